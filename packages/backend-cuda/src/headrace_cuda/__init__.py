@@ -1,0 +1,1 @@
+"""The cuda devices of Headrace."""

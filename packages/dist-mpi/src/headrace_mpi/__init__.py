@@ -1,0 +1,1 @@
+"""Headrace graphs across MPI ranks."""

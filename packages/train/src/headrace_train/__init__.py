@@ -1,0 +1,1 @@
+"""Training with Headrace: optimizers, queues, checkpoints, datasets."""
