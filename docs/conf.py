@@ -1,0 +1,24 @@
+"""Sphinx configuration of the Headrace documentation."""
+
+from __future__ import annotations
+
+from importlib.metadata import version as installed_version
+
+project = "Headrace"
+author = "The Headrace authors"
+project_copyright = "The Headrace authors"
+release = installed_version("headrace-core")
+version = ".".join(release.split(".")[:2])
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+exclude_patterns = ["_build", "_generated"]
+nitpicky = False
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+html_theme = "furo"
+html_title = f"Headrace {release}"

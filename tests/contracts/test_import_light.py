@@ -1,0 +1,77 @@
+"""Importing Headrace, or any plugin's entry point, loads nothing heavy and touches no device."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEAVY = ["cupy", "mpi4py", "numba", "h5py"]
+
+
+def plugin_modules() -> dict[str, Path]:
+    """Modules named in the entry-point group ``headrace`` of the packages, with their files."""
+    modules = {}
+    for project in sorted(ROOT.glob("packages/*/pyproject.toml")):
+        groups = tomllib.loads(project.read_text())["project"].get("entry-points", {})
+        for module in groups.get("headrace", {}).values():
+            modules[module] = project.parent / "src" / Path(*module.split(".")).with_suffix(".py")
+    return modules
+
+
+def run_python(program: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_headrace_loads_nothing_heavy() -> None:
+    program = f"import sys, headrace; print([name for name in {HEAVY} if name in sys.modules])"
+    assert run_python(program).strip() == "[]"
+
+
+def test_importing_headrace_loads_no_plugin() -> None:
+    program = "import sys, headrace; print([n for n in sys.modules if n.startswith('headrace_')])"
+    assert run_python(program).strip() == "[]"
+
+
+def test_every_package_but_core_has_a_plugin() -> None:
+    assert len(plugin_modules()) == len(list(ROOT.glob("packages/*/pyproject.toml"))) - 1
+
+
+@pytest.mark.parametrize("module", plugin_modules())
+def test_a_plugin_imports_with_the_heavy_libraries_missing(module: str) -> None:
+    # None in sys.modules makes an import fail as it does when the library is not installed.
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({HEAVY}));"
+        f"import importlib; importlib.import_module({module!r})"
+    )
+    run_python(program)
+
+
+@pytest.mark.parametrize(("module", "path"), plugin_modules().items(), ids=list(plugin_modules()))
+def test_a_plugin_imports_the_standard_library_and_extend_only(module: str, path: Path) -> None:
+    wrong = []
+    for node in ast.parse(path.read_text(), filename=str(path)).body:
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom):
+            names = [node.module or "." * node.level]
+            if node.module == "headrace":
+                names = [f"headrace.{alias.name}" for alias in node.names]
+        wrong += [
+            f"{module}:{node.lineno} imports {name}"
+            for name in names
+            if name != "headrace.extend" and name.split(".")[0] not in sys.stdlib_module_names
+        ]
+    assert not wrong, f"import these where they are used: {wrong}"
