@@ -1,0 +1,12 @@
+"""Data sets to learn and to test with: one bundled, one read from files of the user."""
+
+from __future__ import annotations
+
+from headrace_train.datasets.dataset import Dataset as Dataset
+from headrace_train.datasets.dataset import DataSplits as DataSplits
+from headrace_train.datasets.digits import load_digits as load_digits
+from headrace_train.datasets.idx import read_idx as read_idx
+from headrace_train.datasets.idx import write_idx as write_idx
+from headrace_train.datasets.mnist import load_mnist as load_mnist
+
+__all__ = ["DataSplits", "Dataset", "load_digits", "load_mnist", "read_idx", "write_idx"]
