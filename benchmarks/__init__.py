@@ -1,0 +1,1 @@
+"""Headrace beside its peers: workloads, participants and the tables made of them."""

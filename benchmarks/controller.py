@@ -1,0 +1,133 @@
+"""Runs a workload: the rounds of all participants interleaved in one run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from benchmarks.participant import Sample
+from benchmarks.peers import PEERS
+from benchmarks.process import ParticipantError, ParticipantProcess
+from benchmarks.workload import Entry, Workload
+
+NOT_INSTALLED = "not installed"
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a workload is run.
+
+    Attributes:
+        rounds: timed rounds per participant.
+        threads: threads that each participant may use.
+        settle_s: pause before each round, in seconds, in which the threads of the participant
+            before come to rest.
+        timeout_s: time for one answer of a participant, in seconds; the first ones compile.
+    """
+
+    rounds: int = 7
+    threads: int = 2
+    settle_s: float = 0.25
+    timeout_s: float = 900.0
+
+
+@dataclass
+class Outcome:
+    """What a participant did in a run.
+
+    Attributes:
+        entry: who it is.
+        version: version of its library.
+        samples: one per timed round.
+        loss: its final loss, None if the workload has none.
+        trouble: why it has no figures, "" if it has.
+    """
+
+    entry: Entry
+    version: str
+    samples: list[Sample] = field(default_factory=list)
+    loss: float | None = None
+    trouble: str = ""
+
+
+Progress = Callable[[str], None]
+
+
+def run_workload(workload: Workload, settings: RunSettings, progress: Progress) -> list[Outcome]:
+    """Run all entries of a workload, one round each in turn.
+
+    A participant that is not installed or that fails leaves the run with its reason in its
+    outcome, and the others go on.
+
+    Args:
+        workload: what to run.
+        settings: rounds, threads and times.
+        progress: called with one line of text now and then.
+
+    Returns:
+        One outcome per entry, in the order of the workload.
+    """
+    outcomes = [Outcome(entry, PEERS[entry.peer].version()) for entry in workload.entries]
+    with ExitStack() as stack:
+        running: list[tuple[Outcome, ParticipantProcess]] = []
+        for outcome in outcomes:
+            label = f"{workload.name}: {outcome.entry.label}"
+            if not PEERS[outcome.entry.peer].installed():
+                outcome.trouble = NOT_INSTALLED
+                progress(f"{label}: {NOT_INSTALLED}")
+                continue
+            progress(f"{label}: starts")
+            process = stack.enter_context(ParticipantProcess(settings.threads))
+            if _start(process, workload, outcome, settings):
+                running.append((outcome, process))
+            else:
+                progress(f"{label}: {outcome.trouble}")
+        for number in range(settings.rounds):
+            # Who begins changes, so that nobody always runs behind the same neighbour's back.
+            turn = number % len(running) if running else 0
+            for outcome, process in running[turn:] + running[:turn]:
+                _round(process, outcome, settings)
+            running = [pair for pair in running if not pair[0].trouble]
+            progress(f"{workload.name}: round {number + 1} of {settings.rounds}")
+        for outcome, process in running:
+            _finish(process, outcome, settings)
+    return outcomes
+
+
+def _start(
+    process: ParticipantProcess, workload: Workload, outcome: Outcome, settings: RunSettings
+) -> bool:
+    """Build a participant and let it run one round that does not count."""
+    entry = outcome.entry
+    module = workload.module_of(entry)
+    try:
+        process.build(module, entry.peer, entry.variant, settings.threads, settings.timeout_s)
+        process.round(settings.timeout_s)
+    except ParticipantError as error:
+        _fail(outcome, error)
+    return not outcome.trouble
+
+
+def _round(process: ParticipantProcess, outcome: Outcome, settings: RunSettings) -> None:
+    """Let a participant run one round that counts."""
+    time.sleep(settings.settle_s)
+    try:
+        outcome.samples.append(process.round(settings.timeout_s))
+    except ParticipantError as error:
+        _fail(outcome, error)
+
+
+def _finish(process: ParticipantProcess, outcome: Outcome, settings: RunSettings) -> None:
+    """Ask a participant for its final loss."""
+    try:
+        outcome.loss = process.loss(settings.timeout_s)
+    except ParticipantError as error:
+        _fail(outcome, error)
+
+
+def _fail(outcome: Outcome, error: ParticipantError) -> None:
+    """Note why a participant has no figures; half of its rounds would mislead."""
+    outcome.trouble = f"failed: {error}"
+    outcome.samples.clear()
