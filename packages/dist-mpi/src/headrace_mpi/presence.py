@@ -1,0 +1,88 @@
+"""Seeing the other processes of the job on this host before MPI is there to ask.
+
+Each rank listens on a socket whose name is made of the job and its rank, in Linux's abstract name
+space: nothing is written to disk, and the name vanishes with its process, however that ends.
+Elsewhere nothing is claimed and nobody is seen, and messages say less.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import struct
+import sys
+from typing import final
+
+from headrace_mpi.launch import Launch
+
+_SUPPORTED = sys.platform.startswith("linux")
+
+
+def _claim(launch: Launch, what: str) -> socket.socket | None:
+    """Return a socket that holds the name ``what`` in the job, or None if someone else does."""
+    name = f"\0headrace-{os.getuid()}-{launch.job}-{what}"
+    holder = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        holder.bind(name)
+        holder.listen(64)
+    except OSError:
+        holder.close()
+        return None
+    return holder
+
+
+@final
+class Presence:
+    """Says that this rank is there, and sees which others are."""
+
+    def __init__(self, launch: Launch) -> None:
+        """Announce this rank to the job's other processes on this host."""
+        self._launch = launch
+        self._seen = _SUPPORTED and bool(launch.job)
+        self._holder = _claim(launch, f"rank-{launch.rank}") if self._seen else None
+
+    def present(self) -> dict[int, int] | None:
+        """Return the process id of each rank seen on this host, or None if none can be seen."""
+        if not self._seen:
+            return None
+        found = {self._launch.rank: os.getpid()}
+        for rank in range(self._launch.size):
+            pid = self._pid(rank)
+            if pid is not None:
+                found[rank] = pid
+        return dict(sorted(found.items()))
+
+    def _pid(self, rank: int) -> int | None:
+        name = f"\0headrace-{os.getuid()}-{self._launch.job}-rank-{rank}"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+            caller.setblocking(False)
+            try:
+                caller.connect(name)
+                size = struct.calcsize("3i")
+                peer = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+            except OSError:
+                return None
+        pid: int = struct.unpack("3i", peer)[0]
+        return pid
+
+    def close(self) -> None:
+        """Take the announcement back."""
+        if self._holder is not None:
+            with contextlib.suppress(OSError):
+                self._holder.close()
+            self._holder = None
+
+
+_held: list[socket.socket] = []
+
+
+def claim_once(launch: Launch, what: str) -> bool:
+    """Return whether this is the first process of the job on this host to ask for ``what``."""
+    if not (_SUPPORTED and launch.job):
+        return True
+    holder = _claim(launch, what)
+    if holder is not None:
+        # The name must stay taken for as long as this process lives.
+        _held.append(holder)
+    return holder is not None
