@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import nox
@@ -150,6 +151,7 @@ def docs(session: nox.Session) -> None:
 def build(session: nox.Session) -> None:
     """Build the wheels of all packages, install them into a clean environment, and import them."""
     wheels = Path(session.create_tmp()) / "wheels"
+    shutil.rmtree(wheels, ignore_errors=True)
     paths = [f"./packages/{package}" for package in PACKAGES]
     session.run("pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(wheels), *paths)
     built = sorted(str(wheel) for wheel in wheels.glob("*.whl"))

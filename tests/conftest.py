@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -40,8 +39,12 @@ MPI_ENV = {
 
 def job_size() -> int:
     """Number of ranks of the MPI job this process belongs to, 0 if it was not launched as one."""
-    launchers = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
-    return next((int(os.environ[name]) for name in launchers if name in os.environ), 0)
+    return int(os.environ.get("OMPI_COMM_WORLD_SIZE") or os.environ.get("PMI_SIZE") or 0)
+
+
+def job_rank() -> int:
+    """Rank of this process in its MPI job, 0 if it was not launched as one."""
+    return int(os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMI_RANK") or 0)
 
 
 def installed(distribution: str) -> str | None:
@@ -89,6 +92,10 @@ def pytest_configure(config: pytest.Config) -> None:
     for need in config.getoption("--require"):
         if need not in NEEDS:
             raise pytest.UsageError(f"--require={need}: expected one of {sorted(NEEDS)}")
+    if job_rank() > 0:
+        # Only the first rank gives a full account; the others print what fails.
+        config.option.verbose = -2
+        config.option.durations = None
 
 
 def pytest_report_header() -> list[str]:
@@ -167,14 +174,18 @@ def mpirun() -> MpiRun:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            # A group of its own, so that the ranks can be ended with their launcher.
-            start_new_session=True,
         )
+        overdue = False
         try:
             out, err = job.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            os.killpg(job.pid, signal.SIGKILL)
-            out, err = job.communicate()
+            overdue = True
+        finally:
+            # Asked politely, the launcher ends its ranks; they are in process groups of their own.
+            if job.poll() is None:
+                job.terminate()
+        if overdue:
+            out, err = job.communicate(timeout=10)
             pytest.fail(f"{command} ran longer than {timeout_s} s\n{out}\n{err}", pytrace=False)
         return subprocess.CompletedProcess(command, job.returncode, out, err)
 

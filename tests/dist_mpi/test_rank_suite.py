@@ -20,4 +20,3 @@ def test_rank_tests_pass_in_a_job_of(size: int, mpirun: MpiRun) -> None:
     flags = ["-p", "no:cacheprovider", "--timeout-method=thread", "--color=no"]
     done = mpirun(size, "-m", "pytest", str(RANK_TESTS), *flags, timeout_s=220.0)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    assert done.stdout.count(" passed") == size
