@@ -43,13 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = 0
     for name in options.workloads:
         workload = workloads[name]
-        outcomes = run_workload(workload, settings, _say)
-        body = report.render(workload, outcomes, settings, machine.describe())
+        run = run_workload(workload, settings, _say)
+        body = report.render(workload, run, settings, machine.describe())
         sys.stdout.write(f"\n## {name}\n\n{body}")
         sys.stdout.flush()
         if options.write is not None:
             _write(options.write, name, body)
-        if not report.succeeded(workload, outcomes):
+        if not report.succeeded(workload, run.outcomes):
             status = 1
     return status
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from benchmarks.participant import Sample
 from benchmarks.peers import PEERS
 from benchmarks.process import ParticipantError, ParticipantProcess
+from benchmarks.quiet import others_share, pause
 from benchmarks.workload import Entry, Workload
 
 NOT_INSTALLED = "not installed"
@@ -52,10 +52,24 @@ class Outcome:
     trouble: str = ""
 
 
+@dataclass(frozen=True)
+class Run:
+    """What came of running a workload.
+
+    Attributes:
+        outcomes: one per entry, in the order of the workload.
+        others: share of the processors' time that went to other programs, 0 to 1; None if
+            unknown.
+    """
+
+    outcomes: list[Outcome]
+    others: float | None = None
+
+
 Progress = Callable[[str], None]
 
 
-def run_workload(workload: Workload, settings: RunSettings, progress: Progress) -> list[Outcome]:
+def run_workload(workload: Workload, settings: RunSettings, progress: Progress) -> Run:
     """Run all entries of a workload, one round each in turn.
 
     A participant that is not installed or that fails leaves the run with its reason in its
@@ -67,8 +81,9 @@ def run_workload(workload: Workload, settings: RunSettings, progress: Progress) 
         progress: called with one line of text now and then.
 
     Returns:
-        One outcome per entry, in the order of the workload.
+        The outcomes of all entries, and how quiet the machine was.
     """
+    pauses: list[float | None] = []
     outcomes = [Outcome(entry, PEERS[entry.peer].version()) for entry in workload.entries]
     with ExitStack() as stack:
         running: list[tuple[Outcome, ParticipantProcess]] = []
@@ -88,12 +103,13 @@ def run_workload(workload: Workload, settings: RunSettings, progress: Progress) 
             # Who begins changes, so that nobody always runs behind the same neighbour's back.
             turn = number % len(running) if running else 0
             for outcome, process in running[turn:] + running[:turn]:
+                pauses.append(pause(settings.settle_s))
                 _round(process, outcome, settings)
             running = [pair for pair in running if not pair[0].trouble]
             progress(f"{workload.name}: round {number + 1} of {settings.rounds}")
         for outcome, process in running:
             _finish(process, outcome, settings)
-    return outcomes
+    return Run(outcomes, others_share(pauses))
 
 
 def _start(
@@ -112,7 +128,6 @@ def _start(
 
 def _round(process: ParticipantProcess, outcome: Outcome, settings: RunSettings) -> None:
     """Let a participant run one round that counts."""
-    time.sleep(settings.settle_s)
     try:
         outcome.samples.append(process.round(settings.timeout_s))
     except ParticipantError as error:

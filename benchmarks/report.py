@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchmarks.controller import Outcome, RunSettings
+from benchmarks.controller import Outcome, Run, RunSettings
+from benchmarks.quiet import BUSY
 from benchmarks.statistics import Summary, disagreeing, ratio, summarise
 from benchmarks.workload import Role, Workload
 
@@ -15,26 +16,25 @@ class SectionError(ValueError):
     """A document's markers do not make whole sections."""
 
 
-def render(
-    workload: Workload, outcomes: Sequence[Outcome], settings: RunSettings, machine: str
-) -> str:
+def render(workload: Workload, run: Run, settings: RunSettings, machine: str) -> str:
     """Write the result of a run as Markdown.
 
     Args:
         workload: what was run.
-        outcomes: one per entry.
+        run: what came of it.
         settings: how it was run.
         machine: date and machine, in words.
 
     Returns:
-        Two lines about the run, the table, and what is to be said about the losses.
+        Two lines about the run, the table, and what is to be said about the losses and the
+        machine.
     """
     rounds = f"{settings.rounds} interleaved rounds, {settings.threads} threads"
     lines = [f"{machine}.", f"{workload.measured}; {rounds}.", ""]
-    lines += table(workload, outcomes)
-    note = loss_note(workload, outcomes)
-    if note:
-        lines += ["", note]
+    lines += table(workload, run.outcomes)
+    for note in (loss_note(workload, run.outcomes), busy_note(run.others)):
+        if note:
+            lines += ["", note]
     return "\n".join(lines) + "\n"
 
 
@@ -81,6 +81,16 @@ def loss_note(workload: Workload, outcomes: Sequence[Outcome]) -> str:
     if len(losses) == 1:
         return "One participant only: its final loss is compared with nothing."
     return f"The final losses of all {len(losses)} agree to {tolerance} (relative)."
+
+
+def busy_note(others: float | None) -> str:
+    """Warn of figures taken while other programs computed; "" where they did not."""
+    if others is None or others <= BUSY:
+        return ""
+    return (
+        f"**The machine was not quiet**: other programs took {others:.0%} of its processors "
+        "between the rounds, so the figures say little."
+    )
 
 
 def succeeded(workload: Workload, outcomes: Sequence[Outcome]) -> bool:

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from benchmarks.controller import NOT_INSTALLED, Outcome, RunSettings
+from benchmarks.controller import NOT_INSTALLED, Outcome, Run, RunSettings
 from benchmarks.participant import Sample
 from benchmarks.report import SectionError, loss_note, markers, render, replace_section, succeeded
 from benchmarks.workload import Entry, Workload
@@ -46,7 +46,7 @@ def outcomes(headrace_loss: float = 0.5) -> list[Outcome]:
 
 
 def test_table_has_times_ratios_memory_and_losses() -> None:
-    text = render(WORKLOAD, outcomes(), RunSettings(rounds=3), "A machine")
+    text = render(WORKLOAD, Run(outcomes()), RunSettings(rounds=3), "A machine")
     assert text.splitlines() == [
         "A machine.",
         "Time of one turn; 3 interleaved rounds, 2 threads.",
@@ -77,7 +77,7 @@ def test_single_loss_is_compared_with_nothing() -> None:
 
 def test_workload_without_loss_has_no_loss_column_and_no_note() -> None:
     workload = dataclasses.replace(WORKLOAD, loss_tolerance=None)
-    text = render(workload, outcomes(), RunSettings(), "A machine")
+    text = render(workload, Run(outcomes()), RunSettings(), "A machine")
     assert "loss" not in text
     assert succeeded(workload, outcomes())
 
@@ -85,6 +85,12 @@ def test_workload_without_loss_has_no_loss_column_and_no_note() -> None:
 def test_headrace_without_figures_fails_the_run() -> None:
     run = [Outcome(WORKLOAD.entries[0], "", trouble=NOT_INSTALLED), *outcomes()[1:]]
     assert not succeeded(WORKLOAD, run)
+
+
+@pytest.mark.parametrize(("others", "said"), [(None, False), (0.02, False), (0.4, True)])
+def test_busy_machine_is_said(others: float | None, said: bool) -> None:
+    text = render(WORKLOAD, Run(outcomes(), others), RunSettings(), "A machine")
+    assert ("**The machine was not quiet**: other programs took 40%" in text) is said
 
 
 def test_section_is_replaced_between_its_markers_only() -> None:

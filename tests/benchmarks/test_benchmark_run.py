@@ -82,7 +82,7 @@ def run(folder: Path, settings: RunSettings = QUICK, **modules: str) -> dict[str
         (folder / f"{name}.py").write_text(source)
     entries = tuple(Entry("numpy", name, module=name) for name in modules)
     workload = Workload("toy", "toys", "Time of one turn", entries, "us")
-    outcomes = run_workload(workload, settings, lambda line: None)
+    outcomes = run_workload(workload, settings, lambda line: None).outcomes
     return {outcome.entry.module: outcome for outcome in outcomes}
 
 
@@ -107,7 +107,7 @@ def test_participants_that_fail_are_reported_and_others_go_on(toys: Path) -> Non
 
 def test_participant_without_a_module_is_reported(toys: Path) -> None:
     workload = Workload("toy", "toys", "Time of one turn", (Entry("numpy"),), "us")
-    (outcome,) = run_workload(workload, QUICK, lambda line: None)
+    (outcome,) = run_workload(workload, QUICK, lambda line: None).outcomes
     assert outcome.trouble == "failed: ModuleNotFoundError: No module named 'toys.numpy'"
 
 
@@ -125,7 +125,7 @@ def test_threads_are_set_before_libraries_load(toys: Path) -> None:
 def test_absent_peer_is_shown_and_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PEERS, "absent", Peer("absent", ("no_such_library",), ()))
     workload = Workload("toy", "toys", "Time of one turn", (Entry("absent"),), "us")
-    (outcome,) = run_workload(workload, QUICK, lambda line: None)
+    (outcome,) = run_workload(workload, QUICK, lambda line: None).outcomes
     assert (outcome.trouble, outcome.version) == (NOT_INSTALLED, "")
 
 

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from benchmarks.quiet import busy_share, others_share
 from benchmarks.statistics import Summary, disagreeing, ratio, summarise
 
 
@@ -48,3 +49,17 @@ def test_ratio(value: float, reference: float | None, expected: float | None) ->
 )
 def test_disagreeing(losses: dict[str, float], expected: list[str]) -> None:
     assert disagreeing(losses, 1e-4) == expected
+
+
+def test_busy_share_counts_all_but_idle_and_waiting() -> None:
+    before = "cpu  100 0 50 1000 20 0 0 0 0 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n"
+    after = "cpu  120 0 55 1060 30 3 1 1 0 0\ncpu0 9 9 9 9 9 9 9 9 9 9\n"
+    assert busy_share(before, after) == pytest.approx(0.3)
+    assert busy_share(before, before) is None
+
+
+@pytest.mark.parametrize(
+    ("pauses", "expected"), [([], None), ([None], None), ([0.1, None, 0.3, 0.9], 0.3)]
+)
+def test_others_share(pauses: list[float | None], expected: float | None) -> None:
+    assert others_share(pauses) == expected
