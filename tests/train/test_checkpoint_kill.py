@@ -1,0 +1,96 @@
+"""A process that is killed while it writes checkpoints never costs the latest committed one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# One process imports everything and then forks each victim: trials take milliseconds, not seconds.
+SCRIPT = """
+import os, random, signal, sys, time
+from pathlib import Path
+import h5py
+import numpy as np
+from headrace_train.checkpoint import CheckpointDirectory, CheckpointReader, latest_checkpoint
+
+folder, trials, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+
+def tensors(step):
+    return {f"layer{i}/w": np.full(20_000, step + i, np.float32) for i in range(8)} | {
+        "layer0/w/slot": np.full(10, step), "words": np.array([b"%d" % step, b""], object)}
+
+def write_for_ever(step, pipe):
+    directory = CheckpointDirectory(folder, max_to_keep=3)
+    while True:
+        # Half of the trials rewrite one file, half leave a series behind.
+        name = f"model-{step}.h5" if trial % 2 else "model.h5"
+        directory.write(name, tensors(step), step=step)
+        os.write(pipe, step.to_bytes(8, "little"))
+        step += 1
+
+random.seed(seed)
+committed = -1
+torn = 0
+for trial in range(trials):
+    receive, send = os.pipe()
+    victim = os.fork()
+    if victim == 0:
+        write_for_ever(committed + 1, send)
+    os.close(send)
+    time.sleep(random.uniform(0, 0.08))
+    os.kill(victim, signal.SIGKILL)
+    os.waitpid(victim, 0)
+    while report := os.read(receive, 8):
+        committed = int.from_bytes(report, "little")
+    os.close(receive)
+    torn += len(list(folder.glob(".*.tmp")))
+    for left in folder.glob(".*.tmp"):
+        left.unlink()
+    latest = latest_checkpoint(folder)
+    if latest is None:
+        assert committed == -1, f"trial {trial}: step {committed} was committed and is lost"
+        continue
+    with CheckpointReader(latest) as reader:
+        step = reader.step
+        # A kill may fall between the commit and its report.
+        assert step in (committed, committed + 1), (trial, step, committed)
+        found, expected = reader.read(), tensors(step)
+    assert list(found) == list(expected)
+    for name in expected:
+        np.testing.assert_array_equal(found[name], expected[name])
+    committed = step
+    assert len(list(folder.glob("*.h5"))) <= 5
+print(f"{trials} trials, {committed} committed, {torn} interrupted")
+"""
+
+
+def run_trials(folder: Path, trials: int, timeout_s: float) -> tuple[int, int]:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(SCRIPT), str(folder), str(trials), "20"],
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+    )
+    assert done.returncode == 0, done.stderr
+    words = done.stdout.split()
+    assert words[0] == str(trials)
+    return int(words[2]), int(words[4])
+
+
+def test_committed_checkpoints_survive_kills(tmp_path: Path) -> None:
+    committed, interrupted = run_trials(tmp_path, 30, timeout_s=50)
+    assert committed > 5, "the victims were killed before they wrote anything"
+    assert interrupted > 0, "no kill fell into a write"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_committed_checkpoints_survive_many_kills(tmp_path: Path) -> None:
+    run_trials(tmp_path, 500, timeout_s=280)
