@@ -7,21 +7,18 @@ References:
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.errors import DatasetError, shorten
+from headrace.settings import read_settings
 from headrace_train.datasets.dataset import Dataset, DataSplits, encode_labels
 from headrace_train.datasets.idx import read_idx
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-DATA_VARIABLE = "HEADRACE_DATA"
-"""Environment variable with the folder that holds the data sets, each in a folder of its own."""
 
 _CLASSES = 10
 _PIXELS = (28, 28)
@@ -82,14 +79,14 @@ def _folder(path: str | Path | None) -> Path:
         folder = Path(path)
         hint = "give the folder that holds the four IDX files"
     else:
-        root = os.environ.get(DATA_VARIABLE)
+        root = read_settings().data_folder
         if not root:
             raise DatasetError(
                 "load_mnist needs the folder that holds the four IDX files of MNIST: "
-                f"pass it, or set {DATA_VARIABLE} to a folder that has them in 'mnist'"
+                "pass it, or set HEADRACE_DATA to a folder that has them in 'mnist'"
             )
         folder = Path(root) / "mnist"
-        hint = f"it was looked for because {DATA_VARIABLE} is {root}"
+        hint = f"it was looked for because HEADRACE_DATA is {root}"
     if not folder.is_dir():
         raise DatasetError(f"there is no folder {folder}\n  {hint}")
     return folder
