@@ -170,6 +170,41 @@ def test_a_waiting_thread_is_woken_by_another_thread_and_times_out(
     assert "good" in done.out
 
 
+def test_steps_that_wait_for_queues_get_their_own_items(run_program: RunProgram) -> None:
+    # Items come from the other rank and from threads beside, while several threads wait.
+    done = run_program(
+        2,
+        """
+        from queue import SimpleQueue
+        STEPS, ITEMS = 6, 100
+        queues = [SimpleQueue() for _ in range(STEPS)]
+        transport.on(Kind.TENSOR, lambda source, frame: queues[frame.step].put(("far", frame.edge)))
+        transport.start()
+        world.comm.Barrier()
+        good = []
+        def step(number):
+            taken = []
+            for item in range(ITEMS):
+                if item % 3:
+                    frame = Frame(Kind.TENSOR, number, item, payload=np.zeros(1))
+                    transport.send(1 - world.rank, frame)
+                else:
+                    threading.Timer(0.001, queues[number].put, [("near", item)]).start()
+                taken.append(transport.take(queues[number]))
+            expected = [("far" if item % 3 else "near", item) for item in range(ITEMS)]
+            assert sorted(taken) == sorted(expected), taken
+            good.append(number)
+        threads = [threading.Thread(target=step, args=(n,)) for n in range(STEPS)]
+        for thread in threads: thread.start()
+        for thread in threads: thread.join()
+        assert len(good) == STEPS
+        say("good")
+        """,
+    )
+    assert done.code == 0, done.err
+    assert done.out.count("good") == 2
+
+
 def test_an_idle_rank_answers_and_needs_little_of_a_core(run_program: RunProgram) -> None:
     done = run_program(
         2,

@@ -36,6 +36,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -43,6 +44,7 @@ import numpy as np
 from headrace.errors import ClusterError
 from headrace_mpi import wire
 from headrace_mpi.pool import Job, Pool
+from headrace_mpi.waiting import QueueWaiter, Waiter, Waits
 from headrace_mpi.wire import Frame, Header, Kind, WireError
 
 if TYPE_CHECKING:
@@ -68,32 +70,6 @@ _yield_core: Callable[[], object] = getattr(os, "sched_yield", lambda: time.slee
 def _nap(idle_s: float) -> float:
     """Return how long to sleep between polls when nothing has come for ``idle_s`` seconds."""
     return min(max(idle_s / 8, MIN_NAP_S), MAX_NAP_S if idle_s < 1.0 else LONG_NAP_S)
-
-
-class Waiter:
-    """What a thread waits on: a flag that any thread or handler can raise."""
-
-    __slots__ = ("_bell", "woken")
-
-    def __init__(self) -> None:
-        self._bell = threading.Lock()
-        self._bell.acquire()
-        self.woken = False
-
-    def wake(self) -> None:
-        """End the wait, or the next one if none is under way."""
-        self.woken = True
-        self.ring()
-
-    def ring(self) -> None:
-        """Make the waiting thread look again, without ending its wait."""
-        # Releasing a lock that is free means that the bell rings already.
-        with contextlib.suppress(RuntimeError):
-            self._bell.release()
-
-    def sleep(self, timeout_s: float) -> None:
-        """Wait for the bell, at most ``timeout_s``."""
-        self._bell.acquire(timeout=timeout_s)
 
 
 class _Incoming:
@@ -136,7 +112,7 @@ class Transport:
         self._pool = Pool("headrace-step", on_fault)
         self._jobs: deque[Job] = deque()
         self._pump = threading.Lock()
-        self._followers: deque[Waiter] = deque()
+        self._followers: deque[Waits] = deque()
         self._status = MPI.Status()
         self._incoming: list[_Incoming] = []
         self._outgoing: deque[tuple[list[MPI.Request], object]] = deque()
@@ -208,7 +184,7 @@ class Transport:
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until all that was sent has left; return whether it did in time."""
-        return self._wait_for(lambda: not self._outgoing, timeout_s)
+        return self._wait_until(lambda: not self._outgoing, timeout_s)
 
     # -- waiting ----------------------------------------------------------------------------
 
@@ -218,13 +194,29 @@ class Transport:
         Returns:
             Whether it was woken; the waiter is then ready for another wait.
         """
-        return self._wait(waiter, timeout_s, serving=False)
+        return self._wait_for(waiter, timeout_s)
 
     def serve(self, waiter: Waiter, timeout_s: float | None = None) -> bool:
         """Wait as ``wait`` does, and run arriving jobs on this thread."""
-        return self._wait(waiter, timeout_s, serving=True)
+        return self._wait_for(waiter, timeout_s, serving=True)
 
-    def _wait_for(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+    def take(self, queue: SimpleQueue[Any]) -> Any:
+        """Wait for the next item of ``queue`` and return it, receiving for everybody meanwhile.
+
+        While it waits, marks of the transport's own pass through the queue: all that take from it
+        must do so by this method, one at a time.
+        """
+        waiter = QueueWaiter(queue)
+        self._wait(waiter, None, serving=False)
+        return waiter.item
+
+    def _wait_for(self, waiter: Waiter, timeout_s: float | None, *, serving: bool = False) -> bool:
+        if not self._wait(waiter, timeout_s, serving=serving):
+            return False
+        waiter.woken = False
+        return True
+
+    def _wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
         waiter = Waiter()
         while not condition():
@@ -234,7 +226,7 @@ class Transport:
             self.wait(waiter, min(left, MAX_NAP_S))
         return True
 
-    def _wait(self, waiter: Waiter, timeout_s: float | None, *, serving: bool) -> bool:
+    def _wait(self, waiter: Waits, timeout_s: float | None, *, serving: bool) -> bool:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         while not waiter.woken:
             if deadline is not None and time.monotonic() >= deadline:
@@ -249,10 +241,9 @@ class Transport:
                     self._run_job_here()
             else:
                 self._follow(waiter, deadline)
-        waiter.woken = False
         return True
 
-    def _drive(self, waiter: Waiter, deadline: float | None, serving: bool) -> None:
+    def _drive(self, waiter: Waits, deadline: float | None, serving: bool) -> None:
         """Hold the pump until ``waiter`` is woken, or there is a job to run here."""
         alive = time.monotonic()
         while not waiter.woken:
@@ -273,7 +264,7 @@ class Transport:
             else:
                 waiter.sleep(MIN_NAP_S if moving else _nap(idle))
 
-    def _follow(self, waiter: Waiter, deadline: float | None) -> None:
+    def _follow(self, waiter: Waits, deadline: float | None) -> None:
         """Sleep until woken, or until the pump is offered."""
         self._followers.append(waiter)
         # The holder may have left before this thread was in the list; then nobody offers.
