@@ -1,0 +1,206 @@
+"""Element types of tensors, and the promotion between them that refuses silent loss."""
+
+from __future__ import annotations
+
+import functools
+import typing
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+from headrace.errors import DTypeError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DType:
+    """The type of a tensor's elements.
+
+    Attributes:
+        name: The canonical name, as in ``"float32"``.
+        kind: One of ``"float" "int" "uint" "bool" "complex" "string" "resource"``.
+        numpy: The NumPy dtype of arrays that hold such elements.
+        significand: Number of bits in which every integer value is exact (0 where not a number).
+        exponent: Number of exponent bits (0 for types that are not floating).
+    """
+
+    name: str
+    kind: str
+    numpy: np.dtype[typing.Any]
+    significand: int = 0
+    exponent: int = 0
+
+    @property
+    def as_numpy_dtype(self) -> type:
+        """The NumPy scalar type of the elements."""
+        return self.numpy.type
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of one element (of the reference for strings and resources)."""
+        return self.numpy.itemsize
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether this is a real floating type."""
+        return self.kind == "float"
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether this is a complex type."""
+        return self.kind == "complex"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether this is a signed or unsigned integer type (``bool`` is not)."""
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_bool(self) -> bool:
+        """Whether this is ``bool``."""
+        return self.kind == "bool"
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether arithmetic is defined on the elements."""
+        return self.kind in ("float", "int", "uint", "complex")
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether gradients flow through tensors of this type (variables' handles included)."""
+        return self.kind in ("float", "complex", "resource")
+
+    @property
+    def min(self) -> int | float:
+        """The smallest finite value."""
+        return int(np.iinfo(self.numpy).min) if self.is_integer else float(self._finfo().min)
+
+    @property
+    def max(self) -> int | float:
+        """The largest finite value."""
+        return int(np.iinfo(self.numpy).max) if self.is_integer else float(self._finfo().max)
+
+    def _finfo(self) -> ml_dtypes.finfo:
+        if not self.is_floating:
+            raise DTypeError(f"{self.name} has no smallest and largest value")
+        return ml_dtypes.finfo(self.numpy)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, DType):
+            return self is other or self.name == other.name
+        if other is None:
+            return False
+        try:
+            return as_dtype(other).name == self.name
+        except DTypeError:
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"headrace.{self.name}"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[typing.Any, ...]:
+        return (as_dtype, (self.name,))
+
+
+float16 = DType("float16", "float", np.dtype(np.float16), 11, 5)
+float32 = DType("float32", "float", np.dtype(np.float32), 24, 8)
+float64 = DType("float64", "float", np.dtype(np.float64), 53, 11)
+bfloat16 = DType("bfloat16", "float", np.dtype(ml_dtypes.bfloat16), 8, 8)
+int8 = DType("int8", "int", np.dtype(np.int8), 7)
+int16 = DType("int16", "int", np.dtype(np.int16), 15)
+int32 = DType("int32", "int", np.dtype(np.int32), 31)
+int64 = DType("int64", "int", np.dtype(np.int64), 63)
+uint8 = DType("uint8", "uint", np.dtype(np.uint8), 8)
+uint16 = DType("uint16", "uint", np.dtype(np.uint16), 16)
+uint32 = DType("uint32", "uint", np.dtype(np.uint32), 32)
+uint64 = DType("uint64", "uint", np.dtype(np.uint64), 64)
+bool_ = DType("bool", "bool", np.dtype(np.bool_))
+complex64 = DType("complex64", "complex", np.dtype(np.complex64), 24, 8)
+complex128 = DType("complex128", "complex", np.dtype(np.complex128), 53, 11)
+string = DType("string", "string", np.dtype(object))
+resource = DType("resource", "resource", np.dtype(object))
+
+ALL = (
+    *(float16, float32, float64, bfloat16),
+    *(int8, int16, int32, int64, uint8, uint16, uint32, uint64),
+    *(bool_, complex64, complex128, string, resource),
+)
+_BY_NAME = {dtype.name: dtype for dtype in ALL}
+_ALIASES = {"float": float32, "double": float64, "half": float16, "str": string, "bytes": string}
+_BY_NUMPY = {dtype.numpy: dtype for dtype in ALL if dtype.numpy != np.dtype(object)}
+
+
+def as_dtype(value: typing.Any) -> DType:
+    """Return the ``DType`` that ``value`` stands for.
+
+    Args:
+        value: A ``DType``, a name such as ``"float32"`` or ``"float"``, a NumPy dtype or scalar
+            type, or one of Python's ``float`` (float32), ``int`` (int32), ``bool``, ``complex``
+            (complex128), ``str`` and ``bytes``.
+
+    Raises:
+        DTypeError: if it stands for none.
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str):
+        found = _BY_NAME.get(value) or _ALIASES.get(value)
+        if found is not None:
+            return found
+    elif isinstance(value, type) and value in _PYTHON_TYPES:
+        return _PYTHON_TYPES[value]
+    elif value is not None:
+        try:
+            found = _BY_NUMPY.get(np.dtype(value))
+        except TypeError:
+            found = None
+        if found is not None:
+            return found
+        if getattr(value, "kind", None) in ("U", "S", "O"):
+            return string
+    raise DTypeError(f"{value!r} is not a dtype; the dtypes are {', '.join(_BY_NAME)}")
+
+
+_PYTHON_TYPES: dict[type, DType] = {
+    float: float32,
+    int: int32,
+    bool: bool_,
+    complex: complex128,
+    str: string,
+    bytes: string,
+}
+
+
+def _holds(wide: DType, narrow: DType) -> bool:
+    """Whether every value of ``narrow`` is a value of ``wide``."""
+    if wide is narrow:
+        return True
+    if not (wide.is_numeric and narrow.is_numeric):
+        return False
+    if narrow.kind == "complex" and wide.kind != "complex":
+        return False
+    if narrow.kind in ("float", "complex"):
+        return wide.exponent >= narrow.exponent and wide.significand >= narrow.significand
+    if narrow.kind == "int" and wide.kind == "uint":
+        return False
+    return wide.significand >= narrow.significand
+
+
+@functools.cache
+def promote(left: DType, right: DType) -> DType | None:
+    """Return the one of two dtypes that holds every value of the other, or None.
+
+    Unlike NumPy's, this promotion never invents a third dtype and never rounds: ``int32`` with
+    ``float32`` has no answer, because float32 does not hold every int32.
+    """
+    if _holds(left, right):
+        return left
+    if _holds(right, left):
+        return right
+    return None

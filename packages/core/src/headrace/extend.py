@@ -1,0 +1,34 @@
+"""What authors of plugin packages import: declaring ops, and contributing kernels and gradients."""
+
+from headrace.dtypes import DType as DType
+from headrace.errors import HeadraceError as HeadraceError
+from headrace.graph.indexed_slices import IndexedSlices as IndexedSlices
+from headrace.graph.operation import Operation as Operation
+from headrace.graph.schema import OPS as OPS
+from headrace.graph.spec import TensorSpec as TensorSpec
+from headrace.graph.spec import as_shape as as_shape
+from headrace.graph.tensor import Tensor as Tensor
+from headrace.ops.declare import Spec as Spec
+from headrace.ops.declare import op as op
+from headrace.ops.declare import require as require
+from headrace.ops.kinds import Anything as Anything
+from headrace.ops.kinds import Bool as Bool
+from headrace.ops.kinds import Floating as Floating
+from headrace.ops.kinds import Index as Index
+from headrace.ops.kinds import Inexact as Inexact
+from headrace.ops.kinds import Integer as Integer
+from headrace.ops.kinds import Numeric as Numeric
+from headrace.ops.kinds import Real as Real
+from headrace.ops.kinds import Resource as Resource
+from headrace.ops.kinds import Same as Same
+from headrace.ops.kinds import String as String
+from headrace.plugins.hookspecs import hookimpl as hookimpl
+from headrace.plugins.registries import DeviceRegistry as DeviceRegistry
+from headrace.plugins.registries import GradientRegistry as GradientRegistry
+from headrace.plugins.registries import GradientTable as GradientTable
+from headrace.plugins.registries import KernelRegistry as KernelRegistry
+from headrace.plugins.registries import KernelTable as KernelTable
+from headrace.plugins.registries import NameRegistry as NameRegistry
+from headrace.runtime.device import Device as Device
+from headrace.runtime.state import KernelContext as KernelContext
+from headrace.shapes import Shape as Shape

@@ -1,0 +1,1 @@
+"""The graph: operations, tensors, scopes and the documents that hold them."""

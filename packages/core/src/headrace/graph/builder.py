@@ -1,0 +1,252 @@
+"""Building one node: converting its inputs, running its rule, adding it to the graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import dtypes
+from headrace.dtypes import DType, promote
+from headrace.errors import AttributeValueError, DTypeError, HeadraceError, shorten
+from headrace.graph.convert import (
+    as_tensor,
+    contains_tensor,
+    convert_to_tensor,
+    is_python_literal,
+    natural_dtype,
+)
+from headrace.graph.operation import Operation
+from headrace.graph.schema import AttrParam, Kind, OpSchema, call_op
+from headrace.graph.scopes import current_scope
+from headrace.graph.site import user_site
+from headrace.graph.spec import TensorSpec
+from headrace.graph.tensor import Tensor
+from headrace.shapes import Shape
+
+
+def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> Any:
+    """Add a node to the default graph and return its outputs as its rule shaped them.
+
+    Args:
+        schema: The op.
+        values: The argument of every parameter, tensors and attributes alike.
+        name: The node's name; the op's own if None.
+
+    Returns:
+        A tensor, a tuple or list of tensors, or the operation where it has no outputs.
+
+    Raises:
+        HeadraceError: whatever the conversion or the rule refuses, with the op and user's line.
+    """
+    inputs: list[Tensor] = []
+    arity: tuple[int, ...] = ()
+    try:
+        attrs = {a.name: _attribute(a, values[a.name]) for a in schema.attrs}
+        inputs, arity = _convert_inputs(schema, values)
+        specs, answer = schema.output_specs([t.spec for t in inputs], arity, attrs)
+    except HeadraceError as error:
+        if getattr(error, "located", False):
+            raise
+        raise _located(error, schema, name, inputs) from None
+    scope = current_scope()
+    op = scope.graph.add_operation(
+        schema,
+        name=_full_name(name if name is not None else schema.type),
+        inputs=inputs,
+        arity=arity,
+        attrs=attrs,
+        specs=specs,
+        control_inputs=scope.control_inputs,
+        device=scope.device,
+        colocated_with=scope.colocated_with,
+        site=user_site(),
+    )
+    return shaped_like(answer, op)
+
+
+def shaped_like(answer: Any, op: Operation) -> Any:
+    """Return an operation's outputs in the form in which its rule returned their specs."""
+    if answer is None:
+        return op
+    if isinstance(answer, TensorSpec):
+        return op.outputs[0]
+    return list(op.outputs) if isinstance(answer, list) else op.outputs
+
+
+def canonical(value: Any) -> Any:
+    """Return an attribute's value as an immutable one of the kinds that documents hold.
+
+    Raises:
+        AttributeValueError: if it is of no such kind.
+    """
+    if value is None or isinstance(value, bool | int | float | str | bytes | DType | Shape):
+        return value
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, list | tuple):
+        return tuple(canonical(item) for item in value)
+    raise AttributeValueError(
+        f"{type(value).__name__} is no attribute value; attributes are numbers, strings, dtypes, "
+        "shapes, arrays and tuples of these"
+    )
+
+
+def _attribute(param: AttrParam, value: Any) -> Any:
+    return canonical(value if param.convert is None else param.convert(value))
+
+
+def _full_name(name: str) -> str:
+    scope = current_scope()
+    if name.endswith("/"):
+        # An exact name, as name scopes write it; still unique within the graph.
+        return scope.graph.unique_name(name[:-1])
+    full = f"{scope.name}/{name}" if scope.name else name
+    return scope.graph.unique_name(full)
+
+
+def _convert_inputs(
+    schema: OpSchema, values: dict[str, Any]
+) -> tuple[list[Tensor], tuple[int, ...]]:
+    slots: list[tuple[str, Kind, Any]] = []
+    arity: list[int] = []
+    for param in schema.inputs:
+        value = values[param.name]
+        if param.variadic:
+            items = _variadic_items(value, param.name)
+            slots.extend((param.name, param.kind, item) for item in items)
+            arity.append(len(items))
+        elif value is None and param.optional:
+            arity.append(0)
+        else:
+            slots.append((param.name, param.kind, value))
+            arity.append(1)
+    tensors = [_tensor_of(kind, value) for _, kind, value in slots]
+    for kind in dict.fromkeys(kind for _, kind, _ in slots):
+        members = [i for i, slot in enumerate(slots) if slot[1] is kind]
+        if kind.unify:
+            common = _common_dtype(schema, kind, [slots[i] for i in members], tensors, members)
+            for i in members:
+                tensors[i] = _with_dtype(slots[i], tensors[i], common)
+        else:
+            for i in members:
+                label, _, value = slots[i]
+                tensors[i] = tensors[i] if tensors[i] is not None else _constant(kind, value)
+                _check_kind(kind, label, _present(tensors[i]).dtype)
+    return [_present(t) for t in tensors], tuple(arity)
+
+
+def _tensor_of(kind: Kind, value: Any) -> Tensor | None:
+    """Return the tensor that a value is or is built of; None where it is plain data."""
+    if kind.accepts(dtypes.resource):
+        handle = getattr(value, "handle", value)
+        return handle if isinstance(handle, Tensor) else None
+    if contains_tensor(value):
+        return convert_to_tensor(value)
+    return as_tensor(value)
+
+
+def _variadic_items(value: Any, label: str) -> list[Any]:
+    if isinstance(value, Tensor) or not isinstance(value, Sequence | np.ndarray):
+        raise DTypeError(f"{label} is a list of tensors, got {value!r}")
+    return list(value)
+
+
+def _common_dtype(
+    schema: OpSchema,
+    kind: Kind,
+    slots: list[tuple[str, Kind, Any]],
+    tensors: list[Tensor | None],
+    members: list[int],
+) -> DType:
+    """Return the dtype that all inputs of one kind take; tensors decide before plain data."""
+    common: DType | None = None
+    first = ""
+    for i, (label, _, _) in zip(members, slots, strict=True):
+        tensor = tensors[i]
+        if tensor is None:
+            continue
+        _check_kind(kind, label, tensor.dtype)
+        merged = tensor.dtype if common is None else promote(common, tensor.dtype)
+        if merged is None:
+            raise DTypeError(
+                f"{label} is {tensor.dtype} where {first} is {common}: neither holds every value "
+                f"of the other; convert one with hr.cast(..., hr.{common})"
+            )
+        common, first = merged, first or label
+    if common is not None:
+        return common
+    return _dtype_of_data(kind, slots)
+
+
+def _dtype_of_data(kind: Kind, slots: list[tuple[str, Kind, Any]]) -> DType:
+    order = ("bool", "uint", "int", "float", "complex", "string")
+    common: DType | None = None
+    strong: DType | None = None
+    for label, _, value in slots:
+        natural = natural_dtype(value)
+        if not kind.accepts(natural) and is_python_literal(value):
+            if kind.accepts(dtypes.float32) and natural.is_integer:
+                natural = dtypes.float32
+        _check_kind(kind, label, natural)
+        if not is_python_literal(value):
+            merged = natural if strong is None else promote(strong, natural)
+            if merged is None:
+                raise DTypeError(f"{label} is {natural}, the other inputs are {strong}")
+            strong = merged
+        elif common is None or order.index(natural.kind) > order.index(common.kind):
+            common = natural
+        elif natural.kind == common.kind and natural.itemsize > common.itemsize:
+            common = natural
+    chosen = strong or common
+    if chosen is None:
+        raise AttributeValueError(f"{slots[0][0] if slots else 'the op'} needs at least one tensor")
+    return chosen
+
+
+def _with_dtype(slot: tuple[str, Kind, Any], tensor: Tensor | None, dtype: DType) -> Tensor:
+    label, _, value = slot
+    if tensor is None:
+        try:
+            return convert_to_tensor(value, dtype)
+        except DTypeError as error:
+            raise DTypeError(f"{label}: {error}") from None
+    if tensor.dtype != dtype:
+        cast = call_op("Cast", tensor, dtype)
+        assert isinstance(cast, Tensor)
+        return cast
+    return convert_to_tensor(tensor)
+
+
+def _constant(kind: Kind, value: Any) -> Tensor:
+    if isinstance(value, list | tuple) and not value and kind.accepts(dtypes.int32):
+        # An empty list is a shape or a list of indices wherever integers are taken.
+        return convert_to_tensor(np.zeros((0,), np.int32))
+    return convert_to_tensor(value)
+
+
+def _check_kind(kind: Kind, label: str, dtype: DType) -> None:
+    if not kind.accepts(dtype):
+        raise DTypeError(f"{label} must be {kind.name}, got {dtype}")
+
+
+def _present(tensor: Tensor | None) -> Tensor:
+    assert tensor is not None
+    return tensor
+
+
+def _located(
+    error: HeadraceError, schema: OpSchema, name: str | None, inputs: list[Tensor]
+) -> HeadraceError:
+    label = schema.public or schema.type
+    lines = [f"{label}: {error}"]
+    if inputs:
+        lines.append("  inputs: " + ", ".join(f"{t.name}: {t.spec}" for t in inputs[:6]))
+    lines.append(f"  at {user_site()}")
+    located = type(error)(shorten(lines))
+    located.located = True  # type: ignore[attr-defined]
+    return located
+

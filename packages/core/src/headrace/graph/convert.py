@@ -1,0 +1,200 @@
+"""Making tensors of Python values, NumPy arrays, variables and nested lists."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace import dtypes
+from headrace.dtypes import DType, as_dtype
+from headrace.errors import DTypeError, GraphError, ShapeError
+from headrace.graph.schema import call_op
+from headrace.graph.scopes import get_default_graph
+from headrace.graph.tensor import Tensor
+
+_NDArray = np.ndarray[Any, np.dtype[Any]]
+
+
+def convert_to_tensor(
+    value: Any,
+    dtype: Any = None,
+    name: str | None = None,
+    preferred_dtype: Any = None,
+) -> Tensor:
+    """Return ``value`` as a tensor of the default graph.
+
+    Args:
+        value: A tensor, variable, number, string, NumPy array, or nested list of these.
+        dtype: The dtype that the tensor must have.
+        name: Name of the constant, where one is made.
+        preferred_dtype: The dtype to use for a value that is not yet a tensor, if it fits.
+
+    Raises:
+        DTypeError: if the value cannot have the dtype without loss.
+        GraphError: if it belongs to another graph or converts to no tensor.
+    """
+    wanted = None if dtype is None else as_dtype(dtype)
+    tensor = as_tensor(value)
+    if tensor is None and contains_tensor(value):
+        parts = [convert_to_tensor(v, dtype, None, preferred_dtype) for v in value]
+        tensor = call_op("Stack", parts)
+        assert isinstance(tensor, Tensor)
+    if tensor is not None:
+        if tensor.graph is not get_default_graph():
+            raise GraphError(
+                f"{tensor!r} belongs to another graph than the default one; build with it inside "
+                "'with graph.as_default():'"
+            )
+        if wanted is not None and tensor.dtype != wanted:
+            raise DTypeError(
+                f"{tensor!r} has dtype {tensor.dtype}, expected {wanted}; convert it with hr.cast"
+            )
+        return tensor
+    if wanted is None and preferred_dtype is not None:
+        try:
+            array = to_array(value, as_dtype(preferred_dtype))
+        except DTypeError:
+            array = to_array(value)
+    else:
+        array = to_array(value, wanted)
+    return constant_of(array, name)
+
+
+def as_tensor(value: Any) -> Tensor | None:
+    """Return the tensor that ``value`` is or stands for, None where it is plain data."""
+    if isinstance(value, Tensor):
+        return value
+    convert: Callable[[], Tensor] | None = getattr(value, "_as_tensor", None)
+    return None if convert is None else convert()
+
+
+def constant_of(array: _NDArray, name: str | None = None) -> Tensor:
+    """Add a constant node that holds ``array``, which it makes read-only."""
+    array.flags.writeable = False
+    result = call_op("Const", value=array, name=name)
+    assert isinstance(result, Tensor)
+    return result
+
+
+def to_array(value: Any, dtype: DType | None = None) -> _NDArray:
+    """Return a fresh NumPy array of ``value``, of a dtype that Headrace has.
+
+    A value that is not yet a tensor takes any dtype of its own kind or a wider kind: floats may
+    be rounded to a narrower float, integers must fit, and a fraction never becomes an integer.
+
+    Raises:
+        DTypeError: if the value does not fit ``dtype``, or is of no known dtype.
+        ShapeError: if a nested list is ragged.
+    """
+    natural = _natural_array(value)
+    if dtype is None:
+        if natural.dtype != object and natural.dtype not in _KNOWN:
+            as_dtype(natural.dtype)
+        return natural
+    if dtype.kind == "string" or natural.dtype == object:
+        if dtype.kind != "string" or natural.dtype != object:
+            raise DTypeError(f"{_brief(value)} is not of dtype {dtype}")
+        return natural
+    if dtype.kind == "resource":
+        raise DTypeError(f"{_brief(value)} is not a resource handle; pass the variable or queue")
+    return _cast_literal(natural, dtype, value)
+
+
+_KNOWN = {dtype.numpy for dtype in dtypes.ALL if dtype.numpy != np.dtype(object)}
+
+
+def natural_dtype(value: Any) -> DType:
+    """Return the dtype that ``value`` has where nothing asks for another."""
+    array = _natural_array(value)
+    return dtypes.string if array.dtype == object else as_dtype(array.dtype)
+
+
+def is_python_literal(value: Any) -> bool:
+    """Whether ``value`` is built of Python numbers, whose dtype is only a default."""
+    if isinstance(value, list | tuple):
+        return all(is_python_literal(item) for item in value)
+    return isinstance(value, int | float | complex) and not isinstance(value, np.generic)
+
+
+def _natural_array(value: Any) -> _NDArray:
+    if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
+        array = np.array(value)
+        if array.dtype.kind not in "USO":
+            native = array.dtype.newbyteorder("=")
+            return array.astype(native) if array.dtype != native else array
+    else:
+        try:
+            array = np.array(value)
+        except ValueError:
+            raise ShapeError(
+                f"{_brief(value)} is ragged: nested lists need rows of one length"
+            ) from None
+        except OverflowError:
+            raise DTypeError(f"{_brief(value)} does not fit any integer dtype") from None
+    if array.dtype.kind in "US":
+        return _bytes_array(array.astype(object), value)
+    if array.dtype.kind == "O":
+        return _bytes_array(array, value)
+    if is_python_literal(value):
+        if array.dtype == np.float64:
+            return array.astype(np.float32)
+        if array.dtype == np.int64 and _fits(array, dtypes.int32):
+            return array.astype(np.int32)
+    return array
+
+
+def _bytes_array(array: _NDArray, value: Any) -> _NDArray:
+    flat = np.empty(array.size, dtype=object)
+    for i, item in enumerate(array.ravel()):
+        if isinstance(item, str):
+            flat[i] = item.encode()
+        elif isinstance(item, bytes):
+            flat[i] = item
+        else:
+            raise DTypeError(
+                f"{_brief(value)} converts to no tensor: {type(item).__name__} elements have no "
+                "dtype; tensors are made of numbers, booleans and strings"
+            )
+    return flat.reshape(array.shape)
+
+
+def _cast_literal(array: _NDArray, dtype: DType, value: Any) -> _NDArray:
+    source = as_dtype(array.dtype)
+    if source == dtype:
+        return array
+    order = ("bool", "uint", "int", "float", "complex")
+    rises = order.index(source.kind) <= order.index(dtype.kind)
+    if source.is_bool or dtype.is_bool or not (rises or (source.is_integer and dtype.is_integer)):
+        raise DTypeError(f"{_brief(value)} is {source}, expected {dtype}; convert it with hr.cast")
+    if dtype.is_integer and not _fits(array, dtype):
+        raise DTypeError(f"{_brief(value)} does not fit {dtype} ({dtype.min} to {dtype.max})")
+    # Python floats were narrowed to their default float32 above; start again from full precision.
+    exact = np.array(value) if is_python_literal(value) else array
+    with np.errstate(over="ignore"):
+        return exact.astype(dtype.numpy)
+
+
+def _fits(array: _NDArray, dtype: DType) -> bool:
+    return array.size == 0 or (int(array.min()) >= dtype.min and int(array.max()) <= dtype.max)
+
+
+def contains_tensor(value: Any) -> bool:
+    """Whether ``value`` is a nested list with a tensor in it."""
+    if not isinstance(value, list | tuple):
+        return False
+    return any(
+        isinstance(item, Tensor) or hasattr(item, "_as_tensor") or contains_tensor(item)
+        for item in value
+    )
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array {value.dtype}{list(value.shape)}"
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

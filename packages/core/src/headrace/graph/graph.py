@@ -1,0 +1,285 @@
+"""Graphs: append-only sequences of operations."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, final
+
+from headrace.device_name import DeviceName
+from headrace.errors import GraphError
+from headrace.graph.operation import Operation
+from headrace.graph.schema import OpSchema
+from headrace.graph.site import UNKNOWN_SITE, Site
+from headrace.graph.spec import TensorSpec
+from headrace.graph.tensor import Tensor
+
+if TYPE_CHECKING:
+    from headrace.ops.variable import Variable
+
+
+@final
+class Graph:
+    """An append-only sequence of operations, to which any thread may add.
+
+    ``with graph:`` (or ``with graph.as_default():``) makes it the default graph.
+
+    Attributes:
+        seed: The seed of the graph's random operations, None where it was not set.
+    """
+
+    def __init__(self) -> None:
+        self.seed: int | None = None
+        self.entered = 0
+        self._operations: list[Operation] = []
+        self._by_name: dict[str, Operation] = {}
+        self._name_uses: dict[str, int] = {}
+        self._variables: list[Variable] = []
+        self._finalized = False
+        self._lock = threading.RLock()
+        self._exits = threading.local()
+
+    # -- what it holds
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """All operations, each after those that it depends on."""
+        return tuple(self._operations)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables made in this graph, in order."""
+        return tuple(self._variables)
+
+    @property
+    def version(self) -> int:
+        """Number of operations; grows with each."""
+        return len(self._operations)
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+    def get_operations(self) -> list[Operation]:
+        """Return all operations as a list."""
+        return list(self._operations)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        """Return the operation ``name``.
+
+        Raises:
+            GraphError: if there is none.
+        """
+        op = self._by_name.get(name)
+        if op is None:
+            raise GraphError(f"the graph has no operation {name!r}{self._suggest(name)}")
+        return op
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        """Return the tensor ``"operation:index"``.
+
+        Raises:
+            GraphError: if there is none.
+        """
+        op_name, colon, index = name.rpartition(":")
+        if not colon or not index.isdigit():
+            raise GraphError(f"a tensor is named 'operation:index', got {name!r}")
+        op = self.get_operation_by_name(op_name)
+        if int(index) >= len(op.outputs):
+            raise GraphError(
+                f"operation {op_name!r} ({op.type}) has {len(op.outputs)} outputs, "
+                f"there is no {name!r}"
+            )
+        return op.outputs[int(index)]
+
+    def as_graph_element(self, value: Any) -> Tensor | Operation:
+        """Return the tensor or operation that ``value`` is, names, or converts to.
+
+        Raises:
+            GraphError: if it is none, or of another graph.
+        """
+        element = value
+        if isinstance(value, str):
+            by_index = ":" in value
+            return self.get_tensor_by_name(value) if by_index else self.get_operation_by_name(value)
+        convert = getattr(value, "_as_graph_element", None)
+        if convert is not None:
+            element = convert()
+        if not isinstance(element, Tensor | Operation):
+            raise GraphError(
+                f"expected a tensor, operation, variable or name, got {type(value).__name__}"
+            )
+        if element.graph is not self:
+            raise GraphError(f"{value!r} belongs to another graph")
+        return element
+
+    # -- scopes
+
+    def as_default(self) -> AbstractContextManager[Graph]:
+        """Return a context manager that makes this the default graph."""
+        from headrace.graph.scopes import use_graph
+
+        return use_graph(self)
+
+    def __enter__(self) -> Graph:
+        stack = ExitStack()
+        stack.enter_context(self.as_default())
+        self._exit_stacks().append(stack)
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self._exit_stacks().pop().close()
+
+    def _exit_stacks(self) -> list[ExitStack]:
+        stacks: list[ExitStack] | None = getattr(self._exits, "stacks", None)
+        if stacks is None:
+            stacks = self._exits.stacks = []
+        return stacks
+
+    # -- growing
+
+    @property
+    def finalized(self) -> bool:
+        """Whether the graph refuses further operations."""
+        return self._finalized
+
+    def finalize(self) -> None:
+        """Refuse further operations."""
+        self._finalized = True
+
+    def unique_name(self, name: str) -> str:
+        """Return ``name``, with a number appended where it was used before."""
+        with self._lock:
+            key = name.lower()
+            uses = self._name_uses.get(key, 0)
+            self._name_uses[key] = uses + 1
+            if not uses:
+                return name
+            candidate = f"{name}_{uses}"
+            while candidate.lower() in self._name_uses:
+                uses += 1
+                candidate = f"{name}_{uses}"
+            self._name_uses[key] = uses + 1
+            self._name_uses[candidate.lower()] = 1
+            return candidate
+
+    def add_operation(
+        self,
+        schema: OpSchema,
+        *,
+        name: str,
+        inputs: Sequence[Tensor],
+        arity: tuple[int, ...],
+        attrs: Mapping[str, Any],
+        specs: Iterable[TensorSpec],
+        control_inputs: tuple[Operation, ...] = (),
+        device: DeviceName | None = None,
+        colocated_with: tuple[Operation, ...] = (),
+        site: Site = UNKNOWN_SITE,
+        origin: str = "",
+    ) -> Operation:
+        """Append a node whose output specs are known; the lowest level of building.
+
+        Args:
+            schema: The op's declaration.
+            name: The node's name, unique in this graph already.
+            inputs: Tensors of this graph, flat.
+            arity: Number of inputs of each parameter.
+            attrs: Canonical values of all attributes.
+            specs: One spec per output.
+            control_inputs: Operations of this graph to wait for.
+            device: The device asked for.
+            colocated_with: Operations of this graph whose device it shares.
+            site: The user's line.
+            origin: Why a rewrite made it.
+
+        Raises:
+            GraphError: if the graph is finalized, the name is taken, or an input is foreign.
+        """
+        with self._lock:
+            if self._finalized:
+                raise GraphError(
+                    f"cannot add {schema.type} {name!r}: the graph was finalized; build the whole "
+                    "graph before finalize()"
+                )
+            if name in self._by_name:
+                raise GraphError(f"the graph has an operation {name!r} already")
+            for tensor in inputs:
+                if tensor.op.graph is not self:
+                    raise GraphError(
+                        f"{tensor!r} belongs to another graph than {schema.type} {name!r}; "
+                        "build both inside one 'with graph' block"
+                    )
+            op = Operation(
+                graph=self,
+                schema=schema,
+                name=name,
+                inputs=tuple(inputs),
+                arity=arity,
+                control_inputs=control_inputs,
+                attrs=MappingProxyType(dict(attrs)),
+                device_name=device if device is not None else DeviceName(),
+                colocated_with=colocated_with,
+                site=site,
+                origin=origin,
+                index=len(self._operations),
+            )
+            outputs = tuple(Tensor(op, i, spec) for i, spec in enumerate(specs))
+            object.__setattr__(op, "outputs", outputs)
+            self._operations.append(op)
+            self._by_name[name] = op
+            return op
+
+    def add_variable(self, variable: Variable) -> None:
+        """List a variable of this graph."""
+        with self._lock:
+            self._variables.append(variable)
+
+    # -- documents and pictures
+
+    def to_document(self) -> str:
+        """Return the graph as a versioned JSON document, equal for equal programs."""
+        from headrace.graph.document import dump
+
+        return dump(self)
+
+    @staticmethod
+    def from_document(text: str | bytes) -> Graph:
+        """Read a graph from a document made by ``to_document``; nothing in it is executed.
+
+        Raises:
+            DocumentError: if it is damaged or of an unknown version.
+        """
+        from headrace.graph.document import load
+
+        return load(text)
+
+    def to_text(self) -> str:
+        """Return the graph as readable text, one line per operation."""
+        from headrace.graph.show import to_text
+
+        return to_text(self)
+
+    def to_svg(self) -> str:
+        """Return the graph as an SVG drawing."""
+        from headrace.graph.svg import to_svg
+
+        return to_svg(self)
+
+    def _repr_html_(self) -> str:
+        from headrace.graph.svg import to_html
+
+        return to_html(self)
+
+    def _repr_svg_(self) -> str:
+        return self.to_svg()
+
+    def __repr__(self) -> str:
+        return f"<Graph of {len(self._operations)} operations>"
+
+    def _suggest(self, name: str) -> str:
+        import difflib
+
+        near = difflib.get_close_matches(name, self._by_name, n=1)
+        return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,77 @@
+"""Operations: the nodes of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+from headrace.device_name import DeviceName
+from headrace.graph.default_session import default_session
+from headrace.graph.schema import OpSchema
+from headrace.graph.site import Site
+
+if TYPE_CHECKING:
+    from headrace.graph.graph import Graph
+    from headrace.graph.tensor import Tensor
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False, weakref_slot=True)
+class Operation:
+    """A node: what to compute from which tensors, after which other nodes, and where.
+
+    Attributes:
+        graph: The graph that owns the node.
+        schema: The declaration of its op.
+        name: Unique within the graph.
+        inputs: Tensors that it takes, flat.
+        arity: How many of ``inputs`` belong to each parameter of the schema.
+        control_inputs: Operations that must have finished before it starts.
+        attrs: Values of the op's attributes.
+        device_name: The device asked for, possibly partial.
+        colocated_with: Operations with which it must share a device.
+        site: The line of the user's program that made it.
+        origin: Why a rewrite made it, empty for nodes made by the program.
+        outputs: Tensors that it yields.
+    """
+
+    graph: Graph
+    schema: OpSchema
+    name: str
+    inputs: tuple[Tensor, ...]
+    arity: tuple[int, ...]
+    control_inputs: tuple[Operation, ...]
+    attrs: Mapping[str, Any]
+    device_name: DeviceName
+    colocated_with: tuple[Operation, ...]
+    site: Site
+    origin: str
+    index: int
+    outputs: tuple[Tensor, ...] = ()
+
+    @property
+    def type(self) -> str:
+        """The op's name, as in ``"MatMul"``."""
+        return self.schema.type
+
+    @property
+    def device(self) -> str:
+        """The device asked for, as a string; empty where none was."""
+        return str(self.device_name)
+
+    @property
+    def grouped_inputs(self) -> list[Any]:
+        """The inputs as one entry per parameter: a tensor, a list where variadic, or None."""
+        return self.schema.group(self.inputs, self.arity)
+
+    def get_attr(self, name: str) -> Any:
+        """Return the value of an attribute."""
+        return self.attrs[name]
+
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
+        """Run this operation in ``session``, or in the default session."""
+        (session if session is not None else default_session()).run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<Operation {self.name!r} type={self.type}>"

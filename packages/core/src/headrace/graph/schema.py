@@ -1,0 +1,168 @@
+"""Op schemas, and the process-wide table of the ops that were declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from headrace.dtypes import DType
+from headrace.errors import GraphError, PluginError
+from headrace.graph.spec import TensorSpec
+
+if TYPE_CHECKING:
+    from headrace.graph.operation import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A set of dtypes that an input may have.
+
+    Attributes:
+        name: How error messages call it.
+        accepts: Whether a dtype belongs to it.
+        unify: Whether all inputs of this kind in one op share one dtype.
+    """
+
+    name: str
+    accepts: Callable[[DType], bool] = field(compare=False)
+    unify: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class InputParam:
+    """A tensor parameter of an op."""
+
+    name: str
+    kind: Kind
+    variadic: bool = False
+    optional: bool = False
+
+
+REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "<required>"})()
+
+
+@dataclass(frozen=True, slots=True)
+class AttrParam:
+    """An attribute of an op, with its default (``REQUIRED`` where it has none)."""
+
+    name: str
+    default: Any = REQUIRED
+    convert: Callable[[Any], Any] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpSchema:
+    """All that is stated of an op in its one declaration.
+
+    Attributes:
+        type: The op's name in graphs, as in ``"MatMul"``.
+        inputs: Its tensor parameters in order.
+        attrs: Its attributes in order.
+        infer: The rule from input specs (one entry per parameter, a list where variadic, None
+            where absent) and attributes to output specs: one, a tuple or list, or None.
+        function: What users call to add a node.
+        stateful: Reads or changes state, or differs from call to call: never folded or merged.
+        blocking: May wait for something outside the step.
+        elementwise: Output element ``i`` depends on the elements ``i`` of the broadcast inputs.
+        reduction: Folds axes of its first input.
+        in_place: Pairs (output, input) that may share memory.
+        no_gradient: Why the op has no gradient, empty where it should have a rule.
+        public: The name under which users find it, as in ``"nn.softmax"``.
+        where: Module and line of the declaration.
+    """
+
+    type: str
+    inputs: tuple[InputParam, ...]
+    attrs: tuple[AttrParam, ...]
+    infer: Callable[..., Any]
+    function: Callable[..., Any]
+    stateful: bool = False
+    blocking: bool = False
+    elementwise: bool = False
+    reduction: bool = False
+    in_place: tuple[tuple[int, int], ...] = ()
+    no_gradient: str = ""
+    public: str = ""
+    doc: str = ""
+    where: str = ""
+
+    def group(self, flat: tuple[Any, ...] | list[Any], arity: tuple[int, ...]) -> list[Any]:
+        """Arrange a node's flat inputs as one entry per parameter."""
+        grouped: list[Any] = []
+        start = 0
+        for param, count in zip(self.inputs, arity, strict=True):
+            part = flat[start : start + count]
+            if param.variadic:
+                grouped.append(list(part))
+            else:
+                grouped.append(part[0] if count else None)
+            start += count
+        return grouped
+
+    def output_specs(
+        self, specs: list[TensorSpec], arity: tuple[int, ...], attrs: Mapping[str, Any]
+    ) -> tuple[tuple[TensorSpec, ...], Any]:
+        """Run the rule; return the flat output specs and the rule's own answer."""
+        answer = self.infer(*self.group(specs, arity), **attrs)
+        if answer is None:
+            return (), None
+        if isinstance(answer, TensorSpec):
+            return (answer,), answer
+        return tuple(answer), answer
+
+
+class OpTable:
+    """The declared ops by type name; append-only, since an op's name is its identity."""
+
+    def __init__(self) -> None:
+        self._schemas: dict[str, OpSchema] = {}
+
+    def add(self, schema: OpSchema) -> None:
+        """Add an op.
+
+        Raises:
+            PluginError: if another declaration has the name; names both places.
+        """
+        known = self._schemas.get(schema.type)
+        if known is not None and known.where != schema.where:
+            raise PluginError(
+                f"op {schema.type!r} is declared twice: at {known.where} and at {schema.where}; "
+                "rename one of them"
+            )
+        self._schemas[schema.type] = schema
+
+    def get(self, type_name: str) -> OpSchema | None:
+        """Return the schema of a type, or None."""
+        return self._schemas.get(type_name)
+
+    def __getitem__(self, type_name: str) -> OpSchema:
+        schema = self._schemas.get(type_name)
+        if schema is None:
+            raise GraphError(
+                f"no op {type_name!r} is declared; if a plugin package declares it, install and "
+                "import that package first"
+            )
+        return schema
+
+    def __iter__(self) -> Any:
+        return iter(list(self._schemas.values()))
+
+    def __len__(self) -> int:
+        return len(self._schemas)
+
+
+OPS = OpTable()
+
+# Operators of tensors that are compositions rather than ops; ops/ fills it.
+OPERATORS: dict[str, Callable[..., Any]] = {}
+
+
+def call_op(type_name: str, *args: Any, **kwargs: Any) -> Any:
+    """Add a node of the op ``type_name`` to the default graph."""
+    return OPS[type_name].function(*args, **kwargs)
+
+
+def describe_inputs(op: Operation) -> str:
+    """Return an operation's inputs with dtypes and shapes, for messages."""
+    return ", ".join(f"{t.name}: {t.spec}" for t in op.inputs) or "none"

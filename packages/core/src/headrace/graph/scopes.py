@@ -1,0 +1,204 @@
+"""Scopes: what applies to the operations made inside a ``with`` block.
+
+All scopes are fields of one immutable value in one context variable, so that they follow threads
+and coroutines as context variables do, and leaving a block restores everything at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headrace.device_name import DeviceName
+from headrace.errors import GraphError
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What applies to operations made now.
+
+    Attributes:
+        graph: The graph to which they are added.
+        name: Prefix of their names, without a trailing slash.
+        device: The device asked for.
+        control_inputs: Operations that they wait for.
+        colocated_with: Operations whose device they share.
+        container: The container in which their state lives, empty for the default one.
+    """
+
+    graph: Graph
+    name: str = ""
+    device: DeviceName = DeviceName()  # noqa: RUF009 - frozen, shared safely
+    control_inputs: tuple[Operation, ...] = ()
+    colocated_with: tuple[Operation, ...] = ()
+    container: str = ""
+
+
+_SCOPE: ContextVar[Scope | None] = ContextVar("headrace_scope", default=None)
+
+
+def current_scope() -> Scope:
+    """Return the scope in force; the first call in a thread makes its default graph."""
+    scope = _SCOPE.get()
+    if scope is None:
+        scope = Scope(Graph())
+        _SCOPE.set(scope)
+    return scope
+
+
+def get_default_graph() -> Graph:
+    """Return the graph to which operations are added now."""
+    return current_scope().graph
+
+
+def reset_default_graph() -> None:
+    """Replace this thread's default graph by a new, empty one.
+
+    Raises:
+        GraphError: inside a ``with graph.as_default()`` block.
+    """
+    scope = current_scope()
+    if scope.graph.entered:
+        raise GraphError("reset_default_graph() inside a 'with graph' block; leave the block first")
+    _SCOPE.set(Scope(Graph()))
+
+
+@contextmanager
+def _entered(scope: Scope) -> Iterator[Scope]:
+    token = _SCOPE.set(scope)
+    try:
+        yield scope
+    finally:
+        _SCOPE.reset(token)
+
+
+@contextmanager
+def use_graph(graph: Graph) -> Iterator[Graph]:
+    """Make ``graph`` the default within the block; other scopes start afresh in it."""
+    scope = _SCOPE.get()
+    graph.entered += 1
+    try:
+        same = scope is not None and scope.graph is graph
+        with _entered(scope if same and scope is not None else Scope(graph)):
+            yield graph
+    finally:
+        graph.entered -= 1
+
+
+@contextmanager
+def name_scope(
+    name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
+) -> Iterator[str]:
+    """Prefix the names of operations made in the block.
+
+    Args:
+        name: The scope's name; made unique. One that ends in "/" is taken as it is; None takes
+            ``default_name``, and an empty string leaves all name scopes.
+        default_name: Used where ``name`` is None.
+        values: Tensors of the graph to use; all must be of one graph.
+
+    Yields:
+        The full prefix, ending in "/" (empty at the top).
+    """
+    scope = current_scope()
+    chosen = name if name is not None else default_name
+    if chosen is None:
+        raise GraphError("name_scope needs a name or a default_name")
+    tensors = [v for v in values or () if isinstance(v, Tensor)]
+    graph = tensors[0].graph if tensors else scope.graph
+    if any(t.graph is not graph for t in tensors):
+        raise GraphError(f"the values of name scope {chosen!r} belong to different graphs")
+    if graph is not scope.graph:
+        scope = Scope(graph)
+    if not chosen:
+        full = ""
+    elif chosen.endswith("/"):
+        full = chosen[:-1]
+    else:
+        full = graph.unique_name(f"{scope.name}/{chosen}" if scope.name else chosen)
+    with _entered(replace(scope, name=full)):
+        yield f"{full}/" if full else ""
+
+
+@contextmanager
+def device(name: str | DeviceName | None) -> Iterator[None]:
+    """Ask for a device for the operations made in the block.
+
+    Args:
+        name: A whole or partial device name; its parts override those of outer blocks. None
+            leaves all outer requests.
+
+    Raises:
+        PlacementError: if it is no device name.
+    """
+    scope = current_scope()
+    asked = DeviceName() if name is None else scope.device.merged(DeviceName.parse(name))
+    with _entered(replace(scope, device=asked)):
+        yield
+
+
+@contextmanager
+def control_dependencies(control_inputs: Sequence[Any] | None) -> Iterator[None]:
+    """Make operations of the block wait for others.
+
+    Args:
+        control_inputs: Operations, tensors or variables; None drops outer ones.
+    """
+    scope = current_scope()
+    if control_inputs is None:
+        with _entered(replace(scope, control_inputs=())):
+            yield
+        return
+    added = tuple(as_operation(item, scope.graph) for item in control_inputs)
+    merged = tuple(dict.fromkeys(scope.control_inputs + added))
+    with _entered(replace(scope, control_inputs=merged)):
+        yield
+
+
+@contextmanager
+def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    """Place operations of the block on the device of ``op``.
+
+    Args:
+        op: An operation, tensor or variable.
+        ignore_existing: Drop the colocations of outer blocks.
+    """
+    scope = current_scope()
+    target = as_operation(op, scope.graph)
+    outer = () if ignore_existing else scope.colocated_with
+    entered = replace(scope, colocated_with=(*outer, target), device=DeviceName())
+    with _entered(entered):
+        yield
+
+
+@contextmanager
+def container(name: str) -> Iterator[None]:
+    """Keep the state made in the block in the container ``name``.
+
+    A named container outlives sessions: its state stays until ``reset``, and sessions on any graph
+    see it.
+    """
+    with _entered(replace(current_scope(), container=name)):
+        yield
+
+
+def as_operation(item: Any, graph: Graph) -> Operation:
+    """Return the operation behind an operation, tensor or variable of ``graph``.
+
+    Raises:
+        GraphError: if it is none of these, or of another graph.
+    """
+    op = item
+    if not isinstance(op, Operation):
+        op = getattr(item, "op", None)
+    if not isinstance(op, Operation):
+        raise GraphError(f"expected an operation, tensor or variable, got {item!r}")
+    if op.graph is not graph:
+        raise GraphError(f"{item!r} belongs to another graph than the default one")
+    return op

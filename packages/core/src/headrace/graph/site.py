@@ -1,0 +1,47 @@
+"""Creation sites: which line of the user's program made an operation."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from dataclasses import dataclass
+
+# Frames of these packages are Headrace's own; the first frame outside them is the user's.
+LIBRARY_ROOTS = {
+    "headrace",
+    "headrace_autodiff",
+    "headrace_cpu",
+    "headrace_cuda",
+    "headrace_mpi",
+    "headrace_train",
+}
+_TRANSPARENT = {"contextlib", "functools", "threading", "runpy"}
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A file and line number; the source text is looked up only when printed."""
+
+    filename: str
+    line: int
+
+    def __str__(self) -> str:
+        source = linecache.getline(self.filename, self.line).strip()
+        place = f"{self.filename}:{self.line}"
+        return f"{place}: {source}" if source else place
+
+
+UNKNOWN_SITE = Site("<unknown>", 0)
+
+
+def user_site() -> Site:
+    """Return the innermost line on the stack that is not Headrace's own."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        root = frame.f_globals.get("__name__", "").partition(".")[0]
+        if root not in LIBRARY_ROOTS and root not in _TRANSPARENT:
+            return Site(frame.f_code.co_filename, frame.f_lineno)
+        if frame.f_back is None:
+            break
+        frame = frame.f_back
+    return UNKNOWN_SITE

@@ -1,0 +1,74 @@
+"""What is known of a tensor before anything runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from headrace.dtypes import DType, resource
+from headrace.shapes import SCALAR, UNKNOWN, Shape
+
+_NDArray = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """The dtype and partially known shape of a tensor.
+
+    Attributes:
+        dtype: The element type.
+        shape: The static shape.
+        value: The tensor's value where it is a constant, else None.
+        dims: For an integer vector: the shape that it denotes, as far as that is known.
+        content: For a resource handle: the spec of what the resource holds.
+    """
+
+    dtype: DType
+    shape: Shape = UNKNOWN
+    value: _NDArray | None = field(default=None, compare=False, repr=False)
+    dims: Shape | None = field(default=None, compare=False, repr=False)
+    content: TensorSpec | None = None
+
+    @property
+    def rank(self) -> int | None:
+        """Number of dimensions, None where unknown."""
+        return self.shape.rank
+
+    def with_shape(self, shape: Any) -> TensorSpec:
+        """Return this dtype with another shape, and nothing known of the value."""
+        return TensorSpec(self.dtype, Shape(shape))
+
+    def with_dtype(self, dtype: DType) -> TensorSpec:
+        """Return this shape with another dtype, and nothing known of the value."""
+        return TensorSpec(dtype, self.shape)
+
+    def __str__(self) -> str:
+        if self.content is not None:
+            return f"resource({self.content})"
+        return f"{self.dtype}{self.shape}"
+
+
+def handle_spec(content: TensorSpec) -> TensorSpec:
+    """Return the spec of a handle to a resource that holds ``content``."""
+    return TensorSpec(resource, SCALAR, content=content)
+
+
+def constant_spec(value: _NDArray, dtype: DType) -> TensorSpec:
+    """Return the spec of a constant."""
+    dims = None
+    if dtype.is_integer and value.ndim == 1 and value.size <= 32:
+        dims = Shape([None if d < 0 else int(d) for d in value])
+    return TensorSpec(dtype, Shape(value.shape), value, dims)
+
+
+def as_shape(spec: TensorSpec) -> Shape:
+    """Return what is known of the shape that an integer vector denotes (-1 is unknown)."""
+    if spec.dims is not None:
+        return spec.dims
+    if spec.value is not None and spec.value.ndim == 1:
+        return Shape([None if d < 0 else int(d) for d in spec.value])
+    if spec.rank == 1 and spec.shape.is_fully_defined:
+        return Shape([None] * spec.shape.known[0])
+    return UNKNOWN

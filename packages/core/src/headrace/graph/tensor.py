@@ -1,0 +1,202 @@
+"""Tensors: the edges of a graph, with Python's operators on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, final
+
+from headrace.dtypes import DType
+from headrace.errors import GraphError
+from headrace.graph.default_session import default_session
+from headrace.graph.schema import OPERATORS, call_op
+from headrace.graph.spec import TensorSpec
+from headrace.shapes import Shape
+
+if TYPE_CHECKING:
+    from headrace.graph.graph import Graph
+    from headrace.graph.operation import Operation
+
+
+class TensorOperators:
+    """Python's operators, for whatever converts to a tensor."""
+
+    __slots__ = ()
+
+    # NumPy arrays on the left must leave binary operators to us.
+    __array_priority__ = 1000
+    __array_ufunc__ = None
+
+    def __add__(self, other: Any) -> Tensor:
+        return _result(call_op("Add", self, other))
+
+    def __radd__(self, other: Any) -> Tensor:
+        return _result(call_op("Add", other, self))
+
+    def __sub__(self, other: Any) -> Tensor:
+        return _result(call_op("Sub", self, other))
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return _result(call_op("Sub", other, self))
+
+    def __mul__(self, other: Any) -> Tensor:
+        return _result(call_op("Mul", self, other))
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return _result(call_op("Mul", other, self))
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return _result(OPERATORS["truediv"](self, other))
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return _result(OPERATORS["truediv"](other, self))
+
+    def __floordiv__(self, other: Any) -> Tensor:
+        return _result(call_op("FloorDiv", self, other))
+
+    def __rfloordiv__(self, other: Any) -> Tensor:
+        return _result(call_op("FloorDiv", other, self))
+
+    def __mod__(self, other: Any) -> Tensor:
+        return _result(call_op("FloorMod", self, other))
+
+    def __rmod__(self, other: Any) -> Tensor:
+        return _result(call_op("FloorMod", other, self))
+
+    def __pow__(self, other: Any) -> Tensor:
+        return _result(call_op("Pow", self, other))
+
+    def __rpow__(self, other: Any) -> Tensor:
+        return _result(call_op("Pow", other, self))
+
+    def __matmul__(self, other: Any) -> Tensor:
+        return _result(call_op("MatMul", self, other))
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return _result(call_op("MatMul", other, self))
+
+    def __neg__(self) -> Tensor:
+        return _result(call_op("Neg", self))
+
+    def __abs__(self) -> Tensor:
+        return _result(call_op("Abs", self))
+
+    def __lt__(self, other: Any) -> Tensor:
+        return _result(call_op("Less", self, other))
+
+    def __le__(self, other: Any) -> Tensor:
+        return _result(call_op("LessEqual", self, other))
+
+    def __gt__(self, other: Any) -> Tensor:
+        return _result(call_op("Greater", self, other))
+
+    def __ge__(self, other: Any) -> Tensor:
+        return _result(call_op("GreaterEqual", self, other))
+
+    def __and__(self, other: Any) -> Tensor:
+        return _result(call_op("LogicalAnd", self, other))
+
+    def __rand__(self, other: Any) -> Tensor:
+        return _result(call_op("LogicalAnd", other, self))
+
+    def __or__(self, other: Any) -> Tensor:
+        return _result(call_op("LogicalOr", self, other))
+
+    def __ror__(self, other: Any) -> Tensor:
+        return _result(call_op("LogicalOr", other, self))
+
+    def __xor__(self, other: Any) -> Tensor:
+        return _result(call_op("LogicalXor", self, other))
+
+    def __rxor__(self, other: Any) -> Tensor:
+        return _result(call_op("LogicalXor", other, self))
+
+    def __invert__(self) -> Tensor:
+        return _result(call_op("LogicalNot", self))
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return _result(OPERATORS["getitem"](self, key))
+
+    def __bool__(self) -> NoReturn:
+        raise GraphError(
+            f"{self!r} has no truth value while the graph is built: its value exists only inside a "
+            "step. Fetch it with session.run, or compute with it (hr.where, hr.switch)"
+        )
+
+    def __iter__(self) -> Iterator[NoReturn]:
+        raise GraphError(
+            f"{self!r} cannot be iterated over while the graph is built. Index it (t[0], t[1], ...) "
+            "or fetch it with session.run and iterate over the array"
+        )
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise GraphError(
+            f"{self!r} is a node of a graph and holds no values: NumPy cannot take it. Use "
+            "Headrace's functions on it, or fetch it with session.run first"
+        )
+
+
+@final
+class Tensor(TensorOperators):
+    """Output ``index`` of an operation.
+
+    Attributes:
+        op: The operation that yields it.
+        index: Which of the operation's outputs it is.
+        spec: What is known of it before anything runs.
+    """
+
+    __slots__ = ("__weakref__", "index", "op", "spec")
+
+    op: Operation
+    index: int
+    spec: TensorSpec
+
+    def __init__(self, op: Operation, index: int, spec: TensorSpec) -> None:
+        self.op = op
+        self.index = index
+        self.spec = spec
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that owns it."""
+        return self.op.graph
+
+    @property
+    def name(self) -> str:
+        """``"operation:index"``."""
+        return f"{self.op.name}:{self.index}"
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.spec.dtype
+
+    @property
+    def shape(self) -> Shape:
+        """The static shape."""
+        return self.spec.shape
+
+    def get_shape(self) -> Shape:
+        """Return the static shape."""
+        return self.spec.shape
+
+    @property
+    def device(self) -> str:
+        """The device asked for its operation."""
+        return self.op.device
+
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
+        """Fetch this tensor from ``session``, or from the default session."""
+        return (session if session is not None else default_session()).run(self, feed_dict)
+
+    def consumers(self) -> list[Operation]:
+        """Return the operations that take this tensor."""
+        return [op for op in self.graph.operations if any(t is self for t in op.inputs)]
+
+    def __repr__(self) -> str:
+        return f"<Tensor {self.name!r} {self.spec}>"
+
+
+def _result(value: Any) -> Tensor:
+    assert isinstance(value, Tensor)
+    return value

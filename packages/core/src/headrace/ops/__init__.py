@@ -1,0 +1,1 @@
+"""The vocabulary: every op's one declaration, by family."""

@@ -1,0 +1,109 @@
+"""Control flow: ordering, and branching by dead values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace import dtypes
+from headrace.errors import DTypeError, ShapeError
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.operation import Operation
+from headrace.graph.scopes import control_dependencies, name_scope
+from headrace.graph.spec import TensorSpec
+from headrace.graph.tensor import Tensor
+from headrace.ops.array import identity
+from headrace.ops.declare import Spec, op
+from headrace.ops.kinds import Anything, Bool, Same
+from headrace.shapes import UNKNOWN, Shape
+
+
+@op("NoOp", no_gradient="it has no outputs")
+def no_op() -> None:
+    """Nothing: a node to order others by, or to group them."""
+
+
+@op("Switch")
+def switch(data: Anything, pred: Bool) -> tuple[Spec, Spec]:
+    """Forward ``data`` to one of two outputs; the other one is dead.
+
+    An operation with a dead input does not run, and all its outputs are dead.
+
+    Args:
+        data: [...], any dtype.
+        pred: [], which output lives.
+
+    Returns:
+        The output that lives where ``pred`` is false, and the one that lives where it is true.
+    """
+    if pred.rank not in (None, 0):
+        raise ShapeError(f"pred must be a scalar, got shape {pred.shape}")
+    spec = data.with_dtype(data.dtype)
+    return spec, spec
+
+
+@op("Merge")
+def merge(inputs: Sequence[Same]) -> tuple[Spec, Spec]:
+    """Forward the input that is not dead.
+
+    Args:
+        inputs: Tensors of one dtype, of which at most one lives in a step.
+
+    Returns:
+        The living input, and its index as a scalar int32; both dead where all inputs are.
+    """
+    shape = inputs[0].shape
+    for spec in inputs[1:]:
+        shape = _common(shape, spec.shape)
+    return TensorSpec(inputs[0].dtype, shape), TensorSpec(dtypes.int32, Shape(()))
+
+
+def _common(left: Shape, right: Shape) -> Shape:
+    """Return what is known of a tensor that has one of two shapes."""
+    if left.dims is None or right.dims is None or len(left.dims) != len(right.dims):
+        return UNKNOWN
+    return Shape([a if a == b else None for a, b in zip(left.dims, right.dims, strict=True)])
+
+
+def group(*inputs: Any, name: str | None = None) -> Operation:
+    """Return an operation that has finished when all of ``inputs`` have.
+
+    Args:
+        inputs: Operations, tensors, variables, or lists of these; None is skipped.
+        name: The name of the operation.
+    """
+    flat: list[Any] = []
+    for item in inputs:
+        flat.extend(item if isinstance(item, list | tuple) else [item])
+    with control_dependencies([item for item in flat if item is not None]):
+        return no_op(name=name if name is not None else "group_deps")
+
+
+def tuple_(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
+) -> list[Tensor]:
+    """Return tensors that are there only when all of ``tensors`` are.
+
+    Args:
+        tensors: What to wait for and return.
+        name: The name of the scope.
+        control_inputs: More to wait for.
+
+    Raises:
+        DTypeError: if ``tensors`` is empty.
+    """
+    values = [convert_to_tensor(t) for t in tensors]
+    if not values:
+        raise DTypeError("tuple needs at least one tensor")
+    with name_scope(name, "tuple"):
+        gate = group(*values, *(control_inputs or ()), name="gate")
+        with control_dependencies([gate]):
+            return [identity(v) for v in values]
+
+
+def with_dependencies(
+    dependencies: Sequence[Any], output_tensor: Any, name: str | None = None
+) -> Tensor:
+    """Return a tensor that is there only after ``dependencies`` have finished."""
+    with control_dependencies(dependencies):
+        return identity(convert_to_tensor(output_tensor), name=name)

@@ -1,0 +1,39 @@
+"""Kinds: the annotations that mark a parameter of an op as a tensor input.
+
+Inputs of one kind in one op share one dtype; those of a kind marked ``unify=False`` do not.
+To a type checker they are ``Any``, since callers may pass whatever converts to a tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+from headrace import dtypes
+from headrace.dtypes import DType
+from headrace.graph.schema import Kind
+
+Floating: TypeAlias = Annotated[Any, Kind("floating", lambda d: d.is_floating)]
+Inexact: TypeAlias = Annotated[
+    Any, Kind("floating or complex", lambda d: d.is_floating or d.is_complex)
+]
+Numeric: TypeAlias = Annotated[Any, Kind("numeric", lambda d: d.is_numeric)]
+Real: TypeAlias = Annotated[
+    Any, Kind("a real number", lambda d: d.is_numeric and not d.is_complex)
+]
+Integer: TypeAlias = Annotated[Any, Kind("an integer", lambda d: d.is_integer)]
+Index: TypeAlias = Annotated[
+    Any, Kind("int32 or int64", lambda d: d in (dtypes.int32, dtypes.int64), unify=False)
+]
+Bool: TypeAlias = Annotated[Any, Kind("bool", lambda d: d.is_bool)]
+String: TypeAlias = Annotated[Any, Kind("string", lambda d: d.kind == "string")]
+Resource: TypeAlias = Annotated[
+    Any, Kind("a resource handle", lambda d: d.kind == "resource", unify=False)
+]
+
+
+def _dense(dtype: DType) -> bool:
+    return dtype.kind != "resource"
+
+
+Same: TypeAlias = Annotated[Any, Kind("any dtype", _dense)]
+Anything: TypeAlias = Annotated[Any, Kind("any dtype", _dense, unify=False)]

@@ -1,0 +1,187 @@
+"""State: handles to variables, and the ops that read and change what they hold.
+
+Every read and every write is atomic per tensor. A read sees the writes that come before it along
+data or control edges; what is not ordered so may happen in either order.
+"""
+
+from __future__ import annotations
+
+from headrace import dtypes
+from headrace.dtypes import DType
+from headrace.errors import DTypeError, ShapeError
+from headrace.graph.spec import TensorSpec, handle_spec
+from headrace.ops.declare import Spec, op
+from headrace.ops.kinds import Anything, Index, Resource
+from headrace.shapes import UNKNOWN, Shape
+
+_WRITES = "writing to a variable is no differentiable function"
+
+
+def content_of(handle: TensorSpec) -> TensorSpec:
+    """Return the spec of what a variable holds.
+
+    Raises:
+        DTypeError: if the handle is of another kind of resource.
+    """
+    if handle.content is None:
+        raise DTypeError("expected a variable, got a handle to another kind of resource")
+    return handle.content
+
+
+@op("VarHandle", stateful=True, public="", no_gradient="it is the variable itself")
+def var_handle(dtype: DType, shape: Shape, container: str, shared_name: str) -> Spec:
+    """A handle to the variable of a name in a container of the device.
+
+    Args:
+        dtype: Dtype of what the variable holds.
+        shape: Shape of what it holds, as far as fixed.
+        container: The container; empty for the default one.
+        shared_name: The variable's name in the container.
+
+    Returns:
+        [], a resource handle.
+    """
+    return handle_spec(TensorSpec(dtype, shape))
+
+
+@op("ReadVariable", stateful=True, public="")
+def read_variable(resource: Resource) -> Spec:
+    """The value of a variable.
+
+    Args:
+        resource: [], a variable's handle. Raises when it runs before anything was assigned.
+
+    Returns:
+        The variable's shape and dtype.
+    """
+    return content_of(resource)
+
+
+@op("VariableInitialized", stateful=True, public="", no_gradient="booleans have no gradient")
+def variable_initialized(resource: Resource) -> Spec:
+    """Whether a variable has a value.
+
+    Args:
+        resource: [], a variable's handle.
+
+    Returns:
+        [], bool.
+    """
+    content_of(resource)
+    return TensorSpec(dtypes.bool_, Shape(()))
+
+
+def _assigned(resource: TensorSpec, value: TensorSpec, validate_shape: bool = True) -> TensorSpec:
+    content = content_of(resource)
+    if content.dtype != value.dtype:
+        raise DTypeError(
+            f"the variable holds {content.dtype}, the value is {value.dtype}; convert it with hr.cast"
+        )
+    if not validate_shape:
+        return TensorSpec(content.dtype, UNKNOWN)
+    if not content.shape.is_compatible_with(value.shape):
+        raise ShapeError(f"the variable has shape {content.shape}, the value {value.shape}")
+    return TensorSpec(content.dtype, content.shape.merge_with(value.shape))
+
+
+@op("AssignVariable", stateful=True, public="", no_gradient=_WRITES)
+def assign_variable(resource: Resource, value: Anything, validate_shape: bool = True) -> Spec:
+    """Replace the value of a variable.
+
+    Args:
+        resource: [], a variable's handle.
+        value: The new value, of the variable's dtype.
+        validate_shape: Whether the value must have the variable's shape.
+
+    Returns:
+        The new value.
+    """
+    return _assigned(resource, value, validate_shape)
+
+
+@op("AssignAddVariable", stateful=True, public="", no_gradient=_WRITES)
+def assign_add_variable(resource: Resource, value: Anything) -> Spec:
+    """Add to the value of a variable, as one atomic change.
+
+    Args:
+        resource: [], a variable's handle.
+        value: What to add, of the variable's dtype and shape.
+
+    Returns:
+        The new value.
+    """
+    return _assigned(resource, value)
+
+
+@op("AssignSubVariable", stateful=True, public="", no_gradient=_WRITES)
+def assign_sub_variable(resource: Resource, value: Anything) -> Spec:
+    """Subtract from the value of a variable, as one atomic change.
+
+    Args:
+        resource: [], a variable's handle.
+        value: What to subtract, of the variable's dtype and shape.
+
+    Returns:
+        The new value.
+    """
+    return _assigned(resource, value)
+
+
+def _scattered(resource: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+    content = content_of(resource)
+    if content.dtype != updates.dtype:
+        raise DTypeError(f"the variable holds {content.dtype}, the updates are {updates.dtype}")
+    if content.rank == 0:
+        raise ShapeError("a scalar variable has no rows to update")
+    expected = indices.shape.concatenate(content.shape[1:])
+    if not expected.is_compatible_with(updates.shape):
+        raise ShapeError(
+            f"updates must have shape {expected} (indices {indices.shape}, rows of "
+            f"{content.shape}), got {updates.shape}"
+        )
+    return content
+
+
+@op("ScatterAddVariable", stateful=True, public="", no_gradient=_WRITES)
+def scatter_add_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
+    """Add rows to rows of a variable, as one atomic change; rows named twice add up.
+
+    Args:
+        resource: [], the handle of a variable [rows, ...].
+        indices: [n...], the row of each update; others than existing rows raise when it runs.
+        updates: [n..., ...], of the variable's dtype.
+
+    Returns:
+        The new value of the whole variable.
+    """
+    return _scattered(resource, indices, updates)
+
+
+@op("ScatterSubVariable", stateful=True, public="", no_gradient=_WRITES)
+def scatter_sub_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
+    """Subtract rows from rows of a variable, as one atomic change; rows named twice add up.
+
+    Args:
+        resource: [], the handle of a variable [rows, ...].
+        indices: [n...], the row of each update; others than existing rows raise when it runs.
+        updates: [n..., ...], of the variable's dtype.
+
+    Returns:
+        The new value of the whole variable.
+    """
+    return _scattered(resource, indices, updates)
+
+
+@op("ScatterUpdateVariable", stateful=True, public="", no_gradient=_WRITES)
+def scatter_update_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
+    """Replace rows of a variable, as one atomic change; of rows named twice one wins.
+
+    Args:
+        resource: [], the handle of a variable [rows, ...].
+        indices: [n...], the row of each update; others than existing rows raise when it runs.
+        updates: [n..., ...], of the variable's dtype.
+
+    Returns:
+        The new value of the whole variable.
+    """
+    return _scattered(resource, indices, updates)

@@ -1,0 +1,68 @@
+"""Transfer: the nodes through which values enter a step, leave it, and cross devices.
+
+Programs do not make these; partitioning does.
+"""
+
+from __future__ import annotations
+
+from headrace.dtypes import DType
+from headrace.graph.spec import TensorSpec
+from headrace.ops.declare import Spec, op
+from headrace.ops.kinds import Anything
+from headrace.shapes import Shape
+
+_MOVED = "it belongs to a step, not to a program"
+
+
+@op("Feed", stateful=True, public="", no_gradient=_MOVED)
+def feed(dtype: DType, shape: Shape, index: int) -> Spec:
+    """A value that the caller of a step hands in.
+
+    Args:
+        dtype: Its dtype.
+        shape: Its shape, as far as known.
+        index: Which of the step's feeds it is.
+
+    Returns:
+        ``shape``, ``dtype``.
+    """
+    return TensorSpec(dtype, shape)
+
+
+@op("Fetch", stateful=True, public="", no_gradient=_MOVED)
+def fetch(value: Anything, index: int) -> None:
+    """A value that a step hands back to its caller.
+
+    Args:
+        value: [...], any dtype.
+        index: Which of the step's fetches it is.
+    """
+
+
+@op("Send", stateful=True, public="", no_gradient=_MOVED)
+def send(value: Anything, edge: str, source: str, destination: str) -> None:
+    """Send a value, or the news that it is dead, to another device.
+
+    Args:
+        value: [...], any dtype.
+        edge: The name of the tensor that is moved.
+        source: The device that sends.
+        destination: The device that receives.
+    """
+
+
+@op("Recv", stateful=True, blocking=True, public="", no_gradient=_MOVED)
+def recv(dtype: DType, shape: Shape, edge: str, source: str, destination: str) -> Spec:
+    """Wait for a value from another device.
+
+    Args:
+        dtype: Its dtype.
+        shape: Its shape, as far as known.
+        edge: The name of the tensor that is moved.
+        source: The device that sends.
+        destination: The device that receives.
+
+    Returns:
+        ``shape``, ``dtype``.
+    """
+    return TensorSpec(dtype, shape)

@@ -1,0 +1,1 @@
+"""Partitioning: one graph per device, with Send and Recv where edges cross."""

@@ -1,0 +1,1 @@
+"""Rewrites: each takes a step's graph and returns a new one that computes the same."""

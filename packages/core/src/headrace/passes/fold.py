@@ -1,0 +1,81 @@
+"""Constant folding: computing ahead what depends on constants alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import dtypes
+from headrace.graph.operation import Operation
+from headrace.graph.spec import constant_spec
+from headrace.passes.step_graph import Rewriter, StepGraph
+
+_NDArray = np.ndarray[Any, np.dtype[Any]]
+
+# Computes an operation's outputs from its inputs on the host; None where it cannot.
+Evaluate = Callable[[Operation, Sequence[_NDArray]], Sequence[_NDArray] | None]
+
+# Larger results are computed in the step: a constant of that size would only move the time.
+MAX_ELEMENTS = 1 << 16
+
+
+def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
+    """Replace nodes by constants where their values are known before the step.
+
+    Stateful nodes are never folded. A node whose evaluation fails is left in place, so that the
+    step reports the failure with the node's line.
+
+    Args:
+        step: The step.
+        evaluate: Computes a node on the host.
+    """
+    rewriter = Rewriter("fold")
+    for op in step.graph.operations:
+        values = None if op.schema.stateful or op.type == "Const" else _values(op, rewriter, evaluate)
+        if values is None:
+            rewriter.copy(op)
+            continue
+        for i, (tensor, value) in enumerate(zip(op.outputs, values, strict=True)):
+            name = op.name if i == 0 else f"{op.name}/folded_{i}"
+            spec = constant_spec(value, tensor.dtype)
+            new = rewriter.add("Const", {"value": value}, [spec], like=op, name=name)
+            if i == 0:
+                rewriter.stand_for_operation(op, new)
+            rewriter.stand_for_tensor(tensor, new.outputs[0])
+    return rewriter.finish(step)
+
+
+def _values(op: Operation, rewriter: Rewriter, evaluate: Evaluate) -> list[_NDArray] | None:
+    if not op.outputs or any(t.dtype == dtypes.resource for t in op.outputs):
+        return None
+    if all(t.spec.value is not None for t in op.outputs):
+        return [_frozen(np.asarray(t.spec.value)) for t in op.outputs]
+    if not op.inputs or any(_too_large(t.shape.num_elements) for t in op.outputs):
+        return None
+    inputs: list[_NDArray] = []
+    for tensor in op.inputs:
+        source = rewriter.tensor(tensor).op
+        if source.type != "Const":
+            return None
+        inputs.append(source.attrs["value"])
+    found = evaluate(op, inputs)
+    if found is None:
+        return None
+    values = [_frozen(np.asarray(v)) for v in found]
+    fits = all(
+        t.dtype.numpy == v.dtype and t.shape.is_compatible_with(v.shape)
+        for t, v in zip(op.outputs, values, strict=True)
+    )
+    return values if fits and not any(_too_large(v.size) for v in values) else None
+
+
+def _too_large(elements: int | None) -> bool:
+    return elements is not None and elements > MAX_ELEMENTS
+
+
+def _frozen(value: _NDArray) -> _NDArray:
+    array = value if value.flags.c_contiguous and value.base is None else np.array(value)
+    array.flags.writeable = False
+    return array

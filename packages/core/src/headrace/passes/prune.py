@@ -1,0 +1,104 @@
+"""Pruning: keeping only what the fetches and targets need, cut off at the feeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from headrace.device_name import DeviceName
+from headrace.graph.operation import Operation
+from headrace.graph.schema import OPS
+from headrace.graph.tensor import Tensor
+from headrace.passes.step_graph import Rewriter, StepGraph
+
+
+def extract(
+    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]
+) -> StepGraph:
+    """Return the part of a program that one step computes, with ``Feed`` nodes for its feeds.
+
+    What is upstream of a fed tensor alone is left out, even where it has side effects.
+    """
+    fed = set(feeds)
+    needed = _needed([*(t.op for t in fetches if t not in fed), *targets], fed)
+    rewriter = Rewriter("feed")
+    new_feeds = [_add_feed(rewriter, tensor, i) for i, tensor in enumerate(feeds)]
+    for old, new in zip(feeds, new_feeds, strict=True):
+        rewriter.stand_for_tensor(old, new)
+    for op in sorted(needed, key=lambda op: op.index):
+        _copy_pinned(rewriter, op, fed)
+    return StepGraph(
+        rewriter.graph,
+        tuple(new_feeds),
+        tuple(rewriter.tensor(t) for t in fetches),
+        tuple(rewriter.operation(op) for op in targets),
+    )
+
+
+def prune(step: StepGraph) -> StepGraph:
+    """Drop what no fetch or target needs any more; feeds stay, since their values are handed in."""
+    needed = _needed([*step.roots, *(t.op for t in step.feeds)], set())
+    rewriter = Rewriter("prune")
+    for op in step.graph.operations:
+        if op in needed:
+            rewriter.copy(op)
+    return rewriter.finish(step)
+
+
+def _needed(roots: Iterable[Operation], fed: set[Tensor]) -> set[Operation]:
+    needed: set[Operation] = set()
+    waiting = list(roots)
+    while waiting:
+        op = waiting.pop()
+        if op in needed:
+            continue
+        needed.add(op)
+        waiting.extend(t.op for t in op.inputs if t not in fed)
+        waiting.extend(op.control_inputs)
+    return needed
+
+
+def _add_feed(rewriter: Rewriter, tensor: Tensor, index: int) -> Tensor:
+    feed = rewriter.graph.add_operation(
+        OPS["Feed"],
+        name=f"_feed/{tensor.op.name}/{tensor.index}",
+        inputs=[],
+        arity=(),
+        attrs={"dtype": tensor.dtype, "shape": tensor.shape, "index": index},
+        specs=[type(tensor.spec)(tensor.dtype, tensor.shape)],
+        site=tensor.op.site,
+        origin=f"feed of {tensor.name}",
+    )
+    return feed.outputs[0]
+
+
+def _copy_pinned(rewriter: Rewriter, op: Operation, fed: set[Tensor]) -> None:
+    """Copy a node; a request of an operation that is left out, but shares its device, joins its own.
+
+    Outputs that are fed keep their feeds.
+    """
+    kept = {t: rewriter.tensor(t) for t in op.outputs if t in fed}
+    device = op.device_name
+    for other in op.colocated_with:
+        if not rewriter.has(other):
+            device = _joined(device, other.device_name)
+    new = rewriter.graph.add_operation(
+        op.schema,
+        name=op.name,
+        inputs=[rewriter.tensor(t) for t in op.inputs],
+        arity=op.arity,
+        attrs=op.attrs,
+        specs=[t.spec for t in op.outputs],
+        control_inputs=rewriter.controls(op.control_inputs),
+        device=device,
+        colocated_with=rewriter.controls(op.colocated_with),
+        site=op.site,
+        origin=op.origin,
+    )
+    rewriter.stand_for(op, new)
+    for old, feed in kept.items():
+        rewriter.stand_for_tensor(old, feed)
+
+
+def _joined(device: DeviceName, other: DeviceName) -> DeviceName:
+    joined = device.intersected(other)
+    return device if joined is None else joined

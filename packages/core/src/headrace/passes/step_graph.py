@@ -1,0 +1,152 @@
+"""What one step computes: a graph with its feeds, fetches and targets; and how to rewrite it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from headrace.errors import GraphError
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation
+from headrace.graph.schema import OPS
+from headrace.graph.spec import TensorSpec
+from headrace.graph.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepGraph:
+    """A graph of which one step runs everything.
+
+    Attributes:
+        graph: Holds ``Feed`` nodes in place of what is fed.
+        feeds: The output of each ``Feed``, in the order in which values are handed in.
+        fetches: The tensors to hand back, in order.
+        targets: Operations to run for their effect.
+    """
+
+    graph: Graph
+    feeds: tuple[Tensor, ...]
+    fetches: tuple[Tensor, ...]
+    targets: tuple[Operation, ...]
+
+    @property
+    def roots(self) -> list[Operation]:
+        """The operations for whose sake all others run."""
+        return [t.op for t in self.fetches] + list(self.targets)
+
+
+class Rewriter:
+    """Builds a new graph from an old one, node by node, keeping track of what replaced what."""
+
+    def __init__(self, name: str) -> None:
+        """Start with an empty graph; ``name`` is recorded as the origin of changed nodes."""
+        self.name = name
+        self.graph = Graph()
+        self._tensors: dict[Tensor, Tensor] = {}
+        self._operations: dict[Operation, Operation] = {}
+
+    def tensor(self, old: Tensor) -> Tensor:
+        """Return what stands for a tensor of the old graph."""
+        return self._tensors[old]
+
+    def operation(self, old: Operation) -> Operation:
+        """Return what stands for an operation of the old graph."""
+        return self._operations[old]
+
+    def has(self, old: Operation) -> bool:
+        """Whether an operation of the old graph is represented in the new one."""
+        return old in self._operations
+
+    def copy(self, old: Operation) -> Operation:
+        """Add an operation as it is."""
+        new = self.graph.add_operation(
+            old.schema,
+            name=old.name,
+            inputs=[self._tensors[t] for t in old.inputs],
+            arity=old.arity,
+            attrs=old.attrs,
+            specs=[t.spec for t in old.outputs],
+            control_inputs=self.controls(old.control_inputs),
+            device=old.device_name,
+            colocated_with=self.controls(old.colocated_with),
+            site=old.site,
+            origin=old.origin,
+        )
+        self.stand_for(old, new)
+        return new
+
+    def add(
+        self,
+        type_name: str,
+        attrs: dict[str, object],
+        specs: Sequence[TensorSpec],
+        like: Operation,
+        name: str | None = None,
+    ) -> Operation:
+        """Add a node without inputs that does the work of ``like``, with its place and site."""
+        schema = OPS[type_name]
+        return self.graph.add_operation(
+            schema,
+            name=name if name is not None else like.name,
+            inputs=[],
+            arity=(),
+            attrs=attrs,
+            specs=specs,
+            control_inputs=self.controls(like.control_inputs),
+            device=like.device_name,
+            colocated_with=self.controls(like.colocated_with),
+            site=like.site,
+            origin=f"{self.name} of {like.type}",
+        )
+
+    def controls(self, old: Iterable[Operation]) -> tuple[Operation, ...]:
+        """Return what stands for operations, leaving out those that are not there."""
+        found = (self._operations.get(op) for op in old)
+        return tuple(dict.fromkeys(op for op in found if op is not None))
+
+    def stand_for(self, old: Operation, new: Operation) -> None:
+        """Let a new operation, with all its outputs, stand for an old one."""
+        self._operations[old] = new
+        for before, after in zip(old.outputs, new.outputs, strict=True):
+            self._tensors[before] = after
+
+    def stand_for_operation(self, old: Operation, new: Operation) -> None:
+        """Let a new operation stand for an old one in control edges, whatever its outputs."""
+        self._operations[old] = new
+
+    def stand_for_tensor(self, old: Tensor, new: Tensor) -> None:
+        """Let a new tensor stand for an old one."""
+        self._tensors[old] = new
+
+    def finish(self, step: StepGraph) -> StepGraph:
+        """Return the step on the new graph."""
+        return StepGraph(
+            self.graph,
+            tuple(self._tensors[t] for t in step.feeds),
+            tuple(self._tensors[t] for t in step.fetches),
+            tuple(self._operations[op] for op in step.targets),
+        )
+
+
+def verify(step: StepGraph) -> None:
+    """Check that a step is well formed; passes keep this.
+
+    Raises:
+        GraphError: if a node comes before one that it depends on, belongs to another graph, or
+            has no creation site.
+    """
+    seen: set[Operation] = set()
+    for op in step.graph.operations:
+        needed = [t.op for t in op.inputs] + list(op.control_inputs)
+        for other in needed:
+            if other not in seen:
+                raise GraphError(f"{op!r} comes before {other!r}, on which it depends")
+        if op.site is None:
+            raise GraphError(f"{op!r} has no creation site")
+        seen.add(op)
+    for tensor in (*step.feeds, *step.fetches):
+        if tensor.op not in seen:
+            raise GraphError(f"{tensor!r} is not in the step's graph")
+    for root in step.targets:
+        if root not in seen:
+            raise GraphError(f"{root!r} is not in the step's graph")

@@ -1,0 +1,241 @@
+"""Choosing a device for every operation of a step.
+
+Operations that must share a device are joined into groups (state with all its users, and what
+the program colocated). The devices that a group may use are those that satisfy every request in
+it and have a kernel for every operation of it; of these the best is taken.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headrace.device_name import DeviceName
+from headrace.dtypes import DType
+from headrace.errors import NoDeviceError, NoKernelError, PlacementError, listing, shorten
+from headrace.graph.operation import Operation
+from headrace.passes.step_graph import StepGraph
+from headrace.plugins.registries import KernelRegistry
+from headrace.runtime.builtin import BUILTIN
+
+# Work so small that moving its inputs to a faster device would cost more.
+_FOLLOWS_INPUT = frozenset({"Identity", "StopGradient", "Reshape", "ExpandDims", "Squeeze"})
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What placement chooses from.
+
+    Attributes:
+        devices: The full names of all devices.
+        priorities: For each kind of device how much it is preferred.
+        client: The device on which feeds and fetches live.
+        kernels: What each kind of device can run.
+        hints: Why kinds of devices that might be asked for are missing.
+    """
+
+    devices: tuple[DeviceName, ...]
+    priorities: Mapping[str, int]
+    client: DeviceName
+    kernels: KernelRegistry
+    hints: Mapping[str, str] = field(default_factory=dict)
+
+
+Placement = dict[Operation, DeviceName]
+
+
+def kernel_dtype(op: Operation) -> DType | None:
+    """Return the dtype by which an operation's kernel is chosen."""
+    for tensor in (*op.inputs, *op.outputs):
+        if tensor.dtype.kind != "resource":
+            return tensor.dtype
+        if tensor.spec.content is not None:
+            return tensor.spec.content.dtype
+    return None
+
+
+def place(
+    step: StepGraph,
+    machine: Machine,
+    *,
+    state_users: Mapping[str, Sequence[Operation]] | None = None,
+    pinned: Mapping[str, DeviceName] | None = None,
+) -> Placement:
+    """Return the device of every operation.
+
+    Args:
+        step: The step, before partitioning.
+        machine: The devices and kernels at hand.
+        state_users: For each operation that yields a handle, by name, all operations of the
+            program that use it, so that state lives where every user can run.
+        pinned: Devices of handles that were placed by earlier steps.
+
+    Raises:
+        NoDeviceError: if a request names a device that is not there.
+        NoKernelError: if no device that satisfies the requests has a kernel.
+        PlacementError: if requests of operations that must share a device contradict each other.
+    """
+    groups = _groups(step.graph.operations)
+    placement: Placement = {}
+    for feed in step.feeds:
+        placement[feed.op] = machine.client
+    chosen: dict[int, DeviceName] = {}
+    for op in step.graph.operations:
+        if op in placement:
+            continue
+        members = groups[op]
+        device = chosen.get(id(members))
+        if device is None:
+            device = _place_group(members, machine, placement, state_users or {}, pinned or {})
+            chosen[id(members)] = device
+        placement[op] = device
+    return placement
+
+
+def _groups(operations: Iterable[Operation]) -> dict[Operation, list[Operation]]:
+    """Join operations that must share a device, by union-find; return each one's group."""
+    parent: dict[Operation, Operation] = {}
+
+    def root(op: Operation) -> Operation:
+        while parent[op] is not op:
+            parent[op] = parent[parent[op]]
+            op = parent[op]
+        return op
+
+    operations = list(operations)
+    for op in operations:
+        parent[op] = op
+        joined = [t.op for t in op.inputs if t.dtype.kind == "resource"]
+        for other in (*joined, *op.colocated_with):
+            parent[root(op)] = root(other)
+    members: dict[Operation, list[Operation]] = {}
+    for op in operations:
+        members.setdefault(root(op), []).append(op)
+    return {op: members[root(op)] for op in operations}
+
+
+def _place_group(
+    members: list[Operation],
+    machine: Machine,
+    placement: Placement,
+    state_users: Mapping[str, Sequence[Operation]],
+    pinned: Mapping[str, DeviceName],
+) -> DeviceName:
+    request = _joint_request(members)
+    for op in members:
+        pin = pinned.get(op.name)
+        if pin is not None and op.schema.inputs == ():
+            if request.intersected(pin) is None:
+                raise PlacementError(
+                    f"{op.name!r} lives on {pin} since an earlier step; it cannot move to {request}"
+                )
+            return pin
+    users = [user for op in members for user in state_users.get(op.name, ())]
+    matching = _matching(members[0], request, machine)
+    able = [d for d in matching if not _lacking([*members, *users], d, machine)]
+    if not able:
+        raise _no_kernel([*members, *users], request, matching, machine)
+    return _best(members, able, machine, placement)
+
+
+def _joint_request(members: list[Operation]) -> DeviceName:
+    request = DeviceName()
+    maker: Operation | None = None
+    for op in members:
+        if op.device_name == DeviceName():
+            continue
+        joint = request.intersected(op.device_name)
+        if joint is None:
+            other = maker if maker is not None else op
+            raise PlacementError(
+                shorten(
+                    [
+                        f"{op.type} {op.name!r} and {other.type} {other.name!r} must share a device, "
+                        f"but ask for {op.device!r} and {other.device!r}",
+                        f"  {op.name!r} at {op.site}",
+                        f"  {other.name!r} at {other.site}",
+                        "  operations share a device with the state they use and with what "
+                        "colocate_with names",
+                    ]
+                )
+            )
+        request, maker = joint, op
+    return request
+
+
+def _matching(op: Operation, request: DeviceName, machine: Machine) -> list[DeviceName]:
+    # A request without a job means this task, unless it names a device that only others have.
+    local = request
+    if request.job is None and request.task is None:
+        local = machine.client.task_name.merged(request)
+    matching = [d for d in machine.devices if local.matches(d)]
+    if not matching and local != request:
+        matching = [d for d in machine.devices if request.matches(d)]
+    if not matching:
+        lines = [
+            f"{op.type} {op.name!r} asks for device {str(request)!r}, which is not there",
+            f"  devices: {listing(map(str, machine.devices))}",
+            f"  at {op.site}",
+        ]
+        hint = machine.hints.get(request.kind or "")
+        if hint:
+            lines.insert(1, f"  {hint}")
+        raise NoDeviceError(shorten(lines))
+    return matching
+
+
+def _lacking(members: Iterable[Operation], device: DeviceName, machine: Machine) -> list[Operation]:
+    kind = device.kind or ""
+    return [
+        op
+        for op in members
+        if op.type not in BUILTIN and not machine.kernels.covers(op.type, kind, kernel_dtype(op))
+    ]
+
+
+def _no_kernel(
+    members: list[Operation],
+    request: DeviceName,
+    tried: list[DeviceName],
+    machine: Machine,
+) -> NoKernelError:
+    lacking = {op: device for device in reversed(tried) for op in _lacking(members, device, machine)}
+    op = next(iter(lacking))
+    dtype = kernel_dtype(op)
+    kinds = machine.kernels.devices_of(op.type)
+    have = [f"{kind} ({', '.join(machine.kernels.dtypes_of(op.type, kind))})" for kind in kinds]
+    lines = [
+        f"no device has a kernel for {op.type}({dtype}), needed by {op.name!r}",
+        f"  tried: {listing(map(str, tried))}"
+        + (f" (asked for {str(request)!r})" if request != DeviceName() else ""),
+        f"  kernels exist for: {', '.join(have) if have else 'no device'}",
+        f"  at {op.site}",
+        "  cast the inputs, place it elsewhere with hr.device, or install a package with a kernel"
+        + (" (pip install headrace-backend-cpu)" if not have else ""),
+    ]
+    extra = machine.hints.get("")
+    return NoKernelError(shorten([*lines, extra] if extra else lines))
+
+
+def _best(
+    members: list[Operation],
+    able: list[DeviceName],
+    machine: Machine,
+    placement: Placement,
+) -> DeviceName:
+    """Prefer where the inputs are for cheap work, then the client's task, then fast devices."""
+    inputs = Counter(placement[t.op] for op in members for t in op.inputs if t.op in placement)
+    if all(op.type in _FOLLOWS_INPUT for op in members):
+        for device, _ in inputs.most_common():
+            if device in able:
+                return device
+    home = machine.client.task_name
+
+    def rank(device: DeviceName) -> tuple[bool, int, int, DeviceName]:
+        away = device.task_name != home
+        priority = machine.priorities.get(device.kind or "", 0)
+        return (away, -priority, 0 if device in inputs else 1, device)
+
+    # Among equals the lowest index wins, unless inputs are already elsewhere.
+    return min(able, key=rank)

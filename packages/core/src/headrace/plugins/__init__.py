@@ -1,0 +1,1 @@
+"""The plugin host: what other packages add, and how it is found."""

@@ -1,0 +1,1 @@
+"""The runtime: devices, state, rendezvous, plans and the executors that run them."""

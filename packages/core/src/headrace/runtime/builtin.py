@@ -1,0 +1,74 @@
+"""The ops that the runtime itself runs, on every device: they move values and order nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headrace.graph.operation import Operation
+from headrace.runtime.device import Device
+from headrace.runtime.rendezvous import DEAD, Key
+
+BUILTIN = frozenset({"NoOp", "Const", "Feed", "Fetch", "Send", "Recv", "Switch", "Merge"})
+
+# A step call gets the step first; a blocking one also the function that takes its result.
+StepCall = Callable[..., Any]
+
+
+def const_value(op: Operation, device: Device) -> Any:
+    """Return a constant as the device holds it."""
+    return device.from_host(op.attrs["value"])
+
+
+def feed_call(op: Operation, device: Device) -> StepCall:
+    """Return the call that puts a fed value onto the device."""
+    index = op.attrs["index"]
+    from_host = device.from_host
+
+    def call(step: Any) -> Any:
+        return from_host(step.feeds[index])
+
+    return call
+
+
+def fetch_call(op: Operation, device: Device) -> StepCall:
+    """Return the call that hands a value, or DEAD, to the caller of the step."""
+    index = op.attrs["index"]
+    to_host = device.to_host
+
+    def call(step: Any, value: Any) -> None:
+        step.fetches[index] = value if value is DEAD else to_host(value)
+
+    return call
+
+
+def send_call(op: Operation, device: Device) -> StepCall:
+    """Return the call that sends a value, or DEAD."""
+    edge, source, destination = (op.attrs[k] for k in ("edge", "source", "destination"))
+    to_host = device.to_host
+
+    def call(step: Any, value: Any) -> None:
+        moved = value if value is DEAD else to_host(value)
+        step.rendezvous.send(Key(step.id, edge, source, destination), moved)
+
+    return call
+
+
+def recv_call(op: Operation, device: Device) -> StepCall:
+    """Return the blocking call that receives a value, or DEAD, onto the device."""
+    edge, source, destination = (op.attrs[k] for k in ("edge", "source", "destination"))
+    from_host = device.from_host
+
+    def call(step: Any, done: Callable[[Any], None]) -> None:
+        def receive(value: Any) -> None:
+            unmoved = value is DEAD or isinstance(value, BaseException)
+            done(value if unmoved else from_host(value))
+
+        step.rendezvous.recv(Key(step.id, edge, source, destination), receive)
+
+    return call
+
+
+def switch(data: Any, pred: Any) -> tuple[Any, Any]:
+    """Forward ``data`` to the output that ``pred`` picks."""
+    return (DEAD, data) if bool(pred) else (data, DEAD)

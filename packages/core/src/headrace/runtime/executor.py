@@ -1,0 +1,270 @@
+"""The plain executor: runs a plan node by node.
+
+It is the debugger, the fallback and the oracle of faster executors. A plan in which nothing waits
+and nothing is dead runs as one loop. Otherwise nodes run as their inputs arrive: the calling
+thread runs what is ready, and nodes that wait hold no thread, they complete by a callback.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from contextlib import ExitStack
+from queue import SimpleQueue
+from typing import Any
+
+from headrace.errors import (
+    CancelledError,
+    ExecutionError,
+    HeadraceError,
+    UninitializedError,
+    listing,
+    shorten,
+)
+from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.containers import VariableCell
+from headrace.runtime.device import HostArray
+from headrace.runtime.plan import Mode, Plan, PlanNode
+from headrace.runtime.rendezvous import DEAD, Rendezvous
+
+
+class Step:
+    """One run of a plan.
+
+    Attributes:
+        id: Unique among all steps that share a rendezvous.
+        feeds: The values handed in.
+        fetches: The values to hand back, filled by Fetch nodes.
+        rendezvous: Where transfers meet.
+        cancellation: Tells waiting nodes that the step is over.
+    """
+
+    __slots__ = ("cancellation", "feeds", "fetches", "id", "rendezvous")
+
+    def __init__(
+        self,
+        step_id: int,
+        feeds: Sequence[HostArray],
+        fetches: int,
+        rendezvous: Rendezvous,
+        cancellation: Cancellation,
+    ) -> None:
+        self.id = step_id
+        self.feeds = feeds
+        self.fetches: list[Any] = [None] * fetches
+        self.rendezvous = rendezvous
+        self.cancellation = cancellation
+
+
+def execute(plan: Plan, step: Step) -> None:
+    """Run a plan once; the results are in ``step.fetches``.
+
+    Raises:
+        HeadraceError: what a node raised, with the node and the user's line.
+    """
+    contexts = [c for c in (device.activate() for device in plan.devices) if c is not None]
+    if not contexts:
+        _run(plan, step)
+        return
+    with ExitStack() as stack:
+        for context in contexts:
+            stack.enter_context(context)
+        _run(plan, step)
+
+
+def _run(plan: Plan, step: Step) -> None:
+    if plan.waits or plan.branches:
+        _run_by_arrival(plan, step)
+    else:
+        _run_in_order(plan, step)
+
+
+def _run_in_order(plan: Plan, step: Step) -> None:
+    slots = list(plan.slots)
+    for node in plan.nodes:
+        if step.cancellation.reason is not None:
+            raise step.cancellation.reason
+        values = [slots[i] for i in node.inputs]
+        try:
+            result = node.call(*values) if node.mode is Mode.PLAIN else node.call(step, *values)
+        except Exception as error:
+            raise explain(error, node, values, plan, slots) from error
+        if node.single:
+            slots[node.outputs[0]] = result
+        else:
+            for slot, value in zip(node.outputs, result or (), strict=True):
+                slots[slot] = value
+        for slot in node.frees:
+            slots[slot] = None
+
+
+def _run_by_arrival(plan: Plan, step: Step) -> None:
+    run = _Arrivals(plan, step)
+    key = step.cancellation.add(run.abort)
+    try:
+        run.loop()
+    finally:
+        step.cancellation.discard(key)
+
+
+class _Arrivals:
+    """One run of a plan whose nodes start as what they wait for arrives."""
+
+    def __init__(self, plan: Plan, step: Step) -> None:
+        self.plan = plan
+        self.step = step
+        self.slots = list(plan.slots)
+        self.missing = [node.waits for node in plan.nodes]
+        self.uses = [0] * len(plan.slots)
+        for node in plan.nodes:
+            for slot in node.inputs:
+                self.uses[slot] += 1
+        # Presets stay: they belong to the plan.
+        for slot, value in enumerate(plan.slots):
+            if value is not None:
+                self.uses[slot] = -1
+        self.ready = deque(i for i, node in enumerate(plan.nodes) if not node.waits)
+        self.completions: SimpleQueue[tuple[int, Any]] = SimpleQueue()
+        self.waiting = 0
+        self.left = len(plan.nodes)
+        self.failure: BaseException | None = None
+
+    def abort(self, reason: BaseException) -> None:
+        """Wake the loop: the step was cancelled from outside."""
+        self.completions.put((-1, reason))
+
+    def loop(self) -> None:
+        while self.left:
+            if self.ready and self.failure is None:
+                self.start(self.ready.popleft())
+            elif self.waiting:
+                index, result = self.step.rendezvous.wait(self.completions)
+                if index < 0:
+                    self.fail(result)
+                else:
+                    self.waiting -= 1
+                    self.finish(index, result)
+            else:
+                break
+        if self.failure is not None:
+            raise self.failure
+
+    def start(self, index: int) -> None:
+        node = self.plan.nodes[index]
+        values = [self.slots[i] for i in node.inputs]
+        if node.mode is Mode.MERGE:
+            self.finish(index, _merged(values))
+            return
+        dead = any(self.slots[c] is DEAD for c in node.controls) or any(v is DEAD for v in values)
+        if node.mode is Mode.SEND and dead:
+            values = [DEAD]
+        elif dead:
+            self.finish(index, DEAD)
+            return
+        try:
+            if node.mode is Mode.PLAIN:
+                result = node.call(*values)
+            elif node.mode is Mode.BLOCKING:
+                self.waiting += 1
+                node.call(self.step, lambda value: self.completions.put((index, value)), *values)
+                return
+            else:
+                result = node.call(self.step, *values)
+        except Exception as error:
+            if node.mode is Mode.BLOCKING:
+                self.waiting -= 1
+            self.fail(explain(error, node, values, self.plan, self.slots), error)
+            self.left -= 1
+            return
+        self.finish(index, result)
+
+    def finish(self, index: int, result: Any) -> None:
+        node = self.plan.nodes[index]
+        self.left -= 1
+        if isinstance(result, BaseException):
+            # What arrives after the failure is its consequence, not its cause.
+            if self.failure is None:
+                values = [self.slots[i] for i in node.inputs]
+                self.fail(explain(result, node, values, self.plan, self.slots), result)
+            return
+        if result is DEAD:
+            self.slots[node.control] = DEAD
+            for slot in node.outputs:
+                self.slots[slot] = DEAD
+        elif node.single:
+            self.slots[node.outputs[0]] = result
+        else:
+            for slot, value in zip(node.outputs, result or (), strict=True):
+                self.slots[slot] = value
+        for slot in node.inputs:
+            self.uses[slot] -= 1
+            if not self.uses[slot]:
+                self.slots[slot] = None
+        for user in node.users:
+            self.missing[user] -= 1
+            if not self.missing[user]:
+                self.ready.append(user)
+
+    def fail(self, error: BaseException, cause: BaseException | None = None) -> None:
+        if self.failure is not None:
+            return
+        if cause is not None and cause is not error:
+            error.__cause__ = cause
+        self.failure = error
+        reason = CancelledError(f"the step ended: {error}".splitlines()[0])
+        self.step.cancellation.cancel(reason)
+        self.step.rendezvous.close(self.step.id, reason)
+
+
+def _merged(values: list[Any]) -> Any:
+    for i, value in enumerate(values):
+        if value is not DEAD:
+            return value, i
+    return DEAD
+
+
+def explain(
+    error: BaseException, node: PlanNode, values: Sequence[Any], plan: Plan, slots: Sequence[Any]
+) -> BaseException:
+    """Return an error of the same kind that names the node, its inputs and the user's line."""
+    if getattr(error, "located", False) or isinstance(error, CancelledError):
+        return error
+    op = node.op
+    text = str(error)
+    if isinstance(error, UninitializedError):
+        names = sorted(_uninitialized(plan, slots))
+        if names:
+            text = (
+                f"{len(names)} variable{'s are' if len(names) > 1 else ' is'} not initialized: "
+                f"{listing(names, 40)}; run hr.global_variables_initializer() first, or restore a "
+                "checkpoint"
+            )
+    given = ", ".join(_brief(value) for value in values) or "none"
+    lines = [text, f"  in {op.type} {op.name!r}; inputs: {given}", f"  at {op.site}"]
+    if isinstance(error, HeadraceError):
+        kind: type[HeadraceError] = type(error)
+    else:
+        kind = ExecutionError
+        lines[0] = f"{op.type} failed: {type(error).__name__}: {text}"
+    located = kind(shorten(lines))
+    located.located = True  # type: ignore[attr-defined]
+    return located
+
+
+def _uninitialized(plan: Plan, slots: Sequence[Any]) -> set[str]:
+    """Return the variables that the plan reads, that have no value, and that it does not assign."""
+    assigned = {
+        id(plan.slots[node.inputs[0]]) for node in plan.nodes if node.op.type == "AssignVariable"
+    }
+    names = set()
+    for value in slots:
+        if isinstance(value, VariableCell) and value.value is None and id(value) not in assigned:
+            names.add(value.name)
+    return names
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, VariableCell):
+        return f"variable {value.name!r} {value.dtype}{value.shape}"
+    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
+    return f"{dtype}{list(shape)}" if shape is not None else type(value).__name__

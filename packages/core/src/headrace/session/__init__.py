@@ -1,0 +1,1 @@
+"""Sessions: running parts of a graph, with values fed in and fetched out."""

@@ -1,0 +1,81 @@
+"""Feeds: turning what a caller hands in into arrays that a step can use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import DTypeError, FeedError, GraphError, ShapeError
+from headrace.graph.convert import contains_tensor, to_array
+from headrace.graph.graph import Graph
+from headrace.graph.tensor import Tensor
+from headrace.runtime.device import HostArray
+
+Binder = Callable[[Any], HostArray]
+
+
+def feed_tensor(key: Any, graph: Graph) -> Tensor:
+    """Return the tensor that a key of a feed dictionary names.
+
+    Raises:
+        FeedError: if it is no tensor of ``graph``, or one that cannot be fed.
+    """
+    if hasattr(key, "handle"):
+        raise FeedError(
+            f"cannot feed the variable {key.name!r}: assign to it, or feed the tensor that is read "
+            "from it (variable.value())"
+        )
+    try:
+        tensor = graph.as_graph_element(key)
+    except GraphError as error:
+        raise FeedError(f"cannot feed {key!r}: {error}") from None
+    if not isinstance(tensor, Tensor):
+        raise FeedError(f"cannot feed the operation {tensor.name!r}: only tensors have values")
+    if tensor.dtype.kind == "resource":
+        raise FeedError(f"cannot feed {tensor!r}: a handle has no value outside its device")
+    return tensor
+
+
+def binder(tensor: Tensor) -> Binder:
+    """Return the function that checks and converts values for one fed tensor.
+
+    An array of the tensor's dtype is used as it is, without a copy. Other numbers are converted
+    where that loses nothing but the precision of floats.
+    """
+    dtype = tensor.dtype
+    dims = tensor.shape.dims
+    wanted = dtype.numpy
+
+    def bind(value: Any) -> HostArray:
+        if type(value) is np.ndarray and value.dtype == wanted and wanted != object:
+            array = value
+        else:
+            array = _converted(value, tensor)
+        if dims is not None:
+            shape = array.shape
+            if len(shape) != len(dims) or any(
+                d is not None and d != s for d, s in zip(dims, shape, strict=True)
+            ):
+                raise FeedError(
+                    f"cannot feed an array of shape {list(shape)} for {tensor.name!r}, which has "
+                    f"shape {tensor.shape}\n  at {tensor.op.site}"
+                )
+        return array
+
+    return bind
+
+
+def _converted(value: Any, tensor: Tensor) -> HostArray:
+    if isinstance(value, Tensor) or contains_tensor(value) or hasattr(value, "_as_tensor"):
+        raise FeedError(
+            f"cannot feed a tensor for {tensor.name!r}: feeds are values; fetch it first, or build "
+            "with it instead of the placeholder"
+        )
+    try:
+        return to_array(value, tensor.dtype)
+    except (DTypeError, ShapeError) as error:
+        raise FeedError(
+            f"cannot feed {tensor.name!r}, which is {tensor.spec}: {error}\n  at {tensor.op.site}"
+        ) from None

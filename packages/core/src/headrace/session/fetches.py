@@ -1,0 +1,112 @@
+"""Fetch structures: what a caller asks for, flattened for the step and rebuilt after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.errors import FetchError, GraphError
+from headrace.graph.graph import Graph
+from headrace.graph.indexed_slices import IndexedSlices
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+
+Rebuild = Callable[[Sequence[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetches:
+    """A flattened fetch structure.
+
+    Attributes:
+        tensors: The tensors to fetch, each once.
+        targets: The operations to run for their effect.
+        rebuild: Makes the caller's structure of the tensors' values; operations become None.
+    """
+
+    tensors: tuple[Tensor, ...]
+    targets: tuple[Operation, ...]
+    rebuild: Rebuild
+
+
+def fetch_key(fetches: Any) -> Hashable:
+    """Return a key that is equal for equal fetch structures of the same elements."""
+    if isinstance(fetches, list | tuple):
+        return (type(fetches), *map(fetch_key, fetches))
+    if isinstance(fetches, Mapping):
+        return (type(fetches), tuple(fetches), *map(fetch_key, fetches.values()))
+    if isinstance(fetches, Hashable):
+        return fetches
+    raise FetchError(_refusal(fetches))
+
+
+def flatten(fetches: Any, graph: Graph) -> Fetches:
+    """Flatten a structure of tensors, operations, variables and names.
+
+    Args:
+        fetches: One of these, or a list, tuple, named tuple or dict of structures.
+        graph: The graph to which they belong.
+
+    Raises:
+        FetchError: if something in it cannot be fetched.
+    """
+    tensors: dict[Tensor, int] = {}
+    targets: dict[Operation, None] = {}
+    rebuild = _visit(fetches, graph, tensors, targets)
+    return Fetches(tuple(tensors), tuple(targets), rebuild)
+
+
+def _visit(
+    item: Any, graph: Graph, tensors: dict[Tensor, int], targets: dict[Operation, None]
+) -> Rebuild:
+    if isinstance(item, IndexedSlices):
+        parts = [item.values, item.indices, item.dense_shape]
+        inner = [_visit(part, graph, tensors, targets) for part in parts]
+        return lambda values: SlicesValue(*(part(values) for part in inner))
+    if isinstance(item, list | tuple):
+        inner = [_visit(part, graph, tensors, targets) for part in item]
+        make: Any = type(item)
+        if hasattr(item, "_fields"):
+            return lambda values: make(*(part(values) for part in inner))
+        return lambda values: make([part(values) for part in inner])
+    if isinstance(item, Mapping):
+        keys = list(item)
+        inner = [_visit(item[key], graph, tensors, targets) for key in keys]
+        return lambda values: {k: part(values) for k, part in zip(keys, inner, strict=True)}
+    try:
+        element = graph.as_graph_element(item)
+    except GraphError as error:
+        raise FetchError(f"cannot fetch {item!r}: {error}") from None
+    if isinstance(element, Operation):
+        targets.setdefault(element)
+        return lambda values: None
+    if element.dtype.kind == "resource":
+        raise FetchError(
+            f"cannot fetch {element!r}: a handle has no value outside its device; fetch what it "
+            "refers to"
+        )
+    index = tensors.setdefault(element, len(tensors))
+    return lambda values: values[index]
+
+
+@dataclass(frozen=True, slots=True)
+class SlicesValue:
+    """The fetched parts of an ``IndexedSlices``.
+
+    Attributes:
+        values: [n, ...], the rows.
+        indices: [n], the index of each row.
+        dense_shape: [rank], the shape of the whole.
+    """
+
+    values: Any
+    indices: Any
+    dense_shape: Any
+
+
+def _refusal(item: Any) -> str:
+    return (
+        f"cannot fetch {item!r}; tensors, operations, variables, names, and lists, tuples and "
+        "dicts of these can be fetched"
+    )

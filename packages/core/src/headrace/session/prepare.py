@@ -1,0 +1,100 @@
+"""Preparing a step: from fetches and feeds to partitions that are ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.device_name import DeviceName
+from headrace.errors import FeedError, shorten
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace.partition.partition import partition
+from headrace.passes.dedupe import dedupe
+from headrace.passes.fold import fold
+from headrace.passes.prune import extract, prune
+from headrace.passes.step_graph import StepGraph, verify
+from headrace.placement.place import Machine, kernel_dtype, place
+from headrace.plugins.registries import KernelRegistry
+from headrace.session.config import Config
+
+
+def step_graph(
+    feeds: Sequence[Tensor],
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    kernels: KernelRegistry,
+    config: Config,
+) -> StepGraph:
+    """Return the graph of a step after all passes.
+
+    Raises:
+        FeedError: if a placeholder that the step needs is not fed; names all of them.
+    """
+    step = extract(feeds, fetches, targets)
+    missing = [op for op in step.graph.operations if op.type == "Placeholder"]
+    if missing:
+        lines = ["a value must be fed for each of these placeholders, which the step needs:"]
+        lines += [f"  {op.outputs[0].name} {op.outputs[0].spec} at {op.site}" for op in missing]
+        raise FeedError(shorten(lines))
+    if config.optimize:
+        step = fold(step, lambda op, inputs: evaluate(op, inputs, kernels))
+        _check(step, config)
+        step = prune(dedupe(step))
+    _check(step, config)
+    return step
+
+
+def _check(step: StepGraph, config: Config) -> None:
+    if config.verify:
+        verify(step)
+
+
+def evaluate(op: Operation, inputs: Sequence[Any], kernels: KernelRegistry) -> list[Any] | None:
+    """Return an operation's outputs computed on the host, None where that is not possible."""
+    for kernel in kernels.candidates(op.type, "cpu", kernel_dtype(op)):
+        if kernel.style != "plain":
+            continue
+        try:
+            with np.errstate(all="ignore"):
+                result = kernel.function(np, *op.schema.group(list(inputs), op.arity), **op.attrs)
+        except Exception:
+            # The step reports it, with the node and the user's line.
+            return None
+        return [result] if len(op.outputs) == 1 else list(result)
+    return None
+
+
+def place_and_partition(
+    step: StepGraph,
+    machine: Machine,
+    graph: Graph,
+    pinned: dict[str, DeviceName],
+) -> dict[DeviceName, Graph]:
+    """Place a step and split it by device.
+
+    Args:
+        step: The step.
+        machine: The devices.
+        graph: The program's graph, of which all users of the step's state are considered.
+        pinned: Devices of state placed by earlier steps; those of this step are added.
+    """
+    users: dict[str, list[Operation]] = {}
+    handles = {op.name for op in step.graph.operations if _yields_handle(op)}
+    if handles - pinned.keys():
+        for op in graph.operations:
+            for tensor in op.inputs:
+                if tensor.op.name in handles:
+                    users.setdefault(tensor.op.name, []).append(op)
+    placement = place(step, machine, state_users=users, pinned=pinned)
+    for op in step.graph.operations:
+        if op.name in handles:
+            pinned[op.name] = placement[op]
+    return partition(step, placement, machine.client)
+
+
+def _yields_handle(op: Operation) -> bool:
+    return any(t.dtype.kind == "resource" for t in op.outputs)

@@ -1,0 +1,221 @@
+"""The session: runs steps of a graph, each prepared once and then many times."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from headrace.device_name import DeviceName
+from headrace.errors import FeedError, FetchError, SessionClosedError
+from headrace.graph.default_session import use_session
+from headrace.graph.graph import Graph
+from headrace.graph.scopes import get_default_graph, use_graph
+from headrace.graph.tensor import Tensor
+from headrace.plugins.host import host
+from headrace.runtime.device import HostArray
+from headrace.runtime.engine import LocalRuntime
+from headrace.runtime.rendezvous import DEAD
+from headrace.runtime.runtime import RegisteredStep, Runtime
+from headrace.session.config import Config
+from headrace.session.feeds import Binder, binder, feed_tensor
+from headrace.session.fetches import Fetches, fetch_key, flatten
+from headrace.session.prepare import place_and_partition, step_graph
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStep:
+    """A step of one signature, ready to run.
+
+    Attributes:
+        step: The step as its runtime holds it.
+        binders: For each feed the function that checks and converts its value.
+        fetches: The fetches, flattened.
+    """
+
+    step: RegisteredStep
+    binders: tuple[Binder, ...]
+    fetches: Fetches
+
+    def run(self, values: Sequence[Any]) -> Any:
+        """Run one step with values for all feeds, in order."""
+        feeds = [bind(value) for bind, value in zip(self.binders, values, strict=True)]
+        results = self.step.run(feeds)
+        fetched = [
+            _owned(value, feeds, tensor)
+            for value, tensor in zip(results, self.fetches.tensors, strict=True)
+        ]
+        return self.fetches.rebuild(fetched)
+
+
+@final
+class Session:
+    """Runs steps of a graph.
+
+    A session without a target runs everything in this process and keeps its own variables. It may
+    be used by many threads at once; steps then run concurrently.
+
+    Attributes:
+        graph: The graph whose parts it runs.
+        config: How it runs them.
+    """
+
+    def __init__(
+        self, target: str = "", graph: Graph | None = None, config: Config | None = None
+    ) -> None:
+        """Open a session.
+
+        Args:
+            target: Empty for this process, or the target of a cluster.
+            graph: The graph; the default graph if None.
+            config: Settings; the defaults if None.
+
+        Raises:
+            PluginError: if no plugin knows the target.
+        """
+        self.graph = graph if graph is not None else get_default_graph()
+        self.config = config if config is not None else Config()
+        self._runtime: Runtime
+        if target:
+            self._runtime = host().open_runtime(target, self.config)
+        else:
+            self._runtime = LocalRuntime()
+        self._prepared: dict[Hashable, PreparedStep] = {}
+        self._pinned: dict[str, DeviceName] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+        self._entered = threading.local()
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """Run one step.
+
+        Args:
+            fetches: A tensor, operation, variable or name; or a list, tuple, named tuple or dict
+                of these, nested as you like.
+            feed_dict: Values by tensor: numbers, arrays or nested lists. Any tensor can be fed;
+                what is upstream of it then does not run.
+
+        Returns:
+            The same structure with arrays in place of tensors and None in place of operations.
+            The arrays are the caller's own.
+
+        Raises:
+            FetchError: if something cannot be fetched.
+            FeedError: if a feed is missing, foreign, or of the wrong shape or dtype.
+            UninitializedError: if the step reads variables without a value; names all of them.
+            SessionClosedError: if the session was closed.
+            ExecutionError: if a kernel fails.
+        """
+        keys = tuple(feed_dict) if feed_dict else ()
+        key = (fetch_key(fetches), keys)
+        try:
+            prepared = self._prepared.get(key)
+        except TypeError:
+            raise FetchError(f"cannot fetch or feed {fetches!r}") from None
+        if prepared is None or self._closed:
+            prepared = self._prepare(fetches, keys, key)
+        return prepared.run(tuple(feed_dict.values()) if feed_dict else ())
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] = ()) -> Callable[..., Any]:
+        """Prepare a step, for running it with less overhead.
+
+        Args:
+            fetches: As for ``run``.
+            feed_list: The tensors to feed, in the order of the callable's arguments.
+
+        Returns:
+            A function of the feeds' values that runs one step and returns what ``run`` would.
+        """
+        keys = tuple(feed_list)
+        prepared = self._prepare(fetches, keys, (fetch_key(fetches), keys))
+        names = [feed_tensor(key, self.graph).name for key in keys]
+
+        def call(*values: Any) -> Any:
+            if self._closed:
+                raise SessionClosedError(_CLOSED)
+            if len(values) != len(names):
+                raise FeedError(
+                    f"expected {len(names)} values, for {', '.join(names) or 'no feeds'}, got "
+                    f"{len(values)}"
+                )
+            return prepared.run(values)
+
+        return call
+
+    def _prepare(self, fetches: Any, feeds: tuple[Any, ...], key: Hashable) -> PreparedStep:
+        with self._lock:
+            if self._closed:
+                raise SessionClosedError(_CLOSED)
+            known = self._prepared.get(key)
+            if known is not None:
+                return known
+            flat = flatten(fetches, self.graph)
+            tensors = [feed_tensor(feed, self.graph) for feed in feeds]
+            for i, tensor in enumerate(tensors):
+                if tensor in tensors[:i]:
+                    raise FeedError(f"{tensor.name!r} is fed twice")
+            machine = self._runtime.machine()
+            step = step_graph(tensors, flat.tensors, flat.targets, machine.kernels, self.config)
+            parts = place_and_partition(step, machine, self.graph, self._pinned)
+            registered = self._runtime.register(parts, len(flat.tensors))
+            prepared = PreparedStep(registered, tuple(map(binder, tensors)), flat)
+            self._prepared[key] = prepared
+            return prepared
+
+    def close(self) -> None:
+        """End the session: cancel steps that still run, and drop its state."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            self._prepared.clear()
+        self._runtime.close(SessionClosedError(_CLOSED))
+
+    @property
+    def closed(self) -> bool:
+        """Whether the session was closed."""
+        return self._closed
+
+    def as_default(self) -> AbstractContextManager[Session]:
+        """Return a context manager that makes this the default session, and does not close it."""
+        return use_session(self)
+
+    def __enter__(self) -> Session:
+        stack = ExitStack()
+        stack.enter_context(use_graph(self.graph))
+        stack.enter_context(use_session(self))
+        stacks = getattr(self._entered, "stacks", None)
+        if stacks is None:
+            stacks = self._entered.stacks = []
+        stacks.append(stack)
+        return self
+
+    def __exit__(self, *exc_info: Any) -> None:
+        self._entered.stacks.pop().close()
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Session{' closed' if self._closed else ''} on {self.graph!r}>"
+
+
+_CLOSED = "the session was closed; open a new one with hr.Session()"
+
+
+def _owned(value: Any, feeds: Sequence[HostArray], tensor: Tensor) -> Any:
+    """Return a fetched value that shares no memory with the session or the feeds."""
+    if value is DEAD:
+        raise FetchError(
+            f"{tensor.name!r} is dead in this step: it depends on the branch of a switch that was "
+            f"not taken\n  at {tensor.op.site}"
+        )
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return array[()]
+    shared = array.base is not None or not array.flags.writeable
+    if shared or any(array is feed for feed in feeds):
+        return array.copy()
+    return array

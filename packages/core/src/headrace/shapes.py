@@ -1,0 +1,201 @@
+"""Partially known static shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, SupportsIndex
+
+from headrace.errors import ShapeError
+
+Dim = int | None
+
+
+class Shape:
+    """The static shape of a tensor: unknown, or a tuple of dimensions each known or not.
+
+    ``Shape(None)`` has an unknown rank; ``Shape([None, 3])`` has two dimensions of which the
+    first is unknown. Values are immutable.
+    """
+
+    __slots__ = ("dims",)
+
+    dims: tuple[Dim, ...] | None
+
+    def __init__(self, dims: Any = None) -> None:
+        if isinstance(dims, Shape):
+            checked = dims.dims
+        elif dims is None:
+            checked = None
+        elif isinstance(dims, str | bytes):
+            raise ShapeError(f"a shape is a sequence of dimensions, got {dims!r}")
+        else:
+            items = dims if isinstance(dims, Iterable) else (dims,)
+            checked = tuple(_dim(item) for item in items)
+        object.__setattr__(self, "dims", checked)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Shape is immutable")
+
+    @property
+    def rank(self) -> int | None:
+        """Number of dimensions, None where unknown."""
+        return None if self.dims is None else len(self.dims)
+
+    @property
+    def ndims(self) -> int | None:
+        """Number of dimensions, None where unknown (TensorFlow's name for ``rank``)."""
+        return self.rank
+
+    @property
+    def is_fully_defined(self) -> bool:
+        """Whether the rank and every dimension are known."""
+        return self.dims is not None and None not in self.dims
+
+    @property
+    def known(self) -> tuple[int, ...]:
+        """The dimensions of a fully defined shape.
+
+        Raises:
+            ShapeError: if the shape is not fully defined.
+        """
+        if self.dims is None or None in self.dims:
+            raise ShapeError(f"shape {self} is not fully defined")
+        return tuple(d for d in self.dims if d is not None)
+
+    @property
+    def num_elements(self) -> int | None:
+        """Number of elements, None where unknown."""
+        if self.dims is None:
+            return None
+        total = 1
+        for dim in self.dims:
+            if dim is None:
+                return 0 if 0 in self.dims else None
+            total *= dim
+        return total
+
+    def as_list(self) -> list[Dim]:
+        """Return the dimensions as a list.
+
+        Raises:
+            ShapeError: if the rank is unknown.
+        """
+        if self.dims is None:
+            raise ShapeError("a shape of unknown rank has no list of dimensions")
+        return list(self.dims)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """Whether some concrete shape satisfies both."""
+        that = Shape(other)
+        if self.dims is None or that.dims is None:
+            return True
+        return len(self.dims) == len(that.dims) and all(
+            a is None or b is None or a == b for a, b in zip(self.dims, that.dims, strict=True)
+        )
+
+    def merge_with(self, other: Any) -> Shape:
+        """Return the shape that knows what both know.
+
+        Raises:
+            ShapeError: if they are incompatible.
+        """
+        that = Shape(other)
+        if self.dims is None:
+            return that
+        if that.dims is None:
+            return self
+        if not self.is_compatible_with(that):
+            raise ShapeError(f"shapes {self} and {that} are incompatible")
+        return Shape([a if b is None else b for a, b in zip(self.dims, that.dims, strict=True)])
+
+    def concatenate(self, other: Any) -> Shape:
+        """Return the dimensions of this shape followed by those of ``other``."""
+        that = Shape(other)
+        if self.dims is None or that.dims is None:
+            return Shape(None)
+        return Shape(self.dims + that.dims)
+
+    def __iter__(self) -> Iterator[Dim]:
+        return iter(self.as_list())
+
+    def __len__(self) -> int:
+        return len(self.as_list())
+
+    def __bool__(self) -> bool:
+        return self.dims is not None
+
+    def __getitem__(self, key: SupportsIndex | slice) -> Any:
+        if self.dims is None:
+            return Shape(None) if isinstance(key, slice) else None
+        return Shape(self.dims[key]) if isinstance(key, slice) else self.dims[key]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Shape):
+            return self.dims == other.dims
+        if isinstance(other, list | tuple):
+            return self.dims == tuple(other)
+        if other is None:
+            return self.dims is None
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.dims)
+
+    def __repr__(self) -> str:
+        return f"Shape({None if self.dims is None else list(self.dims)})"
+
+    def __str__(self) -> str:
+        if self.dims is None:
+            return "[...]"
+        return "[" + ", ".join("?" if dim is None else str(dim) for dim in self.dims) + "]"
+
+
+def _dim(value: Any) -> Dim:
+    if value is None:
+        return None
+    try:
+        dim = value.__index__()
+    except (AttributeError, TypeError):
+        raise ShapeError(f"a dimension is an integer >= 0 or None, got {value!r}") from None
+    if dim < 0:
+        raise ShapeError(f"a dimension is an integer >= 0 or None, got {dim}")
+    return int(dim)
+
+
+UNKNOWN = Shape(None)
+SCALAR = Shape(())
+
+
+def broadcast(left: Shape, right: Shape) -> Shape:
+    """Return the shape to which both broadcast by NumPy's rules.
+
+    Raises:
+        ShapeError: if they do not broadcast.
+    """
+    if left.dims is None or right.dims is None:
+        return UNKNOWN
+    rank = max(len(left.dims), len(right.dims))
+    ours: Sequence[Dim] = (1,) * (rank - len(left.dims)) + left.dims
+    theirs: Sequence[Dim] = (1,) * (rank - len(right.dims)) + right.dims
+    dims: list[Dim] = []
+    for a, b in zip(ours, theirs, strict=True):
+        if a == b or b == 1:
+            dims.append(a)
+        elif a == 1:
+            dims.append(b)
+        elif a is None or b is None:
+            dims.append(b if a is None else a)
+        else:
+            raise ShapeError(f"shapes {left} and {right} do not broadcast: {a} against {b}")
+    return Shape(dims)
+
+
+def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
+    """Return ``axis`` counted from the front.
+
+    Raises:
+        ShapeError: if it is not within ``[-rank, rank)``.
+    """
+    if not -rank <= axis < rank:
+        raise ShapeError(f"{what} {axis} is out of range for a tensor of rank {rank}")
+    return axis + rank if axis < 0 else axis
