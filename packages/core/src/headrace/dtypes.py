@@ -80,10 +80,10 @@ class DType:
         """The largest finite value."""
         return int(np.iinfo(self.numpy).max) if self.is_integer else float(self._finfo().max)
 
-    def _finfo(self) -> ml_dtypes.finfo:
+    def _finfo(self) -> typing.Any:
         if not self.is_floating:
             raise DTypeError(f"{self.name} has no smallest and largest value")
-        return ml_dtypes.finfo(self.numpy)
+        return ml_dtypes.finfo(self.numpy)  # type: ignore[no-untyped-call]
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, DType):

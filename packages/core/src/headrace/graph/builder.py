@@ -184,22 +184,24 @@ def _common_dtype(
 
 def _dtype_of_data(kind: Kind, slots: list[tuple[str, Kind, Any]]) -> DType:
     order = ("bool", "uint", "int", "float", "complex", "string")
+
+    def rank(dtype: DType) -> tuple[int, int]:
+        return order.index(dtype.kind), dtype.itemsize
+
     common: DType | None = None
     strong: DType | None = None
     for label, _, value in slots:
         natural = natural_dtype(value)
-        if not kind.accepts(natural) and is_python_literal(value):
-            if kind.accepts(dtypes.float32) and natural.is_integer:
-                natural = dtypes.float32
+        literal = is_python_literal(value)
+        if literal and natural.is_integer and not kind.accepts(natural):
+            natural = dtypes.float32 if kind.accepts(dtypes.float32) else natural
         _check_kind(kind, label, natural)
-        if not is_python_literal(value):
+        if not literal:
             merged = natural if strong is None else promote(strong, natural)
             if merged is None:
                 raise DTypeError(f"{label} is {natural}, the other inputs are {strong}")
             strong = merged
-        elif common is None or order.index(natural.kind) > order.index(common.kind):
-            common = natural
-        elif natural.kind == common.kind and natural.itemsize > common.itemsize:
+        elif common is None or rank(natural) > rank(common):
             common = natural
     chosen = strong or common
     if chosen is None:
@@ -249,4 +251,3 @@ def _located(
     located = type(error)(shorten(lines))
     located.located = True  # type: ignore[attr-defined]
     return located
-

@@ -128,7 +128,7 @@ class Graph:
         self._exit_stacks().append(stack)
         return self
 
-    def __exit__(self, *exc_info: Any) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self._exit_stacks().pop().close()
 
     def _exit_stacks(self) -> list[ExitStack]:

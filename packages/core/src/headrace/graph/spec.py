@@ -50,6 +50,11 @@ class TensorSpec:
         return f"{self.dtype}{self.shape}"
 
 
+def like(spec: TensorSpec) -> TensorSpec:
+    """Return the same dtype and shape, and nothing known of the value."""
+    return TensorSpec(spec.dtype, spec.shape)
+
+
 def handle_spec(content: TensorSpec) -> TensorSpec:
     """Return the spec of a handle to a resource that holds ``content``."""
     return TensorSpec(resource, SCALAR, content=content)

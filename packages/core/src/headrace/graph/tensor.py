@@ -124,7 +124,7 @@ class TensorOperators:
 
     def __iter__(self) -> Iterator[NoReturn]:
         raise GraphError(
-            f"{self!r} cannot be iterated over while the graph is built. Index it (t[0], t[1], ...) "
+            f"{self!r} cannot be iterated over while the graph is built. Index it (t[0], t[1]) "
             "or fetch it with session.run and iterate over the array"
         )
 

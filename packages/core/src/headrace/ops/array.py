@@ -422,9 +422,9 @@ def broadcast_to(input: Anything, shape: Index) -> Spec:
         ``shape``, the dtype of ``input``.
     """
     target = as_shape(shape)
-    if target.is_fully_defined and broadcast(input.shape, target) != target:
-        if input.shape.is_fully_defined:
-            raise ShapeError(f"shape {input.shape} does not broadcast to {target}")
+    known = target.is_fully_defined and input.shape.is_fully_defined
+    if known and broadcast(input.shape, target) != target:
+        raise ShapeError(f"shape {input.shape} does not broadcast to {target}")
     return TensorSpec(input.dtype, target)
 
 

@@ -19,7 +19,7 @@ from headrace.shapes import Shape, normalize_axis
 
 
 @op("Const", public="", no_gradient="it has no inputs")
-def _const(value: np.ndarray) -> Spec:  # type: ignore[type-arg]
+def _const(value: np.ndarray) -> Spec:
     """A constant.
 
     Args:

@@ -10,7 +10,7 @@ from headrace.errors import DTypeError, ShapeError
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import control_dependencies, name_scope
-from headrace.graph.spec import TensorSpec
+from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import identity
 from headrace.ops.declare import Spec, op
@@ -38,7 +38,7 @@ def switch(data: Anything, pred: Bool) -> tuple[Spec, Spec]:
     """
     if pred.rank not in (None, 0):
         raise ShapeError(f"pred must be a scalar, got shape {pred.shape}")
-    spec = data.with_dtype(data.dtype)
+    spec = like(data)
     return spec, spec
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
 from headrace.errors import AttributeValueError, ShapeError
-from headrace.graph.spec import TensorSpec, as_shape
+from headrace.graph.spec import TensorSpec, as_shape, like
 from headrace.graph.tensor import Tensor
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Floating, Index
@@ -49,7 +50,10 @@ def window_padding(
 
 def _pair(values: Sequence[int], data_format: str, label: str) -> tuple[int, int]:
     """Return the height and width entries of a list of 1, 2 or 4 numbers."""
-    given = tuple(values)
+    try:
+        given = tuple(operator.index(v) for v in values)
+    except TypeError:
+        raise AttributeValueError(f"{label} must be integers, got {values!r}") from None
     if len(given) == 1:
         given = given * 2
     if len(given) == 4:
@@ -59,12 +63,12 @@ def _pair(values: Sequence[int], data_format: str, label: str) -> tuple[int, int
                 f"{label} must be 1 along batch and channels, got {list(given)} for {data_format}"
             )
         given = (given[axes[0]], given[axes[1]])
-    if len(given) != 2 or any(not isinstance(v, int) or v < 1 for v in given):
+    if len(given) != 2 or min(given) < 1:
         raise AttributeValueError(f"{label} must be 1, 2 or 4 integers >= 1, got {list(values)}")
     return given[0], given[1]
 
 
-def _check_padding(padding: str) -> str:
+def _check_padding(padding: Any) -> str:
     if not isinstance(padding, str) or padding.upper() not in ("SAME", "VALID"):
         raise AttributeValueError(f"padding must be 'SAME' or 'VALID', got {padding!r}")
     return padding.upper()
@@ -294,7 +298,7 @@ def max_pool_grad(
     Returns:
         The shape and dtype of ``value``.
     """
-    return value.with_dtype(value.dtype)
+    return like(value)
 
 
 @op("MaxPoolGradGrad", public="")
@@ -306,7 +310,9 @@ def max_pool_grad_grad(
     padding: str,
     data_format: str,
 ) -> Spec:
-    """``grad`` read at the first maximum of each window of ``value``: the transpose of the gradient.
+    """``grad`` read at the first maximum of each window of ``value``.
+
+    It is the transpose of ``MaxPoolGrad``, and so its gradient.
 
     Args:
         value: The images, floating.

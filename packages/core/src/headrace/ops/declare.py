@@ -125,7 +125,7 @@ def op(
         add_node.schema = schema  # type: ignore[attr-defined]
         return add_node
 
-    return typing.cast(_Declare, declare)
+    return typing.cast("_Declare", declare)
 
 
 def _with_name(signature: inspect.Signature) -> inspect.Signature:
@@ -135,9 +135,7 @@ def _with_name(signature: inspect.Signature) -> inspect.Signature:
     parameters = list(signature.parameters.values())
     keyword_only = any(p.kind is p.KEYWORD_ONLY for p in parameters)
     kind = (
-        inspect.Parameter.KEYWORD_ONLY
-        if keyword_only
-        else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        inspect.Parameter.KEYWORD_ONLY if keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
     )
     name = inspect.Parameter("name", kind, default=None, annotation="str | None")
     return signature.replace(parameters=[*parameters, name])
@@ -148,7 +146,9 @@ def _binder(
 ) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[dict[str, Any], str | None]]:
     parameters = list(signature.parameters.values())
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        raise PluginError(f"op {type_name!r}: a rule takes no *args or **kwargs; use Sequence[Kind]")
+        raise PluginError(
+            f"op {type_name!r}: a rule takes no *args or **kwargs; use Sequence[Kind]"
+        )
     full = _with_name(signature)
     defaults = {n: p.default for n, p in full.parameters.items() if p.default is not p.empty}
 
@@ -221,7 +221,9 @@ def _rule_by_kind(
     return infer
 
 
-def require(condition: bool, message: str, error: type[HeadraceError] = AttributeValueError) -> None:
+def require(
+    condition: bool, message: str, error: type[HeadraceError] = AttributeValueError
+) -> None:
     """Refuse what a rule cannot take: raise ``error(message)`` unless ``condition`` holds."""
     if not condition:
         raise error(message)

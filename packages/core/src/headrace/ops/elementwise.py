@@ -9,7 +9,7 @@ from headrace.dtypes import DType, as_dtype
 from headrace.errors import DTypeError
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor, natural_dtype
 from headrace.graph.schema import OPERATORS
-from headrace.graph.spec import TensorSpec
+from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Anything, Bool, Floating, Inexact, Numeric, Real, Same
@@ -195,7 +195,7 @@ def negative(x: Numeric) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 @op("Abs", elementwise=True, public="abs")
@@ -208,7 +208,7 @@ def absolute(x: Real) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 @op("Sign", elementwise=True, no_gradient=_DISCRETE)
@@ -221,7 +221,7 @@ def sign(x: Real) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 @op("Square", elementwise=True, in_place=[(0, 0)])
@@ -234,7 +234,7 @@ def square(x: Numeric) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 @op("Sqrt", elementwise=True, in_place=[(0, 0)])
@@ -247,7 +247,7 @@ def sqrt(x: Inexact) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 @op("Exp", elementwise=True, in_place=[(0, 0)])
@@ -260,7 +260,7 @@ def exp(x: Inexact) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 @op("Log", elementwise=True, in_place=[(0, 0)])
@@ -273,7 +273,7 @@ def log(x: Inexact) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 @op("Log1p", elementwise=True, in_place=[(0, 0)])
@@ -286,7 +286,7 @@ def log1p(x: Floating) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 @op("Sin", elementwise=True, in_place=[(0, 0)])
@@ -299,7 +299,7 @@ def sin(x: Inexact) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 @op("Cos", elementwise=True, in_place=[(0, 0)])
@@ -312,7 +312,7 @@ def cos(x: Inexact) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 @op("Tanh", elementwise=True, in_place=[(0, 0)])
@@ -325,7 +325,7 @@ def tanh(x: Inexact) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 @op("Sigmoid", elementwise=True, in_place=[(0, 0)])
@@ -338,7 +338,7 @@ def sigmoid(x: Floating) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 # -- comparisons and logic
@@ -480,7 +480,7 @@ def logical_not(x: Bool) -> Spec:
     Returns:
         [...], bool.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 @op("Select", elementwise=True, public="where")
@@ -520,7 +520,7 @@ def _cast(x: Anything, dtype: DType) -> Spec:
         raise DTypeError(f"strings are not converted by cast, got {x.dtype} to {dtype}")
     if dtype.kind == "resource":
         raise DTypeError("nothing converts to a resource handle")
-    return x.with_dtype(dtype)
+    return TensorSpec(dtype, x.shape)
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:

@@ -60,7 +60,8 @@ def _strided_slice(
 
 def _sliced_dims(input: TensorSpec, shape: Shape, index: tuple[Any, ...]) -> TensorSpec:
     """Return the spec of a part of a shape vector, some of whose dimensions are known."""
-    assert input.dims is not None and input.dims.dims is not None
+    assert input.dims is not None
+    assert input.dims.dims is not None
     if len(index) != 1 or index[0] in (None, Ellipsis):
         return TensorSpec(input.dtype, shape)
     part = input.dims.dims[index[0]]
@@ -109,16 +110,17 @@ def _sliced_shape(shape: Shape, entries: str, index: tuple[Any, ...] | None) -> 
             size = shape.dims[axis]
             part = None if index is None else index[i]
             if entry == SLICE:
-                known = part is not None and size is not None
-                dims.append(len(range(*part.indices(size))) if known else _open(part, size))
+                dims.append(_slice_size(part, size))
             elif part is not None and size is not None and not -size <= part < size:
                 raise ShapeError(f"index {part} is out of range for axis {axis} of {shape}")
             axis += 1
     return Shape(dims)
 
 
-def _open(part: slice | None, size: Dim) -> Dim:
-    return size if part == slice(None, None, 1) else None
+def _slice_size(part: slice | None, size: Dim) -> Dim:
+    if part is None or size is None:
+        return size if part == slice(None, None, 1) else None
+    return len(range(*part.indices(size)))
 
 
 @op("StridedSliceGrad", public="")

@@ -17,9 +17,7 @@ Inexact: TypeAlias = Annotated[
     Any, Kind("floating or complex", lambda d: d.is_floating or d.is_complex)
 ]
 Numeric: TypeAlias = Annotated[Any, Kind("numeric", lambda d: d.is_numeric)]
-Real: TypeAlias = Annotated[
-    Any, Kind("a real number", lambda d: d.is_numeric and not d.is_complex)
-]
+Real: TypeAlias = Annotated[Any, Kind("a real number", lambda d: d.is_numeric and not d.is_complex)]
 Integer: TypeAlias = Annotated[Any, Kind("an integer", lambda d: d.is_integer)]
 Index: TypeAlias = Annotated[
     Any, Kind("int32 or int64", lambda d: d in (dtypes.int32, dtypes.int64), unify=False)

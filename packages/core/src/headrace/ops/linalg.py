@@ -25,8 +25,8 @@ def matmul(a: Numeric, b: Numeric, transpose_a: bool = False, transpose_b: bool 
     for part, label in ((a, "a"), (b, "b")):
         if part.rank is not None and part.rank < 2:
             raise ShapeError(
-                f"{label} must have at least 2 dimensions, got shape {part.shape}; give a vector an "
-                "axis with hr.expand_dims or hr.reshape"
+                f"{label} must have at least 2 dimensions, got shape {part.shape}; give a vector "
+                "an axis with hr.expand_dims or hr.reshape"
             )
     if a.shape.dims is None or b.shape.dims is None:
         return TensorSpec(a.dtype)

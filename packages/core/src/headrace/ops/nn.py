@@ -7,7 +7,7 @@ from typing import Any
 from headrace.errors import ShapeError
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
-from headrace.graph.spec import TensorSpec
+from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import reshape, shape
 from headrace.ops.declare import Spec, op
@@ -27,7 +27,7 @@ def relu(features: Real) -> Spec:
     Returns:
         [...], the dtype of ``features``.
     """
-    return features.with_dtype(features.dtype)
+    return like(features)
 
 
 @op("Softplus", elementwise=True, in_place=[(0, 0)], public="nn.softplus")
@@ -40,7 +40,7 @@ def softplus(features: Floating) -> Spec:
     Returns:
         [...], the dtype of ``features``.
     """
-    return features.with_dtype(features.dtype)
+    return like(features)
 
 
 @op("Softmax", public="nn.softmax")
@@ -55,7 +55,7 @@ def softmax(logits: Floating, axis: int | None = None) -> Spec:
         [...], the dtype of ``logits``.
     """
     _check_class_axis(logits, axis)
-    return logits.with_dtype(logits.dtype)
+    return like(logits)
 
 
 @op("LogSoftmax", public="nn.log_softmax")
@@ -70,7 +70,7 @@ def log_softmax(logits: Floating, axis: int | None = None) -> Spec:
         [...], the dtype of ``logits``.
     """
     _check_class_axis(logits, axis)
-    return logits.with_dtype(logits.dtype)
+    return like(logits)
 
 
 def _check_class_axis(logits: TensorSpec, axis: int | None) -> None:
@@ -120,9 +120,7 @@ def sparse_softmax_cross_entropy(features: Floating, labels: Index) -> tuple[Spe
     if not shape[:1].is_compatible_with(labels.shape):
         raise ShapeError(f"labels {labels.shape} must have one entry per row of logits {shape}")
     rows = shape[:1].merge_with(labels.shape)
-    return TensorSpec(features.dtype, rows), TensorSpec(
-        features.dtype, rows.concatenate(shape[1:])
-    )
+    return TensorSpec(features.dtype, rows), TensorSpec(features.dtype, rows.concatenate(shape[1:]))
 
 
 def softmax_cross_entropy_with_logits(

@@ -16,6 +16,7 @@ from headrace.graph.scopes import get_default_graph, name_scope
 from headrace.graph.spec import TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
 from headrace.ops.declare import Spec, op
+from headrace.ops.elementwise import add, multiply
 from headrace.ops.kinds import Index, Integer
 from headrace.shapes import Shape
 
@@ -169,7 +170,7 @@ def random_normal(
     """
     with name_scope(name, "random_normal"):
         drawn = _random_normal(_vector(shape), as_dtype(dtype), op_seeds(seed))
-        return drawn * stddev + mean
+        return add(multiply(drawn, stddev), mean)
 
 
 def truncated_normal(
@@ -192,7 +193,7 @@ def truncated_normal(
     """
     with name_scope(name, "truncated_normal"):
         drawn = _truncated_normal(_vector(shape), as_dtype(dtype), op_seeds(seed))
-        return drawn * stddev + mean
+        return add(multiply(drawn, stddev), mean)
 
 
 def _vector(shape: Any) -> Any:

@@ -75,7 +75,8 @@ def _assigned(resource: TensorSpec, value: TensorSpec, validate_shape: bool = Tr
     content = content_of(resource)
     if content.dtype != value.dtype:
         raise DTypeError(
-            f"the variable holds {content.dtype}, the value is {value.dtype}; convert it with hr.cast"
+            f"the variable holds {content.dtype}, the value is {value.dtype}; convert it with "
+            "hr.cast"
         )
     if not validate_shape:
         return TensorSpec(content.dtype, UNKNOWN)

@@ -100,7 +100,11 @@ class Variable(TensorOperators):
 
     @classmethod
     def from_parts(
-        cls, handle: Tensor, initial_value: Tensor, initializer: Operation, snapshot: Tensor,
+        cls,
+        handle: Tensor,
+        initial_value: Tensor,
+        initializer: Operation,
+        snapshot: Tensor,
         trainable: bool,
     ) -> Variable:
         """Return the variable that nodes of a loaded graph make up, and list it there."""

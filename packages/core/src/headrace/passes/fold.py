@@ -33,7 +33,9 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
     """
     rewriter = Rewriter("fold")
     for op in step.graph.operations:
-        values = None if op.schema.stateful or op.type == "Const" else _values(op, rewriter, evaluate)
+        values = (
+            None if op.schema.stateful or op.type == "Const" else _values(op, rewriter, evaluate)
+        )
         if values is None:
             rewriter.copy(op)
             continue

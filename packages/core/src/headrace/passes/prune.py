@@ -72,9 +72,9 @@ def _add_feed(rewriter: Rewriter, tensor: Tensor, index: int) -> Tensor:
 
 
 def _copy_pinned(rewriter: Rewriter, op: Operation, fed: set[Tensor]) -> None:
-    """Copy a node; a request of an operation that is left out, but shares its device, joins its own.
+    """Copy a node; outputs that are fed keep their feeds.
 
-    Outputs that are fed keep their feeds.
+    The request of an operation that shares its device, but is left out, joins its own.
     """
     kept = {t: rewriter.tensor(t) for t in op.outputs if t in fed}
     device = op.device_name

@@ -149,16 +149,11 @@ def _joint_request(members: list[Operation]) -> DeviceName:
         if joint is None:
             other = maker if maker is not None else op
             raise PlacementError(
-                shorten(
-                    [
-                        f"{op.type} {op.name!r} and {other.type} {other.name!r} must share a device, "
-                        f"but ask for {op.device!r} and {other.device!r}",
-                        f"  {op.name!r} at {op.site}",
-                        f"  {other.name!r} at {other.site}",
-                        "  operations share a device with the state they use and with what "
-                        "colocate_with names",
-                    ]
-                )
+                f"{op.type} {op.name!r} and {other.type} {other.name!r} must share a device, but "
+                f"ask for {op.device!r} and {other.device!r}\n"
+                f"  {op.name!r} at {op.site}\n  {other.name!r} at {other.site}\n"
+                "  operations share a device with the state they use and with what colocate_with "
+                "names"
             )
         request, maker = joint, op
     return request
@@ -200,7 +195,9 @@ def _no_kernel(
     tried: list[DeviceName],
     machine: Machine,
 ) -> NoKernelError:
-    lacking = {op: device for device in reversed(tried) for op in _lacking(members, device, machine)}
+    lacking = {
+        op: device for device in reversed(tried) for op in _lacking(members, device, machine)
+    }
     op = next(iter(lacking))
     dtype = kernel_dtype(op)
     kinds = machine.kernels.devices_of(op.type)

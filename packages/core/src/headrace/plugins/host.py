@@ -115,9 +115,7 @@ class PluginHost:
             state = "loaded" if manager.has_plugin(entry.name) and not reason else "broken"
             if entry.name in disabled:
                 state, reason = "disabled", "named in HEADRACE_DISABLE_PLUGINS"
-            states.append(
-                PluginState(entry.name, entry.value, _distribution(entry), state, reason)
-            )
+            states.append(PluginState(entry.name, entry.value, _distribution(entry), state, reason))
         return states
 
     def broken(self) -> str:
@@ -175,9 +173,7 @@ class PluginHost:
             try:
                 function()
             except Exception as error:
-                self._failures[plugin] = (
-                    f"headrace_declare_ops: {type(error).__name__}: {error}"
-                )
+                self._failures[plugin] = f"headrace_declare_ops: {type(error).__name__}: {error}"
         return True
 
     def resolve_name(self, name: str) -> Any:
@@ -193,8 +189,9 @@ class PluginHost:
         try:
             found = importlib.import_module(module)
         except ImportError as error:
-            raise PluginError(f"headrace.{name} is provided by {module}, which fails to import: "
-                              f"{error}") from error
+            raise PluginError(
+                f"headrace.{name} is provided by {module}, which fails to import: {error}"
+            ) from error
         return getattr(found, attribute) if attribute else found
 
     def _no_name(self, name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar, final
 
 from headrace.dtypes import DType
@@ -84,15 +84,15 @@ class Container:
                 )
             return item
 
-    def items(self) -> Iterator[tuple[str, Any]]:
-        """Iterate over names and resources."""
+    def resources(self) -> list[Any]:
+        """Return everything in the container."""
         with self._lock:
-            return iter(list(self._items.items()))
+            return list(self._items.values())
 
     def reset(self) -> None:
         """Bring every resource into the state in which it was made."""
-        for _, item in self.items():
-            item.reset()
+        for resource in self.resources():
+            resource.reset()
 
 
 class ContainerSet:

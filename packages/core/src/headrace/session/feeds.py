@@ -47,9 +47,10 @@ def binder(tensor: Tensor) -> Binder:
     dtype = tensor.dtype
     dims = tensor.shape.dims
     wanted = dtype.numpy
+    is_string = dtype.kind == "string"
 
     def bind(value: Any) -> HostArray:
-        if type(value) is np.ndarray and value.dtype == wanted and wanted != object:
+        if type(value) is np.ndarray and value.dtype == wanted and not is_string:
             array = value
         else:
             array = _converted(value, tensor)

@@ -194,7 +194,7 @@ class Session:
         stacks.append(stack)
         return self
 
-    def __exit__(self, *exc_info: Any) -> None:
+    def __exit__(self, *exc_info: object) -> None:
         self._entered.stacks.pop().close()
         self.close()
 
