@@ -62,6 +62,7 @@ def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> An
         device=scope.device,
         colocated_with=scope.colocated_with,
         site=user_site(),
+        gradient_rule=scope.gradient_rule(schema.type),
     )
     return shaped_like(answer, op)
 
@@ -152,6 +153,8 @@ def _tensor_of(kind: Kind, value: Any) -> Tensor | None:
 def _variadic_items(value: Any, label: str) -> list[Any]:
     if isinstance(value, Tensor) or not isinstance(value, Sequence | np.ndarray):
         raise DTypeError(f"{label} is a list of tensors, got {value!r}")
+    if not len(value):
+        raise AttributeValueError(f"{label} needs at least one tensor")
     return list(value)
 
 
@@ -204,8 +207,7 @@ def _dtype_of_data(kind: Kind, slots: list[tuple[str, Kind, Any]]) -> DType:
         elif common is None or rank(natural) > rank(common):
             common = natural
     chosen = strong or common
-    if chosen is None:
-        raise AttributeValueError(f"{slots[0][0] if slots else 'the op'} needs at least one tensor")
+    assert chosen is not None
     return chosen
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, final
@@ -28,10 +28,13 @@ class Graph:
 
     Attributes:
         seed: The seed of the graph's random operations, None where it was not set.
+        gradient_rules: Rules of this graph alone, by the name that operations' ``gradient_rule``
+            gives. They are Python functions: a graph document holds their names only.
     """
 
     def __init__(self) -> None:
         self.seed: int | None = None
+        self.gradient_rules: dict[str, Callable[..., Any]] = {}
         self.entered = 0
         self._operations: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
@@ -178,6 +181,7 @@ class Graph:
         colocated_with: tuple[Operation, ...] = (),
         site: Site = UNKNOWN_SITE,
         origin: str = "",
+        gradient_rule: str = "",
     ) -> Operation:
         """Append a node whose output specs are known; the lowest level of building.
 
@@ -193,6 +197,7 @@ class Graph:
             colocated_with: Operations of this graph whose device it shares.
             site: The user's line.
             origin: Why a rewrite made it.
+            gradient_rule: The name of the rule that differentiates it, empty for its op's own.
 
         Raises:
             GraphError: if the graph is finalized, the name is taken, or an input is foreign.
@@ -224,6 +229,7 @@ class Graph:
                 site=site,
                 origin=origin,
                 index=len(self._operations),
+                gradient_rule=gradient_rule,
             )
             outputs = tuple(Tensor(op, i, spec) for i, spec in enumerate(specs))
             object.__setattr__(op, "outputs", outputs)

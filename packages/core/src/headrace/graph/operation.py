@@ -34,6 +34,8 @@ class Operation:
         site: The line of the user's program that made it.
         origin: Why a rewrite made it, empty for nodes made by the program.
         outputs: Tensors that it yields.
+        gradient_rule: The name of the rule that differentiates it in place of its op's own rule;
+            empty for the op's own.
     """
 
     graph: Graph
@@ -49,6 +51,7 @@ class Operation:
     origin: str
     index: int
     outputs: tuple[Tensor, ...] = ()
+    gradient_rule: str = ""
 
     @property
     def type(self) -> str:

@@ -6,7 +6,7 @@ and coroutines as context variables do, and leaving a block restores everything 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -30,6 +30,7 @@ class Scope:
         control_inputs: Operations that they wait for.
         colocated_with: Operations whose device they share.
         container: The container in which their state lives, empty for the default one.
+        gradient_rules: The rule that differentiates them, by op, where it is not the op's own.
     """
 
     graph: Graph
@@ -38,6 +39,11 @@ class Scope:
     control_inputs: tuple[Operation, ...] = ()
     colocated_with: tuple[Operation, ...] = ()
     container: str = ""
+    gradient_rules: tuple[tuple[str, str], ...] = ()
+
+    def gradient_rule(self, op_type: str) -> str:
+        """Return the name of the rule for operations of a type, empty for the op's own."""
+        return dict(self.gradient_rules).get(op_type, "") if self.gradient_rules else ""
 
 
 _SCOPE: ContextVar[Scope | None] = ContextVar("headrace_scope", default=None)
@@ -185,6 +191,29 @@ def container(name: str) -> Iterator[None]:
     see it.
     """
     with _entered(replace(current_scope(), container=name)):
+        yield
+
+
+@contextmanager
+def gradient_override_map(op_type_map: Mapping[str, str]) -> Iterator[None]:
+    """Let operations made in the block be differentiated by other rules than those of their ops.
+
+    Args:
+        op_type_map: From op types to the names of rules, as in ``{"Relu": "GuidedRelu"}``; rules
+            get names with ``hr.RegisterGradient``. They are looked up when gradients are made.
+
+    Raises:
+        GraphError: if a type or a name is no string.
+    """
+    for op_type, rule in op_type_map.items():
+        if not isinstance(op_type, str) or not isinstance(rule, str):
+            raise GraphError(
+                "gradient_override_map takes op types and names of rules, as in "
+                f'{{"Relu": "GuidedRelu"}}, got {op_type!r}: {rule!r}'
+            )
+    scope = current_scope()
+    merged = {**dict(scope.gradient_rules), **op_type_map}
+    with _entered(replace(scope, gradient_rules=tuple(merged.items()))):
         yield
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import linecache
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 # Frames of these packages are Headrace's own; the first frame outside them is the user's.
@@ -32,10 +35,27 @@ class Site:
 
 
 UNKNOWN_SITE = Site("<unknown>", 0)
+_PINNED: ContextVar[Site | None] = ContextVar("headrace_site", default=None)
+
+
+@contextmanager
+def pinned_site(site: Site) -> Iterator[None]:
+    """Let all operations made in the block have one creation site.
+
+    For code that builds on behalf of one line of the user's program, and calls into plugins.
+    """
+    token = _PINNED.set(site)
+    try:
+        yield
+    finally:
+        _PINNED.reset(token)
 
 
 def user_site() -> Site:
     """Return the innermost line on the stack that is not Headrace's own."""
+    pinned = _PINNED.get()
+    if pinned is not None:
+        return pinned
     frame = sys._getframe(1)
     while frame is not None:
         root = frame.f_globals.get("__name__", "").partition(".")[0]

@@ -33,6 +33,19 @@ def identity(input: Anything) -> Spec:
     return TensorSpec(input.dtype, input.shape, input.value, input.dims)
 
 
+@op("IdentityN")
+def identity_n(input: Sequence[Anything]) -> list[Spec]:
+    """The tensors themselves, as outputs of one node.
+
+    Args:
+        input: Tensors of any dtypes.
+
+    Returns:
+        One tensor for each.
+    """
+    return [TensorSpec(i.dtype, i.shape, i.value, i.dims) for i in input]
+
+
 @op("StopGradient", in_place=[(0, 0)], no_gradient="stopping the gradient is its purpose")
 def stop_gradient(input: Anything) -> Spec:
     """The tensor itself, through which no gradient flows.

@@ -341,6 +341,33 @@ def sigmoid(x: Floating) -> Spec:
     return like(x)
 
 
+@op("Conj", elementwise=True, public="")
+def _conj(x: Inexact) -> Spec:
+    """Complex conjugate.
+
+    Args:
+        x: [...], floating or complex.
+
+    Returns:
+        [...], the dtype of ``x``.
+    """
+    return x.with_dtype(x.dtype)
+
+
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """Complex conjugate of ``x``; a real tensor is returned as it is.
+
+    Args:
+        x: [...], numeric.
+        name: The name of the operation.
+
+    Returns:
+        [...], the dtype of ``x``.
+    """
+    tensor = convert_to_tensor(x)
+    return _conj(tensor, name=name) if tensor.dtype.is_complex else tensor
+
+
 # -- comparisons and logic
 
 

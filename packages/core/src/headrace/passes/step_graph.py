@@ -71,6 +71,7 @@ class Rewriter:
             colocated_with=self.controls(old.colocated_with),
             site=old.site,
             origin=old.origin,
+            gradient_rule=old.gradient_rule,
         )
         self.stand_for(old, new)
         return new

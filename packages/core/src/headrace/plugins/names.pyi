@@ -2,6 +2,16 @@
 # only place in core that names its plugins, and nothing reads it at run time.
 import headrace_mpi as dist
 import headrace_train as train
+from headrace_autodiff import RegisterGradient as RegisterGradient
+from headrace_autodiff import custom_gradient as custom_gradient
+from headrace_autodiff import gradient_override_map as gradient_override_map
 from headrace_autodiff import gradients as gradients
 
-__all__ = ["dist", "gradients", "train"]
+__all__ = [
+    "RegisterGradient",
+    "custom_gradient",
+    "dist",
+    "gradient_override_map",
+    "gradients",
+    "train",
+]
