@@ -1,5 +1,6 @@
 """What authors of plugin packages import: declaring ops, and contributing kernels and gradients."""
 
+from headrace.device_name import DeviceName as DeviceName
 from headrace.dtypes import DType as DType
 from headrace.errors import HeadraceError as HeadraceError
 from headrace.graph.indexed_slices import IndexedSlices as IndexedSlices

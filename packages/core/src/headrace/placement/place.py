@@ -33,6 +33,7 @@ class Machine:
         client: The device on which feeds and fetches live.
         kernels: What each kind of device can run.
         hints: Why kinds of devices that might be asked for are missing.
+        dtypes: The dtypes that arrays of a kind of device can have, where not all.
     """
 
     devices: tuple[DeviceName, ...]
@@ -40,6 +41,7 @@ class Machine:
     client: DeviceName
     kernels: KernelRegistry
     hints: Mapping[str, str] = field(default_factory=dict)
+    dtypes: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 Placement = dict[Operation, DeviceName]
@@ -185,8 +187,22 @@ def _lacking(members: Iterable[Operation], device: DeviceName, machine: Machine)
     return [
         op
         for op in members
-        if op.type not in BUILTIN and not machine.kernels.covers(op.type, kind, kernel_dtype(op))
+        if _unheld(op, kind, machine)
+        or (op.type not in BUILTIN and not machine.kernels.covers(op.type, kind, kernel_dtype(op)))
     ]
+
+
+def _unheld(op: Operation, kind: str, machine: Machine) -> DType | None:
+    """Return a dtype that the operation takes or yields and arrays of the device cannot have."""
+    held = machine.dtypes.get(kind)
+    if held is None:
+        return None
+    for tensor in (*op.inputs, *op.outputs):
+        content = tensor.spec.content
+        dtype = tensor.dtype if content is None else content.dtype
+        if dtype.kind != "resource" and dtype.name not in held:
+            return dtype
+    return None
 
 
 def _no_kernel(
@@ -202,10 +218,13 @@ def _no_kernel(
     dtype = kernel_dtype(op)
     kinds = machine.kernels.devices_of(op.type)
     have = [f"{kind} ({', '.join(machine.kernels.dtypes_of(op.type, kind))})" for kind in kinds]
+    if op.type in BUILTIN:
+        have = ["every device"]
     lines = [
         f"no device has a kernel for {op.type}({dtype}), needed by {op.name!r}",
         f"  tried: {listing(map(str, tried))}"
         + (f" (asked for {str(request)!r})" if request != DeviceName() else ""),
+        *_unheld_lines(op, tried, machine),
         f"  kernels exist for: {', '.join(have) if have else 'no device'}",
         f"  at {op.site}",
         "  cast the inputs, place it elsewhere with hr.device, or install a package with a kernel"
@@ -213,6 +232,12 @@ def _no_kernel(
     ]
     extra = machine.hints.get("")
     return NoKernelError(shorten([*lines, extra] if extra else lines))
+
+
+def _unheld_lines(op: Operation, tried: list[DeviceName], machine: Machine) -> list[str]:
+    kinds = dict.fromkeys(device.kind or "" for device in tried)
+    unheld = {kind: _unheld(op, kind, machine) for kind in kinds}
+    return [f"  {kind} devices cannot hold {dtype}" for kind, dtype in unheld.items() if dtype]
 
 
 def _best(

@@ -239,6 +239,8 @@ class DeviceKind:
         priority: Where nothing else decides, operations go to the kind with the highest.
         why_none: Returns why ``count`` is 0, for messages.
         where: Who provides it.
+        dtypes: Names of the dtypes that its arrays can have, None for all. Nothing that takes or
+            yields another one is placed there.
     """
 
     name: str
@@ -247,6 +249,7 @@ class DeviceKind:
     priority: int = 0
     why_none: Callable[[], str] = field(default=lambda: "")
     where: str = ""
+    dtypes: frozenset[str] | None = None
 
 
 class DeviceRegistry:
@@ -263,6 +266,7 @@ class DeviceRegistry:
         factory: Callable[..., Device],
         priority: int = 0,
         why_none: Callable[[], str] = lambda: "",
+        dtypes: Iterable[Any] | None = None,
     ) -> None:
         """Add a kind of devices; see ``DeviceKind`` for the arguments.
 
@@ -276,7 +280,8 @@ class DeviceRegistry:
                 f"device kind {name!r} is provided twice: by {known.where} and by {where}; "
                 "disable one with HEADRACE_DISABLE_PLUGINS"
             )
-        self._kinds[name] = DeviceKind(name, count, factory, priority, why_none, where)
+        held = None if dtypes is None else frozenset(as_dtype(d).name for d in dtypes)
+        self._kinds[name] = DeviceKind(name, count, factory, priority, why_none, where, held)
 
     def get(self, name: str) -> DeviceKind | None:
         """Return a kind, or None."""

@@ -93,13 +93,14 @@ class Engine:
     def machine(self, devices: Sequence[DeviceName] | None = None) -> Machine:
         """Return what placement chooses from: the task's devices, or ``devices``."""
         names = self.device_names()
-        priorities = {kind.name: kind.priority for kind in self.plugins.devices}
+        kinds = list(self.plugins.devices)
         return Machine(
             tuple(devices) if devices is not None else names,
-            priorities,
+            {kind.name: kind.priority for kind in kinds},
             self.client,
             self.plugins.kernels,
             dict(self._hints),
+            {kind.name: kind.dtypes for kind in kinds if kind.dtypes is not None},
         )
 
     def plan(

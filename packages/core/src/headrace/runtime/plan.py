@@ -159,6 +159,8 @@ class _PlanBuilder:
         self.sends: dict[tuple[str, str, str], int] = {}
         self.waits = False
         self.branches = False
+        # One active device stays active for the whole step; several are switched node by node.
+        self.several = sum(device.activate() is not None for device in devices.values()) > 1
 
     def add(self, op: Operation) -> None:
         device = self.devices[op.device_name]
@@ -166,6 +168,8 @@ class _PlanBuilder:
             self._preset(op, [builtin.const_value(op, device)])
             return
         mode, call = self._bind(op, device)
+        if self.several and mode is not Mode.MERGE and device.activate() is not None:
+            call = _activated(device, call)
         if self._is_handle(op):
             self._preset(op, [call()])
             return
@@ -294,6 +298,18 @@ _BUILTIN_CALLS: dict[str, Callable[[Operation, Device], tuple[Mode, Callable[...
     "Switch": lambda op, device: (Mode.PLAIN, builtin.switch),
     "Merge": lambda op, device: (Mode.MERGE, tuple),
 }
+
+
+def _activated(device: Device, call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``call`` running while ``device`` is active."""
+
+    def activated(*values: Any) -> Any:
+        context = device.activate()
+        assert context is not None
+        with context:
+            return call(*values)
+
+    return activated
 
 
 def _itself(value: Any) -> Any:
