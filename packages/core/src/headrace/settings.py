@@ -6,7 +6,9 @@ Each is documented in its row of ``VARIABLES``; ``python -m headrace doctor`` pr
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 from headrace.errors import ConfigError
 
@@ -15,6 +17,8 @@ VARIABLES = {
     "HEADRACE_DATA": "folder of data sets, with a sub-folder for each (mnist, ...)",
     "HEADRACE_CPU_DEVICES": "number of cpu devices that a process has (default 1)",
     "HEADRACE_START_TIMEOUT": "seconds within which all ranks of a cluster must have started",
+    "HEADRACE_CUDA_MEMORY_LIMIT": "memory that a process takes of each GPU at most, as in 8GiB",
+    "HEADRACE_CACHE": "folder of compiled kernels (default ~/.cache/headrace)",
 }
 
 
@@ -27,12 +31,16 @@ class Settings:
         data_folder: Where data sets are looked for, None where unset.
         cpu_devices: Number of cpu devices.
         start_timeout_s: Seconds that a cluster may take to start.
+        cuda_memory_limit: Bytes that a process takes of each GPU at most, None for all it needs.
+        cache_folder: Where compiled kernels are kept.
     """
 
     disabled_plugins: frozenset[str] = frozenset()
     data_folder: str | None = None
     cpu_devices: int = 1
     start_timeout_s: float = 60.0
+    cuda_memory_limit: int | None = None
+    cache_folder: Path = Path("~/.cache/headrace")
 
 
 def read_settings() -> Settings:
@@ -47,7 +55,32 @@ def read_settings() -> Settings:
         data_folder=os.environ.get("HEADRACE_DATA") or None,
         cpu_devices=int(_number("HEADRACE_CPU_DEVICES", 1, whole=True)),
         start_timeout_s=_number("HEADRACE_START_TIMEOUT", 60),
+        cuda_memory_limit=_size("HEADRACE_CUDA_MEMORY_LIMIT"),
+        cache_folder=_cache_folder(),
     )
+
+
+def _cache_folder() -> Path:
+    chosen = os.environ.get("HEADRACE_CACHE")
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(chosen or Path(base, "headrace")).expanduser()
+
+
+_UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+def _size(name: str) -> int | None:
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return None
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(|KiB|MiB|GiB)", text)
+    size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
+    if size <= 0:
+        raise ConfigError(
+            f"{name} must be a number of bytes above 0, or one of KiB, MiB or GiB as in 8GiB, got "
+            f"{text!r}"
+        )
+    return size
 
 
 def _number(name: str, default: float, *, whole: bool = False) -> float:
