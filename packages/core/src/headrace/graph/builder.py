@@ -49,7 +49,8 @@ def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> An
     except HeadraceError as error:
         if getattr(error, "located", False):
             raise
-        raise _located(error, schema, name, inputs) from None
+        given = inputs or _tensors_in([values[p.name] for p in schema.inputs])
+        raise _located(error, schema, given) from None
     scope = current_scope()
     op = scope.graph.add_operation(
         schema,
@@ -242,9 +243,15 @@ def _present(tensor: Tensor | None) -> Tensor:
     return tensor
 
 
-def _located(
-    error: HeadraceError, schema: OpSchema, name: str | None, inputs: list[Tensor]
-) -> HeadraceError:
+def _tensors_in(values: list[Any]) -> list[Tensor]:
+    found: list[Tensor] = []
+    for value in values:
+        found += _tensors_in(list(value)) if isinstance(value, list | tuple) else []
+        found += [value] if isinstance(value, Tensor) else []
+    return found
+
+
+def _located(error: HeadraceError, schema: OpSchema, inputs: list[Tensor]) -> HeadraceError:
     label = schema.public or schema.type
     lines = [f"{label}: {error}"]
     if inputs:

@@ -52,17 +52,17 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
 def _values(op: Operation, rewriter: Rewriter, evaluate: Evaluate) -> list[_NDArray] | None:
     if not op.outputs or any(t.dtype == dtypes.resource for t in op.outputs):
         return None
+    sources = [rewriter.tensor(t).op for t in op.inputs]
+    # Folding drops the input edges; one behind which control edges stand must stay.
+    if any(source.control_inputs for source in sources):
+        return None
     if all(t.spec.value is not None for t in op.outputs):
         return [_frozen(np.asarray(t.spec.value)) for t in op.outputs]
     if not op.inputs or any(_too_large(t.shape.num_elements) for t in op.outputs):
         return None
-    inputs: list[_NDArray] = []
-    for tensor in op.inputs:
-        source = rewriter.tensor(tensor).op
-        if source.type != "Const":
-            return None
-        inputs.append(source.attrs["value"])
-    found = evaluate(op, inputs)
+    if any(source.type != "Const" for source in sources):
+        return None
+    found = evaluate(op, [source.attrs["value"] for source in sources])
     if found is None:
         return None
     values = [_frozen(np.asarray(v)) for v in found]
