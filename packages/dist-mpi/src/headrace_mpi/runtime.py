@@ -1,0 +1,360 @@
+"""The client's side: a session's runtime on a cluster.
+
+A step is registered once, with every task that has a part in it. After that a run is one RUN
+message of 40 bytes to each of these tasks; the calling thread runs its own task's part, and the
+parts exchange values among themselves. The step is over when every task has answered, also after
+an error: nothing of it runs on when the session raises.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, final
+
+from headrace.device_name import DeviceName
+from headrace.errors import CancelledError
+from headrace.graph.graph import Graph
+from headrace.placement.place import Machine
+from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.containers import ContainerSet
+from headrace.runtime.device import HostArray
+from headrace.runtime.engine import Engine
+from headrace.runtime.executor import Step, execute
+from headrace.runtime.plan import Plan
+from headrace.runtime.state import SessionState
+from headrace_mpi import faults
+from headrace_mpi.faults import StepAbortedError
+from headrace_mpi.pool import Job
+from headrace_mpi.rendezvous import Exchange, NumberedEdge, Routes, first_step
+from headrace_mpi.tasks import Layout
+from headrace_mpi.transport import Transport
+from headrace_mpi.waiting import Waiter
+from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.worker import pack_registration
+
+_MAX_LAG = 2**32 - 1
+_MAX_REASON = 500
+
+
+@final
+class Call:
+    """Something that other ranks were asked to do: a step, or a registration.
+
+    Attributes:
+        step: The step's number; 0 for a registration.
+        cancellation: Ends this rank's part.
+        error: The first error that is not the consequence of another.
+    """
+
+    __slots__ = ("_lock", "_pending", "_transport", "_waiter", "cancellation", "error", "step")
+
+    def __init__(self, step: int, ranks: Iterable[int], transport: Transport) -> None:
+        self.step = step
+        self.cancellation = Cancellation()
+        self.error: BaseException | None = None
+        self._pending = set(ranks)
+        self._transport = transport
+        self._waiter = Waiter()
+        self._lock = threading.Lock()
+
+    def answered(self, rank: int) -> None:
+        """Note that a rank has finished its part."""
+        with self._lock:
+            self._pending.discard(rank)
+            done = not self._pending
+        if done:
+            self._waiter.wake()
+
+    def fail(self, error: BaseException) -> None:
+        """Note an error, and end all parts of the step that still run; the first one counts."""
+        with self._lock:
+            if self.error is not None or isinstance(error, StepAbortedError):
+                return
+            self.error = error
+            pending = list(self._pending)
+        reason = f"the step ended: {error}".splitlines()[0][:_MAX_REASON]
+        self.cancellation.cancel(StepAbortedError(reason))
+        if self.step:
+            for rank in pending:
+                self._transport.send(rank, Frame(Kind.ABORT, self.step, payload=reason.encode()))
+
+    def wait(self) -> None:
+        """Wait until every rank has answered."""
+        with self._lock:
+            if not self._pending:
+                return
+        self._transport.wait(self._waiter)
+
+
+@final
+class Client:
+    """What all sessions of this rank share: the calls under way, and the answers to them."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        exchange: Exchange,
+        engine: Engine,
+        containers: ContainerSet,
+        layout: Layout,
+        machine: Machine,
+    ) -> None:
+        """Take the answers of other ranks.
+
+        Args:
+            transport: Not started yet.
+            exchange: Where the values of steps meet.
+            engine: The devices of this task.
+            containers: The task's default container.
+            layout: Which rank plays which task.
+            machine: The devices of all tasks.
+        """
+        self.transport = transport
+        self.exchange = exchange
+        self.engine = engine
+        self.containers = containers
+        self.layout = layout
+        self.machine = machine
+        self.runtimes: set[ClusterRuntime] = set()
+        self.handles = itertools.count(1)
+        self.sessions = itertools.count(1)
+        self._steps = itertools.count(first_step(transport.rank) + 1)
+        self._running: dict[int, Call] = {}
+        self._registering: dict[int, Call] = {}
+        self._lock = threading.Lock()
+        transport.on(Kind.DONE, self._on_done)
+        transport.on(Kind.ERROR, self._on_error)
+        transport.on(Kind.REGISTERED, self._on_registered)
+
+    def where(self, rank: int) -> str:
+        """Return how messages name a rank."""
+        return f"{self.layout.task(rank)} (rank {rank})"
+
+    def begin(self, ranks: Iterable[int]) -> tuple[Call, int]:
+        """Number a step, and return it with how far the oldest step that runs is behind it."""
+        with self._lock:
+            step = next(self._steps)
+            call = Call(step, ranks, self.transport)
+            self._running[step] = call
+            oldest = next(iter(self._running))
+        return call, min(step - oldest, _MAX_LAG)
+
+    def end(self, call: Call) -> None:
+        """Forget a step."""
+        with self._lock:
+            del self._running[call.step]
+
+    def begin_registration(self, handle: int, ranks: Iterable[int]) -> Call:
+        """Expect the answers to a registration."""
+        call = self._registering[handle] = Call(0, ranks, self.transport)
+        return call
+
+    def end_registration(self, handle: int) -> None:
+        """Forget a registration."""
+        del self._registering[handle]
+
+    # Answers to a step that this rank has given up come too, and are nobody's.
+
+    def _on_done(self, rank: int, frame: Frame) -> None:
+        call = self._running.get(frame.step)
+        if call is not None:
+            call.answered(rank)
+
+    def _on_error(self, rank: int, frame: Frame) -> Job | None:
+        call = self._running.get(frame.step)
+        if call is None:
+            return None
+        # Ending a step calls functions of kernels, which may take a while.
+        return functools.partial(self._failed, call, rank, frame.payload)
+
+    def _on_registered(self, rank: int, frame: Frame) -> Job | None:
+        call = self._registering.get(frame.edge)
+        if call is None:
+            return None
+        if frame.payload:
+            return functools.partial(self._failed, call, rank, frame.payload)
+        call.answered(rank)
+        return None
+
+    def _failed(self, call: Call, rank: int, payload: bytes) -> None:
+        call.fail(faults.unpack(payload, self.where(rank)))
+        call.answered(rank)
+
+
+@final
+class ClusterRuntime:
+    """Runs the steps of one session on the tasks of a cluster."""
+
+    def __init__(self, client: Client) -> None:
+        """Make a runtime that has registered nothing."""
+        self._client = client
+        self._session = next(client.sessions)
+        self._state = SessionState(default=client.containers)
+        self._ranks: set[int] = set()
+        self._running: set[Call] = set()
+        self._closed: BaseException | None = None
+        self._released = False
+        self._lock = threading.Lock()
+        client.runtimes.add(self)
+
+    def machine(self) -> Machine:
+        """Return the devices of all tasks."""
+        return self._client.machine
+
+    # -- registering
+
+    def register(self, partitions: Mapping[DeviceName, Graph], fetches: int) -> ClusterStep:
+        """Register each task's partitions with it, and wait until all are ready.
+
+        Raises:
+            HeadraceError: what a task found wrong with its part.
+        """
+        client = self._client
+        own = client.transport.rank
+        edges = _transfers(partitions, client.layout.rank)
+        parts: dict[int, dict[DeviceName, Graph]] = {}
+        for device, graph in partitions.items():
+            parts.setdefault(client.layout.rank(device), {})[device] = graph
+        local = parts.pop(own, None)
+        plan = None if local is None else client.engine.plan(local, self._state, fetches)
+        handle = next(client.handles)
+        if parts:
+            self._send_parts(handle, parts, edges)
+        routes = Routes.of(edges, own, client.layout.rank)
+        return ClusterStep(self, handle, tuple(sorted(parts)), plan, routes)
+
+    def _send_parts(
+        self,
+        handle: int,
+        parts: Mapping[int, dict[DeviceName, Graph]],
+        edges: Sequence[NumberedEdge],
+    ) -> None:
+        client = self._client
+        with self._lock:
+            if self._closed is not None:
+                raise self._closed
+            self._ranks.update(parts)
+        call = client.begin_registration(handle, parts)
+        try:
+            for rank, part in parts.items():
+                devices = set(map(str, part))
+                theirs = [edge for edge in edges if edge[2] in devices or edge[3] in devices]
+                payload = pack_registration(self._session, part, theirs)
+                client.transport.send(rank, Frame(Kind.REGISTER, edge=handle, payload=payload))
+            call.wait()
+        finally:
+            client.end_registration(handle)
+        if call.error is not None:
+            raise call.error
+
+    # -- running
+
+    def run(self, step: ClusterStep, feeds: Sequence[HostArray]) -> list[Any]:
+        """Run a registered step once."""
+        client = self._client
+        call, lag = client.begin(step.ranks)
+        results: list[Any] = []
+        finished = False
+        try:
+            with self._lock:
+                if self._closed is not None:
+                    raise self._closed
+                self._running.add(call)
+            rendezvous = client.exchange.open(call.step, step.routes)
+            for rank in step.ranks:
+                client.transport.send(rank, Frame(Kind.RUN, call.step, step.handle, lag))
+            if step.plan is not None:
+                work = Step(call.step, feeds, step.plan.fetches, rendezvous, call.cancellation)
+                try:
+                    execute(step.plan, work)
+                    results = work.fetches
+                except Exception as error:
+                    call.fail(error)
+            call.wait()
+            finished = True
+        finally:
+            if not finished:
+                call.fail(CancelledError("the step was interrupted"))
+            client.exchange.end(call.step, failed=call.error is not None)
+            client.end(call)
+            self._leave(call)
+        if call.error is not None:
+            raise call.error
+        return results
+
+    def _leave(self, call: Call) -> None:
+        with self._lock:
+            self._running.discard(call)
+        self._release()
+
+    # -- closing
+
+    def close(self, reason: BaseException | None = None) -> None:
+        """Cancel the steps that still run; the last of them lets the tasks forget the session."""
+        why = reason if reason is not None else CancelledError("the session was closed")
+        with self._lock:
+            if self._closed is not None:
+                return
+            self._closed = why
+            running = list(self._running)
+        for call in running:
+            call.fail(why)
+        self._release()
+
+    def _release(self) -> None:
+        with self._lock:
+            if self._closed is None or self._running or self._released:
+                return
+            self._released = True
+        client = self._client
+        client.runtimes.discard(self)
+        for rank in self._ranks:
+            client.transport.send(rank, Frame(Kind.RELEASE, self._session))
+
+    @property
+    def busy(self) -> bool:
+        """Whether steps still run."""
+        return bool(self._running)
+
+
+@final
+class ClusterStep:
+    """A step that every task with a part in it knows."""
+
+    __slots__ = ("_runtime", "handle", "plan", "ranks", "routes")
+
+    def __init__(
+        self,
+        runtime: ClusterRuntime,
+        handle: int,
+        ranks: tuple[int, ...],
+        plan: Plan | None,
+        routes: Routes,
+    ) -> None:
+        self._runtime = runtime
+        self.handle = handle
+        self.ranks = ranks
+        self.plan = plan
+        self.routes = routes
+
+    def run(self, feeds: Sequence[HostArray]) -> list[Any]:
+        """Run one step."""
+        return self._runtime.run(self, feeds)
+
+
+def _transfers(
+    partitions: Mapping[DeviceName, Graph], rank_of: Callable[[DeviceName], int]
+) -> list[NumberedEdge]:
+    """Number the transfers of a step that cross ranks."""
+    edges: list[NumberedEdge] = []
+    for graph in partitions.values():
+        for op in graph.operations:
+            if op.type == "Send":
+                source, destination = op.attrs["source"], op.attrs["destination"]
+                ends = (rank_of(DeviceName.parse(source)), rank_of(DeviceName.parse(destination)))
+                if ends[0] != ends[1]:
+                    edges.append((len(edges) + 1, op.attrs["edge"], source, destination))
+    return edges
