@@ -10,6 +10,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import DType, promote
 from headrace.errors import AttributeValueError, DTypeError, HeadraceError, shorten
+from headrace.graph.attributes import fits, hint_name
 from headrace.graph.convert import (
     as_tensor,
     contains_tensor,
@@ -23,7 +24,6 @@ from headrace.graph.scopes import current_scope
 from headrace.graph.site import user_site
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
-from headrace.shapes import Shape
 
 
 def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> Any:
@@ -77,28 +77,13 @@ def shaped_like(answer: Any, op: Operation) -> Any:
     return list(op.outputs) if isinstance(answer, list) else op.outputs
 
 
-def canonical(value: Any) -> Any:
-    """Return an attribute's value as an immutable one of the kinds that documents hold.
-
-    Raises:
-        AttributeValueError: if it is of no such kind.
-    """
-    if value is None or isinstance(value, bool | int | float | str | bytes | DType | Shape):
-        return value
-    if isinstance(value, np.ndarray):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, list | tuple):
-        return tuple(canonical(item) for item in value)
-    raise AttributeValueError(
-        f"{type(value).__name__} is no attribute value; attributes are numbers, strings, dtypes, "
-        "shapes, arrays and tuples of these"
-    )
-
-
 def _attribute(param: AttrParam, value: Any) -> Any:
-    return canonical(value if param.convert is None else param.convert(value))
+    found = param.read(value)
+    if not fits(found, param.hint):
+        raise AttributeValueError(
+            f"{param.name} must be {hint_name(param.hint)}, got {value!r:.80}"
+        )
+    return found
 
 
 def _full_name(name: str) -> str:

@@ -167,6 +167,14 @@ class Graph:
             self._name_uses[candidate.lower()] = 1
             return candidate
 
+    def reserve_name(self, name: str) -> None:
+        """Count a name, and the scopes in it, as used: for nodes not named by ``unique_name``."""
+        with self._lock:
+            key = name.lower()
+            while key and key not in self._name_uses:
+                self._name_uses[key] = 1
+                key = key.rpartition("/")[0]
+
     def add_operation(
         self,
         schema: OpSchema,
@@ -244,11 +252,19 @@ class Graph:
 
     # -- documents and pictures
 
-    def to_document(self) -> str:
-        """Return the graph as a versioned JSON document, equal for equal programs."""
+    def to_document(self, *, sites: bool = False) -> str:
+        """Return the graph as a versioned JSON document, equal for equal programs.
+
+        Args:
+            sites: Keep each operation's creation site, for error messages. It names files of this
+                machine, so the document is no longer equal on all of them.
+
+        Raises:
+            DocumentError: if the graph holds something that documents do not.
+        """
         from headrace.graph.document import dump
 
-        return dump(self)
+        return dump(self, sites=sites)
 
     @staticmethod
     def from_document(text: str | bytes) -> Graph:

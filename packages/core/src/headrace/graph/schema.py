@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from headrace.dtypes import DType
 from headrace.errors import GraphError, PluginError
+from headrace.graph.attributes import canonical
 from headrace.graph.spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -44,11 +47,29 @@ REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "<required>"})()
 
 @dataclass(frozen=True, slots=True)
 class AttrParam:
-    """An attribute of an op, with its default (``REQUIRED`` where it has none)."""
+    """An attribute of an op.
+
+    Attributes:
+        name: Its name.
+        default: Its default, ``REQUIRED`` where it has none.
+        convert: Makes what programs may pass, such as ``"float32"``, into what the rule takes.
+        hint: The type that the rule states.
+    """
 
     name: str
     default: Any = REQUIRED
     convert: Callable[[Any], Any] | None = field(default=None, compare=False)
+    hint: Any = field(default=Any, compare=False)
+
+    def read(self, value: Any) -> Any:
+        """Return the canonical form of what a program passes.
+
+        Raises:
+            HeadraceError: if there is none.
+        """
+        if isinstance(value, np.ndarray) and self.hint is not np.ndarray:
+            value = value.tolist()
+        return canonical(value if self.convert is None else self.convert(value))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,6 +138,8 @@ class OpTable:
 
     def __init__(self) -> None:
         self._schemas: dict[str, OpSchema] = {}
+        # The plugin host sets this: lets plugins declare their ops, and tells which ones failed.
+        self.declare_more: Callable[[], str] = str
 
     def add(self, schema: OpSchema) -> None:
         """Add an op.
@@ -137,11 +160,18 @@ class OpTable:
         return self._schemas.get(type_name)
 
     def __getitem__(self, type_name: str) -> OpSchema:
+        """Return the schema of a type; plugins get the chance to declare it.
+
+        Raises:
+            GraphError: if none does.
+        """
         schema = self._schemas.get(type_name)
+        broken = "" if schema is not None else self.declare_more()
+        schema = schema if schema is not None else self._schemas.get(type_name)
         if schema is None:
             raise GraphError(
-                f"no op {type_name!r} is declared; if a plugin package declares it, install and "
-                "import that package first"
+                f"no op {type_name!r} is declared; if a plugin package declares it, install that "
+                "package" + (f"\n{broken}" if broken else "")
             )
         return schema
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # Frames of these packages are Headrace's own; the first frame outside them is the user's.
 LIBRARY_ROOTS = {
@@ -23,13 +23,28 @@ _TRANSPARENT = {"contextlib", "functools", "threading", "runpy"}
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A file and line number; the source text is looked up only when printed."""
+    """A file and line number; the source text is looked up only when printed.
+
+    Attributes:
+        filename: The file, as Python names it.
+        line: The line's number.
+        text: What stands there. None to look it up; a site that came from elsewhere brings it
+            along, since the file may be another one here.
+    """
 
     filename: str
     line: int
+    text: str | None = field(default=None, compare=False)
+
+    @property
+    def source(self) -> str:
+        """The text of the line, empty where it is not known."""
+        if self.text is not None:
+            return self.text
+        return linecache.getline(self.filename, self.line).strip()
 
     def __str__(self) -> str:
-        source = linecache.getline(self.filename, self.line).strip()
+        source = self.source
         place = f"{self.filename}:{self.line}"
         return f"{place}: {source}" if source else place
 

@@ -44,6 +44,17 @@ class TensorSpec:
         """Return this shape with another dtype, and nothing known of the value."""
         return TensorSpec(dtype, self.shape)
 
+    def sharpened(self, shape: Shape) -> TensorSpec:
+        """Return this spec with what ``shape`` knows besides.
+
+        Raises:
+            ShapeError: if the shapes are incompatible.
+        """
+        merged = self.shape.merge_with(shape)
+        if merged == self.shape:
+            return self
+        return TensorSpec(self.dtype, merged, self.value, self.dims, self.content)
+
     def __str__(self) -> str:
         if self.content is not None:
             return f"resource({self.content})"

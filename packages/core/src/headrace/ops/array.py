@@ -19,6 +19,9 @@ from headrace.shapes import UNKNOWN, Dim, Shape, broadcast, normalize_axis
 
 _NO_DIMS = "it yields a shape"
 
+# A step with more outputs than this in one node is a mistake, or a trap in a document.
+_MOST_PARTS = 65536
+
 
 @op("Identity", in_place=[(0, 0)])
 def identity(input: Anything) -> Spec:
@@ -291,6 +294,8 @@ def _unstack(value: Anything, num: int, axis: int = 0) -> list[Spec]:
     Returns:
         ``num`` tensors without that axis.
     """
+    if not 0 <= num <= _MOST_PARTS:
+        raise AttributeValueError(f"num must be between 0 and {_MOST_PARTS}, got {num}")
     if value.shape.dims is None:
         return [TensorSpec(value.dtype)] * num
     at = normalize_axis(axis, len(value.shape.dims))

@@ -175,7 +175,8 @@ def _parameters(
             inputs.append(found)
         else:
             default = REQUIRED if parameter.default is parameter.empty else parameter.default
-            attrs.append(AttrParam(name, default, _CONVERSIONS.get(hints[name])))
+            hint = hints[name]
+            attrs.append(AttrParam(name, default, _CONVERSIONS.get(hint), hint))
     return tuple(inputs), tuple(attrs)
 
 

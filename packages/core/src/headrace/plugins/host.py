@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import pluggy
 
 from headrace.errors import PluginError
+from headrace.graph.schema import OPS
 from headrace.plugins import hookspecs
 from headrace.plugins.registries import (
     DeviceRegistry,
@@ -176,6 +177,11 @@ class PluginHost:
                 self._failures[plugin] = f"headrace_declare_ops: {type(error).__name__}: {error}"
         return True
 
+    def declare_ops(self) -> str:
+        """Let every plugin declare its ops, once; return what is broken, for messages."""
+        self.ops_declared  # noqa: B018 - declares them
+        return self.broken()
+
     def resolve_name(self, name: str) -> Any:
         """Return the object behind the public name ``headrace.<name>``.
 
@@ -252,3 +258,6 @@ def host() -> PluginHost:
             if _HOST is None:
                 _HOST = PluginHost()
     return _HOST
+
+
+OPS.declare_more = lambda: host().declare_ops()

@@ -1,0 +1,282 @@
+"""Values of attributes: what they may be, and their one form as JSON.
+
+In JSON, numbers, strings, None and tuples (as lists) stand for themselves; all else is an object
+with one key that names the type: ``float``, ``bytes``, ``dtype``, ``shape`` and ``array``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import sys
+import types
+import typing
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import dtypes
+from headrace.dtypes import DType, as_dtype
+from headrace.errors import AttributeValueError, DocumentError, HeadraceError
+from headrace.shapes import Shape
+
+_NDArray = np.ndarray[Any, np.dtype[Any]]
+
+# NumPy has no arrays of more dimensions.
+MAX_RANK = 64
+# Attributes are tuples of tuples at most; a program can nest a few more.
+MAX_NESTING = 8
+# Far more than any dtype or seed needs, far less than what is slow to read.
+MAX_BITS = 256
+
+
+def canonical(value: Any) -> Any:
+    """Return an attribute's value as an immutable one of the kinds that documents hold.
+
+    Raises:
+        AttributeValueError: if it is of no such kind.
+    """
+    if isinstance(value, np.generic):
+        # First, because some of NumPy's scalars are Python's floats and strings, too.
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str | bytes | DType | Shape):
+        return value
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, list | tuple):
+        return tuple(canonical(item) for item in value)
+    raise AttributeValueError(
+        f"{type(value).__name__} is no attribute value; attributes are numbers, strings, dtypes, "
+        "shapes, arrays and tuples of these"
+    )
+
+
+def encode(value: Any, depth: int = 0) -> Any:
+    """Return an attribute's value as JSON data.
+
+    Raises:
+        DocumentError: if it is of a type that documents do not hold.
+    """
+    if value is None or isinstance(value, bool | str) or is_integer(value):
+        return value
+    if isinstance(value, float):
+        return {"float": repr(float(value))}
+    if isinstance(value, bytes):
+        return {"bytes": _base64(value)}
+    if isinstance(value, DType):
+        return {"dtype": value.name}
+    if isinstance(value, Shape):
+        return {"shape": None if value.dims is None else list(value.dims)}
+    if isinstance(value, np.ndarray):
+        return {"array": _encode_array(value)}
+    if isinstance(value, tuple) and depth < MAX_NESTING:
+        return [encode(item, depth + 1) for item in value]
+    raise DocumentError(
+        f"{type(value).__name__} is no attribute value that a document holds; attributes are "
+        f"numbers, strings, dtypes, shapes, arrays, and tuples of these nested {MAX_NESTING} deep"
+    )
+
+
+def decode(data: Any, depth: int = 0) -> Any:
+    """Return the attribute's value that ``encode`` gave as ``data``.
+
+    Raises:
+        DocumentError: if it is none.
+    """
+    if data is None or isinstance(data, bool | str) or is_integer(data):
+        return data
+    if isinstance(data, list):
+        if depth >= MAX_NESTING:
+            raise DocumentError(f"lists are nested more than {MAX_NESTING} deep")
+        return tuple(decode(item, depth + 1) for item in data)
+    if isinstance(data, dict) and len(data) == 1:
+        ((key, content),) = data.items()
+        reader = _READERS.get(key)
+        if reader is not None:
+            return reader(content)
+    raise DocumentError(
+        f"expected an attribute's value (null, true, 1, 'text', a list, or an object with one of "
+        f"the keys {', '.join(_READERS)}), got {brief(data)}"
+    )
+
+
+def is_integer(data: Any) -> bool:
+    """Whether ``data`` is an integer of a size that documents hold."""
+    return isinstance(data, int) and not isinstance(data, bool) and data.bit_length() <= MAX_BITS
+
+
+def brief(data: Any) -> str:
+    """Return JSON data shortened for a message."""
+    if isinstance(data, dict | list):
+        # Not its repr: that could be as long as the document.
+        kind = "an object" if isinstance(data, dict) else "a list"
+        return f"{kind} of {len(data)}"
+    if isinstance(data, int) and data.bit_length() > MAX_BITS:
+        return f"an integer of {data.bit_length()} bits"
+    text = repr(data) if not isinstance(data, str) else repr(data[:64])
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _encode_array(array: _NDArray) -> dict[str, Any]:
+    if array.dtype == object:
+        items = array.ravel().tolist()
+        if not all(isinstance(item, bytes) for item in items):
+            raise DocumentError("an array of Python objects other than bytes has no document form")
+        return {
+            "dtype": "string",
+            "items": [_base64(item) for item in items],
+            "shape": list(array.shape),
+        }
+    try:
+        dtype = as_dtype(array.dtype)
+    except HeadraceError as error:
+        raise DocumentError(f"an array has no document form: {error}") from None
+    ordered = array.byteswap() if sys.byteorder == "big" else array
+    return {"data": _base64(ordered.tobytes()), "dtype": dtype.name, "shape": list(array.shape)}
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _read_base64(data: Any) -> bytes:
+    if not isinstance(data, str):
+        raise DocumentError(f"expected base64 text, got {brief(data)}")
+    try:
+        found = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        raise DocumentError(f"expected base64 text, got {brief(data)}") from None
+    if _base64(found) != data:
+        # Several texts can mean the same bytes; one is written, so that equal means equal text.
+        raise DocumentError(f"base64 text {brief(data)} is not in its shortest form")
+    return found
+
+
+def _read_float(data: Any) -> float:
+    try:
+        value = float(data) if isinstance(data, str) else None
+    except ValueError:
+        value = None
+    if value is None or repr(value) != data:
+        raise DocumentError(
+            f"expected a float as text in Python's shortest form, such as '0.5', 'inf' or 'nan', "
+            f"got {brief(data)}"
+        )
+    return value
+
+
+def _read_dtype(data: Any) -> DType:
+    for dtype in dtypes.ALL:
+        if dtype.name == data:
+            return dtype
+    raise DocumentError(f"expected the name of a dtype, got {brief(data)}")
+
+
+def read_shape(data: Any) -> Shape:
+    """Return a shape given as null or a list of sizes and nulls.
+
+    Raises:
+        DocumentError: if it is none.
+    """
+    if data is None:
+        return Shape(None)
+    if not isinstance(data, list) or len(data) > MAX_RANK:
+        raise DocumentError(f"expected a shape of at most {MAX_RANK} sizes, got {brief(data)}")
+    for dim in data:
+        if dim is not None and not (is_integer(dim) and 0 <= dim < 2**63):
+            raise DocumentError(f"expected a dimension's size >= 0 or null, got {brief(dim)}")
+    return Shape(data)
+
+
+def _read_array(data: Any) -> _NDArray:
+    if not isinstance(data, dict):
+        raise DocumentError(f"expected an array, got {brief(data)}")
+    dtype = _read_dtype(data.get("dtype"))
+    payload = "items" if dtype.kind == "string" else "data"
+    if set(data) != {"dtype", "shape", payload} or dtype.kind == "resource":
+        raise DocumentError(
+            f"an array of {dtype} has the keys 'dtype', 'shape' and {payload!r}, "
+            f"got {', '.join(map(brief, data))}"
+        )
+    shape = read_shape(data["shape"])
+    if not shape.is_fully_defined:
+        raise DocumentError(f"an array's shape must be fully known, got {shape}")
+    size = math.prod(shape.known)
+    flat = _read_strings(data["items"]) if payload == "items" else _read_numbers(data, dtype, size)
+    # Only now that the data is known to be there is anything of the array's size made.
+    if flat.size != size:
+        raise DocumentError(
+            f"an array of shape {shape} has {size} elements, the document holds {flat.size}"
+        )
+    try:
+        array = flat.reshape(shape.known)
+    except ValueError:
+        raise DocumentError(f"no array has the shape {shape}") from None
+    array.flags.writeable = False
+    return array
+
+
+def _read_strings(data: Any) -> _NDArray:
+    if not isinstance(data, list):
+        raise DocumentError(f"expected a list of base64 texts, got {brief(data)}")
+    flat = np.empty(len(data), dtype=object)
+    for i, item in enumerate(data):
+        flat[i] = _read_base64(item)
+    return flat
+
+
+def _read_numbers(data: dict[str, Any], dtype: DType, size: int) -> _NDArray:
+    raw = _read_base64(data["data"])
+    if len(raw) != size * dtype.itemsize:
+        raise DocumentError(
+            f"an array of {size} {dtype} elements takes {size * dtype.itemsize} bytes, "
+            f"the document holds {len(raw)}"
+        )
+    if not raw:
+        return np.empty(0, dtype.numpy)
+    if dtype.is_bool and raw.strip(b"\0\1"):
+        raise DocumentError("an array of bool holds bytes other than 0 and 1")
+    flat = np.frombuffer(raw, dtype.numpy)
+    return flat.byteswap() if sys.byteorder == "big" else flat
+
+
+_READERS: dict[str, typing.Callable[[Any], Any]] = {
+    "array": _read_array,
+    "bytes": _read_base64,
+    "dtype": _read_dtype,
+    "float": _read_float,
+    "shape": read_shape,
+}
+
+
+def hint_name(hint: Any) -> str:
+    """Return an annotation as messages call it."""
+    text = hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
+    return text.replace("collections.abc.", "").replace("headrace.dtypes.", "")
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a canonical attribute value is of the type that a rule's annotation states."""
+    if hint is Any:
+        return True
+    if hint is None or hint is types.NoneType:
+        return value is None
+    if hint is float:
+        return isinstance(value, float | int) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, argument) for argument in arguments)
+    if origin is typing.Literal:
+        return any(type(value) is type(a) and value == a for a in arguments)
+    if origin is tuple and arguments[-1:] != (...,):
+        sized = isinstance(value, tuple) and len(value) == len(arguments)
+        return sized and all(map(fits, value, arguments))
+    if origin in (tuple, list, Sequence):
+        return isinstance(value, tuple) and all(fits(item, arguments[0]) for item in value)
+    checked = origin or hint
+    # What is no class (a type variable, say) states nothing that could be checked.
+    return isinstance(value, checked) if isinstance(checked, type) else True
