@@ -1,0 +1,156 @@
+"""Progress of a long loop: a bar on a terminal, a line now and then in a log."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, Self, TextIO, final
+
+from headrace.errors import AttributeValueError
+
+# Variables in which launchers tell a process its rank.
+_RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
+_ON_TERMINAL_S = 0.1
+_IN_LOG_S = 10.0
+_BAR_CELLS = 24
+
+
+@final
+class Progress:
+    """Shows how far a loop is, how fast it goes, when it will be done, and values such as the loss.
+
+    On a terminal one line is redrawn ten times a second; elsewhere a line is written every ten
+    seconds and at the end, so that logs stay readable. Nothing is shown on other ranks of an MPI
+    job than the first, unless asked for. A call of ``update`` costs well under a microsecond
+    unless it draws, so that it can stand in the tightest loop.
+
+    Example:
+        >>> with Progress(1000, "training", enabled=False) as progress:
+        ...     for step in range(1000):
+        ...         progress.update(loss=1 / (step + 1))
+        >>> progress.done
+        1000
+    """
+
+    def __init__(
+        self,
+        total: int,
+        label: str = "",
+        *,
+        stream: TextIO | None = None,
+        enabled: bool | None = None,
+        interval_s: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Start the clock.
+
+        Args:
+            total: The number of steps.
+            label: What the line begins with.
+            stream: Where to write; standard error if None.
+            enabled: Whether to show anything; if None, on the first rank only.
+            interval_s: Least seconds between two lines; chosen by the kind of ``stream`` if None.
+            clock: Returns the time in seconds.
+
+        Raises:
+            AttributeValueError: if ``total`` is negative.
+        """
+        if total < 0:
+            raise AttributeValueError(f"the total of a progress must be >= 0, got {total}")
+        self.total = total
+        self.done = 0
+        self._label = f"{label} " if label else ""
+        self._stream = stream if stream is not None else sys.stderr
+        self._terminal = self._stream.isatty()
+        self._enabled = _is_first_rank() if enabled is None else enabled
+        usual = _ON_TERMINAL_S if self._terminal else _IN_LOG_S
+        self._interval_s = usual if interval_s is None else interval_s
+        self._clock = clock
+        self._start = clock()
+        self._due = self._start + self._interval_s if self._enabled else float("inf")
+        self._values: dict[str, Any] = {}
+        self._drawn = 0
+        self._closed = False
+
+    def update(self, steps: int = 1, **values: Any) -> None:
+        """Count steps.
+
+        Args:
+            steps: How many were made since the last call.
+            **values: What to show beside the progress, by name; numbers or what prints well.
+        """
+        self.done += steps
+        self._values = values
+        now = self._clock()
+        if now >= self._due:
+            self._due = now + self._interval_s
+            self._show(self.line(now))
+
+    def line(self, now: float | None = None) -> str:
+        """Return the text for the state at the time ``now``; the present if None."""
+        elapsed = max((self._clock() if now is None else now) - self._start, 1e-9)
+        rate = self.done / elapsed
+        left = max(self.total - self.done, 0)
+        share = min(self.done / self.total, 1.0) if self.total else 1.0
+        filled = round(share * _BAR_CELLS)
+        bar = f"[{'#' * filled}{'.' * (_BAR_CELLS - filled)}] " if self._terminal else ""
+        parts = [f"{self._label}{bar}{self.done}/{self.total} ({share:.0%})"]
+        if self.done:
+            parts.append(_rate(rate))
+            parts.append(f"{_duration(left / rate)} left" if left else f"in {_duration(elapsed)}")
+        parts += [f"{name} {_value(value)}" for name, value in self._values.items()]
+        return ", ".join(parts)
+
+    def close(self) -> None:
+        """Show the last state and end the line."""
+        if self._closed or not self._enabled:
+            return
+        self._closed = True
+        self._show(self.line())
+        self._due = float("inf")
+        if self._terminal:
+            self._stream.write("\n")
+            self._stream.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _show(self, line: str) -> None:
+        if self._terminal:
+            width = shutil.get_terminal_size().columns - 1
+            line = line[:width]
+            # Blanks cover what is left of a longer line.
+            self._stream.write("\r" + line.ljust(min(self._drawn, width)))
+            self._drawn = len(line)
+        else:
+            self._stream.write(line + "\n")
+        self._stream.flush()
+
+
+def _is_first_rank() -> bool:
+    return all(os.environ.get(name, "0") == "0" for name in _RANKS)
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f} steps/s" if rate >= 10 else f"{rate:.2g} steps/s"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _value(value: Any) -> str:
+    try:
+        return f"{float(value):.4g}"
+    except (TypeError, ValueError):
+        return str(value)
