@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, final
 
 from headrace.device_name import DeviceName
 from headrace.errors import ClusterError
+from headrace.graph.document import dump
 from headrace.graph.graph import Graph
 from headrace.runtime.cancellation import Cancellation
 from headrace.runtime.containers import ContainerSet
@@ -42,7 +43,8 @@ def pack_registration(
     session: int, partitions: dict[DeviceName, Graph], edges: list[NumberedEdge]
 ) -> bytes:
     """Return the payload of a REGISTER frame."""
-    documents = {str(device): graph.to_document() for device, graph in partitions.items()}
+    # With the user's lines, which errors on this task will name.
+    documents = {str(device): dump(graph, sites=True) for device, graph in partitions.items()}
     fields = {"session": session, "edges": edges, "partitions": documents}
     return json.dumps(fields, separators=(",", ":")).encode()
 

@@ -1,0 +1,158 @@
+"""The rendezvous between ranks: values meet by step and edge, whatever comes first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from headrace.device_name import DeviceName
+from headrace.errors import CancelledError
+from headrace.runtime.rendezvous import DEAD, Key
+from headrace_mpi.rendezvous import Exchange, Routes, client_of, first_step
+from headrace_mpi.wire import FLAG_DEAD, Frame, Kind
+
+PS = "/job:ps/task:0/device:cpu:0"
+WORKER = "/job:worker/task:0/device:cpu:0"
+EDGES = [(1, "x:0", WORKER, PS), (2, "y:0", PS, WORKER)]
+CLIENT = 1
+
+
+def rank_of(device: DeviceName) -> int:
+    return {"ps": 0, "worker": 1}[device.job or ""]
+
+
+class Wires:
+    """Takes the place of a transport: frames go into a list."""
+
+    def __init__(self, rank: int) -> None:
+        self.rank = rank
+        self.sent: list[tuple[int, Frame]] = []
+        self.handlers: dict[Kind, Any] = {}
+
+    def on(self, kind: Kind, handler: Any) -> None:
+        self.handlers[kind] = handler
+
+    def send(self, rank: int, frame: Frame) -> bool:
+        self.sent.append((rank, frame))
+        return True
+
+    def arrive(self, step: int, edge: int, payload: Any = None, flags: int = 0) -> None:
+        frame = Frame(Kind.TENSOR, step, edge, 0, flags, payload)
+        self.handlers[Kind.TENSOR](CLIENT, frame)
+
+
+@pytest.fixture
+def wires() -> Wires:
+    return Wires(rank=0)
+
+
+@pytest.fixture
+def exchange(wires: Wires) -> Exchange:
+    return Exchange(wires)  # type: ignore[arg-type]
+
+
+ROUTES = Routes.of(EDGES, 0, rank_of)
+STEP = first_step(CLIENT) + 1
+
+
+def incoming(step: int) -> Key:
+    return Key(step, "x:0", WORKER, PS)
+
+
+def test_routes_know_both_directions() -> None:
+    assert ROUTES.incoming == {("x:0", WORKER, PS): 1}
+    assert ROUTES.outgoing == {("y:0", PS, WORKER): (1, 2)}
+    other = Routes.of(EDGES, 1, rank_of)
+    assert (other.incoming, other.outgoing) == (
+        {("y:0", PS, WORKER): 2},
+        {("x:0", WORKER, PS): (0, 1)},
+    )
+
+
+def test_steps_of_clients_are_apart() -> None:
+    assert client_of(STEP) == CLIENT
+    assert client_of(first_step(7)) == 7
+    assert first_step(2**20 - 1) < 2**64
+
+
+def test_a_value_for_another_rank_travels_under_numbers(exchange: Exchange, wires: Wires) -> None:
+    step = exchange.open(STEP, ROUTES)
+    step.send(Key(STEP, "y:0", PS, WORKER), 3)
+    step.send(Key(STEP, "y:0", PS, WORKER), DEAD)
+    assert wires.sent == [
+        (1, Frame(Kind.TENSOR, STEP, 2, 0, 0, 3)),
+        (1, Frame(Kind.TENSOR, STEP, 2, 0, FLAG_DEAD, None)),
+    ]
+
+
+def test_a_value_within_the_rank_stays_there(exchange: Exchange, wires: Wires) -> None:
+    step = exchange.open(STEP, ROUTES)
+    got: list[Any] = []
+    key = Key(STEP, "z:0", PS, "/job:ps/task:0/device:cpu:1")
+    step.send(key, 5)
+    step.recv(key, got.append)
+    step.recv(key, got.append)
+    step.send(key, 6)
+    assert got == [5, 6]
+    assert not wires.sent
+
+
+def test_values_come_before_the_step_or_after_the_recv(exchange: Exchange, wires: Wires) -> None:
+    got: list[Any] = []
+    wires.arrive(STEP, 1, "early")
+    exchange.open(STEP, ROUTES).recv(incoming(STEP), got.append)
+    step = exchange.open(STEP + 1, ROUTES)
+    step.recv(incoming(STEP + 1), got.append)
+    wires.arrive(STEP + 1, 1, flags=FLAG_DEAD)
+    assert got == ["early", DEAD]
+
+
+def test_steps_do_not_mix(exchange: Exchange, wires: Wires) -> None:
+    got: dict[int, list[Any]] = {}
+    for step in (STEP, STEP + 1):
+        values = got[step] = []
+        exchange.open(step, ROUTES).recv(incoming(step), values.append)
+    wires.arrive(STEP + 1, 1, "second")
+    wires.arrive(STEP, 1, "first")
+    assert got == {STEP: ["first"], STEP + 1: ["second"]}
+
+
+def test_closing_a_step_fails_what_waits(exchange: Exchange, wires: Wires) -> None:
+    step = exchange.open(STEP, ROUTES)
+    got: list[Any] = []
+    reason = CancelledError("over")
+    step.recv(incoming(STEP), got.append)
+    step.close(STEP, reason)
+    step.recv(incoming(STEP), got.append)
+    wires.arrive(STEP, 1, "late")
+    assert got == [reason, reason]
+
+
+def test_late_values_of_a_failed_step_are_dropped(exchange: Exchange, wires: Wires) -> None:
+    exchange.open(STEP, ROUTES)
+    exchange.end(STEP, failed=True)
+    wires.arrive(STEP, 1, "late")
+    assert exchange.kept == 1
+    exchange.raise_floor(CLIENT, STEP + 1)
+    assert exchange.kept == 0
+    wires.arrive(STEP, 1, "very late")
+    assert exchange.kept == 0
+
+
+def test_early_values_of_a_step_that_never_came_are_dropped(
+    exchange: Exchange, wires: Wires
+) -> None:
+    wires.arrive(STEP, 1, "orphan")
+    assert exchange.kept == 1
+    exchange.raise_floor(CLIENT, STEP + 1)
+    exchange.raise_floor(CLIENT, STEP)
+    assert exchange.kept == 0
+
+
+def test_late_values_of_own_steps_are_dropped(exchange: Exchange, wires: Wires) -> None:
+    own = first_step(0) + 1
+    exchange.open(own, ROUTES)
+    exchange.end(own, failed=True)
+    wires.arrive(own, 1, "late")
+    assert exchange.kept == 0
