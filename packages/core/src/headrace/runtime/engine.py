@@ -64,10 +64,8 @@ class Engine:
             names.extend(
                 DeviceName(self.task.job, self.task.task, kind.name, i) for i in range(count)
             )
-        broken = self.plugins.broken()
-        if broken:
-            self._hints[""] = broken
         if self.client not in names:
+            broken = self.plugins.broken()
             raise NoDeviceError(
                 "no plugin provides the cpu device, which every session needs: "
                 "pip install headrace-backend-cpu" + (f"\n{broken}" if broken else "")
@@ -94,12 +92,15 @@ class Engine:
         """Return what placement chooses from: the task's devices, or ``devices``."""
         names = self.device_names()
         kinds = list(self.plugins.devices)
+        kernels = self.plugins.kernels
+        # Asked for last: collecting devices and kernels is what shows a plugin to be broken.
+        broken = self.plugins.broken()
         return Machine(
             tuple(devices) if devices is not None else names,
             {kind.name: kind.priority for kind in kinds},
             self.client,
-            self.plugins.kernels,
-            dict(self._hints),
+            kernels,
+            {**self._hints, "": broken} if broken else dict(self._hints),
             {kind.name: kind.dtypes for kind in kinds if kind.dtypes is not None},
         )
 
