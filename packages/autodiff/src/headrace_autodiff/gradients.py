@@ -1,0 +1,156 @@
+"""``gradients``: extends a graph with the nodes that compute derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError
+from headrace.extend import IndexedSlices, Operation, Tensor
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.graph import Graph
+from headrace.graph.scopes import colocate_with, device, name_scope, use_graph
+from headrace.graph.site import pinned_site, user_site
+from headrace.ops.constant import ones_like
+from headrace.ops.variable import Variable
+from headrace_autodiff.accumulate import Grad
+from headrace_autodiff.liveness import zeros_for
+from headrace_autodiff.walk import Walk
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str | None = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: bool = False,
+    aggregation_method: Any = None,
+    stop_gradients: Any = None,
+    unconnected_gradients: str = "none",
+) -> list[Grad]:
+    """Add nodes that compute the derivatives of the sum of ``ys`` with respect to each of ``xs``.
+
+    The nodes are ordinary ones: they can be fetched, placed and differentiated again. They run on
+    the device asked for by the operation that they differentiate, where it asks for one.
+
+    Integers, booleans and strings carry no gradient. A complex gradient is the conjugate of the
+    derivative, as in TensorFlow.
+
+    Args:
+        ys: A tensor or variable, or a list of these.
+        xs: A tensor or variable, or a list of these. For a variable all its reads count, for a
+            tensor only what is computed from that very tensor.
+        grad_ys: For each of ``ys`` the gradient that arrives there, ones if None.
+        name: The name scope of the nodes.
+        colocate_gradients_with_ops: Place the nodes on the device of the operation that they
+            differentiate, wherever that will be.
+        gate_gradients: Let no gradient of an operation's inputs be used before all are there.
+        aggregation_method: Ignored; sums are always made in one fixed order, pair by pair.
+        stop_gradients: Tensors to be taken as constant.
+        unconnected_gradients: What to return for an x on which no y depends: "none" for None, or
+            "zero" for zeros of its shape.
+
+    Returns:
+        One entry for each of ``xs``: a tensor, ``IndexedSlices`` where only rows were gathered
+        from it, or None where no y depends differentiably on it.
+
+    Raises:
+        NoGradientError: if an operation in between has no gradient rule.
+        GraphError: if ``ys`` or ``xs`` are no tensors of one graph.
+        DTypeError: if the dtype of a ``grad_ys`` differs from that of its y, or is missing for a
+            complex y.
+        ShapeError: if the shape of a ``grad_ys`` does not fit its y.
+    """
+    del aggregation_method
+    if unconnected_gradients not in ("none", "zero"):
+        raise AttributeValueError(
+            f"gradients: unconnected_gradients is 'none' or 'zero', got {unconnected_gradients!r}"
+        )
+    outputs, inputs = _listed(ys), _listed(xs)
+    if not outputs:
+        raise GraphError("gradients: ys is empty; give the tensors to differentiate")
+    graph = _graph_of(outputs[0], "ys")
+    with pinned_site(user_site()), use_graph(graph), name_scope(name, "gradients") as scope:
+        targets = [_member(y, graph, "ys", as_handle=False) for y in outputs]
+        sources = [_member(x, graph, "xs", as_handle=True) for x in inputs]
+        stop = [
+            _member(t, graph, "stop_gradients", as_handle=True) for t in _listed(stop_gradients)
+        ]
+
+        @contextmanager
+        def scopes(op: Operation) -> Iterator[None]:
+            place = colocate_with(op) if colocate_gradients_with_ops else device(op.device_name)
+            with name_scope(f"{scope}{op.name}_grad/"), place:
+                yield
+
+        walk = Walk(targets, sources, stop, scopes)
+        for y, grad in zip(targets, _given(grad_ys, targets), strict=True):
+            if y.dtype.is_differentiable:
+                start = _initial(y, grad)
+                walk.start(y, walk.liveness.confined(start, walk.liveness.of(y)))
+        walk.run(gate_gradients)
+        found = [walk.gradient(x) for x in sources]
+        if unconnected_gradients == "zero":
+            found = [zeros_for(x) if g is None else g for x, g in zip(sources, found, strict=True)]
+        return found
+
+
+def _listed(value: Any) -> list[Any]:
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _graph_of(value: Any, label: str) -> Graph:
+    graph = getattr(value, "graph", None)
+    if not isinstance(graph, Graph) or isinstance(value, Operation):
+        raise _no_tensor(value, label)
+    return graph
+
+
+def _member(value: Any, graph: Graph, label: str, as_handle: bool) -> Tensor:
+    """Return the tensor that stands for a value given by the user."""
+    if _graph_of(value, label) is not graph:
+        raise GraphError(f"gradients: {value!r} of {label} belongs to another graph than ys[0]")
+    if isinstance(value, Variable):
+        return value.handle if as_handle else value.value()
+    if isinstance(value, Tensor):
+        return value
+    if isinstance(value, IndexedSlices) and not as_handle:
+        return convert_to_tensor(value)
+    raise _no_tensor(value, label)
+
+
+def _no_tensor(value: Any, label: str) -> GraphError:
+    return GraphError(
+        f"gradients: {label} are tensors or variables of a graph, got {value!r} "
+        f"({type(value).__name__})"
+    )
+
+
+def _given(grad_ys: Any, ys: Sequence[Tensor]) -> list[Any]:
+    if grad_ys is None:
+        return [None] * len(ys)
+    given = _listed(grad_ys) if len(ys) > 1 or isinstance(grad_ys, list | tuple) else [grad_ys]
+    if len(given) != len(ys):
+        raise GraphError(f"gradients: {len(given)} grad_ys for {len(ys)} ys; give one for each")
+    return given
+
+
+def _initial(y: Tensor, grad: Any) -> Tensor:
+    """Return the gradient with which the walk starts at ``y``."""
+    if grad is None:
+        if y.dtype.is_complex:
+            raise DTypeError(
+                f"gradients: {y!r} is complex, so that its gradient has no natural start; give "
+                "grad_ys, or differentiate a real tensor"
+            )
+        return ones_like(y)
+    start = convert_to_tensor(grad, preferred_dtype=y.dtype)
+    if start.dtype != y.dtype:
+        raise DTypeError(f"gradients: a grad_ys is {start.dtype} for the y {y!r}")
+    if not start.shape.is_compatible_with(y.shape):
+        raise ShapeError(f"gradients: a grad_ys has shape {start.shape} for the y {y!r}")
+    return start

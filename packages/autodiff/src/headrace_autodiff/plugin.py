@@ -1,0 +1,28 @@
+"""What headrace-autodiff adds to Headrace: ``gradients`` with its companions, and the rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.extend import hookimpl
+
+if TYPE_CHECKING:
+    from headrace.extend import GradientRegistry, NameRegistry
+
+NAMES = ("gradients", "custom_gradient", "gradient_override_map", "RegisterGradient")
+
+
+@hookimpl
+def headrace_register_names(registry: NameRegistry) -> None:
+    """Add ``headrace.gradients`` and the names for gradients of one's own."""
+    for name in NAMES:
+        registry.add(name, f"headrace_autodiff:{name}")
+
+
+@hookimpl
+def headrace_register_gradients(registry: GradientRegistry) -> None:
+    """Add the rules of core's ops."""
+    from headrace_autodiff.rules import TABLES
+
+    for table in TABLES:
+        registry.add(table)

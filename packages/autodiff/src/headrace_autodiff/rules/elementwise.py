@@ -1,0 +1,196 @@
+"""Gradients of elementwise ops.
+
+For complex tensors the gradient is that of TensorFlow: the conjugate of the derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from headrace.extend import GradientTable, Operation, Tensor
+from headrace.ops.elementwise import (
+    cast,
+    conj,
+    cos,
+    equal,
+    floordiv,
+    greater,
+    greater_equal,
+    less_equal,
+    log,
+    logical_and,
+    not_equal,
+    power,
+    sigmoid,
+    sign,
+    sin,
+    where,
+)
+from headrace_autodiff.shaping import unbroadcast
+
+RULES = GradientTable()
+
+Pair = tuple[Tensor, Tensor]
+
+
+def _fit(op: Operation, grad_x: Tensor, grad_y: Tensor) -> Pair:
+    """Sum both gradients to the shapes of the operands that were broadcast against each other."""
+    x, y = op.inputs
+    if x is y:
+        return grad_x, grad_y
+    return unbroadcast(grad_x, x, y.shape), unbroadcast(grad_y, y, x.shape)
+
+
+# -- arithmetic
+
+
+@RULES.add("Add")
+def _add(op: Operation, grad: Tensor) -> Pair:
+    return _fit(op, grad, grad)
+
+
+@RULES.add("Sub")
+def _sub(op: Operation, grad: Tensor) -> Pair:
+    return _fit(op, grad, -grad)
+
+
+@RULES.add("Mul")
+def _mul(op: Operation, grad: Tensor) -> Pair:
+    x, y = op.inputs
+    return _fit(op, grad * conj(y), grad * conj(x))
+
+
+@RULES.add("Div")
+def _div(op: Operation, grad: Tensor) -> Pair:
+    # With z = x / y the derivative with respect to y is -z / y; x / y**2 could overflow.
+    divisor = conj(op.inputs[1])
+    grad_x = grad / divisor
+    return _fit(op, grad_x, -(grad_x * conj(op.outputs[0])))
+
+
+@RULES.add("FloorMod")
+def _floormod(op: Operation, grad: Tensor) -> Pair:
+    x, y = op.inputs
+    return _fit(op, grad, -(grad * floordiv(x, y)))
+
+
+@RULES.add("Pow")
+def _pow(op: Operation, grad: Tensor) -> Pair:
+    x, y = (conj(t) for t in op.inputs)
+    z = conj(op.outputs[0])
+    value = op.inputs[1].spec.value
+    if value is not None and bool(np.all(value != 0)):
+        grad_x = grad * y * power(x, y - 1)
+    else:
+        # 0 ** 0 is 1 like every x ** 0; without care its derivative would be 0 * infinity.
+        corner = logical_and(equal(x, 0), equal(y, 0))
+        grad_x = where(corner, 0, grad * y * power(where(corner, 1, x), y - 1))
+    # A negative base has no real logarithm, and 0 ** y is constant for y > 0.
+    usable = not_equal(x, 0) if x.dtype.is_complex else greater(x, 0)
+    grad_y = grad * where(usable, z * log(where(usable, x, 1)), 0)
+    return _fit(op, grad_x, grad_y)
+
+
+@RULES.add("Maximum")
+def _maximum(op: Operation, grad: Tensor) -> Pair:
+    first = greater_equal(*op.inputs)
+    return _fit(op, where(first, grad, 0), where(first, 0, grad))
+
+
+@RULES.add("Minimum")
+def _minimum(op: Operation, grad: Tensor) -> Pair:
+    first = less_equal(*op.inputs)
+    return _fit(op, where(first, grad, 0), where(first, 0, grad))
+
+
+@RULES.add("Neg")
+def _neg(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (-grad,)
+
+
+@RULES.add("Abs")
+def _abs(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (grad * sign(op.inputs[0]),)
+
+
+@RULES.add("Square")
+def _square(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (grad * (2 * conj(op.inputs[0])),)
+
+
+@RULES.add("Conj")
+def _conj(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (conj(grad),)
+
+
+# -- elementary functions
+
+
+@RULES.add("Sqrt")
+def _sqrt(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (grad * 0.5 / conj(op.outputs[0]),)
+
+
+@RULES.add("Exp")
+def _exp(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (grad * conj(op.outputs[0]),)
+
+
+@RULES.add("Log")
+def _log(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (grad / conj(op.inputs[0]),)
+
+
+@RULES.add("Log1p")
+def _log1p(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (grad / (1 + op.inputs[0]),)
+
+
+@RULES.add("Sin")
+def _sin(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (grad * cos(conj(op.inputs[0])),)
+
+
+@RULES.add("Cos")
+def _cos(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (-(grad * sin(conj(op.inputs[0]))),)
+
+
+@RULES.add("Tanh")
+def _tanh(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    y = conj(op.outputs[0])
+    return (grad * (1 - y * y),)
+
+
+@RULES.add("Sigmoid")
+def _sigmoid(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    y = op.outputs[0]
+    return (grad * (y * (1 - y)),)
+
+
+@RULES.add("Relu")
+def _relu(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (where(greater(op.outputs[0], 0), grad, 0),)
+
+
+@RULES.add("Softplus")
+def _softplus(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (grad * sigmoid(op.inputs[0]),)
+
+
+# -- choice and conversion
+
+
+@RULES.add("Select")
+def _select(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    condition, x, y = op.inputs
+    grad_x = unbroadcast(where(condition, grad, 0), x, condition.shape, y.shape)
+    grad_y = unbroadcast(where(condition, 0, grad), y, condition.shape, x.shape)
+    return None, grad_x, grad_y
+
+
+@RULES.add("Cast")
+def _cast(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (cast(grad, op.inputs[0].dtype),)

@@ -1,0 +1,12 @@
+"""Gradients of reading state: what flows into a variable's handle."""
+
+from __future__ import annotations
+
+from headrace.extend import GradientTable, IndexedSlices, Operation, Tensor
+
+RULES = GradientTable()
+
+
+@RULES.add("ReadVariable")
+def _read_variable(op: Operation, grad: Tensor | IndexedSlices) -> tuple[Tensor | IndexedSlices]:
+    return (grad,)
