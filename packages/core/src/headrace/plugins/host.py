@@ -1,4 +1,8 @@
-"""The plugin host: finds plugins, loads them lazily, and records the ones that are broken."""
+"""The plugin host: finds plugins, loads them lazily, and records the ones that are broken.
+
+Pluggy and the search for entry points are imported when plugins are first looked for: together
+they would take a third of the time of ``import headrace``.
+"""
 
 from __future__ import annotations
 
@@ -7,14 +11,10 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import pluggy
 
 from headrace.errors import PluginError
 from headrace.graph.schema import OPS
-from headrace.plugins import hookspecs
 from headrace.plugins.registries import (
     DeviceRegistry,
     GradientRegistry,
@@ -24,6 +24,10 @@ from headrace.plugins.registries import (
 from headrace.settings import read_settings
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    import pluggy
+
     from headrace.runtime.runtime import Runtime
     from headrace.session.config import Config
 
@@ -73,6 +77,10 @@ class PluginHost:
     @cached_property
     def manager(self) -> pluggy.PluginManager:
         """The pluggy manager with every plugin that loads."""
+        import pluggy
+
+        from headrace.plugins import hookspecs
+
         with self._lock:
             manager = pluggy.PluginManager(hookspecs.PROJECT)
             manager.add_hookspecs(hookspecs)
@@ -85,6 +93,8 @@ class PluginHost:
     def _found(self) -> list[EntryPoint]:
         if self._entries is not None:
             return list(self._entries)
+        from importlib.metadata import entry_points
+
         return sorted(entry_points(group=GROUP), key=lambda e: (e.name, e.value))
 
     def _load(self, manager: pluggy.PluginManager, entry: EntryPoint) -> None:

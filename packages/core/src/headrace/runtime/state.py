@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import secrets
+import os
 import threading
 from collections.abc import Iterator
 from typing import Any
 
 from headrace.runtime.containers import PROCESS_CONTAINERS, Container, ContainerSet
+
+
+def _entropy() -> int:
+    """Return 63 bits from the system's source of randomness."""
+    return int.from_bytes(os.urandom(8), "little") >> 1
 
 
 class SessionState:
@@ -30,7 +35,7 @@ class SessionState:
         with self._lock:
             known = self._streams.get(op_name)
             if known is None:
-                key = (secrets.randbits(63), secrets.randbits(63)) if seeds is None else seeds
+                key = (_entropy(), _entropy()) if seeds is None else seeds
                 known = self._streams[op_name] = (key, itertools.count())
             return known[0], next(known[1])
 
