@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import math
+import re
 import sys
 import types
 import typing
@@ -254,7 +255,7 @@ _READERS: dict[str, typing.Callable[[Any], Any]] = {
 def hint_name(hint: Any) -> str:
     """Return an annotation as messages call it."""
     text = hint.__name__ if isinstance(hint, type) and not typing.get_args(hint) else str(hint)
-    return text.replace("collections.abc.", "").replace("headrace.dtypes.", "")
+    return re.sub(r"\b(?:\w+\.)+(?=\w)", "", text)
 
 
 def fits(value: Any, hint: Any) -> bool:

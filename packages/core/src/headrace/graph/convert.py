@@ -128,6 +128,11 @@ def _natural_array(value: Any) -> _NDArray:
     else:
         try:
             array = np.array(value)
+            if array.dtype.kind in "US":
+                # NumPy's strings drop zero bytes at their end, and take numbers for strings.
+                array = np.array(value, dtype=object)
+        except UnicodeDecodeError:
+            array = np.array(value, dtype=object)
         except ValueError:
             raise ShapeError(
                 f"{_brief(value)} is ragged: nested lists need rows of one length"

@@ -104,9 +104,13 @@ def _lines(records: Iterable[Any]) -> str:
 
 
 def _parse(text: str | bytes) -> Any:
+    if not isinstance(text, str | bytes | bytearray):
+        raise DocumentError(f"a graph document is str or bytes, got {type(text).__name__}")
     try:
-        decoded = text if isinstance(text, str) else bytes(text).decode("utf-8")
+        decoded = text if isinstance(text, str) else text.decode("utf-8")
         return json.loads(decoded, object_pairs_hook=_object, parse_constant=_no_constant)
+    except DocumentError:
+        raise
     except UnicodeDecodeError as error:
         raise DocumentError(f"the graph document is not UTF-8 text: {error.reason}") from None
     except RecursionError:
@@ -116,10 +120,6 @@ def _parse(text: str | bytes) -> Any:
     except ValueError:
         # Python refuses to read integers of thousands of digits.
         raise DocumentError("the graph document holds an integer of too many digits") from None
-    except TypeError:
-        raise DocumentError(
-            f"a graph document is str or bytes, got {type(text).__name__}"
-        ) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
