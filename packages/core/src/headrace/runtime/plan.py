@@ -7,6 +7,7 @@ the call that computes it; nothing is looked up by name while a step runs.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -159,8 +160,10 @@ class _PlanBuilder:
         self.sends: dict[tuple[str, str, str], int] = {}
         self.waits = False
         self.branches = False
-        # One active device stays active for the whole step; several are switched node by node.
-        self.several = sum(device.activate() is not None for device in devices.values()) > 1
+        # The only device of a kind stays active for the whole step; of several, such as two GPUs,
+        # each is activated for its own nodes.
+        kinds = Counter(n.kind for n, device in devices.items() if device.activate() is not None)
+        self.switched = {kind for kind, count in kinds.items() if count > 1}
 
     def add(self, op: Operation) -> None:
         device = self.devices[op.device_name]
@@ -168,7 +171,7 @@ class _PlanBuilder:
             self._preset(op, [builtin.const_value(op, device)])
             return
         mode, call = self._bind(op, device)
-        if self.several and mode is not Mode.MERGE and device.activate() is not None:
+        if op.device_name.kind in self.switched and mode is not Mode.MERGE:
             call = _activated(device, call)
         if self._is_handle(op):
             self._preset(op, [call()])
