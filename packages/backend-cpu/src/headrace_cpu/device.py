@@ -1,0 +1,51 @@
+"""The device ``cpu:N``: arrays in the memory of the host, through NumPy."""
+
+from __future__ import annotations
+
+import os
+import platform
+from contextlib import AbstractContextManager
+from typing import Any, final
+
+import numpy as np
+
+from headrace.device_name import DeviceName
+from headrace.runtime.device import HostArray
+
+
+@final
+class CpuDevice:
+    """The host's processor.
+
+    Attributes:
+        name: The full name.
+        xp: ``numpy``.
+    """
+
+    __slots__ = ("name", "xp")
+
+    def __init__(self, name: DeviceName) -> None:
+        self.name = name
+        self.xp: Any = np
+
+    def from_host(self, array: HostArray) -> HostArray:
+        """Return ``array`` itself."""
+        return array
+
+    def to_host(self, array: Any) -> HostArray:
+        """Return ``array`` itself, a scalar as an array of no dimensions."""
+        return np.asarray(array)
+
+    def activate(self) -> AbstractContextManager[Any]:
+        """Return a context in which floating-point exceptions are results, not warnings.
+
+        It is entered once per step, so that no kernel has to.
+        """
+        return np.errstate(all="ignore")
+
+    def synchronize(self) -> None:
+        """Do nothing: kernels have finished when they return."""
+
+    def describe(self) -> dict[str, object]:
+        """Return facts for ``python -m headrace doctor``."""
+        return {"architecture": platform.machine(), "cores": os.cpu_count()}

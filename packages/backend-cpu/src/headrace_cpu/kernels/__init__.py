@@ -1,0 +1,33 @@
+"""Kernels of the cpu device, in tables that packages of other array modules can take, too.
+
+``ARRAY_KERNELS`` are functions of an array module like NumPy, and ``STATE_KERNELS`` keep arrays of
+such a module in variables.
+"""
+
+from __future__ import annotations
+
+from headrace.plugins.registries import Kernel
+from headrace_cpu.kernels import (
+    array,
+    constant,
+    elementwise,
+    indexing,
+    linalg,
+    nn,
+    reduce,
+    state,
+)
+
+ARRAY_KERNELS: tuple[Kernel, ...] = (
+    *elementwise.KERNELS,
+    *reduce.KERNELS,
+    *array.KERNELS,
+    *constant.KERNELS,
+    *indexing.KERNELS,
+    *linalg.KERNELS,
+    *nn.KERNELS,
+)
+STATE_KERNELS: tuple[Kernel, ...] = (*state.KERNELS,)
+
+# All that the cpu device has.
+CPU_KERNELS = (*ARRAY_KERNELS, *STATE_KERNELS)
