@@ -1,0 +1,56 @@
+"""The plugin: what the package gives to Headrace. Imports no GPU library."""
+
+from __future__ import annotations
+
+from headrace.extend import Device, DeviceName, DeviceRegistry, KernelRegistry, hookimpl
+
+# Cuda devices are preferred to all others where a program does not choose.
+PRIORITY = 200
+
+# What arrays on a GPU can hold. CuPy has no bfloat16, and strings live on the host.
+DTYPES = (
+    *("float16", "float32", "float64", "complex64", "complex128", "bool"),
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+)
+
+
+@hookimpl
+def headrace_register_devices(registry: DeviceRegistry) -> None:
+    """Add the kind "cuda"."""
+    registry.add(
+        "cuda", count=_count, factory=_open, priority=PRIORITY, why_none=_why_none, dtypes=DTYPES
+    )
+
+
+@hookimpl
+def headrace_register_kernels(registry: KernelRegistry) -> None:
+    """Add the array-module kernels, and those that only a GPU has."""
+    from headrace_cuda.kernels import CUDA_KERNELS
+
+    registry.add("cuda", CUDA_KERNELS)
+
+
+@hookimpl
+def headrace_diagnose() -> dict[str, object]:
+    """Say what there is, and what is in the way."""
+    from headrace_cuda.availability import diagnose
+
+    return diagnose()
+
+
+def _count() -> int:
+    from headrace_cuda.availability import availability
+
+    return availability().count
+
+
+def _why_none() -> str:
+    from headrace_cuda.availability import availability
+
+    return availability().why_none
+
+
+def _open(name: DeviceName) -> Device:
+    from headrace_cuda.device import CudaDevice
+
+    return CudaDevice(name)

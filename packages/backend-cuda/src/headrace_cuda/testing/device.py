@@ -1,0 +1,55 @@
+"""A device that pretends to be a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from headrace.device_name import DeviceName
+from headrace.runtime.device import HostArray
+from headrace_cuda.testing.module import FakeArray, fake_cupy
+
+
+class FakeCudaDevice:
+    """Has the interface of ``CudaDevice``, and arrays of ``fake_cupy``.
+
+    Attributes:
+        name: The full name.
+        xp: ``fake_cupy``.
+        active: How many contexts of it are entered now.
+    """
+
+    def __init__(self, name: DeviceName) -> None:
+        self.name = name
+        self.xp: Any = fake_cupy
+        self.active = 0
+
+    def from_host(self, array: HostArray) -> FakeArray:
+        """Return a copy that pretends to be on the GPU."""
+        return FakeArray(np.array(array))
+
+    def to_host(self, array: Any) -> HostArray:
+        """Return a copy on the host."""
+        if not isinstance(array, FakeArray):
+            raise TypeError(f"expected a device array, got {type(array)}")
+        host: HostArray = array.get()
+        return host
+
+    @contextmanager
+    def activate(self) -> Iterator[None]:
+        """Count what is entered."""
+        self.active += 1
+        try:
+            yield
+        finally:
+            self.active -= 1
+
+    def synchronize(self) -> None:
+        """Nothing runs behind the host's back."""
+
+    def describe(self) -> dict[str, object]:
+        """Say what it is."""
+        return {"name": "a pretended GPU"}

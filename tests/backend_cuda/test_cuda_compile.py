@@ -1,0 +1,96 @@
+"""T2: kernels compile without a GPU, spill nothing, and are kept on disk."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+
+from headrace.errors import ExecutionError
+from headrace_cuda import nvrtc
+from headrace_cuda.kernels.philox import philox_program
+from headrace_cuda.nvrtc import Program, compile_cubin, cubin
+
+PROGRAMS = {"philox": philox_program}
+TINY = Program("tiny.cu", 'extern "C" __global__ void tiny(int *x) { *x = 7; }', "sm_90")
+
+
+@pytest.mark.needs("cupy")
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_kernel_compiles_without_spills(name, arch):
+    program = PROGRAMS[name](arch)
+    verbose = replace(program, options=(*program.options, "--ptxas-options=-v"))
+    image, log = compile_cubin(verbose)
+    assert image[:4] == b"\x7fELF"
+    spills = re.findall(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes", log)
+    assert spills, log
+    assert all(numbers == ("0", "0", "0") for numbers in spills), log
+
+
+@pytest.mark.needs("cupy")
+def test_a_compiled_program_is_read_back(tmp_path, monkeypatch):
+    first = cubin(TINY, tmp_path)
+    monkeypatch.setattr(nvrtc, "compile_cubin", lambda program: pytest.fail("compiled again"))
+    assert cubin(TINY, tmp_path) == first
+    assert [path.suffix for path in tmp_path.iterdir()] == [".cubin"]
+
+
+@pytest.mark.needs("cupy")
+@pytest.mark.parametrize("kept", [0, 10, 1000, -1])
+def test_a_damaged_file_is_made_anew(tmp_path, kept):
+    first = cubin(TINY, tmp_path)
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(path.read_bytes()[:kept])
+    assert cubin(TINY, tmp_path) == first
+    assert cubin(TINY, tmp_path) == first
+
+
+@pytest.mark.needs("cupy")
+def test_a_folder_that_cannot_be_made_only_costs_the_time(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    assert cubin(TINY, blocked / "folder")[:4] == b"\x7fELF"
+
+
+@pytest.mark.needs("cupy")
+def test_an_error_quotes_the_compiler():
+    with pytest.raises(ExecutionError, match=r"bad\.cu does not compile for sm_90") as caught:
+        compile_cubin(Program("bad.cu", "__global__ void f() { int x = nothing; }", "sm_90"))
+    assert 'identifier "nothing" is undefined' in str(caught.value)
+    assert len(str(caught.value).splitlines()) <= 12
+
+
+@pytest.mark.needs("cupy")
+def test_processes_that_compile_at_once_share_one_whole_file(tmp_path):
+    program = (
+        "from headrace_cuda.nvrtc import *\n"
+        "tiny = Program('tiny.cu', 'extern \"C\" __global__ void tiny(int *x) { *x = 7; }', "
+        "'sm_90')\n"
+        "print(len(cubin(tiny)))"
+    )
+    env = {**os.environ, "HEADRACE_CACHE": str(tmp_path)}
+    jobs = [
+        subprocess.Popen([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    sizes = {job.communicate(timeout=50)[0] for job in jobs}
+    assert len(sizes) == 1
+    assert [path.suffix for path in (tmp_path / "cuda").iterdir()] == [".cubin"]
+
+
+def test_the_key_tells_programs_apart():
+    keys = {
+        TINY.key((13, 0)),
+        TINY.key((13, 1)),
+        replace(TINY, arch="sm_80").key((13, 0)),
+        replace(TINY, source=TINY.source + " ").key((13, 0)),
+        replace(TINY, options=("--std=c++20",)).key((13, 0)),
+        replace(TINY, options=("--std=", "c++17")).key((13, 0)),
+    }
+    assert len(keys) == 6
+    assert replace(TINY, name="other.cu").key((13, 0)) in keys
