@@ -67,10 +67,11 @@ def run_program(mpirun: MpiRun, tmp_path: Path) -> RunProgram:
         timeout_s: float = 40.0,
         before: str = "",
         as_module: bool = False,
+        opening: str = OPENING,
         env: dict[str, str] | None = None,
     ) -> Ended:
         path = tmp_path / "program.py"
-        path.write_text(before + OPENING + textwrap.dedent(source))
+        path.write_text(before + opening + textwrap.dedent(source))
         mark = f"HEADRACE_TEST_JOB={uuid.uuid4().hex}"
         name, value = mark.split("=")
         how = ["-m", "program"] if as_module else [str(path)]

@@ -60,6 +60,14 @@ def test_the_cause_of_a_kernel_error_is_shown() -> None:
     assert "_ = 1 // 0" in "".join(traceback.format_exception(got))
 
 
+def test_what_headrace_itself_refused_needs_no_traceback() -> None:
+    try:
+        raise UninitializedError("located") from UninitializedError("plain")
+    except UninitializedError as error:
+        data = faults.pack(error)
+    assert faults.unpack(data, WHERE).__cause__ is None
+
+
 def test_a_consequence_stays_one() -> None:
     got = faults.unpack(faults.pack(StepAbortedError("the step ended elsewhere")), WHERE)
     assert type(got) is StepAbortedError

@@ -39,9 +39,10 @@ def pack(error: BaseException) -> bytes:
     if kin == "BaseException":
         kin, text = "ClusterError", f"{type(error).__name__}: {text}"
     trace = ""
-    if not isinstance(error, HeadraceError) or error.__cause__ is not None:
-        # The innermost part says most.
-        trace = "".join(traceback.format_exception(error.__cause__ or error))[-MAX_TRACE:]
+    source = error.__cause__ or error
+    if not isinstance(source, HeadraceError):
+        # A kernel's or our own mistake: where it was made helps. The innermost part says most.
+        trace = "".join(traceback.format_exception(source))[-MAX_TRACE:]
     consequence = isinstance(error, StepAbortedError)
     fields = {"kind": kin, "text": text[:MAX_TEXT], "trace": trace, "consequence": consequence}
     return json.dumps(fields).encode()

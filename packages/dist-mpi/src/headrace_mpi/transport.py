@@ -247,11 +247,12 @@ class Transport:
         """Hold the pump until ``waiter`` is woken, or there is a job to run here."""
         alive = time.monotonic()
         while not waiter.woken:
-            if self._poll():
-                if self._jobs:
-                    if serving:
-                        return
-                    self._start_jobs()
+            found = self._poll()
+            if self._jobs:
+                if serving:
+                    return
+                self._start_jobs()
+            if found:
                 alive = time.monotonic()
                 continue
             now = time.monotonic()
@@ -296,7 +297,13 @@ class Transport:
                 job = self._jobs.popleft()
             except IndexError:
                 return
-            self._pool.run(job)
+            try:
+                self._pool.run(job)
+            except RuntimeError:
+                # No thread starts any more, as from Python 3.12 on when the interpreter ends. A
+                # rank that still serves then runs one job after the other.
+                self._jobs.appendleft(job)
+                return
 
     # -- the service thread -----------------------------------------------------------------
 
