@@ -1,0 +1,188 @@
+"""Tables of the reference that are made of the packages themselves, as MyST Markdown."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from headrace.graph.schema import OPS, REQUIRED, OpSchema
+from headrace.plugins import hookspecs
+from headrace.plugins.host import host
+from headrace.runtime.builtin import BUILTIN
+from headrace.settings import VARIABLES
+
+_SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Attributes|References|Gradient|Example):+\s*$")
+_ENTRY = re.compile(r"^(?P<name>\*{0,2}[\w.]+): (?P<text>.*)$")
+
+
+def environment() -> str:
+    """Return a table of the environment variables."""
+    rows = [f"| `{name}` | {_escaped(text)} |" for name, text in VARIABLES.items()]
+    return "\n".join(["| variable | meaning |", "|---|---|", *rows])
+
+
+def hooks() -> dict[str, str]:
+    """Return the signature of every hook, by its name."""
+    found = {}
+    for name, value in vars(hookspecs).items():
+        if getattr(value, f"{hookspecs.PROJECT}_spec", None) is not None:
+            found[name] = f"{name}{inspect.signature(value)}".replace("'", "")
+    return found
+
+
+def hook_reference() -> str:
+    """Return each hook with its arguments and what it is for."""
+    parts = []
+    for name, signature in hooks().items():
+        doc = inspect.getdoc(getattr(hookspecs, name)) or ""
+        options = getattr(getattr(hookspecs, name), f"{hookspecs.PROJECT}_spec")
+        first = "\n\nThe first answer that is not None counts." if options["firstresult"] else ""
+        parts.append(f"## `{name}`\n\n```python\n{signature}\n```\n\n{_markdown(doc)}{first}")
+    return "\n\n".join(parts)
+
+
+def declared() -> list[OpSchema]:
+    """Return the ops of the workspace's packages."""
+    host().declare_ops()
+    return sorted(OPS, key=lambda schema: schema.type)
+
+
+def family_of(schema: OpSchema) -> str:
+    """Return the family of an op: the name of the module that declares it."""
+    return schema.where.partition(":")[0].rpartition(".")[2]
+
+
+def families() -> list[str]:
+    """Return all families."""
+    return sorted({family_of(schema) for schema in declared()})
+
+
+def overview() -> str:
+    """Return a table of all ops."""
+    lines = ["| op | function | family | gradient | kernels on |", "|---|---|---|---|---|"]
+    for schema in declared():
+        family = family_of(schema)
+        lines.append(
+            f"| [`{schema.type}`]({family}.md#{anchor(schema)}) | {_public(schema)} | {family} | "
+            f"{'no' if schema.no_gradient else 'yes'} | {', '.join(_devices(schema))} |"
+        )
+    return "\n".join(lines)
+
+
+def family(name: str) -> str:
+    """Return the reference of the ops of one family."""
+    return "\n\n".join(one_op(s) for s in declared() if family_of(s) == name)
+
+
+def one_op(schema: OpSchema) -> str:
+    """Return the reference of one op."""
+    facts = [
+        f"* function: {_public(schema)}",
+        f"* inputs: {_listed(_input(p) for p in schema.inputs)}",
+        f"* attributes: {_listed(_attribute(a) for a in schema.attrs)}",
+        f"* gradient: {_gradient(schema)}",
+        f"* kernels: {_kernels(schema)}",
+    ]
+    flags = [
+        text
+        for held, text in (
+            (schema.stateful, "stateful: never folded or merged"),
+            (schema.blocking, "may wait for something outside the step"),
+            (schema.elementwise, "elementwise"),
+            (schema.reduction, "a reduction"),
+        )
+        if held
+    ]
+    if flags:
+        facts.append(f"* {'; '.join(flags)}")
+    heading = f"({anchor(schema)})=\n## {schema.type}"
+    return f"{heading}\n\n{_markdown(schema.doc)}\n\n" + "\n".join(facts)
+
+
+def anchor(schema: OpSchema) -> str:
+    """Return the anchor of an op on its family's page."""
+    return f"op-{schema.type.lower()}"
+
+
+def _public(schema: OpSchema) -> str:
+    if not schema.public:
+        return "none of its own: other functions add it"
+    names = ", ".join(
+        p.name if p.default is p.empty else f"{p.name}={p.default!r}"
+        for p in inspect.signature(schema.function).parameters.values()
+    )
+    return f"`hr.{schema.public}({names})`"
+
+
+def _input(param: Any) -> str:
+    text = f"`{param.name}`: {param.kind.name}"
+    if param.variadic:
+        return f"{text} (any number)"
+    return f"{text} (may be left out)" if param.optional else text
+
+
+def _attribute(param: Any) -> str:
+    return f"`{param.name}`" if param.default is REQUIRED else f"`{param.name}={param.default!r}`"
+
+
+def _gradient(schema: OpSchema) -> str:
+    if schema.no_gradient:
+        return f"none: {schema.no_gradient}"
+    rule = host().gradients.get(schema.type)
+    return "yes" if rule is not None else "no rule is installed"
+
+
+def _devices(schema: OpSchema) -> list[str]:
+    if schema.type in BUILTIN:
+        return ["every device"]
+    return host().kernels.devices_of(schema.type) or ["none"]
+
+
+def _kernels(schema: OpSchema) -> str:
+    if schema.type in BUILTIN:
+        return "run by core itself, on every device"
+    kernels = host().kernels
+    found = []
+    for kind in kernels.devices_of(schema.type):
+        dtypes = kernels.dtypes_of(schema.type, kind)
+        found.append(f"{kind} ({'all dtypes' if dtypes == ['any'] else ', '.join(dtypes)})")
+    return _listed(found)
+
+
+def _listed(items: Iterable[str]) -> str:
+    return ", ".join(items) or "none"
+
+
+def _escaped(text: str) -> str:
+    """Escape what Markdown would take for emphasis or tags, outside of code."""
+    parts = re.split(r"(``.*?``)", text, flags=re.DOTALL)
+    return "".join(
+        part if part.startswith("``") else re.sub(r"([*_<>|])", r"\\\1", part) for part in parts
+    )
+
+
+def _markdown(doc: str) -> str:
+    """Return a Google docstring as Markdown: its sections become lists."""
+    lines: list[str] = []
+    section = ""
+    for line in inspect.cleandoc(doc).splitlines():
+        heading = _SECTION.match(line)
+        if heading is not None:
+            section = heading[1]
+            lines += [f"**{section}**", ""]
+            continue
+        if not section:
+            lines.append(_escaped(line))
+            continue
+        inner = line.strip()
+        entry = _ENTRY.match(inner)
+        deep = len(line) - len(line.lstrip()) > 4
+        if entry is not None and not deep and section in ("Args", "Attributes", "Raises"):
+            lines.append(f"* `{entry['name']}`: {_escaped(entry['text'])}")
+        elif section in ("Args", "Attributes", "Raises") and inner:
+            lines.append(f"  {_escaped(inner)}")
+        else:
+            lines.append(_escaped(inner))
+    return "\n".join(lines)
