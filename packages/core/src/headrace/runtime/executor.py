@@ -88,7 +88,7 @@ def _run_in_order(plan: Plan, step: Step) -> None:
         try:
             result = node.call(*values) if node.mode is Mode.PLAIN else node.call(step, *values)
         except Exception as error:
-            raise explain(error, node, values, plan, slots) from error
+            raise explain(error, node, values, plan) from error
         if node.single:
             slots[node.outputs[0]] = result
         else:
@@ -173,7 +173,7 @@ class _Arrivals:
         except Exception as error:
             if node.mode is Mode.BLOCKING:
                 self.waiting -= 1
-            self.fail(explain(error, node, values, self.plan, self.slots), error)
+            self.fail(explain(error, node, values, self.plan), error)
             self.left -= 1
             return
         self.finish(index, result)
@@ -185,7 +185,7 @@ class _Arrivals:
             # What arrives after the failure is its consequence, not its cause.
             if self.failure is None:
                 values = [self.slots[i] for i in node.inputs]
-                self.fail(explain(result, node, values, self.plan, self.slots), result)
+                self.fail(explain(result, node, values, self.plan), result)
             return
         if result is DEAD:
             self.slots[node.control] = DEAD
@@ -224,7 +224,7 @@ def _merged(values: list[Any]) -> Any:
 
 
 def explain(
-    error: BaseException, node: PlanNode, values: Sequence[Any], plan: Plan, slots: Sequence[Any]
+    error: BaseException, node: PlanNode, values: Sequence[Any], plan: Plan
 ) -> BaseException:
     """Return an error of the same kind that names the node, its inputs and the user's line."""
     if getattr(error, "located", False) or isinstance(error, CancelledError):
@@ -232,7 +232,7 @@ def explain(
     op = node.op
     text = str(error)
     if isinstance(error, UninitializedError):
-        names = sorted(_uninitialized(plan, slots))
+        names = sorted(_uninitialized(plan))
         if names:
             text = (
                 f"{len(names)} variable{'s are' if len(names) > 1 else ' is'} not initialized: "
@@ -251,16 +251,19 @@ def explain(
     return located
 
 
-def _uninitialized(plan: Plan, slots: Sequence[Any]) -> set[str]:
-    """Return the variables that the plan reads, that have no value, and that it does not assign."""
-    assigned = {
-        id(plan.slots[node.inputs[0]]) for node in plan.nodes if node.op.type == "AssignVariable"
-    }
-    names = set()
-    for value in slots:
-        if isinstance(value, VariableCell) and value.value is None and id(value) not in assigned:
-            names.add(value.name)
-    return names
+def _uninitialized(plan: Plan) -> set[str]:
+    """Return the variables that the plan needs, that have no value, and that it does not assign."""
+    needed: dict[str, VariableCell] = {}
+    assigned: set[str] = set()
+    for node in plan.nodes:
+        cell = plan.slots[node.inputs[0]] if node.inputs else None
+        if not isinstance(cell, VariableCell) or node.op.type == "VariableInitialized":
+            continue
+        if node.op.type == "AssignVariable":
+            assigned.add(cell.name)
+        else:
+            needed[cell.name] = cell
+    return {name for name, c in needed.items() if c.value is None and name not in assigned}
 
 
 def _brief(value: Any) -> str:
