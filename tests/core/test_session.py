@@ -92,6 +92,17 @@ def test_feeding_cuts_off_what_is_upstream():
         assert sess.run(v) == 1.0
 
 
+def test_a_fed_constant_changes_what_was_concluded_from_it():
+    c = hr.constant([2, 3])
+    part, same = c[0:1], hr.identity(c)
+    shaped = hr.reshape(hr.constant(np.arange(6.0)), same)
+    with hr.Session() as session:
+        assert session.run([part, same], {c: [3, 2]})[0].tolist() == [3]
+        assert session.run(same, {c: [3, 2]}).tolist() == [3, 2]
+        assert session.run(shaped, {c: [3, 2]}).shape == (3, 2)
+        assert session.run(shaped).shape == (2, 3)
+
+
 def test_missing_feeds_are_all_named():
     a = hr.placeholder(hr.float32, [2], name="a")
     b = hr.placeholder(hr.float32, [None], name="b")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from headrace.device_name import DeviceName
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
+from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.passes.step_graph import Rewriter, StepGraph
 
@@ -81,13 +82,14 @@ def _copy_pinned(rewriter: Rewriter, op: Operation, fed: set[Tensor]) -> None:
     for other in op.colocated_with:
         if not rewriter.has(other):
             device = _joined(device, other.device_name)
+    inputs = [rewriter.tensor(t) for t in op.inputs]
     new = rewriter.graph.add_operation(
         op.schema,
         name=op.name,
-        inputs=[rewriter.tensor(t) for t in op.inputs],
+        inputs=inputs,
         arity=op.arity,
         attrs=op.attrs,
-        specs=[t.spec for t in op.outputs],
+        specs=_specs(op, inputs),
         control_inputs=rewriter.controls(op.control_inputs),
         device=device,
         colocated_with=rewriter.controls(op.colocated_with),
@@ -97,6 +99,23 @@ def _copy_pinned(rewriter: Rewriter, op: Operation, fed: set[Tensor]) -> None:
     rewriter.stand_for(op, new)
     for old, feed in kept.items():
         rewriter.stand_for_tensor(old, feed)
+
+
+def _specs(op: Operation, inputs: Sequence[Tensor]) -> Sequence[TensorSpec]:
+    """Return the specs of an operation's outputs where some of what is upstream may be fed.
+
+    What was concluded from a constant does not hold for another value that is fed in its place.
+    """
+    pairs = zip(inputs, op.inputs, strict=True)
+    if all(_as_known(new.spec, old.spec) for new, old in pairs):
+        return [t.spec for t in op.outputs]
+    return op.schema.output_specs([t.spec for t in inputs], op.arity, op.attrs)[0]
+
+
+def _as_known(new: TensorSpec, old: TensorSpec) -> bool:
+    return new is old or (
+        new.value is old.value and new.dims == old.dims and new.shape == old.shape
+    )
 
 
 def _joined(device: DeviceName, other: DeviceName) -> DeviceName:
