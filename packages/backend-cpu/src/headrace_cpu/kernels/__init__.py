@@ -1,7 +1,7 @@
 """Kernels of the cpu device, in tables that packages of other array modules can take, too.
 
 ``ARRAY_KERNELS`` are functions of an array module like NumPy, and ``STATE_KERNELS`` keep arrays of
-such a module in variables.
+such a module in variables. ``random.kernels`` makes a table of kernels upon a device's random bits.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from headrace_cpu.kernels import (
     indexing,
     linalg,
     nn,
+    random,
     reduce,
     state,
 )
@@ -30,4 +31,8 @@ ARRAY_KERNELS: tuple[Kernel, ...] = (
 STATE_KERNELS: tuple[Kernel, ...] = (*state.KERNELS,)
 
 # All that the cpu device has.
-CPU_KERNELS = (*ARRAY_KERNELS, *STATE_KERNELS)
+CPU_KERNELS: tuple[Kernel, ...] = (
+    *ARRAY_KERNELS,
+    *STATE_KERNELS,
+    *random.kernels(random.host_bits),
+)
