@@ -56,7 +56,7 @@ def _broadcast_axes(
 
 
 def with_reduced_axes(tensor: Tensor, op: Any) -> Tensor:
-    """Return ``tensor``, which has the shape of a reduction's result, with the reduced axes as 1.
+    """Return ``tensor`` with the axes that a reduction folded, so that it broadcasts to its input.
 
     Args:
         tensor: [...], of the shape of the output of ``op``.
@@ -64,8 +64,8 @@ def with_reduced_axes(tensor: Tensor, op: Any) -> Tensor:
     """
     source = op.inputs[0]
     axis = op.attrs["axis"]
-    if op.attrs["keepdims"] or (axis is None and source.shape.rank is None):
-        # A scalar broadcasts to any shape.
+    if op.attrs["keepdims"] or op.outputs[0].shape.rank == 0:
+        # Nothing is missing, or a scalar, which broadcasts to any shape.
         return tensor
     if source.shape.rank is None:
         kept = reduce_sum(source, axis, keepdims=True)

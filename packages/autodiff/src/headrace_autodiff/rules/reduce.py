@@ -28,8 +28,10 @@ def _mean(op: Operation, grad: Tensor) -> tuple[Tensor]:
     count: Any
     if elements is not None and kept is not None:
         count = max(elements // max(kept, 1), 1)
+    elif kept is not None:
+        count = cast(size(source) if kept < 2 else size(source) // kept, grad.dtype)
     else:
-        count = cast(maximum(size(source) // maximum(size(result), 1), 1), grad.dtype)
+        count = cast(size(source) // maximum(size(result), 1), grad.dtype)
     return (spread(grad / count, op),)
 
 
