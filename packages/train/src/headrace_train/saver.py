@@ -63,10 +63,12 @@ class Saver:
         self._written: list[Path] = []
         self._values: dict[str, Tensor] = {}
         self._feeds: dict[str, Tensor] = {}
+        self._has_value: dict[str, Tensor] = {}
         writes: list[Operation] = []
         with self._graph.as_default(), hr.control_dependencies(None), hr.name_scope(name, "save"):
             for label, variable in self._variables.items():
                 self._values[label] = variable.snapshot
+                self._has_value[label] = variable.is_initialized()
                 value = hr.placeholder(variable.dtype, variable.shape, name="value")
                 self._feeds[label] = value
                 writes.append(variable.assign(value, name="restore").op)
@@ -110,7 +112,7 @@ class Saver:
         try:
             tensors, *rest = sess.run(fetches)
         except UninitializedError as error:
-            raise UninitializedError(shorten([f"cannot save {folder / base}: {error}"])) from error
+            raise UninitializedError(self._without_value(sess)) from error
         step = _whole(rest[0] if rest else global_step)
         name = base if step is None else f"{base}-{step}"
         file = self._directory(folder).write(name + _SUFFIX, tensors, step=step, metadata=metadata)
@@ -152,6 +154,15 @@ class Saver:
                 "the session runs another graph than that of the variables of this Saver; make a "
                 "Saver in the session's graph"
             )
+
+    def _without_value(self, sess: Session) -> str:
+        """Name all variables without a value; a step names those of one device only."""
+        missing = [label for label, known in sess.run(self._has_value).items() if not known]
+        return (
+            f"cannot save: {len(missing)} of {len(self._variables)} variables have no value: "
+            f"{listing(missing, 40)}; run hr.global_variables_initializer() first, or restore a "
+            "checkpoint"
+        )
 
     def _directory(self, folder: Path) -> CheckpointDirectory:
         known = self._directories.get(folder)

@@ -1,0 +1,430 @@
+"""Saving and restoring sessions: round trips, refusals that name everything, crashes."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.errors import CheckpointError, GraphError, UninitializedError
+from headrace_train import saver as saver_module
+from headrace_train.checkpoint import CheckpointReader
+
+pytestmark = pytest.mark.needs("backend-cpu")
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Any:
+    with hr.Graph().as_default():
+        yield
+
+
+def initialized(**values: Any) -> tuple[hr.Session, dict[str, hr.Variable]]:
+    """Variables with the given values, and a session in which they have them."""
+    variables = {name: hr.Variable(value, name=name) for name, value in values.items()}
+    session = hr.Session()
+    session.run(hr.global_variables_initializer())
+    return session, variables
+
+
+def write(path: Path, **values: Any) -> str:
+    """Save variables of these names and values from a graph of their own."""
+    with hr.Graph().as_default():
+        session, _ = initialized(**values)
+        with session:
+            return hr.train.Saver().save(session, path)
+
+
+def tensors(path: str) -> dict[str, Any]:
+    with CheckpointReader(path) as reader:
+        return reader.read()
+
+
+class TestRoundTrip:
+    @pytest.mark.parametrize(
+        "value",
+        [
+            np.float32([[1.5, -2], [np.inf, 4]]),
+            np.float64(2.5),
+            np.arange(6, dtype=np.int64).reshape(1, 2, 3),
+            np.array([True, False]),
+            np.array([1 + 2j, 0], np.complex64),
+            np.zeros((0, 3), np.float32),
+            np.float16([1, 2]),
+            np.uint8([255]),
+        ],
+        ids=lambda v: f"{v.dtype}{list(v.shape)}",
+    )
+    def test_values(self, value: Any, tmp_path: Path) -> None:
+        session, v = initialized(x=value)
+        saver = hr.train.Saver()
+        path = saver.save(session, tmp_path / "model")
+        session.run(v["x"].assign(np.zeros_like(value)))
+        saver.restore(session, path)
+        found = session.run(v["x"])
+        assert found.dtype == value.dtype
+        np.testing.assert_array_equal(found, value)
+
+    def test_bfloat16_and_strings(self, tmp_path: Path) -> None:
+        x = hr.Variable(hr.constant([1.5, -2.0], hr.bfloat16), name="x")
+        words = hr.Variable([b"two", b"words\0"], name="words")
+        saver = hr.train.Saver()
+        with hr.Session() as session:
+            session.run(hr.global_variables_initializer())
+            path = saver.save(session, tmp_path / "model")
+        with hr.Session() as session:
+            saver.restore(session, path)
+            found, text = session.run([x, words])
+            assert found.astype(np.float32).tolist() == [1.5, -2.0]
+            assert text.tolist() == [b"two", b"words\0"]
+
+    def test_into_a_new_session_and_graph(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "model", x=np.arange(3.0), y=7)
+        x, y = hr.Variable(np.zeros(3), name="x"), hr.Variable(0, name="y")
+        with hr.Session() as session:
+            hr.train.Saver().restore(session, path)
+            np.testing.assert_array_equal(session.run(x), [0, 1, 2])
+            assert session.run(y) == 7
+
+    def test_training_goes_on_as_if_it_had_not_stopped(self, tmp_path: Path) -> None:
+        x = hr.Variable(np.linspace(-1, 1, 5), name="x")
+        counter = hr.train.create_global_step()
+        step = hr.train.AdamOptimizer(0.1).minimize(hr.reduce_sum(hr.square(x)), counter)
+        saver = hr.train.Saver()
+        with hr.Session() as session:
+            session.run(hr.global_variables_initializer())
+            for _ in range(3):
+                session.run(step)
+            path = saver.save(session, tmp_path / "model", global_step=counter)
+            for _ in range(3):
+                session.run(step)
+            whole = session.run(x)
+        assert path == str(tmp_path / "model-3.h5")
+        with hr.Session() as session:
+            saver.restore(session, path)
+            for _ in range(3):
+                session.run(step)
+            np.testing.assert_array_equal(session.run(x), whole)
+            assert session.run(counter) == 6
+
+    def test_under_other_names(self, tmp_path: Path) -> None:
+        session, v = initialized(x=1.0, y=2.0)
+        path = hr.train.Saver({"a": v["x"], "b": v["y"]}).save(session, tmp_path / "model")
+        assert set(tensors(path)) == {"a", "b"}
+        hr.train.Saver({"b": v["x"]}).restore(session, path)
+        assert session.run([v["x"], v["y"]]) == [2.0, 2.0]
+
+    def test_of_some_variables(self, tmp_path: Path) -> None:
+        session, v = initialized(x=1.0, y=2.0)
+        path = hr.train.Saver([v["y"]]).save(session, tmp_path / "model")
+        assert set(tensors(path)) == {"y"}
+
+    def test_variables_whose_shape_may_change(self, tmp_path: Path) -> None:
+        x = hr.Variable(np.zeros(2), name="x", validate_shape=False)
+        saver = hr.train.Saver()
+        with hr.Session() as session:
+            session.run(hr.assign(x, np.arange(5.0), validate_shape=False))
+            path = saver.save(session, tmp_path / "model")
+        with hr.Session() as session:
+            saver.restore(session, path)
+            np.testing.assert_array_equal(session.run(x), np.arange(5.0))
+
+    def test_plain_h5py_reads_it(self, tmp_path: Path) -> None:
+        import h5py
+
+        with hr.name_scope("layer"):
+            hr.Variable(np.float32([[1, 2], [3, 4]]), name="W")
+        with hr.Session() as session:
+            session.run(hr.global_variables_initializer())
+            path = hr.train.Saver().save(session, tmp_path / "model", global_step=5)
+        with h5py.File(path) as file:
+            np.testing.assert_array_equal(file["layer/W"][()], np.float32([[1, 2], [3, 4]]))
+            assert file.attrs["step"] == 5
+
+    def test_metadata(self, tmp_path: Path) -> None:
+        session, _ = initialized(x=1.0)
+        path = hr.train.Saver().save(session, tmp_path / "m", 3, metadata={"epoch": 2})
+        with CheckpointReader(path) as reader:
+            assert reader.step == 3
+            assert reader.metadata == {"epoch": 2}
+
+
+class TestGraph:
+    def test_does_not_grow(self, tmp_path: Path) -> None:
+        session, v = initialized(x=1.0, y=2.0)
+        saver = hr.train.Saver()
+        before = len(session.graph)
+        for step in range(3):
+            saver.restore(session, saver.save(session, tmp_path / "model", step))
+        assert len(session.graph) == before
+        assert v["x"].graph is session.graph
+
+    def test_may_be_finalized(self, tmp_path: Path) -> None:
+        session, v = initialized(x=1.0)
+        saver = hr.train.Saver()
+        session.graph.finalize()
+        saver.restore(session, saver.save(session, tmp_path / "model"))
+        assert session.run(v["x"]) == 1.0
+
+    def test_restoring_leaves_the_placement_of_variables(self) -> None:
+        with hr.device("/job:ps"):
+            x = hr.Variable(1.0, name="x")
+        hr.train.Saver()
+        restore = hr.get_default_graph().get_operation_by_name("save/restore")
+        assert x.handle.op in restore.colocated_with
+
+
+class TestPaths:
+    @pytest.mark.parametrize(
+        ("given", "step", "expected"),
+        [
+            ("model", None, "model.h5"),
+            ("model", 12, "model-12.h5"),
+            ("model.h5", None, "model.h5"),
+            ("model.h5", 12, "model-12.h5"),
+            ("model.ckpt", 12, "model.ckpt-12.h5"),
+            ("new/folder/model", 0, "new/folder/model-0.h5"),
+        ],
+    )
+    def test_of_the_file(self, given: str, step: int | None, expected: str, tmp_path: Path) -> None:
+        session, _ = initialized(x=1.0)
+        path = hr.train.Saver().save(session, str(tmp_path / given), step)
+        assert path == str(tmp_path / expected)
+        assert Path(path).is_file()
+
+    def test_restore_takes_what_save_was_given(self, tmp_path: Path) -> None:
+        session, v = initialized(x=1.0)
+        saver = hr.train.Saver()
+        saver.save(session, tmp_path / "model.ckpt")
+        saver.save(session, tmp_path / "model.ckpt", 5)
+        for path in ("model.ckpt", "model.ckpt.h5", "model.ckpt-5", "model.ckpt-5.h5"):
+            session.run(v["x"].assign(0.0))
+            saver.restore(session, tmp_path / path)
+            assert session.run(v["x"]) == 1.0
+
+    def test_restore_of_a_file_with_another_suffix(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "model", x=3.0)
+        Path(path).rename(tmp_path / "renamed.hdf5")
+        session, v = initialized(x=1.0)
+        hr.train.Saver().restore(session, tmp_path / "renamed.hdf5")
+        assert session.run(v["x"]) == 3.0
+
+    @pytest.mark.parametrize("path", ["", "folder/", "."])
+    def test_that_name_no_file(self, path: str) -> None:
+        session, _ = initialized(x=1.0)
+        with pytest.raises(CheckpointError, match="no path of a checkpoint: expected one that"):
+            hr.train.Saver().save(session, path)
+
+    def test_a_step_that_is_no_whole_number(self, tmp_path: Path) -> None:
+        session, _ = initialized(x=1.0)
+        with pytest.raises(CheckpointError, match=r"global_step must be a whole number, got 1\.5"):
+            hr.train.Saver().save(session, tmp_path / "model", 1.5)  # type: ignore[arg-type]
+
+
+class TestKeeping:
+    def test_the_latest(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        session, _ = initialized(x=1.0)
+        saver = hr.train.Saver(max_to_keep=2)
+        with caplog.at_level(logging.INFO):
+            for step in (10, 20, 30):
+                saver.save(session, tmp_path / "model", step)
+        kept = [str(tmp_path / f"model-{step}.h5") for step in (20, 30)]
+        assert saver.last_checkpoints == kept
+        assert sorted(map(str, tmp_path.glob("*.h5"))) == kept
+        assert hr.train.latest_checkpoint(tmp_path) == kept[-1]
+        policy = f"checkpoints in {tmp_path}: the latest 2 of each series are kept, older ones are"
+        assert caplog.text.count(policy) == 1
+
+    @pytest.mark.parametrize("limit", [None, 0])
+    def test_all(self, limit: int | None, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        session, _ = initialized(x=1.0)
+        saver = hr.train.Saver(max_to_keep=limit)
+        with caplog.at_level(logging.INFO):
+            for step in range(8):
+                saver.save(session, tmp_path / "model", step)
+        assert len(saver.last_checkpoints) == 8
+        assert f"checkpoints in {tmp_path}: all are kept" in caplog.text
+
+    def test_a_path_that_is_written_twice_counts_once(self, tmp_path: Path) -> None:
+        session, _ = initialized(x=1.0)
+        saver = hr.train.Saver()
+        for name in ("a", "b", "a"):
+            saver.save(session, tmp_path / name)
+        assert saver.last_checkpoints == [str(tmp_path / "b.h5"), str(tmp_path / "a.h5")]
+
+    def test_fewer_than_none(self) -> None:
+        hr.Variable(1.0)
+        with pytest.raises(CheckpointError, match="max_to_keep must be at least 1"):
+            hr.train.Saver(max_to_keep=-1)
+
+
+class TestRefusals:
+    def test_all_that_is_missing_or_differs_is_named_and_nothing_is_changed(
+        self, tmp_path: Path
+    ) -> None:
+        path = write(
+            tmp_path / "model",
+            same=np.ones(2),
+            dtype=np.ones(2, np.float32),
+            shape=np.ones(3),
+            weights=np.ones(2),
+        )
+        zeros = np.zeros(2)
+        session, v = initialized(same=zeros, dtype=zeros, shape=zeros, weigths=zeros, gone=zeros)
+        with pytest.raises(CheckpointError, match="4 of 5 variables cannot be restored from") as e:
+            hr.train.Saver().restore(session, path)
+        lines = str(e.value).splitlines()
+        assert lines[0].endswith(f"{path}; nothing was changed:")
+        assert lines[1:] == [
+            "  'dtype' has dtype float64, in the checkpoint float32",
+            "  'shape' has shape [2], in the checkpoint [3]",
+            "  'weigths' is not in it, did you mean 'weights'?",
+            "  'gone' is not in it",
+        ]
+        assert all(not value.any() for value in session.run(v).values())
+
+    def test_many_are_counted(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "model", x=1.0)
+        session, _ = initialized(**{f"variable{i}": 1.0 for i in range(40)})
+        with pytest.raises(CheckpointError, match="40 of 40") as e:
+            hr.train.Saver().restore(session, path)
+        lines = str(e.value).splitlines()
+        assert len(lines) == 12
+        assert lines[-1] == "  ... and 30 more lines"
+
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"", "is not a Headrace checkpoint: it is empty"),
+            (b"PK\x03\x04 something else", "is not a Headrace checkpoint: it starts with"),
+        ],
+    )
+    def test_a_foreign_file(self, content: bytes, message: str, tmp_path: Path) -> None:
+        (tmp_path / "model.h5").write_bytes(content)
+        session, v = initialized(x=1.0)
+        with pytest.raises(CheckpointError, match=message):
+            hr.train.Saver().restore(session, tmp_path / "model")
+        assert session.run(v["x"]) == 1.0
+
+    def test_a_truncated_file(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "model", x=np.arange(100.0))
+        whole = Path(path).read_bytes()
+        Path(path).write_bytes(whole[:-50])
+        session, v = initialized(x=np.zeros(100))
+        with pytest.raises(CheckpointError, match="is truncated: it has"):
+            hr.train.Saver().restore(session, path)
+        assert not session.run(v["x"]).any()
+
+    def test_a_damaged_tensor_leaves_all_variables(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "model", x=np.arange(100.0), y=np.arange(100.0))
+        content = bytearray(Path(path).read_bytes())
+        with CheckpointReader(path) as reader:
+            offset = reader.tensors["y"].offset
+        assert offset is not None
+        content[offset] ^= 1
+        Path(path).write_bytes(content)
+        session, v = initialized(x=np.zeros(100), y=np.zeros(100))
+        with pytest.raises(CheckpointError, match="'y'"):
+            hr.train.Saver().restore(session, path)
+        assert not session.run(v["x"]).any()
+
+    def test_no_file(self, tmp_path: Path) -> None:
+        session, _ = initialized(x=1.0)
+        with pytest.raises(CheckpointError, match=r"there is no checkpoint .*model\.h5"):
+            hr.train.Saver().restore(session, tmp_path / "model")
+
+    def test_variables_without_a_value_are_all_named(self, tmp_path: Path) -> None:
+        x, _, _ = (hr.Variable(0.0, name=name) for name in "xyz")
+        with hr.Session() as session:
+            session.run(x.initializer)
+            with pytest.raises(UninitializedError, match="2 of 3 variables have no value: y, z;"):
+                hr.train.Saver().save(session, tmp_path / "model")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_session_of_another_graph(self, tmp_path: Path) -> None:
+        hr.Variable(1.0)
+        saver = hr.train.Saver()
+        with hr.Graph().as_default():
+            session, _ = initialized(x=1.0)
+        with pytest.raises(GraphError, match="the session runs another graph than that of the"):
+            saver.save(session, tmp_path / "model")
+        with pytest.raises(GraphError, match="the session runs another graph than that of the"):
+            saver.restore(session, tmp_path / "model")
+
+    def test_no_variables(self) -> None:
+        with pytest.raises(CheckpointError, match="there are no variables to save: make the Saver"):
+            hr.train.Saver()
+
+    def test_what_is_no_variable(self) -> None:
+        with pytest.raises(GraphError, match="a Saver saves variables, got <Tensor"):
+            hr.train.Saver([hr.constant(1.0)])  # type: ignore[list-item]
+
+    def test_a_variable_twice(self) -> None:
+        x = hr.Variable(1.0, name="x")
+        with pytest.raises(CheckpointError, match="variables are listed twice: x"):
+            hr.train.Saver([x, x])
+
+    def test_variables_of_two_graphs(self) -> None:
+        x = hr.Variable(1.0)
+        with hr.Graph().as_default():
+            y = hr.Variable(1.0)
+        with pytest.raises(GraphError, match="the variables of a Saver must belong to one graph"):
+            hr.train.Saver({"x": x, "y": y})
+
+
+def test_a_write_that_fails_leaves_the_old_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, v = initialized(x=1.0)
+    saver = hr.train.Saver(max_to_keep=1)
+    first = saver.save(session, tmp_path / "model", 1)
+    session.run(v["x"].assign(2.0))
+
+    def full(*_: Any, **__: Any) -> None:
+        raise CheckpointError("the disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(saver_module.CheckpointDirectory, "write", full)
+        with pytest.raises(CheckpointError, match="the disk is full"):
+            saver.save(session, tmp_path / "model", 2)
+    assert saver.last_checkpoints == [first]
+    assert hr.train.latest_checkpoint(tmp_path) == first
+    saver.restore(session, first)
+    assert session.run(v["x"]) == 1.0
+
+
+def test_a_process_that_is_killed_while_it_saves_leaves_a_sound_checkpoint(tmp_path: Path) -> None:
+    import subprocess
+    import sys
+    import time
+
+    program = (
+        "import headrace as hr, numpy as np\n"
+        "x = hr.Variable(np.zeros(200_000), name='x')\n"
+        "grow = x.assign_add(np.ones(200_000))\n"
+        "saver = hr.train.Saver()\n"
+        "with hr.Session() as session:\n"
+        "    session.run(hr.global_variables_initializer())\n"
+        "    while True:\n"
+        "        session.run(grow)\n"
+        f"        print(saver.save(session, {str(tmp_path / 'model')!r}), flush=True)\n"
+    )
+    job = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert job.stdout is not None
+    with job.stdout as lines:
+        for _ in range(3):
+            assert next(lines)
+        time.sleep(0.02)
+        job.kill()
+        job.wait()
+    path = hr.train.latest_checkpoint(tmp_path)
+    assert path == str(tmp_path / "model.h5")
+    session, v = initialized(x=np.zeros(200_000))
+    hr.train.Saver().restore(session, path)
+    found = session.run(v["x"])
+    assert found[0] >= 3
+    assert (found == found[0]).all()
