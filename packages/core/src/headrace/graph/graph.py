@@ -283,11 +283,16 @@ class Graph:
 
         return to_text(self)
 
-    def to_svg(self) -> str:
-        """Return the graph as an SVG drawing."""
+    def to_svg(self, *, scope: str = "", max_boxes: int = 40) -> str:
+        """Return the graph as an SVG drawing, its name scopes collapsed where it is large.
+
+        Args:
+            scope: Draw only what is in this name scope.
+            max_boxes: How many boxes to draw at most.
+        """
         from headrace.graph.svg import to_svg
 
-        return to_svg(self)
+        return to_svg(self, scope=scope, max_boxes=max_boxes)
 
     def _repr_html_(self) -> str:
         from headrace.graph.svg import to_html
