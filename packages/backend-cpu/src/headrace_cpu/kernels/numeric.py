@@ -122,8 +122,29 @@ def add_rows(xp: Any, total: Array, rows: Array, updates: Array) -> None:
     if not updates.size:
         return
     if width == 1:
-        xp.add.at(total.reshape(-1), rows, updates.reshape(-1))
+        _add_at(xp, total.reshape(-1), rows, updates.reshape(-1))
         return
     # One flat index per element: `add.at` is quick on vectors only.
     elements = rows.astype(np.int64)[:, None] * width + xp.arange(width)
-    xp.add.at(total.reshape(-1), elements.reshape(-1), updates.reshape(-1))
+    _add_at(xp, total.reshape(-1), elements.reshape(-1), updates.reshape(-1))
+
+
+# What GPUs add atomically, and so what CuPy's `add.at` takes.
+_ATOMIC = frozenset(map(np.dtype, ("int32", "uint32", "uint64", "float32", "float64")))
+
+
+def _add_at(xp: Any, total: Array, elements: Array, updates: Array) -> None:
+    """Add to elements of a vector in place, those named twice as often as they are named."""
+    dtype = total.dtype
+    if xp is np or dtype in _ATOMIC:
+        xp.add.at(total, elements, updates)
+    elif dtype.kind == "c":
+        xp.add.at(total.real, elements, updates.real)
+        xp.add.at(total.imag, elements, updates.imag)
+    elif dtype.itemsize == 8:
+        # In two's complement the sum of signed words is that of unsigned ones.
+        xp.add.at(total.view(np.uint64), elements, updates.view(np.uint64))
+    else:
+        wide = total.astype(np.int32)
+        xp.add.at(wide, elements, updates.astype(np.int32))
+        total[...] = wide.astype(dtype)
