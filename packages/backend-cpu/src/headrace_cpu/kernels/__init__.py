@@ -10,10 +10,12 @@ from headrace.plugins.registries import Kernel
 from headrace_cpu.kernels import (
     array,
     constant,
+    conv,
     elementwise,
     indexing,
     linalg,
     nn,
+    pool,
     random,
     reduce,
     state,
@@ -27,6 +29,8 @@ ARRAY_KERNELS: tuple[Kernel, ...] = (
     *indexing.KERNELS,
     *linalg.KERNELS,
     *nn.KERNELS,
+    *conv.KERNELS,
+    *pool.KERNELS,
 )
 STATE_KERNELS: tuple[Kernel, ...] = (*state.KERNELS,)
 
