@@ -57,6 +57,16 @@ def test_guided_relu() -> None:
 
 
 @runs
+def test_a_rule_for_an_op_that_is_declared_without_gradient() -> None:
+    hr.RegisterGradient("StraightThroughForTest")(lambda op, grad: grad)
+    x = hr.constant([-3.0, 2.0])
+    with hr.gradient_override_map({"Sign": "StraightThroughForTest"}):
+        y = hr.sign(x) * 5
+    assert run(hr.gradients(y, x))[0].tolist() == [5, 5]
+    assert hr.gradients(hr.sign(x), x) == [None]
+
+
+@runs
 def test_an_op_without_rule_gets_one() -> None:
     @hr.RegisterGradient("RulelessForTest")
     def rule(op: Any, grad: hr.Tensor) -> list[Any]:

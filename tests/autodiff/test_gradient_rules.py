@@ -259,3 +259,12 @@ def test_a_small_network(check: Any) -> None:
         return hr.nn.sparse_softmax_cross_entropy_with_logits(labels=[1, 0], logits=logits)
 
     check(build, normal(2, 4, 4, 1), normal(3, 3, 1, 2), normal(8, 3), order=2)
+
+
+def test_the_check_finds_wrong_rules(check: Any) -> None:
+    @hr.custom_gradient
+    def wrong(x: hr.Tensor) -> Any:
+        return x * x, lambda dy: dy * x * 2.001
+
+    with pytest.raises(AssertionError):
+        check(wrong, normal(3), order=1)

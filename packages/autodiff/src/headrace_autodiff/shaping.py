@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from headrace.extend import Shape, Tensor
 from headrace.ops.array import broadcast_to, concat, expand_dims, reshape, shape
 from headrace.ops.constant import shape_of
@@ -97,4 +95,5 @@ def join_dims(*parts: Any) -> Any:
     """Return the parts of a shape, lists and vectors, joined: a list if all are."""
     if all(isinstance(p, list) for p in parts):
         return [d for p in parts for d in p]
-    return concat([p if isinstance(p, Tensor) else np.array(p, np.int32) for p in parts], 0)
+    # An empty list would not say that it holds integers.
+    return concat([p for p in parts if isinstance(p, Tensor) or p], 0)

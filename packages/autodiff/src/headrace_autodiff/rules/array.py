@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
-
-import numpy as np
 
 from headrace.extend import GradientTable, IndexedSlices, Operation, Tensor
 from headrace.graph.convert import convert_to_tensor
@@ -124,7 +123,7 @@ def _gather(op: Operation, grad: Tensor) -> tuple[Tensor | IndexedSlices, None]:
 
 def _product(dims: Any) -> Any:
     """Return the product of dimensions as a list or vector of one."""
-    return [int(np.prod(dims))] if isinstance(dims, list) else reduce_prod(dims, 0, keepdims=True)
+    return [prod(dims)] if isinstance(dims, list) else reduce_prod(dims, 0, keepdims=True)
 
 
 @RULES.add("BroadcastTo")
@@ -143,7 +142,7 @@ def _tile(op: Operation, grad: Tensor) -> tuple[Tensor]:
     if known is not None:
         dims = [d for pair in zip(multiples, known, strict=True) for d in pair]
     else:
-        dims = reshape(stack([np.array(multiples, np.int32), shape(source)], 1), [-1])
+        dims = reshape(stack([convert_to_tensor(multiples), shape(source)], 1), [-1])
     return (reduce_sum(reshape(grad, dims), list(range(0, 2 * len(multiples), 2))),)
 
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from headrace.extend import GradientTable, Operation, Tensor
 from headrace.ops.elementwise import (
     cast,
@@ -81,7 +79,7 @@ def _pow(op: Operation, grad: Tensor) -> Pair:
     x, y = (conj(t) for t in op.inputs)
     z = conj(op.outputs[0])
     value = op.inputs[1].spec.value
-    if value is not None and bool(np.all(value != 0)):
+    if value is not None and bool((value != 0).all()):
         grad_x = grad * y * power(x, y - 1)
     else:
         # 0 ** 0 is 1 like every x ** 0; without care its derivative would be 0 * infinity.
