@@ -11,7 +11,7 @@ import numpy as np
 from headrace.dtypes import DType
 from headrace.errors import GraphError, PluginError
 from headrace.graph.attributes import canonical
-from headrace.graph.spec import TensorSpec
+from headrace.graph.spec import TensorSpec, like
 
 if TYPE_CHECKING:
     from headrace.graph.operation import Operation
@@ -128,9 +128,15 @@ class OpSchema:
         answer = self.infer(*self.group(specs, arity), **attrs)
         if answer is None:
             return (), None
-        if isinstance(answer, TensorSpec):
-            return (answer,), answer
-        return tuple(answer), answer
+        flat = (answer,) if isinstance(answer, TensorSpec) else tuple(answer)
+        # A rule that returns the spec of an input means its dtype and shape, never its value.
+        return tuple(_like_input(spec, specs) for spec in flat), answer
+
+
+def _like_input(spec: TensorSpec, inputs: list[TensorSpec]) -> TensorSpec:
+    if spec.value is None and spec.dims is None:
+        return spec
+    return like(spec) if any(spec is given for given in inputs) else spec
 
 
 class OpTable:

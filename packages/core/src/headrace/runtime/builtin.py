@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from headrace.graph.operation import Operation
 from headrace.runtime.device import Device
 from headrace.runtime.rendezvous import DEAD, Key
@@ -72,3 +74,8 @@ def recv_call(op: Operation, device: Device) -> StepCall:
 def switch(data: Any, pred: Any) -> tuple[Any, Any]:
     """Forward ``data`` to the output that ``pred`` picks."""
     return (DEAD, data) if bool(pred) else (data, DEAD)
+
+
+def branch_index(device: Device, index: int) -> Any:
+    """Return the index of a merge's living input as the device holds it."""
+    return device.from_host(np.array(index, np.int32))

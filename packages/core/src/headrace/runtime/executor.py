@@ -90,7 +90,7 @@ def _run_in_order(plan: Plan, step: Step) -> None:
         except Exception as error:
             raise explain(error, node, values, plan) from error
         if node.single:
-            slots[node.outputs[0]] = result
+            slots[node.outputs[0]] = result[0] if type(result) in _SEQUENCES else result
         else:
             for slot, value in zip(node.outputs, result or (), strict=True):
                 slots[slot] = value
@@ -153,7 +153,7 @@ class _Arrivals:
         node = self.plan.nodes[index]
         values = [self.slots[i] for i in node.inputs]
         if node.mode is Mode.MERGE:
-            self.finish(index, _merged(values))
+            self.finish(index, _merged(node, values))
             return
         dead = any(self.slots[c] is DEAD for c in node.controls) or any(v is DEAD for v in values)
         if node.mode is Mode.SEND and dead:
@@ -192,7 +192,7 @@ class _Arrivals:
             for slot in node.outputs:
                 self.slots[slot] = DEAD
         elif node.single:
-            self.slots[node.outputs[0]] = result
+            self.slots[node.outputs[0]] = result[0] if type(result) in _SEQUENCES else result
         else:
             for slot, value in zip(node.outputs, result or (), strict=True):
                 self.slots[slot] = value
@@ -216,10 +216,14 @@ class _Arrivals:
         self.step.rendezvous.close(self.step.id, reason)
 
 
-def _merged(values: list[Any]) -> Any:
+# What kernels of ops with any number of outputs return, where there is but one.
+_SEQUENCES = (list, tuple)
+
+
+def _merged(node: PlanNode, values: list[Any]) -> Any:
     for i, value in enumerate(values):
         if value is not DEAD:
-            return value, i
+            return value, node.call(i)
     return DEAD
 
 

@@ -31,7 +31,7 @@ class Mode(IntEnum):
     STEP = 1  # call(step, *values)
     BLOCKING = 2  # call(step, done, *values)
     SEND = 3  # call(step, value), also for a dead value
-    MERGE = 4  # no call: the first living value
+    MERGE = 4  # f(index) makes the second output; the first is the first living value
 
 
 @dataclass(slots=True, eq=False)
@@ -46,7 +46,7 @@ class PlanNode:
         controls: Slots of operations that it waits for.
         outputs: Slots that it fills.
         control: The slot that tells others that it has run.
-        single: Whether ``call`` returns one value rather than a sequence.
+        single: Whether there is one output, whose value ``call`` may return without a sequence.
         frees: Slots that nothing reads after this node, in the order of the plan.
         users: Indices of the nodes that wait for this one.
         waits: How many nodes it waits for.
@@ -193,7 +193,7 @@ class _PlanBuilder:
                 self.waits = True
         elif mode is Mode.BLOCKING:
             self.waits = True
-        self.branches = self.branches or op.type in ("Switch", "Recv")
+        self.branches = self.branches or op.type in ("Switch", "Merge", "Recv")
         for other in needed:
             self.nodes[other].users.append(index)
         node.waits = len(needed)
@@ -299,7 +299,7 @@ _BUILTIN_CALLS: dict[str, Callable[[Operation, Device], tuple[Mode, Callable[...
     "Send": lambda op, device: (Mode.SEND, builtin.send_call(op, device)),
     "Recv": lambda op, device: (Mode.BLOCKING, builtin.recv_call(op, device)),
     "Switch": lambda op, device: (Mode.PLAIN, builtin.switch),
-    "Merge": lambda op, device: (Mode.MERGE, tuple),
+    "Merge": lambda op, device: (Mode.MERGE, functools.partial(builtin.branch_index, device)),
 }
 
 

@@ -64,7 +64,7 @@ def evaluate(op: Operation, inputs: Sequence[Any], kernels: KernelRegistry) -> l
         except Exception:
             # The step reports it, with the node and the user's line.
             return None
-        return [result] if len(op.outputs) == 1 else list(result)
+        return list(result) if isinstance(result, list | tuple) else [result]
     return None
 
 
