@@ -195,7 +195,7 @@ def container(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def gradient_override_map(op_type_map: Mapping[str, str]) -> Iterator[None]:
+def gradient_override_map(op_type_map: Mapping[Any, Any]) -> Iterator[None]:
     """Let operations made in the block be differentiated by other rules than those of their ops.
 
     Args:

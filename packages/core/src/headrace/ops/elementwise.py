@@ -351,7 +351,7 @@ def _conj(x: Inexact) -> Spec:
     Returns:
         [...], the dtype of ``x``.
     """
-    return x.with_dtype(x.dtype)
+    return like(x)
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:

@@ -37,6 +37,9 @@ R = TypeVar("R")
 # Which of our own packages brings a public name, to name it where it is not installed.
 OFFICIAL = {
     "gradients": "headrace-autodiff",
+    "custom_gradient": "headrace-autodiff",
+    "RegisterGradient": "headrace-autodiff",
+    "gradient_override_map": "headrace-autodiff",
     "train": "headrace-train",
     "dist": "headrace-dist-mpi",
 }
