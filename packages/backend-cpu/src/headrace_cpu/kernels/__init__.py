@@ -16,6 +16,7 @@ from headrace_cpu.kernels import (
     linalg,
     nn,
     pool,
+    queue,
     random,
     reduce,
     state,
@@ -33,10 +34,13 @@ ARRAY_KERNELS: tuple[Kernel, ...] = (
     *pool.KERNELS,
 )
 STATE_KERNELS: tuple[Kernel, ...] = (*state.KERNELS,)
+# Queues hand arrays of any module through, but stack them in the thread of whoever enqueues.
+HOST_KERNELS: tuple[Kernel, ...] = (*queue.KERNELS,)
 
 # All that the cpu device has.
 CPU_KERNELS: tuple[Kernel, ...] = (
     *ARRAY_KERNELS,
     *STATE_KERNELS,
+    *HOST_KERNELS,
     *random.kernels(random.host_bits),
 )
