@@ -1,0 +1,283 @@
+"""``python -m headrace``: the commands, with whatever is or is not installed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from headrace.cli import doctor
+from headrace.cli.main import main
+from headrace.extend import GradientTable, hookimpl
+from headrace.plugins import host as host_module
+from headrace.plugins.host import PluginHost
+
+
+class Gradients:
+    @hookimpl
+    def headrace_register_gradients(self, registry):
+        table = GradientTable()
+        table.add("MatMul")(lambda op, grad: [grad, grad])
+        registry.add(table)
+
+
+class Ill:
+    @hookimpl
+    def headrace_diagnose(self):
+        return {
+            "title": "illness",
+            "temperature": 41,
+            "library": None,
+            "nested": {"pulse": [1, 2]},
+            "problems": [("it is too hot", "open a window")],
+        }
+
+
+class Dizzy:
+    @hookimpl
+    def headrace_diagnose(self):
+        raise RuntimeError("which way is up")
+
+    @hookimpl
+    def headrace_register_kernels(self, registry):
+        raise ImportError("no such module")
+
+
+class Shaky:
+    @hookimpl
+    def headrace_register_devices(self, registry):
+        registry.add("shaky", count=lambda: 1 // 0, factory=lambda name: None)
+
+
+@pytest.fixture
+def use(monkeypatch, fake_entry):
+    """Make these the only plugins of the process."""
+
+    def use(**plugins: object) -> None:
+        entries = [fake_entry(name, plugin) for name, plugin in plugins.items()]
+        monkeypatch.setattr(host_module, "_HOST", PluginHost(entries))
+
+    return use
+
+
+@pytest.fixture(autouse=True)
+def bare(use, monkeypatch):
+    """Start from core alone, with no variable set."""
+    use()
+    for name in [n for n in os.environ if n.startswith("HEADRACE_")]:
+        monkeypatch.delenv(name)
+
+
+def run_json(capsys, *words: str) -> tuple[int, object]:
+    code = main([*words, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+# -- doctor
+
+
+def test_core_alone_is_told_what_it_lacks(capsys) -> None:
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "nothing but core is installed" in out
+    assert "problem 1, devices: there is no cpu device, which every session needs" in out
+    assert "  mend: pip install headrace-backend-cpu" in out
+
+
+def test_a_working_backend_has_no_problems(capsys, mini) -> None:
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert out.endswith("no problems found\n")
+    assert "mini  loaded (dist-mini 1.0)" in out
+    assert "ghost  none: it left" in out
+
+
+def test_the_report_lists_packages_and_variables(capsys, mini, monkeypatch) -> None:
+    monkeypatch.setenv("HEADRACE_DATA", "/data")
+    monkeypatch.setenv("HEADRACE_DATTA", "/data")
+    code, report = run_json(capsys, "doctor")
+    assert code == 0
+    assert report["ok"] is True
+    sections = {section["title"]: section["facts"] for section in report["sections"]}
+    assert sections["python"]["version"].startswith(".".join(map(str, sys.version_info[:3])))
+    assert sections["packages"]["headrace-core"]
+    assert set(sections["packages"]) >= {f"headrace-{part}" for part in doctor.OFFICIAL}
+    assert sections["environment"]["HEADRACE_DATA"] == "/data"
+    assert sections["environment"]["HEADRACE_CPU_DEVICES"] == "not set"
+    assert sections["environment"]["HEADRACE_DATTA"] == "/data (no variable of Headrace)"
+
+
+def test_a_wrong_variable_is_a_problem(capsys, mini, monkeypatch) -> None:
+    monkeypatch.setenv("HEADRACE_CPU_DEVICES", "many")
+    monkeypatch.setattr(host_module, "_HOST", PluginHost([]))
+    code, report = run_json(capsys, "doctor")
+    assert code == 1
+    assert "HEADRACE_CPU_DEVICES must be a whole number" in report["problems"][0]["problem"]
+
+
+def test_plugins_report_facts_and_problems(capsys, use) -> None:
+    use(ill=Ill())
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "illness\n  temperature  41\n  library      -\n  nested\n    pulse  1, 2\n" in out
+    assert "illness: it is too hot\n  mend: open a window" in out
+
+
+def test_the_doctor_outlives_all_that_is_broken(capsys, use) -> None:
+    use(dizzy=Dizzy(), gone=ImportError("no libfoo.so"), shaky=Shaky())
+    code, report = run_json(capsys, "doctor")
+    assert code == 1
+    problems = [p["problem"] for p in report["problems"]]
+    assert "RuntimeError: which way is up" in problems
+    assert "plugin 'gone' is broken: ImportError: no libfoo.so" in problems
+    assert any("'dizzy' is broken: headrace_register_kernels" in p for p in problems)
+    assert any(p.startswith("shaky fails: ZeroDivisionError") for p in problems)
+    mends = [p["mend"] for p in report["problems"]]
+    assert "reinstall dist-gone, or set HEADRACE_DISABLE_PLUGINS=gone" in mends
+
+
+def test_packages_of_different_releases_are_a_problem(capsys, mini, monkeypatch) -> None:
+    versions = {"headrace-core": "0.2.1", "headrace-train": "0.1.9", "headrace-autodiff": "0.2.0"}
+    monkeypatch.setattr(doctor, "_version", versions.get)
+    code, report = run_json(capsys, "doctor")
+    assert code == 1
+    (problem,) = report["problems"]
+    assert problem["problem"].startswith("headrace-core is 0.2.1, headrace-train is 0.1.9")
+    assert problem["mend"] == "pip install --upgrade headrace-core headrace-train"
+
+
+# -- plugins
+
+
+def test_plugins_are_listed_with_reasons(capsys, use, monkeypatch) -> None:
+    monkeypatch.setenv("HEADRACE_DISABLE_PLUGINS", "ill")
+    use(dizzy=Dizzy(), good=Gradients(), ill=Ill())
+    assert main(["plugins"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == ["plugin", "state", "package", "module", "reason"]
+    assert lines[1][:2] == ["dizzy", "broken"]
+    assert lines[1][-3:] == ["no", "such", "module"]
+    assert lines[2] == ["good", "loaded", "dist-good", "1.0", "good_module"]
+    assert lines[3][:2] == ["ill", "disabled"]
+
+
+def test_no_plugins_are_said_to_be_none(capsys) -> None:
+    assert main(["plugins"]) == 0
+    assert "nothing but core is installed" in capsys.readouterr().out
+    assert run_json(capsys, "plugins") == (0, [])
+
+
+# -- ops
+
+
+def rows(capsys) -> dict[str, dict[str, object]]:
+    _, found = run_json(capsys, "ops")
+    return {row["function"] or row["ops"][0]: row for row in found}
+
+
+def test_ops_are_listed_without_any_plugin(capsys) -> None:
+    found = rows(capsys)
+    assert found["hr.matmul"] == {
+        "function": "hr.matmul",
+        "ops": ["MatMul"],
+        "devices": [],
+        "gradient": "none: pip install headrace-autodiff",
+    }
+    assert found["hr.constant"]["devices"] == ["all"]
+    assert found["hr.placeholder"]["devices"] == ["fed"]
+    assert found["hr.equal"]["gradient"] == "none: the result is piecewise constant"
+    assert found["hr.nn.conv2d"]["ops"] == ["Conv2D"]
+    assert found["hr.zeros_like"]["ops"] == ["Fill", "Shape"]
+    assert found["hr.assign_add"]["ops"] == ["AssignAddVariable"]
+    assert {"hr.mod", "hr.floormod", "hr.tanh", "hr.nn.tanh", "Const"} <= set(found)
+    assert not {"hr.global_variables", "hr.set_random_seed"} & set(found)
+
+
+def test_ops_tell_what_covers_them(capsys, use, mini) -> None:
+    assert rows(capsys)["hr.add"]["devices"] == ["cpu", "toy"]
+    # A kind of devices covers a function when it has kernels for all of its parts.
+    assert rows(capsys)["hr.nn.bias_add"]["devices"] == ["cpu"]
+    use(grads=Gradients())
+    assert rows(capsys)["hr.matmul"]["gradient"] == "rule"
+    assert rows(capsys)["hr.add"]["gradient"] == "none: no rule is registered"
+
+
+def test_the_list_of_ops_is_a_table(capsys, mini) -> None:
+    assert main(["ops"]) == 0
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.split() == ["function", "op", "devices", "gradient"]
+    assert any(line.split()[:4] == ["hr.add", "Add", "cpu,", "toy"] for line in lines)
+
+
+@pytest.mark.parametrize("name", ["MatMul", "matmul", "hr.matmul", "headrace.matmul", "MATMUL"])
+def test_an_op_is_found_under_all_its_names(capsys, mini, name) -> None:
+    code, about = run_json(capsys, "ops", name)
+    assert code == 0
+    assert about["op"] == "MatMul"
+    assert about["function"] == "matmul(a, b, transpose_a, transpose_b, name)"
+    assert about["attributes"]["transpose_a"] == "bool = False"
+    assert about["devices"] == {"cpu": ["any"]}
+    assert about["documentation"].startswith("Matrix product")
+
+
+def test_a_function_that_is_no_op_is_told_of(capsys) -> None:
+    assert main(["ops", "zeros"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("function  zeros(shape, dtype, name)\nops       Fill\n")
+    assert "Make a tensor of zeros" in out
+
+
+# -- mistakes
+
+
+def test_an_unknown_op_is_a_message(capsys) -> None:
+    assert main(["ops", "matmull"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("no op or function is called 'matmull'; did you mean ")
+    assert "matmul" in error
+
+
+def test_a_wrong_environment_is_a_message(capsys, monkeypatch) -> None:
+    monkeypatch.setenv("HEADRACE_CPU_DEVICES", "0")
+    monkeypatch.setattr(host_module, "_HOST", PluginHost([]))
+    for command in ("plugins", "ops"):
+        assert main([command]) == 2
+        assert "HEADRACE_CPU_DEVICES must be" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [[], ["frobnicate"], ["doctor", "--yaml"]])
+def test_wrong_words_give_the_usage(capsys, words) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert "usage: python -m headrace" in capsys.readouterr().err
+
+
+def run_module(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "headrace", *words],
+        stdout=options.get("stdout", subprocess.PIPE),
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=50,
+        check=False,
+    )
+
+
+def test_the_module_runs_as_a_program() -> None:
+    done = run_module("ops", "Add")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("op           Add\n")
+    failed = run_module("ops", "nothing-like-it")
+    assert (failed.returncode, failed.stdout) == (2, "")
+    assert "Traceback" not in failed.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = run_module("ops", stdout=write)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
