@@ -118,7 +118,7 @@ def test_state_goes_where_all_its_users_can_run(mini):
 
 
 def test_one_transfer_per_tensor_and_destination(machine):
-    x = hr.constant([1.0, 2.0], name="x")
+    x = hr.identity(hr.constant([1.0, 2.0]), name="x")
     with hr.device("/cpu:1"):
         total = (x + 1.0) * (x * 3.0) + x
     devices, step = placed(machine, total)
@@ -129,6 +129,20 @@ def test_one_transfer_per_tensor_and_destination(machine):
     assert [op.attrs["edge"] for op in sends].count("x:0") == 1
     assert [op.attrs["edge"] for op in recvs].count("x:0") == 1
     assert [op.type for op in parts[CPU0].operations].count("Fetch") == 1
+
+
+def test_constants_are_copied_not_sent(machine):
+    x = hr.constant([1.0, 2.0], name="x")
+    with hr.device("/cpu:1"), hr.control_dependencies([x]):
+        there = x + 1.0
+    here = x * 2.0
+    devices, step = placed(machine, there, here)
+    parts = partition(step, {op: devices[op.name] for op in step.graph.operations}, CPU0)
+    for graph in parts.values():
+        assert "x" in [op.name for op in graph.operations if op.type == "Const"]
+    moved = [op.attrs["edge"] for op in parts[CPU1].operations if op.type == "Send"]
+    assert moved == [there.name]
+    assert not [op for op in parts[CPU1].operations if op.type == "Recv"]
 
 
 def test_partitioned_equals_unpartitioned(mini):

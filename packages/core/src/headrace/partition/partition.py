@@ -1,7 +1,8 @@
 """Splitting a placed step into one graph per device.
 
 An edge that crosses devices becomes one Send and one Recv per tensor and destination, shared by
-all users there. A control edge that crosses moves a token: an empty constant sent after the
+all users there. Constants do not cross: every device that uses one gets a copy with its graph. A
+control edge that crosses moves a token: an empty constant sent after the
 operation has finished.
 """
 
@@ -34,10 +35,16 @@ def partition(
     """
     builder = _Partitioner(placement)
     for op in step.graph.operations:
-        builder.copy(op)
+        if not _is_free(op):
+            builder.copy(op, placement[op])
     for i, tensor in enumerate(step.fetches):
         builder.add_fetch(tensor, i, client)
     return {device: part.graph for device, part in builder.parts.items()}
+
+
+def _is_free(op: Operation) -> bool:
+    """Whether it is a constant that may stand on any device, and on several."""
+    return op.type == "Const" and not op.control_inputs
 
 
 @dataclass
@@ -56,8 +63,7 @@ class _Partitioner:
     def part(self, device: DeviceName) -> _Part:
         return self.parts.setdefault(device, _Part())
 
-    def copy(self, op: Operation) -> None:
-        device = self.placement[op]
+    def copy(self, op: Operation, device: DeviceName) -> Operation:
         part = self.part(device)
         new = part.graph.add_operation(
             op.schema,
@@ -73,11 +79,14 @@ class _Partitioner:
         )
         part.operations[op] = new
         part.tensors.update(zip(op.outputs, new.outputs, strict=True))
+        return new
 
     def tensor_on(self, tensor: Tensor, device: DeviceName) -> Tensor:
         """Return a tensor's stand-in on a device, moving it there when first needed."""
         part = self.part(device)
         known = part.tensors.get(tensor)
+        if known is None and _is_free(tensor.op):
+            return self.copy(tensor.op, device).outputs[tensor.index]
         if known is None:
             source = self.placement[tensor.op]
             value = self.part(source).tensors[tensor]
@@ -89,6 +98,8 @@ class _Partitioner:
         """Return an operation of a device that has finished only after ``op`` has."""
         part = self.part(device)
         known = part.operations.get(op)
+        if known is None and _is_free(op):
+            return self.copy(op, device)
         if known is None:
             source = self.placement[op]
             token = self._token(op, source)
