@@ -162,6 +162,8 @@ def _devices(plugins: PluginHost) -> Section:
             section.problems.append(
                 (f"{kind.name} fails: {type(error).__name__}: {error}", f"see {kind.where}")
             )
+    if not section.facts and not section.problems:
+        section.facts["none"] = "no plugin provides any"
     if plugins.devices.get("cpu") is None:
         section.problems.append(
             (
