@@ -55,10 +55,10 @@ def test_a_log_gets_whole_lines_now_and_then() -> None:
         "training 2/4 (50%), 0.08 steps/s, 25 s left, loss 0.5, note ok",
         "training 3/4 (75%), 0.08 steps/s, 12 s left, loss 0.3333, note ok",
         "training 4/4 (100%), 0.08 steps/s, in 50 s, loss 0.25, note ok",
-        "training 4/4 (100%), 0.08 steps/s, in 50 s, loss 0.25, note ok",
     ]
     lines = run(io.StringIO(), steps=100_000, seconds=50).splitlines()
     assert len(lines) == 5
+    assert lines[-1].startswith("training 100000/100000 (100%)")
     assert lines[0].startswith("training 20000/100000 (20%), 2,000 steps/s, 40 s left")
 
 

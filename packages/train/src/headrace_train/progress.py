@@ -73,6 +73,7 @@ class Progress:
         self._due = self._start + self._interval_s if self._enabled else float("inf")
         self._values: dict[str, Any] = {}
         self._drawn = 0
+        self._shown = -1
         self._closed = False
 
     def update(self, steps: int = 1, **values: Any) -> None:
@@ -109,7 +110,8 @@ class Progress:
         if self._closed or not self._enabled:
             return
         self._closed = True
-        self._show(self.line())
+        if self._terminal or self._shown != self.done:
+            self._show(self.line())
         self._due = float("inf")
         if self._terminal:
             self._stream.write("\n")
@@ -122,6 +124,7 @@ class Progress:
         self.close()
 
     def _show(self, line: str) -> None:
+        self._shown = self.done
         if self._terminal:
             width = shutil.get_terminal_size().columns - 1
             line = line[:width]
