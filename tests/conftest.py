@@ -26,6 +26,9 @@ PACKAGES = {
 }
 NEEDS = {*PACKAGES, "cupy", "gpu", "mpi"}
 
+# A plugin package of its own; contracts/test_third_party.py builds it and runs its tests.
+collect_ignore = ["plugin_example"]
+
 # Open MPI refuses to start as root and with more ranks than cores unless it is told otherwise; a
 # BLAS thread per core in every rank would only have them wait for one another.
 MPI_ENV = {

@@ -202,3 +202,13 @@ def test_convert_to_tensor_errors():
         hr.convert_to_tensor(1.0, hr.string)
     with pytest.raises(ShapeError, match="ragged"):
         hr.convert_to_tensor([[1], [2, 3]])
+
+
+def test_rule_that_returns_its_input_does_not_return_its_value(mini):
+    @op("TestNegated", public="")
+    def negated(x: Floating) -> Spec:
+        """The negative."""
+        return x
+
+    assert negated(hr.constant([1.0, 2.0])).spec.value is None
+    assert negated(hr.constant([1.0, 2.0])).shape == [2]
