@@ -5,10 +5,13 @@ from __future__ import annotations
 import ctypes
 import shutil
 import subprocess
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import pytest
 
+from headrace.plugins import host as host_module
+from headrace.plugins.host import PluginHost
 from headrace_cuda import availability as availability_module
 from headrace_cuda import driver
 
@@ -87,3 +90,17 @@ def fresh_availability():
     availability_module.availability.cache_clear()
     yield
     availability_module.availability.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def host_with_pretended_gpus() -> PluginHost:
+    real = [entry for entry in entry_points(group="headrace") if entry.name != "cuda"]
+    pretended = EntryPoint("cuda", "headrace_cuda.testing.plugin", "headrace")
+    return PluginHost([*real, pretended])
+
+
+@pytest.fixture
+def pretended_gpus(host_with_pretended_gpus: PluginHost, monkeypatch: pytest.MonkeyPatch):
+    """Let the process have two GPUs that are NumPy underneath, and as strict as CuPy."""
+    monkeypatch.setattr(host_module, "_HOST", host_with_pretended_gpus)
+    return host_with_pretended_gpus

@@ -25,9 +25,9 @@ def headrace_register_devices(registry: DeviceRegistry) -> None:
 @hookimpl
 def headrace_register_kernels(registry: KernelRegistry) -> None:
     """Add the array-module kernels, and those that only a GPU has."""
-    from headrace_cuda.kernels import CUDA_KERNELS
+    from headrace_cuda.kernels import cuda_kernels
 
-    registry.add("cuda", CUDA_KERNELS)
+    registry.add("cuda", cuda_kernels())
 
 
 @hookimpl

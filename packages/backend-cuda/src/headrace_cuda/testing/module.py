@@ -137,7 +137,7 @@ def _host_of(value: Any) -> Any:
 def _wrapped(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return FakeArray(np.asarray(value))
-    if isinstance(value, list | tuple) and not isinstance(value, np.dtype):
+    if isinstance(value, list | tuple):
         return type(value)(map(_wrapped, value))
     return value
 
@@ -191,7 +191,7 @@ def _wrap_around(
     name: str, function: Callable[..., Any], hosts: list[Any], named: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """Let indices wrap around, as they do on a GPU."""
-    array = getattr(function, "__self__", None) if name.startswith("ndarray.") else hosts[0]
+    array: Any = getattr(function, "__self__", None) if name.startswith("ndarray.") else hosts[0]
     at = 0 if name.startswith("ndarray.") else 1
     axis = named.get("axis", hosts[at + 1] if len(hosts) > at + 1 else None)
     size = array.size if axis is None else array.shape[axis]

@@ -60,8 +60,8 @@ def _parameters(function: Any) -> list[str]:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return _documented(function)
-    stars = {inspect.Parameter.VAR_KEYWORD: "**", inspect.Parameter.VAR_POSITIONAL: "*"}
-    return [stars.get(p.kind, p.name) for p in parameters]
+    stars = {"VAR_KEYWORD": "**", "VAR_POSITIONAL": "*"}
+    return [stars.get(p.kind.name, p.name) for p in parameters]
 
 
 def _documented(function: Any) -> list[str]:
