@@ -1,4 +1,7 @@
-"""A variable on a parameter server, incremented by a worker: ``mpirun -n 2 python two_tasks.py``."""
+"""A variable on a parameter server, incremented by a worker.
+
+mpirun -n 2 python examples/two_tasks.py
+"""
 
 import headrace as hr
 

@@ -1,7 +1,7 @@
 """Runs the Python blocks of a page of the documentation, in order, in one namespace.
 
 A block ``python`` is executed. A block ``text`` that directly follows one is what it prints, in
-which ``...`` stands for anything. Run it by hand with ``python tests/docs/markdown_blocks.py PAGE``.
+which ``...`` stands for anything. ``python tests/docs/markdown_blocks.py PAGE`` runs one by hand.
 """
 
 from __future__ import annotations
