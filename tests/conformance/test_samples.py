@@ -8,6 +8,7 @@ import pytest
 
 from headrace.graph.schema import OPS
 from headrace.testing import Sample, conformance
+from headrace.testing.build import Bench, Variant, make_values, swept
 from headrace.testing.samples import SAMPLES, WITHOUT_SAMPLES
 
 ROWS = [row for rows in SAMPLES.values() for row in rows]
@@ -29,3 +30,15 @@ def test_every_op_has_samples():
     assert core - sampled - WITHOUT_SAMPLES.keys() == set()
     assert sampled & WITHOUT_SAMPLES.keys() == set()
     assert WITHOUT_SAMPLES.keys() - core == set()
+
+
+@pytest.mark.needs("backend-cpu")
+def test_cpu_has_a_kernel_for_every_dtype_of_every_sample():
+    missing = [
+        f"{row.name} {dtype}"
+        for row in ROWS
+        if isinstance(row, Sample)
+        for dtype in swept(row)
+        if Bench(row, "cpu").add(Variant("", make_values(row.inputs, dtype))) is None
+    ]
+    assert missing == []

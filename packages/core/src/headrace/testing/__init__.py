@@ -11,7 +11,8 @@ derivatives against central differences::
         Sample("Cube", [uniform((3, 4), -2, 2)], oracle=lambda x: x**3),
     ])
 
-It needs pytest only for ``conformance``; ``cases`` returns the same checks as plain objects.
+Only ``conformance`` needs pytest (``pip install headrace-core[testing]``); ``cases`` returns the
+same checks as plain objects.
 """
 
 from headrace.testing.cases import Case as Case
