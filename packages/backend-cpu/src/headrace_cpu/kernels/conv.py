@@ -142,7 +142,7 @@ def conv2d(
     source = channels_last(images, data_format)
     _check_channels(source.shape[3], filter.shape)
     windows = lay_windows(source.shape[1:3], filter.shape[:2], strides, dilations, padding)
-    taps = widened(filter).reshape((-1, filter.shape[3]))
+    taps = _taps(filter)
     out = xp.empty((source.shape[0], *windows.out, filter.shape[3]), taps.dtype)
     if not out.size or not taps.size:
         out[...] = 0
@@ -153,6 +153,12 @@ def conv2d(
         for block in columns.blocks(first, last):
             xp.matmul(columns.gather(view, block), taps, out=_rows(out, block))
     return laid_out(narrowed(out, images.dtype), data_format)
+
+
+def _taps(filter: Array) -> Array:
+    """Return a filter as a matrix [window, out]."""
+    height, width, channels, out = filter.shape
+    return widened(filter).reshape((height * width * channels, out))
 
 
 def _check_channels(channels: int, filter_shape: Any) -> None:
@@ -213,7 +219,7 @@ def conv2d_backprop_input(
     _check_channels(channels, filter.shape)
     windows = lay_windows((height, width), filter.shape[:2], strides, dilations, padding)
     outer = _checked_grad(grad, n, windows, filter.shape[3], data_format)
-    taps = widened(filter).reshape((-1, filter.shape[3]))
+    taps = _taps(filter)
     out = xp.zeros((n, height, width, channels), taps.dtype)
     if not out.size or not outer.size:
         return laid_out(narrowed(out, filter.dtype), data_format)

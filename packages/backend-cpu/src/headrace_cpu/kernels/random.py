@@ -57,7 +57,8 @@ _ERFINV_DOUBLE = (
 
 def host_bits(xp: Any, key: tuple[int, int], counter: int, count: int) -> Array:
     """Return [count] words of 64 random bits, made by NumPy."""
-    return np.random.Philox(key=key, counter=counter).random_raw(count)
+    # A tuple of words beyond int64 would turn into floats on its way.
+    return np.random.Philox(key=np.array(key, np.uint64), counter=counter).random_raw(count)
 
 
 def kernels(random_bits: RandomBits) -> KernelTable:
