@@ -15,6 +15,7 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _FENCE = re.compile(r"^(?P<ticks>`{3,})(?P<language>\S*)\s*$")
 _FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -65,8 +66,8 @@ def expected_output(blocks: list[Block], index: int, lines: list[str]) -> str | 
     return following.text if not any(line.strip() for line in between) else None
 
 
-def run_page(path: Path) -> int:
-    """Run a page's blocks; return how many there are.
+def run_page(path: Path) -> dict[str, Any]:
+    """Run a page's blocks; return the names that they define.
 
     Raises:
         AssertionError: if a block prints something else than the page says.
@@ -77,12 +78,10 @@ def run_page(path: Path) -> int:
     blocks = blocks_of(page)
     # Errors name the page's own lines, as they would those of a program.
     linecache.cache[path.name] = (len(page), None, page.splitlines(keepends=True), path.name)
-    namespace = {"__name__": "__main__", "__file__": str(path)}
-    count = 0
+    namespace: dict[str, Any] = {"__name__": "__main__", "__file__": str(path)}
     for index, block in enumerate(blocks):
         if block.language != "python":
             continue
-        count += 1
         code = compile("\n" * (block.line - 1) + block.text, path.name, "exec")
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
@@ -94,9 +93,9 @@ def run_page(path: Path) -> int:
                 difflib.unified_diff(expected.splitlines(), got.splitlines(), "page", "printed")
             )
             raise AssertionError(f"{path.name}:{block.line} prints something else:\n{difference}")
-    return count
+    return namespace
 
 
 if __name__ == "__main__":
     for argument in sys.argv[1:]:
-        sys.stdout.write(f"{argument}: {run_page(Path(argument).resolve())} blocks ran\n")
+        run_page(Path(argument).resolve())

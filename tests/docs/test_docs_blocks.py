@@ -37,9 +37,39 @@ def test_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
 
 
+CHECK = """
+import sys
+from pathlib import Path
+
+from headrace.plugins.host import host
+from headrace.testing import SkipCheck, cases
+from markdown_blocks import run_page
+
+page = run_page(Path(sys.argv[1]))
+host().kernels.add("cpu", page["KERNELS"])
+host().gradients.add(page["GRADIENTS"])
+made = cases(page["ROWS"])
+for case in made:
+    try:
+        case.run()
+    except SkipCheck as reason:
+        print("skipped", case.name, reason)
+print(len(made), "checks")
+"""
+
+
+@pytest.mark.needs("autodiff", "backend-cpu")
+def test_op_of_the_page_on_plugins_passes_the_conformance_kit() -> None:
+    page = ROOT / "docs" / "how-to" / "write-a-plugin.md"
+    result = run("-c", CHECK, str(page), cwd=RUNNER.parent)
+    assert result.returncode == 0, result.stderr
+    checks = int(result.stdout.split()[-2])
+    assert checks > 10
+
+
 def test_pages_with_code_are_found() -> None:
     names = {page.name for page in PAGES}
-    assert {"README.md", "tour.md", "add-an-op.md", "use-a-gpu.md"} <= names
+    assert {"README.md", "tour.md", "add-an-op.md", "write-a-plugin.md"} <= names
 
 
 def test_a_block_that_prints_something_else_fails(tmp_path: Path) -> None:
