@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -260,6 +261,19 @@ def test_two_calls_share_the_state_of_one_optimizer() -> None:
         session.run(up)
         session.run(down)
         assert session.run([x, optimizer.get_slot(x, "momentum")]) == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_concurrent_steps_of_one_write_each_lose_nothing(sparse: bool) -> None:
+    x = hr.Variable(np.zeros((2, 3)), name="x")
+    loss = -hr.reduce_sum(hr.gather(x, [0, 1]) if sparse else x)
+    step = hr.train.GradientDescentOptimizer(1.0, use_locking=True).minimize(loss)
+    with hr.Session() as session, ThreadPoolExecutor(8) as pool:
+        session.run(hr.global_variables_initializer())
+        work = [pool.submit(lambda: [session.run(step) for _ in range(100)]) for _ in range(8)]
+        for future in work:
+            future.result(30)
+        assert (session.run(x) == 800).all()
 
 
 class TestTorch:

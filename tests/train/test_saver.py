@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -397,11 +400,39 @@ def test_a_write_that_fails_leaves_the_old_checkpoint(
     assert session.run(v["x"]) == 1.0
 
 
-def test_a_process_that_is_killed_while_it_saves_leaves_a_sound_checkpoint(tmp_path: Path) -> None:
-    import subprocess
-    import sys
-    import time
+@pytest.mark.needs("dist-mpi", "mpi")
+def test_variables_of_several_tasks(tmp_path: Path) -> None:
+    # A process of its own, for MPI starts once; alone, it plays all tasks of the cluster.
+    program = f"""
+import headrace as hr, numpy as np
+with hr.dist.Cluster(ps=1) as cluster:
+    with hr.device("/job:ps"):
+        a = hr.Variable(np.arange(3.0), name="a")
+    with hr.device("/job:worker"):
+        b = hr.Variable(7, name="b")
+    saver = hr.train.Saver()
+    clear = hr.group(a.assign(np.zeros(3)), b.assign(0))
+    with hr.Session(cluster.target) as session:
+        try:
+            saver.save(session, {str(tmp_path / "model")!r})
+        except hr.errors.UninitializedError as error:
+            print(error)
+        session.run(hr.global_variables_initializer())
+        path = saver.save(session, {str(tmp_path / "model")!r})
+        session.run(clear)
+        saver.restore(session, path)
+        print(session.run([a, b]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    first, second = done.stdout.splitlines()
+    assert first.startswith("cannot save: 2 of 2 variables have no value: a, b; run hr.global")
+    assert second == "[array([0., 1., 2.]), np.int32(7)]"
 
+
+def test_a_process_that_is_killed_while_it_saves_leaves_a_sound_checkpoint(tmp_path: Path) -> None:
     program = (
         "import headrace as hr, numpy as np\n"
         "x = hr.Variable(np.zeros(200_000), name='x')\n"
