@@ -10,7 +10,6 @@ from typing import Any
 
 from headrace.errors import HeadraceError
 from headrace.graph.schema import OPS, OpSchema
-from headrace.plugins.host import host
 from headrace.testing.inputs import Input
 
 # One entry per parameter of the op: a maker, a list of makers where it takes any number of
@@ -111,13 +110,11 @@ Row = Sample | Reject
 
 
 def schema_of(op: str) -> OpSchema:
-    """Return the declaration of an op, letting plugins declare theirs first.
+    """Return the declaration of an op; plugins declare theirs when one is looked up.
 
     Raises:
         GraphError: if there is none.
     """
-    if OPS.get(op) is None:
-        host().ops_declared  # noqa: B018 - declares the ops of plugins
     return OPS[op]
 
 
