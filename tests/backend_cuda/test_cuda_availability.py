@@ -32,7 +32,7 @@ def no_cupy(monkeypatch):
 
 
 @pytest.fixture
-def pretended_cupy(monkeypatch):
+def pretended_cupy(monkeypatch, tmp_path):
     """Put a module in the place of CuPy that says it is built for CUDA 13.2 and finds two GPUs."""
 
     class CUDARuntimeError(RuntimeError):
@@ -47,8 +47,12 @@ def pretended_cupy(monkeypatch):
     module.__version__ = "14.2.0"
     module.__spec__ = importlib.util.spec_from_loader("cupy", None)
     module.cuda = types.SimpleNamespace(
-        runtime=runtime, nvrtc=types.SimpleNamespace(getVersion=lambda: (13, 5))
+        runtime=runtime,
+        nvrtc=types.SimpleNamespace(getVersion=lambda: (13, 5)),
+        get_cuda_path=lambda: str(tmp_path),
     )
+    (tmp_path / "include").mkdir()
+    (tmp_path / "include" / "cuda_fp16.h").write_text("")
     monkeypatch.setitem(sys.modules, "cupy", module)
     return module
 
@@ -174,6 +178,14 @@ def test_the_doctor_survives_a_missing_compiler(pretended_driver, pretended_cupy
     pretended_cupy.cuda.nvrtc.getVersion = fail
     (what, mend) = diagnose()["problems"][0]
     assert what == "NVRTC, the compiler of kernels, does not load: libnvrtc.so.13 not found"
+    assert "headrace-backend-cuda[cuda13]" in mend
+
+
+@pytest.mark.parametrize("folder", [None, "/nowhere"])
+def test_the_doctor_misses_headers(pretended_driver, pretended_cupy, folder):
+    pretended_cupy.cuda.get_cuda_path = lambda: folder
+    ((what, mend),) = diagnose()["problems"]
+    assert what == "CUDA's headers are missing, which CuPy needs to compile its kernels"
     assert "headrace-backend-cuda[cuda13]" in mend
 
 

@@ -6,6 +6,7 @@ import functools
 import importlib.util
 from dataclasses import dataclass
 from importlib.metadata import packages_distributions, version
+from pathlib import Path
 from typing import Any
 
 from headrace_cuda.driver import DriverReport, ask_driver
@@ -122,6 +123,10 @@ def _libraries(problems: list[Problem]) -> dict[str, str]:
         # CuPy loads NVRTC on the first call, and what that raises depends on what is missing.
         text = f"NVRTC, the compiler of kernels, does not load: {error}".splitlines()[0]
         problems.append((text, f"{_INSTALL_CUPY}, which brings it"))
+    folder = cupy.cuda.get_cuda_path()
+    if folder is None or not Path(folder, "include", "cuda_fp16.h").exists():
+        text = "CUDA's headers are missing, which CuPy needs to compile its kernels"
+        problems.append((text, f"{_INSTALL_CUPY}, which brings them"))
     return facts
 
 
