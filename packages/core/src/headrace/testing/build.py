@@ -14,6 +14,7 @@ from headrace.dtypes import DType
 from headrace.errors import HeadraceError
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
+from headrace.graph.schema import OPS
 from headrace.graph.scopes import device as device_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.constant import constant, placeholder
@@ -24,7 +25,7 @@ from headrace.session.config import Config
 from headrace.session.session import Session
 from headrace.testing.failure import SkipCheck, fail
 from headrace.testing.inputs import Input, NDArray
-from headrace.testing.sample import Inputs, Row, Sample, schema_of
+from headrace.testing.sample import Inputs, Row, Sample
 
 # A sample's arrays: one entry per parameter, shaped as its inputs.
 Values = list[Any]
@@ -110,7 +111,7 @@ def make_values(inputs: Inputs, dtype: DType | None, seed: int = 0) -> Values:
 
 def swept(sample: Sample) -> list[DType | None]:
     """Return the dtypes that a sample is run with; None where all of its inputs have their own."""
-    schema = schema_of(sample.op)
+    schema = OPS[sample.op]
     if sample.dtypes is not None:
         return [dtypes.as_dtype(d) for d in sample.dtypes]
     kinds = [
@@ -135,7 +136,7 @@ def one_per_kind(candidates: Sequence[DType | None]) -> list[DType | None]:
 
 def add_node(row: Row, tensors: Sequence[Any]) -> Operation:
     """Add a row's op to the default graph."""
-    schema = schema_of(row.op)
+    schema = OPS[row.op]
     inputs = dict(zip((p.name for p in schema.inputs), tensors, strict=True))
     made = schema.function(**inputs, **row.attrs)
     if isinstance(made, list | tuple):

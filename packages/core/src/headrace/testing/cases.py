@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from headrace.graph.schema import OPS
 from headrace.testing.checks.forward import (
     check_broadcast,
     check_empty,
@@ -23,7 +24,7 @@ from headrace.testing.checks.specs import (
     check_unknown_shapes,
 )
 from headrace.testing.failure import SkipCheck
-from headrace.testing.sample import Reject, Row, schema_of
+from headrace.testing.sample import Reject, Row
 
 Check = Callable[[Any, str], None]
 
@@ -58,7 +59,7 @@ def checks_of(row: Row) -> list[tuple[str, Check]]:
     """Return the checks that a row calls for, by name."""
     if isinstance(row, Reject):
         return [("refused", check_reject)]
-    schema = schema_of(row.op)
+    schema = OPS[row.op]
     checks: list[tuple[str, Check]] = [
         ("forward", check_forward),
         ("unknown_shapes", check_unknown_shapes),

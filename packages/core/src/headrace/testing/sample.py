@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import HeadraceError
-from headrace.graph.schema import OPS, OpSchema
 from headrace.testing.inputs import Input
 
 # One entry per parameter of the op: a maker, a list of makers where it takes any number of
@@ -107,15 +106,6 @@ class Reject:
 
 
 Row = Sample | Reject
-
-
-def schema_of(op: str) -> OpSchema:
-    """Return the declaration of an op; plugins declare theirs when one is looked up.
-
-    Raises:
-        GraphError: if there is none.
-    """
-    return OPS[op]
 
 
 def _caller() -> str:

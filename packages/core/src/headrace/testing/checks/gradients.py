@@ -18,6 +18,7 @@ import headrace
 from headrace import dtypes
 from headrace.errors import HeadraceError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.schema import OPS
 from headrace.graph.scopes import device as device_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.constant import placeholder
@@ -27,7 +28,7 @@ from headrace.session.session import Session
 from headrace.testing.build import Bench, Variant, make_values, outputs_of, swept
 from headrace.testing.failure import ConformanceError, SkipCheck, fail
 from headrace.testing.inputs import NDArray
-from headrace.testing.sample import Sample, schema_of
+from headrace.testing.sample import Sample
 from headrace.testing.tolerances import GRADIENT, SECOND_ORDER, STEP
 
 Arrays = list[NDArray]
@@ -35,7 +36,7 @@ Arrays = list[NDArray]
 
 def has_gradient(sample: Sample) -> bool:
     """Whether a sample has inputs along which gradients are checked."""
-    schema = schema_of(sample.op)
+    schema = OPS[sample.op]
     if sample.oracle is None or not sample.grad or schema.no_gradient:
         return False
     sweeps = dtypes.float64 in swept(sample)
@@ -216,7 +217,7 @@ def _gradients(sample: Sample, device: str) -> Callable[..., list[Any]]:
 def _moved(sample: Sample, inputs: Sequence[Tensor], arity: tuple[int, ...]) -> list[Tensor]:
     """Return the inputs along which derivatives are taken."""
     names: list[str] = []
-    for param, count in zip(schema_of(sample.op).inputs, arity, strict=True):
+    for param, count in zip(OPS[sample.op].inputs, arity, strict=True):
         names += [param.name] * count
     if not isinstance(sample.grad, bool):
         unknown = set(sample.grad) - set(names)
