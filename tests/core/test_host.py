@@ -12,7 +12,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import PluginError
-from headrace.extend import GradientTable, KernelTable, hookimpl
+from headrace.extend import GradientTable, KernelRegistry, KernelTable, hookimpl
 from headrace.plugins import hookspecs
 from headrace.plugins.host import PluginHost
 
@@ -384,3 +384,15 @@ def test_cached_step_calls_no_hook(mini, recorder):
         stop()
     assert watched == []
     assert recorder.calls == before
+
+
+def test_a_table_with_a_clash_is_not_added_by_halves():
+    first, second = KernelTable(), KernelTable()
+    first.plain("Mul")(lambda xp, x, y: x)
+    second.plain("Add")(lambda xp, x, y: x)
+    second.plain("Mul")(lambda xp, x, y: x)
+    registry = KernelRegistry()
+    registry.add("cpu", first)
+    with pytest.raises(PluginError, match="two kernels for Mul on cpu"):
+        registry.add("cpu", second)
+    assert not registry.covers("Add", "cpu", hr.float32)

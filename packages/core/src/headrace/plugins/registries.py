@@ -139,8 +139,12 @@ class KernelRegistry:
         Raises:
             PluginError: if two kernels of one priority take the same op, device and dtypes.
         """
-        for kernel in table:
-            known = self._kernels.setdefault((kernel.op, device_kind), [])
+        added = list(table)
+        merged = {
+            kernel.op: list(self._kernels.get((kernel.op, device_kind), ())) for kernel in added
+        }
+        for kernel in added:
+            known = merged[kernel.op]
             for other in known:
                 if other.priority == kernel.priority and _overlap(other, kernel):
                     raise PluginError(
@@ -149,7 +153,9 @@ class KernelRegistry:
                         "higher priority"
                     )
             known.append(kernel)
-            known.sort(key=lambda k: -k.priority)
+        # Only a table without a clash is added, and then the whole of it.
+        for op, kernels in merged.items():
+            self._kernels[op, device_kind] = sorted(kernels, key=lambda k: -k.priority)
 
     def candidates(self, op: str, device_kind: str, dtype: DType | None) -> list[Kernel]:
         """Return the kernels that take ``dtype``, best first."""
@@ -211,13 +217,15 @@ class GradientRegistry:
         Raises:
             PluginError: if an op has a rule already; names both places.
         """
+        merged = dict(self._rules)
         for op, function, where in table:
-            known = self._rules.get(op)
+            known = merged.get(op)
             if known is not None and known[1] != where:
                 raise PluginError(
                     f"two gradient rules for {op}: at {known[1]} and at {where}; remove one"
                 )
-            self._rules[op] = (function, where)
+            merged[op] = (function, where)
+        self._rules = merged
 
     def get(self, op: str) -> Callable[..., Any] | None:
         """Return the rule of an op, or None."""
