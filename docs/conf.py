@@ -30,6 +30,7 @@ napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
+smartquotes_action = "D"  # dashes only: quotes and dots are code here
 
 html_theme = "furo"
 html_title = f"Headrace {release}"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
+import io
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
 
+from headrace.cli import ops as ops_command
 from headrace.graph.schema import OPS, REQUIRED, OpSchema
 from headrace.plugins import hookspecs
 from headrace.plugins.host import host
@@ -63,11 +68,11 @@ def families() -> list[str]:
 
 def overview() -> str:
     """Return a table of all ops."""
-    lines = ["| op | function | family | gradient | kernels on |", "|---|---|---|---|---|"]
+    lines = ["| op | functions | gradient | kernels |", "|---|---|---|---|"]
     for schema in declared():
         family = family_of(schema)
         lines.append(
-            f"| [`{schema.type}`]({family}.md#{anchor(schema)}) | {_public(schema)} | {family} | "
+            f"| [`{schema.type}`]({family}.md#{anchor(schema)}) | {_users(schema)} | "
             f"{'no' if schema.no_gradient else 'yes'} | {', '.join(_devices(schema))} |"
         )
     return "\n".join(lines)
@@ -81,7 +86,7 @@ def family(name: str) -> str:
 def one_op(schema: OpSchema) -> str:
     """Return the reference of one op."""
     facts = [
-        f"* function: {_public(schema)}",
+        f"* {_public(schema)}",
         f"* inputs: {_listed(_input(p) for p in schema.inputs)}",
         f"* attributes: {_listed(_attribute(a) for a in schema.attrs)}",
         f"* gradient: {_gradient(schema)}",
@@ -110,12 +115,33 @@ def anchor(schema: OpSchema) -> str:
 
 def _public(schema: OpSchema) -> str:
     if not schema.public:
-        return "none of its own: other functions add it"
+        return f"functions that add it: {_users(schema)}"
     names = ", ".join(
-        p.name if p.default is p.empty else f"{p.name}={p.default!r}"
+        p.name if p.default is p.empty else f"{p.name}={p.default}"
         for p in inspect.signature(schema.function).parameters.values()
     )
-    return f"`hr.{schema.public}({names})`"
+    return f"function: `hr.{schema.public}({names})`"
+
+
+@functools.cache
+def _functions() -> dict[str, list[str]]:
+    """Return the public functions that add each op, as the command line tells them."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        ops_command.run(None, as_json=True)
+    found: dict[str, list[str]] = {}
+    for row in json.loads(printed.getvalue()):
+        for name in row["ops"] if row["function"] else []:
+            found.setdefault(name, []).append(row["function"])
+    return found
+
+
+def _users(schema: OpSchema) -> str:
+    if schema.public:
+        return f"`hr.{schema.public}`"
+    names = _functions().get(schema.type, [])
+    shown = ", ".join(f"`{name}`" for name in names[:3])
+    return f"{shown} and others" if len(names) > 3 else shown or "none"
 
 
 def _input(param: Any) -> str:
@@ -126,7 +152,7 @@ def _input(param: Any) -> str:
 
 
 def _attribute(param: Any) -> str:
-    return f"`{param.name}`" if param.default is REQUIRED else f"`{param.name}={param.default!r}`"
+    return f"`{param.name}`" if param.default is REQUIRED else f"`{param.name}={param.default}`"
 
 
 def _gradient(schema: OpSchema) -> str:

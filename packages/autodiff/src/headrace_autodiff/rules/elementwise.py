@@ -21,7 +21,6 @@ from headrace.ops.elementwise import (
     logical_and,
     not_equal,
     power,
-    sigmoid,
     sign,
     sin,
     where,
@@ -166,16 +165,6 @@ def _tanh(op: Operation, grad: Tensor) -> tuple[Tensor]:
 def _sigmoid(op: Operation, grad: Tensor) -> tuple[Tensor]:
     y = op.outputs[0]
     return (grad * (y * (1 - y)),)
-
-
-@RULES.add("Relu")
-def _relu(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (where(greater(op.outputs[0], 0), grad, 0),)
-
-
-@RULES.add("Softplus")
-def _softplus(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (grad * sigmoid(op.inputs[0]),)
 
 
 # -- choice and conversion

@@ -1,15 +1,25 @@
-"""Gradients of softmax and the cross-entropies."""
+"""Gradients of activations, softmax and the cross-entropies."""
 
 from __future__ import annotations
 
 from headrace.extend import GradientTable, Operation, Tensor
 from headrace.ops.array import expand_dims
-from headrace.ops.elementwise import exp
+from headrace.ops.elementwise import exp, greater, sigmoid, where
 from headrace.ops.nn import log_softmax, softmax
 from headrace.ops.reduce import reduce_sum
 from headrace_autodiff.accumulate import total
 
 RULES = GradientTable()
+
+
+@RULES.add("Relu")
+def _relu(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (where(greater(op.outputs[0], 0), grad, 0),)
+
+
+@RULES.add("Softplus")
+def _softplus(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (grad * sigmoid(op.inputs[0]),)
 
 
 def _through_softmax(probabilities: Tensor, grad: Tensor, axis: int) -> Tensor:
@@ -60,3 +70,8 @@ def _sparse_cross_entropy(
     op: Operation, of_loss: Tensor | None, of_slope: Tensor | None
 ) -> tuple[Tensor | None, None]:
     return _feature_grad(op, of_loss, of_slope), None
+
+
+@RULES.add("L2Loss")
+def _l2_loss(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (grad * op.inputs[0],)

@@ -123,8 +123,3 @@ def _unsorted_segment_sum(op: Operation, grad: Tensor) -> tuple[Tensor, None, No
         behind = ones(expand_dims(rank(data) - rank(ids), 0), "int32")
         used = reshape(used, concat([shape(ids), behind], 0))
     return where(used, rows, 0), None, None
-
-
-@RULES.add("L2Loss")
-def _l2_loss(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (grad * op.inputs[0],)

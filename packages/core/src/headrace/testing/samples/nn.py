@@ -212,4 +212,10 @@ REJECTS: list[Row] = [
     ),
 ]
 
-SAMPLES: list[Row] = [*ACTIVATIONS, *SOFTMAX, *CROSS_ENTROPY, *REJECTS]
+LOSSES: list[Row] = [
+    Sample("L2Loss", [uniform((3, 4), -2, 2)], {}, lambda t: np.sum(t * t) / 2),
+    Sample("L2Loss", [uniform(())], {}, lambda t: t * t / 2, label="scalar"),
+    Sample("L2Loss", [uniform((0, 2))], {}, lambda t: np.sum(t * t) / 2, label="empty"),
+]
+
+SAMPLES: list[Row] = [*ACTIVATIONS, *SOFTMAX, *CROSS_ENTROPY, *LOSSES, *REJECTS]

@@ -119,9 +119,6 @@ SUMS = [
         dtypes=FLOATS,
         label="zeros",
     ),
-    Sample("L2Loss", [uniform((3, 4), -2, 2)], {}, lambda t: np.sum(t * t) / 2),
-    Sample("L2Loss", [uniform(())], {}, lambda t: t * t / 2, label="scalar"),
-    Sample("L2Loss", [uniform((0, 2))], {}, lambda t: np.sum(t * t) / 2, label="empty"),
 ]
 
 EXTREMA = [
