@@ -161,14 +161,25 @@ def _common_dtype(
         _check_kind(kind, label, tensor.dtype)
         merged = tensor.dtype if common is None else promote(common, tensor.dtype)
         if merged is None:
+            assert common is not None
             raise DTypeError(
                 f"{label} is {tensor.dtype} where {first} is {common}: neither holds every value "
-                f"of the other; convert one with hr.cast(..., hr.{common})"
+                f"of the other; {_cast_advice(label, tensor.dtype, first, common)}"
             )
         common, first = merged, first or label
     if common is not None:
         return common
     return _dtype_of_data(kind, slots)
+
+
+def _cast_advice(label: str, dtype: DType, other_label: str, other: DType) -> str:
+    """Return which of two inputs to cast: towards floats, where least is lost."""
+    order = ("bool", "uint", "int", "float", "complex")
+    if "string" in (dtype.kind, other.kind):
+        return "strings and numbers do not mix"
+    if order.index(dtype.kind) > order.index(other.kind):
+        return f"convert {other_label} with hr.cast(..., hr.{dtype})"
+    return f"convert {label} with hr.cast(..., hr.{other})"
 
 
 def _dtype_of_data(kind: Kind, slots: list[tuple[str, Kind, Any]]) -> DType:

@@ -151,7 +151,7 @@ def _joint_request(members: list[Operation]) -> DeviceName:
         if joint is None:
             other = maker if maker is not None else op
             raise PlacementError(
-                f"{op.type} {op.name!r} and {other.type} {other.name!r} must share a device, but "
+                f"{_title(op)} and {_title(other)} must share a device, but "
                 f"ask for {op.device!r} and {other.device!r}\n"
                 f"  {op.name!r} at {op.site}\n  {other.name!r} at {other.site}\n"
                 "  operations share a device with the state they use and with what colocate_with "
@@ -159,6 +159,12 @@ def _joint_request(members: list[Operation]) -> DeviceName:
             )
         request, maker = joint, op
     return request
+
+
+def _title(op: Operation) -> str:
+    """Return an operation's type and name, and what it stands for where a pass made it."""
+    origin = f" ({op.origin})" if op.origin else ""
+    return f"{op.type} {op.name!r}{origin}"
 
 
 def _matching(op: Operation, request: DeviceName, machine: Machine) -> list[DeviceName]:
@@ -171,7 +177,7 @@ def _matching(op: Operation, request: DeviceName, machine: Machine) -> list[Devi
         matching = [d for d in machine.devices if request.matches(d)]
     if not matching:
         lines = [
-            f"{op.type} {op.name!r} asks for device {str(request)!r}, which is not there",
+            f"{_title(op)} asks for device {str(request)!r}, which is not there",
             f"  devices: {listing(map(str, machine.devices))}",
             f"  at {op.site}",
         ]
