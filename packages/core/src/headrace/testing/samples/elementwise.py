@@ -316,7 +316,7 @@ REJECTS: list[Row] = [
         "Add",
         [integers((2,), 0, 9, "float32"), integers((2,), 0, 9, "int32")],
         error=DTypeError,
-        match="convert one with hr.cast",
+        match="neither holds every value",
         label="dtypes",
     ),
     Reject(

@@ -83,7 +83,7 @@ SAMPLES: list[Row] = [
         [integers((3, 4), 0, 9, "float32"), integers((4, 2), 0, 9, "int64")],
         {},
         DTypeError,
-        "convert one with hr.cast",
+        "neither holds every value",
         label="dtypes",
     ),
     Reject("MatMul", [array([[True]], "bool")] * 2, {}, DTypeError, "numeric, got bool"),
