@@ -263,7 +263,7 @@ class Transport:
             if idle < (MOVING_SPIN_S if moving else SPIN_S):
                 _yield_core()
             else:
-                waiter.sleep(MIN_NAP_S if moving else _nap(idle))
+                waiter.nap(MIN_NAP_S if moving else _nap(idle))
 
     def _follow(self, waiter: Waits, deadline: float | None) -> None:
         """Sleep until woken, or until the pump is offered."""

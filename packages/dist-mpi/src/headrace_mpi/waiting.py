@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from queue import Empty, SimpleQueue
 from typing import Any, Final, Protocol, final
 
@@ -18,8 +19,11 @@ class Waits(Protocol):
     def ring(self) -> None:
         """Make the waiting thread look again, without ending its wait."""
 
+    def nap(self, seconds: float) -> None:
+        """Sleep between two looks at what may have come: about ``seconds``, or until woken."""
+
     def sleep(self, timeout_s: float) -> None:
-        """Sleep until woken or rung, at most ``timeout_s``."""
+        """Sleep until woken or rung, at most about ``timeout_s``."""
 
 
 @final
@@ -44,9 +48,11 @@ class Waiter:
         with contextlib.suppress(RuntimeError):
             self._bell.release()
 
-    def sleep(self, timeout_s: float) -> None:
-        """Sleep until woken or rung, at most ``timeout_s``."""
-        self._bell.acquire(timeout=timeout_s)
+    def nap(self, seconds: float) -> None:
+        """Sleep for about ``seconds``, or until woken or rung."""
+        self._bell.acquire(timeout=seconds)
+
+    sleep = nap
 
 
 _RING: Final = object()
@@ -67,21 +73,30 @@ class QueueWaiter:
     def woken(self) -> bool:
         """Whether the item is there."""
         if not (self._here or self._queue.empty()):
-            self._get(0)
+            self._get(block=False)
         return self._here
 
     def ring(self) -> None:
         """Make the waiting thread look again, without ending its wait."""
         self._queue.put(_RING)
 
-    def sleep(self, timeout_s: float) -> None:
-        """Sleep until the item comes or the bell rings, at most ``timeout_s``."""
-        if not self._here:
-            self._get(timeout_s)
+    # No call below has a short timeout: SimpleQueue.get(timeout=...) may wait for ever when it is
+    # woken without an item, or by a signal, just as its time ends (it then goes on to wait with
+    # the time that is left, which is negative; seen with CPython 3.11).
 
-    def _get(self, timeout_s: float) -> None:
+    def nap(self, seconds: float) -> None:
+        """Sleep for about ``seconds``; the item may come meanwhile."""
+        if not self.woken:
+            time.sleep(seconds)
+
+    def sleep(self, timeout_s: float) -> None:
+        """Sleep until the item comes or the bell rings. There is no time limit."""
+        if not self._here:
+            self._get(block=True)
+
+    def _get(self, *, block: bool) -> None:
         with contextlib.suppress(Empty):
-            item = self._queue.get(timeout=timeout_s)
+            item = self._queue.get(block)
             if item is not _RING:
                 self.item = item
                 self._here = True
