@@ -269,11 +269,11 @@ def test_a_variable_is_listed_once() -> None:
 
 def test_a_claim_of_a_huge_array_takes_no_memory_or_time() -> None:
     tracemalloc.start()
-    started = time.perf_counter()
+    started = time.process_time()
     with pytest.raises(DocumentError, match="the document holds"):
         load(with_operations(array(shape=[2**33])))
     assert tracemalloc.get_traced_memory()[1] < 2**21
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
     tracemalloc.stop()
 
 
@@ -360,7 +360,7 @@ def write(data: object) -> str:
 
 
 def check_loads_or_refuses(document: str | bytes) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     message = ""
     try:
         again = dump(load(document))
@@ -369,7 +369,7 @@ def check_loads_or_refuses(document: str | bytes) -> None:
         message = str(error)
     assert len(message.splitlines()) <= MAX_LINES
     assert len(message) < 4000
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 THOROUGH = settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -403,6 +403,6 @@ def test_ten_thousand_operations_are_read_quickly(graph) -> None:
     for _ in range(10_000):
         value = hr.negative(value)
     text = dump(graph)
-    started = time.perf_counter()
+    started = time.process_time()
     assert len(load(text)) == 10_001
-    assert time.perf_counter() - started < 10
+    assert time.process_time() - started < 10

@@ -122,9 +122,9 @@ def test_ten_thousand_operations_in_scopes_are_drawn_in_two_seconds(graph) -> No
                     for _ in range(4):
                         x = hr.tanh(x) * 2.0
     assert len(graph) > 10_000
-    started = time.perf_counter()
+    started = time.process_time()
     page = to_html(graph)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
     assert len(page) < 1_000_000
 
 
@@ -132,9 +132,9 @@ def test_ten_thousand_operations_without_scopes_are_drawn_in_two_seconds(graph) 
     x = hr.placeholder(hr.float32, [None], name="x")
     for i in range(5_000):
         x = hr.tanh(x + x, name=f"{i}tanh")
-    started = time.perf_counter()
+    started = time.process_time()
     svg = to_svg(graph)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
     assert "all others" in texts(svg)
     assert len(outline(graph).root.children) <= 40
 

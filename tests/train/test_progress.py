@@ -123,9 +123,9 @@ def test_an_update_costs_next_to_nothing() -> None:
     progress = Progress(count, "training", stream=io.StringIO())
     best = float("inf")
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         for _ in range(count):
             progress.update(loss=0.5)
-        best = min(best, (time.perf_counter() - start) / count)
+        best = min(best, (time.process_time() - start) / count)
     # One percent of a step of half a millisecond.
     assert best < 5e-6
