@@ -15,7 +15,6 @@ from headrace.cli import ops as ops_command
 from headrace.graph.schema import OPS, REQUIRED, OpSchema
 from headrace.plugins import hookspecs
 from headrace.plugins.host import host
-from headrace.runtime.builtin import BUILTIN
 from headrace.settings import VARIABLES
 
 _SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Attributes|References|Gradient|Example):+\s*$")
@@ -163,13 +162,13 @@ def _gradient(schema: OpSchema) -> str:
 
 
 def _devices(schema: OpSchema) -> list[str]:
-    if schema.type in BUILTIN:
+    if schema.builtin:
         return ["every device"]
     return host().kernels.devices_of(schema.type) or ["none"]
 
 
 def _kernels(schema: OpSchema) -> str:
-    if schema.type in BUILTIN:
+    if schema.builtin:
         return "run by core itself, on every device"
     kernels = host().kernels
     found = []

@@ -13,7 +13,6 @@ import headrace as hr
 from headrace.device_name import DeviceName
 from headrace.extend import OPS
 from headrace.plugins.host import host
-from headrace.runtime.builtin import BUILTIN
 from headrace_cpu.device import CpuDevice
 from headrace_cpu.kernels import ARRAY_KERNELS, CPU_KERNELS, HOST_KERNELS, STATE_KERNELS
 from headrace_cpu.plugin import headrace_diagnose
@@ -22,7 +21,7 @@ OWN = [
     schema.type
     for schema in OPS
     if schema.function.__module__.startswith("headrace.")
-    and schema.type not in BUILTIN
+    and not schema.builtin
     and schema.type != "Placeholder"
 ]
 

@@ -18,10 +18,7 @@ from headrace.graph.convert import constant_of
 from headrace.graph.schema import OPS, REQUIRED, OpSchema
 from headrace.ops.variable import Variable
 from headrace.plugins.host import PluginHost, host
-from headrace.runtime.builtin import BUILTIN
 
-# The runtime itself runs these; placeholders never run, they are fed.
-_EVERYWHERE = BUILTIN | {"Placeholder"}
 _NAMESPACES = {"hr.": headrace, "hr.nn.": headrace.nn}
 
 
@@ -71,7 +68,7 @@ def run(name: str | None, *, as_json: bool = False) -> int:
 
 
 def _row(name: str, schemas: list[OpSchema], plugins: PluginHost) -> Row:
-    kinds = [set(_devices(s, plugins)) for s in schemas if s.type not in _EVERYWHERE]
+    kinds = [set(_devices(s, plugins)) for s in schemas if not _runs_everywhere(s)]
     common = sorted(set.intersection(*kinds)) if kinds else [_everywhere(schemas)]
     gradients = [_gradient(schema, plugins) for schema in schemas]
     gradient = gradients[0] if len(set(gradients)) == 1 else "that of its parts"
@@ -97,6 +94,11 @@ def _functions() -> list[tuple[str, OpSchema]]:
         if schema not in named:
             found.append((f"{place}.{schema.function.__name__}" if of_plugin else "", schema))
     return found
+
+
+def _runs_everywhere(schema: OpSchema) -> bool:
+    """Whether an op needs no kernel; placeholders never run, they are fed."""
+    return schema.builtin or schema.type == "Placeholder"
 
 
 def _devices(schema: OpSchema, plugins: PluginHost) -> list[str]:

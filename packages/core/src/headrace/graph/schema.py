@@ -88,6 +88,7 @@ class OpSchema:
         elementwise: Output element ``i`` depends on the elements ``i`` of the broadcast inputs.
         reduction: Folds axes of its first input.
         in_place: Pairs (output, input) that may share memory.
+        builtin: The runtime itself runs it, on every device, without a kernel.
         no_gradient: Why the op has no gradient, empty where it should have a rule.
         public: The name under which users find it, as in ``"nn.softmax"``.
         where: Module and line of the declaration.
@@ -103,6 +104,7 @@ class OpSchema:
     elementwise: bool = False
     reduction: bool = False
     in_place: tuple[tuple[int, int], ...] = ()
+    builtin: bool = False
     no_gradient: str = ""
     public: str = ""
     doc: str = ""

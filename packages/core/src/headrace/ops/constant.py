@@ -18,7 +18,7 @@ from headrace.ops.kinds import Anything, Index, Integer, Real, Same
 from headrace.shapes import Shape, normalize_axis
 
 
-@op("Const", public="", no_gradient="it has no inputs")
+@op("Const", builtin=True, public="", no_gradient="it has no inputs")
 def _const(value: np.ndarray) -> Spec:
     """A constant.
 

@@ -18,12 +18,12 @@ from headrace.ops.kinds import Anything, Bool, Same
 from headrace.shapes import UNKNOWN, Shape
 
 
-@op("NoOp", no_gradient="it has no outputs")
+@op("NoOp", builtin=True, no_gradient="it has no outputs")
 def no_op() -> None:
     """Nothing: a node to order others by, or to group them."""
 
 
-@op("Switch")
+@op("Switch", builtin=True)
 def switch(data: Anything, pred: Bool) -> tuple[Spec, Spec]:
     """Forward ``data`` to one of two outputs; the other one is dead.
 
@@ -42,7 +42,7 @@ def switch(data: Anything, pred: Bool) -> tuple[Spec, Spec]:
     return spec, spec
 
 
-@op("Merge")
+@op("Merge", builtin=True)
 def merge(inputs: Sequence[Same]) -> tuple[Spec, Spec]:
     """Forward the input that is not dead.
 

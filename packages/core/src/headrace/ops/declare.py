@@ -64,6 +64,7 @@ def op(
     elementwise: bool = False,
     reduction: bool = False,
     in_place: Sequence[tuple[int, int]] = (),
+    builtin: bool = False,
     no_gradient: str = "",
     public: str | None = None,
 ) -> _Declare:
@@ -81,6 +82,7 @@ def op(
         elementwise: Output element i depends only on elements i of the inputs.
         reduction: It folds axes of its first input.
         in_place: Pairs (output, input) that may share memory.
+        builtin: The runtime itself runs it, on every device, without a kernel.
         no_gradient: Why it has no gradient; empty where a rule should exist.
         public: Where users find it under ``headrace``; the function's own name if None, hidden
             if empty.
@@ -113,6 +115,7 @@ def op(
             elementwise=elementwise,
             reduction=reduction,
             in_place=tuple(in_place),
+            builtin=builtin,
             no_gradient=no_gradient,
             public=rule.__name__ if public is None else public,
             doc=inspect.cleandoc(rule.__doc__),

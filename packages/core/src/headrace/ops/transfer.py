@@ -14,7 +14,7 @@ from headrace.shapes import Shape
 _MOVED = "it belongs to a step, not to a program"
 
 
-@op("Feed", stateful=True, public="", no_gradient=_MOVED)
+@op("Feed", stateful=True, builtin=True, public="", no_gradient=_MOVED)
 def feed(dtype: DType, shape: Shape, index: int) -> Spec:
     """A value that the caller of a step hands in.
 
@@ -29,7 +29,7 @@ def feed(dtype: DType, shape: Shape, index: int) -> Spec:
     return TensorSpec(dtype, shape)
 
 
-@op("Fetch", stateful=True, public="", no_gradient=_MOVED)
+@op("Fetch", stateful=True, builtin=True, public="", no_gradient=_MOVED)
 def fetch(value: Anything, index: int) -> None:
     """A value that a step hands back to its caller.
 
@@ -39,7 +39,7 @@ def fetch(value: Anything, index: int) -> None:
     """
 
 
-@op("Send", stateful=True, public="", no_gradient=_MOVED)
+@op("Send", stateful=True, builtin=True, public="", no_gradient=_MOVED)
 def send(value: Anything, edge: str, source: str, destination: str) -> None:
     """Send a value, or the news that it is dead, to another device.
 
@@ -51,7 +51,7 @@ def send(value: Anything, edge: str, source: str, destination: str) -> None:
     """
 
 
-@op("Recv", stateful=True, blocking=True, public="", no_gradient=_MOVED)
+@op("Recv", stateful=True, builtin=True, blocking=True, public="", no_gradient=_MOVED)
 def recv(dtype: DType, shape: Shape, edge: str, source: str, destination: str) -> Spec:
     """Wait for a value from another device.
 

@@ -17,7 +17,6 @@ from headrace.errors import NoDeviceError, NoKernelError, PlacementError, listin
 from headrace.graph.operation import Operation
 from headrace.passes.step_graph import StepGraph
 from headrace.plugins.registries import KernelRegistry
-from headrace.runtime.builtin import BUILTIN
 
 # Work so small that moving its inputs to a faster device would cost more.
 _FOLLOWS_INPUT = frozenset({"Identity", "StopGradient", "Reshape", "ExpandDims", "Squeeze"})
@@ -194,7 +193,7 @@ def _lacking(members: Iterable[Operation], device: DeviceName, machine: Machine)
         op
         for op in members
         if _unheld(op, kind, machine)
-        or (op.type not in BUILTIN and not machine.kernels.covers(op.type, kind, kernel_dtype(op)))
+        or (not op.schema.builtin and not machine.kernels.covers(op.type, kind, kernel_dtype(op)))
     ]
 
 
@@ -224,7 +223,7 @@ def _no_kernel(
     dtype = kernel_dtype(op)
     kinds = machine.kernels.devices_of(op.type)
     have = [f"{kind} ({', '.join(machine.kernels.dtypes_of(op.type, kind))})" for kind in kinds]
-    if op.type in BUILTIN:
+    if op.schema.builtin:
         have = ["every device"]
     lines = [
         f"no device has a kernel for {op.type}({dtype}), needed by {op.name!r}",

@@ -11,8 +11,6 @@ from headrace.graph.operation import Operation
 from headrace.runtime.device import Device
 from headrace.runtime.rendezvous import DEAD, Key
 
-BUILTIN = frozenset({"NoOp", "Const", "Feed", "Fetch", "Send", "Recv", "Switch", "Merge"})
-
 # A step call gets the step first; a blocking one also the function that takes its result.
 StepCall = Callable[..., Any]
 

@@ -20,7 +20,6 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.constant import constant, placeholder
 from headrace.placement.place import kernel_dtype
 from headrace.plugins.host import host
-from headrace.runtime.builtin import BUILTIN
 from headrace.session.config import Config
 from headrace.session.session import Session
 from headrace.testing.failure import SkipCheck, fail
@@ -256,7 +255,7 @@ def holds(op: Operation, device: str) -> bool:
 def runs_on(op: Operation, device: str) -> bool:
     """Whether a kind of devices has a kernel for a node, and holds its dtypes."""
     name = device.split(":")[0]
-    covered = op.type in BUILTIN or host().kernels.covers(op.type, name, kernel_dtype(op))
+    covered = op.schema.builtin or host().kernels.covers(op.type, name, kernel_dtype(op))
     return covered and holds(op, device)
 
 
