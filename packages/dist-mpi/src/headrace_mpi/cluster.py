@@ -124,6 +124,7 @@ class Cluster:
             self._closed = True
             _open.pop(self.target, None)
         self._node.close()
+        self._world.forget(self.close)
 
     def __enter__(self) -> Cluster:
         """Return the cluster, to be left at the end of the block."""

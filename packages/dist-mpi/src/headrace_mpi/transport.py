@@ -54,7 +54,8 @@ Handler = Callable[[int, Frame], "Job | None"]
 
 INLINE_BYTES = 32 * 1024
 CHUNK_BYTES = 1 << 30
-SPIN_S = 0.0003
+# A tensor of a megabyte takes about as long to be made and moved; a nap costs more than it says.
+SPIN_S = 0.001
 MOVING_SPIN_S = 0.005
 MIN_NAP_S = 0.00005
 MAX_NAP_S = 0.001

@@ -46,6 +46,11 @@ class World:
         """Call ``closer`` before MPI is finalised; what came last is called first."""
         self._closers.append(closer)
 
+    def forget(self, closer: Callable[[], object]) -> None:
+        """Do not call ``closer`` any more: what it closes is closed."""
+        with contextlib.suppress(ValueError):
+            self._closers.remove(closer)
+
     def fail(self, error: BaseException) -> None:
         """Report ``error`` with its traceback and end all ranks."""
         self.hooks.end(error)
