@@ -126,7 +126,8 @@ def lint(session: nox.Session) -> None:
 @nox.session
 def types(session: nox.Session) -> None:
     """Check the types of all packages, strictly."""
-    install(session, WORKSPACE, "mypy>=2.0")
+    # The conformance kit builds tests of pytest, which is an extra of core.
+    install(session, WORKSPACE, "mypy>=2.0", "pytest>=9.0")
     sources = [f"packages/{package}/src" for package in PACKAGES]
     session.run("mypy", "--strict", *(session.posargs or sources))
 

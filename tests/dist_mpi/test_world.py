@@ -81,10 +81,10 @@ def test_the_communicator_is_private_and_the_program_may_use_mpi(run_program: Ru
         from mpi4py import MPI
         assert MPI.Query_thread() == MPI.THREAD_MULTIPLE
         assert MPI.Comm.Compare(world.comm, MPI.COMM_WORLD) == MPI.CONGRUENT
-        transport.start()
-        # A frame of Headrace's never ends up in a receive of the program's, nor the reverse.
         waiter = Waiter()
         transport.on(Kind.HEALTH, lambda source, frame: waiter.wake())
+        transport.start()
+        # A frame of Headrace's never ends up in a receive of the program's, nor the reverse.
         transport.send(1 - world.rank, Frame(Kind.HEALTH))
         got = MPI.COMM_WORLD.sendrecv(world.rank, 1 - world.rank, source=MPI.ANY_SOURCE)
         assert got == 1 - world.rank
