@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -383,6 +385,22 @@ class TestEnd:
         session.close()
         with pytest.raises(SessionClosedError, match="the session was closed"):
             waiting.result(10)
+
+    @pytest.mark.skipif(os.name != "posix", reason="needs signals")
+    def test_an_interrupted_step_waits_no_longer(self) -> None:
+        queue = hr.train.FIFOQueue(1, hr.int32, [])
+        take, put = queue.dequeue(), queue.enqueue(5)
+        with hr.Session() as session:
+            for step, expected in ((take, 0), (put, 1)):
+                timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+                timer.start()
+                with pytest.raises(KeyboardInterrupt):
+                    session.run(step)
+                timer.join()
+                assert session.run(queue.size()) == expected
+                # The interrupted dequeue takes nothing, and the interrupted enqueue adds nothing.
+                session.run(put if expected == 0 else take)
+            assert session.run(queue.size()) == 0
 
     def test_a_failure_elsewhere_in_the_step_wakes_it(self, pool: ThreadPoolExecutor) -> None:
         queue = hr.train.FIFOQueue(1, hr.int32, [])

@@ -103,6 +103,10 @@ def _run_by_arrival(plan: Plan, step: Step) -> None:
     key = step.cancellation.add(run.abort)
     try:
         run.loop()
+    except BaseException as error:
+        # After an interrupt nothing may wait on: it would take from a queue what nobody gets.
+        step.cancellation.cancel(CancelledError(f"the step was interrupted: {error!r}"))
+        raise
     finally:
         step.cancellation.discard(key)
 
@@ -243,6 +247,11 @@ def explain(
                 f"{listing(names, 40)}; run hr.global_variables_initializer() first, or restore a "
                 "checkpoint"
             )
+        elif any(n.op.type == "AssignVariable" and _cell(n, plan) is values[0] for n in plan.nodes):
+            text += (
+                ", and this step assigns to it in no order with this read; an initial value that "
+                "depends on another variable takes its initialized_value()"
+            )
     given = ", ".join(_brief(value) for value in values) or "none"
     lines = [text, f"  in {op.type} {op.name!r}; inputs: {given}", f"  at {op.site}"]
     if isinstance(error, HeadraceError):
@@ -260,7 +269,7 @@ def _uninitialized(plan: Plan) -> set[str]:
     needed: dict[str, VariableCell] = {}
     assigned: set[str] = set()
     for node in plan.nodes:
-        cell = plan.slots[node.inputs[0]] if node.inputs else None
+        cell = _cell(node, plan)
         if not isinstance(cell, VariableCell) or node.op.type == "VariableInitialized":
             continue
         if node.op.type == "AssignVariable":
@@ -268,6 +277,10 @@ def _uninitialized(plan: Plan) -> set[str]:
         else:
             needed[cell.name] = cell
     return {name for name, c in needed.items() if c.value is None and name not in assigned}
+
+
+def _cell(node: PlanNode, plan: Plan) -> Any:
+    return plan.slots[node.inputs[0]] if node.inputs else None
 
 
 def _brief(value: Any) -> str:
