@@ -136,7 +136,7 @@ class FakeEntry:
         self.dist = SimpleNamespace(name=f"dist-{name}", version="1.0")
 
     def load(self) -> object:
-        if isinstance(self._plugin, Exception):
+        if isinstance(self._plugin, BaseException):
             raise self._plugin
         return self._plugin
 

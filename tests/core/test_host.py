@@ -202,6 +202,7 @@ class WrongArgument:
 
 BROKEN = {
     "import": (RuntimeError("no licence"), "RuntimeError: no licence"),
+    "exit": (SystemExit("no licence"), "SystemExit: no licence"),
     "unknown hook": (UnknownHook(), "unknown hook 'headrace_register_kernel'"),
     "argument": (WrongArgument(), "registery"),
 }
@@ -219,6 +220,7 @@ def test_plugin_that_does_not_load_is_recorded(kind, fake_entry, recorder):
     assert plugins.kernels.covers("Add", "toy", None)
 
 
+@pytest.mark.parametrize("kind", [OSError, SystemExit])
 @pytest.mark.parametrize(
     ("hook", "registry"),
     [
@@ -228,9 +230,9 @@ def test_plugin_that_does_not_load_is_recorded(kind, fake_entry, recorder):
         ("headrace_register_gradients", "gradients"),
     ],
 )
-def test_hook_that_raises_is_recorded(hook, registry, fake_entry, recorder):
+def test_hook_that_raises_is_recorded(hook, registry, kind, fake_entry, recorder):
     def failing(self, registry):
-        raise OSError("libfast.so.3 is missing")
+        raise kind("libfast.so.3 is missing")
 
     failing.__name__ = hook
     bad = type("Bad", (), {hook: hookimpl(failing)})()
@@ -239,7 +241,7 @@ def test_hook_that_raises_is_recorded(hook, registry, fake_entry, recorder):
     assert hook in recorder.calls
     (state,) = [p for p in plugins.plugins() if p.name == "bad"]
     assert state.state == "broken"
-    assert state.reason == f"{hook}: OSError: libfast.so.3 is missing"
+    assert state.reason == f"{hook}: {kind.__name__}: libfast.so.3 is missing"
 
 
 def test_hook_that_declares_ops_may_raise(fake_entry, recorder):

@@ -113,7 +113,7 @@ class PluginHost:
             plugin = entry.load()
             manager.register(plugin, name=entry.name)
             manager.check_pending()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # Any failure becomes part of the message of whoever needs what the plugin brings.
             self._failures[entry.name] = f"{type(error).__name__}: {error}"
             if plugin is not None and manager.is_registered(plugin):
@@ -146,7 +146,7 @@ class PluginHost:
             for plugin, function in self._implementations(hook):
                 try:
                     function(registry=registry)
-                except Exception as error:
+                except (Exception, SystemExit) as error:
                     self._failures[plugin] = f"{hook}: {type(error).__name__}: {error}"
             return registry
 
@@ -186,7 +186,7 @@ class PluginHost:
         for plugin, function in self._implementations("headrace_declare_ops"):
             try:
                 function()
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 self._failures[plugin] = f"headrace_declare_ops: {type(error).__name__}: {error}"
         return True
 
@@ -244,7 +244,7 @@ class PluginHost:
         for plugin, function in self._implementations("headrace_diagnose"):
             try:
                 report = function()
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 report = {
                     "title": plugin,
                     "problems": [(f"{type(error).__name__}: {error}", "reinstall the plugin")],
