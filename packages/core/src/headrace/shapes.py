@@ -36,6 +36,9 @@ class Shape:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Shape is immutable")
 
+    def __reduce__(self) -> tuple[type[Shape], tuple[Any]]:
+        return Shape, (self.dims,)
+
     @property
     def rank(self) -> int | None:
         """Number of dimensions, None where unknown."""

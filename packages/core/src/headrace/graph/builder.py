@@ -18,6 +18,7 @@ from headrace.graph.convert import (
     is_python_literal,
     natural_dtype,
 )
+from headrace.graph.graph import check_name
 from headrace.graph.operation import Operation
 from headrace.graph.schema import AttrParam, Kind, OpSchema, call_op
 from headrace.graph.scopes import current_scope
@@ -88,6 +89,7 @@ def _attribute(param: AttrParam, value: Any) -> Any:
 
 def _full_name(name: str) -> str:
     scope = current_scope()
+    check_name(name)
     if name.endswith("/"):
         # An exact name, as name scopes write it; still unique within the graph.
         return scope.graph.unique_name(name[:-1])

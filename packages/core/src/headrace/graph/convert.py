@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import DTypeError, GraphError, ShapeError
+from headrace.errors import DTypeError, GraphError, HeadraceError, ShapeError
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import get_default_graph
 from headrace.graph.tensor import Tensor
@@ -90,6 +90,8 @@ def to_array(value: Any, dtype: DType | None = None) -> _NDArray:
         ShapeError: if a nested list is ragged.
     """
     natural = _natural_array(value)
+    if not natural.size and dtype not in (None, dtypes.resource) and is_python_literal(value):
+        return natural.astype(dtype.numpy)
     if dtype is None:
         if natural.dtype != object and natural.dtype not in _KNOWN:
             as_dtype(natural.dtype)
@@ -121,7 +123,19 @@ def is_python_literal(value: Any) -> bool:
 
 def _natural_array(value: Any) -> _NDArray:
     if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
+        # Asked of subclasses only: NumPy imports np.ma when it is first named.
+        if (
+            isinstance(value, np.ndarray)
+            and type(value) is not np.ndarray
+            and np.ma.is_masked(value)
+        ):
+            raise DTypeError(
+                f"{_brief(value)} has masked elements, which tensors cannot have; replace them "
+                "with its method filled(...)"
+            )
         array = np.array(value)
+        if array.dtype.kind == "T":
+            array = array.astype(object)
         if array.dtype.kind not in "USO":
             native = array.dtype.newbyteorder("=")
             return array.astype(native) if array.dtype != native else array
@@ -133,6 +147,9 @@ def _natural_array(value: Any) -> _NDArray:
                 array = np.array(value, dtype=object)
         except UnicodeDecodeError:
             array = np.array(value, dtype=object)
+        except HeadraceError:
+            # A tensor somewhere inside says itself that it holds no values.
+            raise
         except ValueError:
             raise ShapeError(
                 f"{_brief(value)} is ragged: nested lists need rows of one length"
@@ -145,7 +162,8 @@ def _natural_array(value: Any) -> _NDArray:
         return _bytes_array(array, value)
     if is_python_literal(value):
         if array.dtype == np.float64:
-            return array.astype(np.float32)
+            with np.errstate(over="ignore"):
+                return array.astype(np.float32)
         if array.dtype == np.int64 and _fits(array, dtypes.int32):
             return array.astype(np.int32)
     return array
@@ -155,9 +173,16 @@ def _bytes_array(array: _NDArray, value: Any) -> _NDArray:
     flat = np.empty(array.size, dtype=object)
     for i, item in enumerate(array.ravel()):
         if isinstance(item, str):
-            flat[i] = item.encode()
+            try:
+                flat[i] = item.encode()
+            except UnicodeEncodeError as error:
+                raise DTypeError(
+                    f"{_brief(value)} converts to no tensor: strings are kept as UTF-8, {error}"
+                ) from None
         elif isinstance(item, bytes):
             flat[i] = item
+        elif isinstance(item, int) and is_python_literal(value):
+            raise DTypeError(f"{_brief(value)} does not fit any integer dtype")
         else:
             raise DTypeError(
                 f"{_brief(value)} converts to no tensor: {type(item).__name__} elements have no "

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError
@@ -86,7 +86,7 @@ class Graph:
             GraphError: if there is none.
         """
         op_name, colon, index = name.rpartition(":")
-        if not colon or not index.isdigit():
+        if not colon or not index.isdecimal() or not index.isascii():
             raise GraphError(f"a tensor is named 'operation:index', got {name!r}")
         op = self.get_operation_by_name(op_name)
         if int(index) >= len(op.outputs):
@@ -302,6 +302,9 @@ class Graph:
     def _repr_svg_(self) -> str:
         return self.to_svg()
 
+    def __reduce__(self) -> NoReturn:
+        raise GraphError(f"{self!r} cannot be pickled or copied; use its to_document()")
+
     def __repr__(self) -> str:
         return f"<Graph of {len(self._operations)} operations>"
 
@@ -310,3 +313,13 @@ class Graph:
 
         near = difflib.get_close_matches(name, self._by_name, n=1)
         return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def check_name(name: Any) -> None:
+    """Refuse what cannot name an operation or a scope.
+
+    Raises:
+        GraphError: if it is no string, is empty, or has a colon, as names of tensors have.
+    """
+    if not isinstance(name, str) or not name.strip("/") or ":" in name:
+        raise GraphError(f"a name is a string without a colon, and not empty; got {name!r:.80}")

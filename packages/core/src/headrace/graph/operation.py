@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from headrace.device_name import DeviceName
+from headrace.errors import GraphError
 from headrace.graph.default_session import default_session
 from headrace.graph.schema import OpSchema
 from headrace.graph.site import Site
@@ -75,6 +76,12 @@ class Operation:
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Run this operation in ``session``, or in the default session."""
         (session if session is not None else default_session()).run(self, feed_dict)
+
+    def __reduce__(self) -> NoReturn:
+        raise GraphError(
+            f"{self!r} cannot be pickled or copied: it is part of a graph; use its name and "
+            "graph.to_document()"
+        )
 
     def __repr__(self) -> str:
         return f"<Operation {self.name!r} type={self.type}>"

@@ -14,7 +14,7 @@ from typing import Any
 
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError
-from headrace.graph.graph import Graph
+from headrace.graph.graph import Graph, check_name
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 
@@ -116,6 +116,8 @@ def name_scope(
     chosen = name if name is not None else default_name
     if chosen is None:
         raise GraphError("name_scope needs a name or a default_name")
+    if chosen:
+        check_name(chosen)
     tensors = [v for v in values or () if isinstance(v, Tensor)]
     graph = tensors[0].graph if tensors else scope.graph
     if any(t.graph is not graph for t in tensors):

@@ -193,6 +193,12 @@ class Tensor(TensorOperators):
         """Return the operations that take this tensor."""
         return [op for op in self.graph.operations if any(t is self for t in op.inputs)]
 
+    def __reduce__(self) -> NoReturn:
+        raise GraphError(
+            f"{self!r} cannot be pickled or copied: it is part of a graph; use its name and "
+            "graph.to_document()"
+        )
+
     def __repr__(self) -> str:
         return f"<Tensor {self.name!r} {self.spec}>"
 

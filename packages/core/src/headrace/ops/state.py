@@ -71,6 +71,13 @@ def variable_initialized(resource: Resource) -> Spec:
     return TensorSpec(dtypes.bool_, Shape(()))
 
 
+def _changed(resource: TensorSpec, value: TensorSpec) -> TensorSpec:
+    content = content_of(resource)
+    if content.dtype.kind in ("bool", "string", "resource"):
+        raise DTypeError(f"the variable holds {content.dtype}, which is not numeric; use hr.assign")
+    return _assigned(resource, value)
+
+
 def _assigned(resource: TensorSpec, value: TensorSpec, validate_shape: bool = True) -> TensorSpec:
     content = content_of(resource)
     if content.dtype != value.dtype:
@@ -111,7 +118,7 @@ def assign_add_variable(resource: Resource, value: Anything) -> Spec:
     Returns:
         The new value.
     """
-    return _assigned(resource, value)
+    return _changed(resource, value)
 
 
 @op("AssignSubVariable", stateful=True, public="", no_gradient=_WRITES)
@@ -125,7 +132,7 @@ def assign_sub_variable(resource: Resource, value: Anything) -> Spec:
     Returns:
         The new value.
     """
-    return _assigned(resource, value)
+    return _changed(resource, value)
 
 
 def _scattered(resource: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:

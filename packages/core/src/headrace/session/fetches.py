@@ -31,11 +31,22 @@ class Fetches:
 
 
 def fetch_key(fetches: Any) -> Hashable:
-    """Return a key that is equal for equal fetch structures of the same elements."""
+    """Return a key that is equal for equal fetch structures of the same elements.
+
+    Raises:
+        FetchError: if something in it cannot be fetched, or it contains itself.
+    """
+    try:
+        return _key(fetches)
+    except RecursionError:
+        raise FetchError("cannot fetch a structure that contains itself, or is as deep") from None
+
+
+def _key(fetches: Any) -> Hashable:
     if isinstance(fetches, list | tuple):
-        return (type(fetches), *map(fetch_key, fetches))
+        return (type(fetches), *map(_key, fetches))
     if isinstance(fetches, Mapping):
-        return (type(fetches), tuple(fetches), *map(fetch_key, fetches.values()))
+        return (type(fetches), tuple(fetches), *map(_key, fetches.values()))
     if isinstance(fetches, Hashable):
         return fetches
     raise FetchError(_refusal(fetches))
@@ -69,6 +80,14 @@ def _visit(
         make: Any = type(item)
         if hasattr(item, "_fields"):
             return lambda values: make(*(part(values) for part in inner))
+        if make not in (list, tuple):
+            try:
+                make(item)
+            except Exception as error:
+                raise FetchError(
+                    f"cannot fetch a {make.__name__}: it cannot be made of a list of values "
+                    f"({type(error).__name__}: {error}); fetch a list or a tuple"
+                ) from error
         return lambda values: make([part(values) for part in inner])
     if isinstance(item, Mapping):
         keys = list(item)

@@ -6,12 +6,19 @@ import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import numpy as np
 
 from headrace.device_name import DeviceName
-from headrace.errors import FeedError, FetchError, SessionClosedError
+from headrace.errors import (
+    AttributeValueError,
+    ConfigError,
+    FeedError,
+    FetchError,
+    GraphError,
+    SessionClosedError,
+)
 from headrace.graph.default_session import use_session
 from headrace.graph.graph import Graph
 from headrace.graph.scopes import get_default_graph, use_graph
@@ -49,6 +56,8 @@ class PreparedStep:
             _owned(value, feeds, tensor)
             for value, tensor in zip(results, self.fetches.tensors, strict=True)
         ]
+        if len(fetched) > 1:
+            _separate(fetched)
         return self.fetches.rebuild(fetched)
 
 
@@ -75,8 +84,18 @@ class Session:
             config: Settings; the defaults if None.
 
         Raises:
+            AttributeValueError: if target or graph is something else.
+            ConfigError: if config is no ``hr.Config``.
             PluginError: if no plugin knows the target.
         """
+        if not isinstance(target, str):
+            raise AttributeValueError(
+                f"target must be a string, got {target!r:.80}; a graph is passed as graph=..."
+            )
+        if graph is not None and not isinstance(graph, Graph):
+            raise AttributeValueError(f"graph must be an hr.Graph, got {graph!r:.80}")
+        if config is not None and not isinstance(config, Config):
+            raise ConfigError(f"config must be an hr.Config, got {config!r:.80}")
         self.graph = graph if graph is not None else get_default_graph()
         self.config = config if config is not None else Config()
         self._runtime: Runtime
@@ -110,7 +129,15 @@ class Session:
             SessionClosedError: if the session was closed.
             ExecutionError: if a kernel fails.
         """
-        keys = tuple(feed_dict) if feed_dict else ()
+        keys: tuple[Any, ...] = ()
+        values: tuple[Any, ...] = ()
+        if feed_dict is not None:
+            # A plain dict first: the check of others is slow.
+            if type(feed_dict) is not dict and not isinstance(feed_dict, Mapping):
+                raise FeedError(
+                    f"feed_dict must be a dict of values by tensor, got {type(feed_dict).__name__}"
+                )
+            keys, values = tuple(feed_dict), tuple(feed_dict.values())
         key = (fetch_key(fetches), keys)
         try:
             prepared = self._prepared.get(key)
@@ -118,7 +145,7 @@ class Session:
             raise FetchError(f"cannot fetch or feed {fetches!r}") from None
         if prepared is None or self._closed:
             prepared = self._prepare(fetches, keys, key)
-        return prepared.run(tuple(feed_dict.values()) if feed_dict else ())
+        return prepared.run(values)
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] = ()) -> Callable[..., Any]:
         """Prepare a step, for running it with less overhead.
@@ -130,7 +157,12 @@ class Session:
         Returns:
             A function of the feeds' values that runs one step and returns what ``run`` would.
         """
+        if not isinstance(feed_list, list | tuple):
+            raise FeedError(f"feed_list must be a list of tensors, got {feed_list!r:.80}")
         keys = tuple(feed_list)
+        odd = [key for key in keys if not isinstance(key, Hashable)]
+        if odd:
+            raise FeedError(f"cannot feed {odd[0]!r:.80}: expected a tensor or its name")
         prepared = self._prepare(fetches, keys, (fetch_key(fetches), keys))
         names = [feed_tensor(key, self.graph).name for key in keys]
 
@@ -198,11 +230,24 @@ class Session:
         self._entered.stacks.pop().close()
         self.close()
 
+    def __reduce__(self) -> NoReturn:
+        raise GraphError(f"{self!r} cannot be pickled or copied: open one in each process")
+
     def __repr__(self) -> str:
         return f"<Session{' closed' if self._closed else ''} on {self.graph!r}>"
 
 
 _CLOSED = "the session was closed; open a new one with hr.Session()"
+
+
+def _separate(fetched: list[Any]) -> None:
+    """Copy arrays that were fetched under two names, such as a tensor and its identity."""
+    seen: set[int] = set()
+    for i, value in enumerate(fetched):
+        if isinstance(value, np.ndarray):
+            if id(value) in seen:
+                fetched[i] = value.copy()
+            seen.add(id(value))
 
 
 def _owned(value: Any, feeds: Sequence[HostArray], tensor: Tensor) -> Any:
