@@ -216,6 +216,14 @@ class TestPaths:
         hr.train.Saver().restore(session, tmp_path / "renamed.hdf5")
         assert session.run(v["x"]) == 3.0
 
+    def test_none_where_there_was_no_checkpoint(self, tmp_path: Path) -> None:
+        session, _ = initialized(x=1.0)
+        saver = hr.train.Saver()
+        latest: Any = hr.train.latest_checkpoint(tmp_path)
+        for use in (saver.restore, saver.save):
+            with pytest.raises(CheckpointError, match="got None; latest_checkpoint returns None"):
+                use(session, latest)
+
     @pytest.mark.parametrize("path", ["", "folder/", "."])
     def test_that_name_no_file(self, path: str) -> None:
         session, _ = initialized(x=1.0)

@@ -221,6 +221,11 @@ def _fault(label: str, variable: Variable, reader: CheckpointReader) -> str:
 
 def _split(save_path: str | Path) -> tuple[Path, str]:
     """Return the folder of a checkpoint, and its name without the suffix."""
+    if not isinstance(save_path, str | Path):
+        raise CheckpointError(
+            f"save_path must be the path of a checkpoint, got {save_path!r}; latest_checkpoint "
+            "returns None where a folder has none"
+        )
     text = str(save_path)
     path = Path(text)
     if not path.name or text.endswith(("/", "\\")):
