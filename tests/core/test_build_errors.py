@@ -34,6 +34,26 @@ CATALOGUE = {
     ),
     "matmul rank": (lambda: hr.matmul(f32(3), f32(3, 2)), ShapeError, "at least 2 dimensions"),
     "add shapes": (lambda: f32(2, 3) + f32(2, 4), ShapeError, r"do not broadcast: 3 against 4"),
+    "where rows or columns": (
+        lambda: hr.where([True, False], f32(2, 2), f32(2, 2)),
+        ShapeError,
+        r"condition of shape \[2\] may choose rows or columns of \[2, 2\]; reshape it",
+    ),
+    "slice beyond the end": (
+        lambda: hr.slice(f32(3), [2], [2]),
+        ShapeError,
+        r"2 elements from 2 on do not lie within axis 0 of \[3\]",
+    ),
+    "slice from the end": (
+        lambda: hr.slice(f32(None), [-1], [1]),
+        ShapeError,
+        r"1 elements from -1 on do not lie within axis 0",
+    ),
+    "slice of some axes": (
+        lambda: hr.slice(f32(1, 3), [0], [1]),
+        ShapeError,
+        r"one entry per dimension of \[1, 3\], got 1 and 1",
+    ),
     "mixed dtypes": (lambda: f32(2) + i32(2), DTypeError, "y is int32 where x is float32"),
     "int exp": (lambda: hr.exp(i32(2)), DTypeError, "must be floating or complex, got int32"),
     "string add": (lambda: hr.add("a", "b"), DTypeError, "must be numeric, got string"),

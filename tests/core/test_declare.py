@@ -139,7 +139,17 @@ def test_shape_vectors_are_inferred_through_ops():
 def test_truediv_of_integers_is_floating():
     x = hr.placeholder(hr.int32, [2])
     assert (x / 2).dtype == hr.float64
-    assert (hr.placeholder(hr.int8, [2]) / hr.placeholder(hr.int8, [2])).dtype == hr.float32
+    small = hr.placeholder(hr.int8, [2])
+    for quotient in (small / small, small / 2, 2 / small, hr.divide(small, [3, 4])):
+        assert quotient.dtype == hr.float32
+    assert hr.divide(3, 2).dtype == hr.float64
+
+
+def test_assignments_take_the_arguments_of_tensorflow():
+    v = hr.Variable(1.0)
+    assert hr.assign(v, 2.0, None, True, "put").op.name == "put"
+    assert hr.assign_add(v, 2.0, False, "grow").op.name == "grow"
+    assert hr.assign_sub(v, 2.0, use_locking=True, name="shrink").op.name == "shrink"
 
 
 def test_op_needs_a_docstring():

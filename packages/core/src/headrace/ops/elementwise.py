@@ -6,8 +6,14 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import DTypeError
-from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor, natural_dtype
+from headrace.errors import DTypeError, ShapeError
+from headrace.graph.convert import (
+    as_tensor,
+    contains_tensor,
+    convert_to_tensor,
+    is_python_literal,
+    natural_dtype,
+)
 from headrace.graph.schema import OPERATORS
 from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
@@ -99,7 +105,9 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     dtype = _data_dtype(x)
     other = _data_dtype(y)
     if dtype.is_integer and other.is_integer:
-        wide = dtypes.float32 if max(dtype.itemsize, other.itemsize) <= 2 else dtypes.float64
+        # Python's numbers take the dtype of the tensors they meet, and make nothing wider.
+        sizes = [d.itemsize for v, d in ((x, dtype), (y, other)) if not is_python_literal(v)]
+        wide = dtypes.float32 if sizes and max(sizes) <= 2 else dtypes.float64
         return _divide(cast(x, wide), cast(y, wide), name=name)
     return _divide(x, y, name=name)
 
@@ -514,6 +522,9 @@ def logical_not(x: Bool) -> Spec:
 def where(condition: Bool, x: Same, y: Same) -> Spec:
     """``x`` where ``condition`` holds and ``y`` elsewhere, with broadcasting.
 
+    TensorFlow 1 takes a vector of conditions for one of rows, and NumPy for one of columns: between
+    tensors of more dimensions it must be reshaped to say which.
+
     Args:
         condition: [...], bool.
         x: [...], any dtype.
@@ -522,6 +533,11 @@ def where(condition: Bool, x: Same, y: Same) -> Spec:
     Returns:
         The broadcast shape, the dtype of ``x``.
     """
+    if condition.rank == 1 and x.rank == y.rank and x.rank not in (None, 0, 1):
+        raise ShapeError(
+            f"a condition of shape {condition.shape} may choose rows or columns of {x.shape}; "
+            "reshape it to [-1] and ones for rows, or to ones and [-1] for columns"
+        )
     shape: Shape = broadcast(broadcast(condition.shape, x.shape), y.shape)
     return TensorSpec(x.dtype, shape)
 

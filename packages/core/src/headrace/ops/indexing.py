@@ -221,11 +221,37 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
         name: Unused; the parts are named after the op.
 
     Returns:
-        ``size``, the dtype of ``input_``.
+        ``size``, the dtype of ``input_``. Along dimensions that are not known while the graph is
+        built, less where less is left.
+
+    Raises:
+        ShapeError: if the block is known not to lie within the tensor.
     """
     del name
+    source = as_tensor(input_)
+    source = convert_to_tensor(input_) if source is None else source
+    begin, size = list(begin), list(size)
+    _check_block(source.shape, begin, size)
     stops = [None if s == -1 else b + s for b, s in zip(begin, size, strict=True)]
-    return index(input_, tuple(slice(b, e) for b, e in zip(begin, stops, strict=True)))
+    return index(source, tuple(slice(b, e) for b, e in zip(begin, stops, strict=True)))
+
+
+def _check_block(shape: Shape, begin: list[Any], size: list[Any]) -> None:
+    """Refuse what Python's indexing, which counts from the end and clips, would take."""
+    if len(begin) != len(size) or shape.rank not in (None, len(begin)):
+        raise ShapeError(
+            f"slice: begin and size need one entry per dimension of {shape}, got {len(begin)} and "
+            f"{len(size)}"
+        )
+    dims = shape.dims if shape.dims is not None else (None,) * len(begin)
+    for axis, (start, length, dim) in enumerate(zip(begin, size, dims, strict=True)):
+        if isinstance(start, Tensor) or isinstance(length, Tensor):
+            continue
+        least = start + max(length, 0)
+        if start < 0 or length < -1 or (dim is not None and least > dim):
+            raise ShapeError(
+                f"slice: {length} elements from {start} on do not lie within axis {axis} of {shape}"
+            )
 
 
 OPERATORS["getitem"] = index

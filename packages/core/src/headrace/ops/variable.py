@@ -230,7 +230,11 @@ def _variable(ref: Any) -> Variable:
 
 
 def assign(
-    ref: Variable, value: Any, validate_shape: bool | None = None, name: str | None = None
+    ref: Variable,
+    value: Any,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """Replace the value of a variable.
 
@@ -238,11 +242,13 @@ def assign(
         ref: The variable.
         value: The new value, of its dtype and shape.
         validate_shape: False to allow another shape, for variables made so.
+        use_locking: Ignored; every write is atomic.
         name: The name of the operation.
 
     Returns:
         The new value.
     """
+    del use_locking
     variable = _variable(ref)
     if validate_shape is False:
         update = convert_to_tensor(value, preferred_dtype=variable.dtype)
@@ -251,13 +257,19 @@ def assign(
     return variable.assign(value, name)
 
 
-def assign_add(ref: Variable, value: Any, name: str | None = None) -> Tensor:
-    """Add to a variable, as one atomic change; yields the new value."""
+def assign_add(
+    ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
+    """Add to a variable, as one atomic change, locking or not; yields the new value."""
+    del use_locking
     return _variable(ref).assign_add(value, name)
 
 
-def assign_sub(ref: Variable, value: Any, name: str | None = None) -> Tensor:
-    """Subtract from a variable, as one atomic change; yields the new value."""
+def assign_sub(
+    ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
+) -> Tensor:
+    """Subtract from a variable, as one atomic change, locking or not; yields the new value."""
+    del use_locking
     return _variable(ref).assign_sub(value, name)
 
 
