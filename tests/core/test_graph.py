@@ -31,6 +31,13 @@ def test_names_are_unique_and_scoped():
     assert scope == "layer/"
 
 
+@pytest.mark.parametrize("name", [None, ""])
+def test_name_scopes_can_be_left(name):
+    with hr.name_scope("outer"), hr.name_scope(name) as scope:
+        assert scope == ""
+        assert hr.no_op(name="free").name == "free"
+
+
 def test_same_program_gives_same_names():
     def build():
         with hr.Graph().as_default() as graph:

@@ -106,7 +106,7 @@ def name_scope(
     Args:
         name: The scope's name; made unique. One that ends in "/" is taken as it is; None takes
             ``default_name``, and an empty string leaves all name scopes.
-        default_name: Used where ``name`` is None.
+        default_name: Used where ``name`` is None; without either, all name scopes are left.
         values: Tensors of the graph to use; all must be of one graph.
 
     Yields:
@@ -114,8 +114,6 @@ def name_scope(
     """
     scope = current_scope()
     chosen = name if name is not None else default_name
-    if chosen is None:
-        raise GraphError("name_scope needs a name or a default_name")
     if chosen:
         check_name(chosen)
     tensors = [v for v in values or () if isinstance(v, Tensor)]
