@@ -185,3 +185,17 @@ def test_one_hot_of_indices_outside(kernel):
     assert hot.tolist() == [[1, -1, -1], [-1, -1, -1], [-1, -1, -1]]
     wide = kernel("OneHot", np.array([2**64 - 1, 1], np.uint64), on, off, depth=2, axis=-1)
     assert wide.tolist() == [[-1, -1], [-1, 1]]
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.bool_])
+def test_cross_entropy_takes_labels_of_other_dtypes(dtype):
+    labels = np.eye(3)[[0, 2]].astype(dtype)
+    logits = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -0.5]], np.float32)
+    with hr.Graph().as_default(), hr.Session() as session:
+        loss = hr.nn.softmax_cross_entropy_with_logits(
+            labels=hr.constant(labels), logits=hr.constant(logits)
+        )
+        assert loss.dtype == hr.float32
+        shifted = logits.astype(np.float64)
+        expected = np.log(np.exp(shifted).sum(1)) - shifted[[0, 1], [0, 2]]
+        np.testing.assert_allclose(session.run(loss), expected, rtol=1e-6)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,13 @@ def test_fetch_structures():
     assert isinstance(result["b"], Pair)
     np.testing.assert_array_equal(result["b"].right, [1.0, 2.0])
     assert (result["c"], result["d"]) == ({}, [])
+
+
+def test_ordered_dicts_stay_ordered_dicts():
+    with hr.Session() as sess:
+        result = sess.run(OrderedDict(b=hr.constant(1.0), a=hr.constant(2.0)))
+    assert result == OrderedDict(b=1.0, a=2.0)
+    assert type(result) is OrderedDict
 
 
 @pytest.mark.parametrize(

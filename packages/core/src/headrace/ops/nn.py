@@ -11,7 +11,7 @@ from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import reshape, shape
 from headrace.ops.declare import Spec, op
-from headrace.ops.elementwise import add
+from headrace.ops.elementwise import add, cast
 from headrace.ops.kinds import Floating, Index, Real
 from headrace.ops.reduce import reduce_sum
 from headrace.shapes import Shape, normalize_axis
@@ -138,8 +138,9 @@ def softmax_cross_entropy_with_logits(
 
     Args:
         _sentinel: Must be None; labels and logits are passed by name.
-        labels: [..., classes], floating; rows along the class axis sum to 1.
-        logits: [..., classes], the dtype of ``labels``.
+        labels: [..., classes], numeric or bool, converted to the dtype of ``logits``; rows along
+            the class axis sum to 1.
+        logits: [..., classes], floating.
         dim: The class axis.
         name: The name of the operations.
         axis: The class axis, in place of ``dim``.
@@ -153,7 +154,7 @@ def softmax_cross_entropy_with_logits(
     _by_name("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with name_scope(name, "softmax_cross_entropy_with_logits"):
         scores = convert_to_tensor(logits)
-        targets = convert_to_tensor(labels, preferred_dtype=scores.dtype)
+        targets = cast(convert_to_tensor(labels, preferred_dtype=scores.dtype), scores.dtype)
         chosen = dim if axis is None else axis
         rank = scores.shape.rank if scores.shape.rank is not None else targets.shape.rank
         if rank is not None and normalize_axis(chosen, rank) == rank - 1 == 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -92,7 +93,10 @@ def _visit(
     if isinstance(item, Mapping):
         keys = list(item)
         inner = [_visit(item[key], graph, tensors, targets) for key in keys]
-        return lambda values: {k: part(values) for k, part in zip(keys, inner, strict=True)}
+        mapping: Any = OrderedDict if isinstance(item, OrderedDict) else dict
+        return lambda values: mapping(
+            (k, part(values)) for k, part in zip(keys, inner, strict=True)
+        )
     try:
         element = graph.as_graph_element(item)
     except GraphError as error:
