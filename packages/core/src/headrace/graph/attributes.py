@@ -1,7 +1,8 @@
 """Values of attributes: what they may be, and their one form as JSON.
 
 In JSON, numbers, strings, None and tuples (as lists) stand for themselves; all else is an object
-with one key that names the type: ``float``, ``bytes``, ``dtype``, ``shape`` and ``array``.
+with one key that names the type: ``float``, ``bytes``, ``dtype``, ``shape``, ``array``, ``spec``
+and ``function``. A function is given by its name; documents list the functions themselves.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,16 +22,28 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DocumentError, HeadraceError
+from headrace.graph.spec import MAX_RANK, TensorSpec
 from headrace.shapes import Shape
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
 
-# NumPy has no arrays of more dimensions.
-MAX_RANK = 64
 # Attributes are tuples of tuples at most; a program can nest a few more.
 MAX_NESTING = 8
 # Far more than any dtype or seed needs, far less than what is slow to read.
 MAX_BITS = 256
+
+
+class FunctionValue:
+    """What marks a graph that can be the value of an attribute; see ``headrace.graph.function``."""
+
+    __slots__ = ()
+
+    name: str
+
+    @property
+    def stateful(self) -> bool:
+        """Whether running it twice may differ from running it once."""
+        raise NotImplementedError
 
 
 def canonical(value: Any) -> Any:
@@ -44,8 +57,10 @@ def canonical(value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str | bytes | DType | Shape):
         return value
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray | FunctionValue):
         return value
+    if isinstance(value, TensorSpec):
+        return TensorSpec(value.dtype, value.shape, content=value.content)
     if isinstance(value, list | tuple):
         return tuple(canonical(item) for item in value)
     raise AttributeValueError(
@@ -72,6 +87,11 @@ def encode(value: Any, depth: int = 0) -> Any:
         return {"shape": None if value.dims is None else list(value.dims)}
     if isinstance(value, np.ndarray):
         return {"array": _encode_array(value)}
+    if isinstance(value, FunctionValue):
+        return {"function": value.name}
+    if isinstance(value, TensorSpec):
+        content = None if value.content is None else encode(value.content)["spec"]
+        return {"spec": [value.dtype.name, encode(value.shape)["shape"], content]}
     if isinstance(value, tuple) and depth < MAX_NESTING:
         return [encode(item, depth + 1) for item in value]
     raise DocumentError(
@@ -80,8 +100,15 @@ def encode(value: Any, depth: int = 0) -> Any:
     )
 
 
-def decode(data: Any, depth: int = 0) -> Any:
+def decode(
+    data: Any, depth: int = 0, functions: Mapping[str, FunctionValue] = types.MappingProxyType({})
+) -> Any:
     """Return the attribute's value that ``encode`` gave as ``data``.
+
+    Args:
+        data: What a document holds.
+        depth: In how many lists it stands.
+        functions: The functions that are known by name.
 
     Raises:
         DocumentError: if it is none.
@@ -91,15 +118,17 @@ def decode(data: Any, depth: int = 0) -> Any:
     if isinstance(data, list):
         if depth >= MAX_NESTING:
             raise DocumentError(f"lists are nested more than {MAX_NESTING} deep")
-        return tuple(decode(item, depth + 1) for item in data)
+        return tuple(decode(item, depth + 1, functions) for item in data)
     if isinstance(data, dict) and len(data) == 1:
         ((key, content),) = data.items()
+        if key == "function":
+            return _read_function(content, functions)
         reader = _READERS.get(key)
         if reader is not None:
             return reader(content)
     raise DocumentError(
         f"expected an attribute's value (null, true, 1, 'text', a list, or an object with one of "
-        f"the keys {', '.join(_READERS)}), got {brief(data)}"
+        f"the keys {', '.join(_READERS)}, function), got {brief(data)}"
     )
 
 
@@ -118,6 +147,23 @@ def brief(data: Any) -> str:
         return f"an integer of {data.bit_length()} bits"
     text = repr(data) if not isinstance(data, str) else repr(data[:64])
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _read_function(data: Any, functions: Mapping[str, FunctionValue]) -> FunctionValue:
+    found = functions.get(data) if isinstance(data, str) else None
+    if found is None:
+        raise DocumentError(f"no function {brief(data)} comes before it")
+    return found
+
+
+def _read_spec(data: Any, depth: int = 0) -> TensorSpec:
+    if not isinstance(data, list) or len(data) != 3 or depth >= MAX_NESTING:
+        raise DocumentError(f"expected [dtype, shape, content], got {brief(data)}")
+    dtype, content = _read_dtype(data[0]), data[2]
+    inner = None if content is None else _read_spec(content, depth + 1)
+    if inner is not None and dtype.kind not in ("resource", "list"):
+        raise DocumentError(f"{dtype} has no content")
+    return TensorSpec(dtype, read_shape(data[1]), content=inner)
 
 
 def _encode_array(array: _NDArray) -> dict[str, Any]:
@@ -196,13 +242,13 @@ def _read_array(data: Any) -> _NDArray:
         raise DocumentError(f"expected an array, got {brief(data)}")
     dtype = _read_dtype(data.get("dtype"))
     payload = "items" if dtype.kind == "string" else "data"
-    if set(data) != {"dtype", "shape", payload} or dtype.kind == "resource":
+    if set(data) != {"dtype", "shape", payload} or dtype.kind in ("resource", "list"):
         raise DocumentError(
             f"an array of {dtype} has the keys 'dtype', 'shape' and {payload!r}, "
             f"got {', '.join(map(brief, data))}"
         )
     shape = read_shape(data["shape"])
-    if not shape.is_fully_defined:
+    if not shape.is_fully_defined():
         raise DocumentError(f"an array's shape must be fully known, got {shape}")
     size = math.prod(shape.known)
     flat = _read_strings(data["items"]) if payload == "items" else _read_numbers(data, dtype, size)
@@ -249,6 +295,7 @@ _READERS: dict[str, typing.Callable[[Any], Any]] = {
     "dtype": _read_dtype,
     "float": _read_float,
     "shape": read_shape,
+    "spec": _read_spec,
 }
 
 

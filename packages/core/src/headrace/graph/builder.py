@@ -91,8 +91,8 @@ def _full_name(name: str) -> str:
     scope = current_scope()
     check_name(name)
     if name.endswith("/"):
-        # An exact name, as name scopes write it; still unique within the graph.
-        return scope.graph.unique_name(name[:-1])
+        # An exact name, as name scopes write it; still unique among the operations.
+        return scope.graph.exact_name(name[:-1])
     full = f"{scope.name}/{name}" if scope.name else name
     return scope.graph.unique_name(full)
 
@@ -105,7 +105,7 @@ def _convert_inputs(
     for param in schema.inputs:
         value = values[param.name]
         if param.variadic:
-            items = _variadic_items(value, param.name)
+            items = _variadic_items(value, param.name, param.least)
             slots.extend((param.name, param.kind, item) for item in items)
             arity.append(len(items))
         elif value is None and param.optional:
@@ -125,12 +125,13 @@ def _convert_inputs(
                 label, _, value = slots[i]
                 tensors[i] = tensors[i] if tensors[i] is not None else _constant(kind, value)
                 _check_kind(kind, label, _present(tensors[i]).dtype)
-    return [_present(t) for t in tensors], tuple(arity)
+    capture = current_scope().graph.capture
+    return [capture(_present(t)) for t in tensors], tuple(arity)
 
 
 def _tensor_of(kind: Kind, value: Any) -> Tensor | None:
     """Return the tensor that a value is or is built of; None where it is plain data."""
-    if kind.accepts(dtypes.resource):
+    if kind.accepts(dtypes.resource) and not kind.accepts(dtypes.float32):
         handle = getattr(value, "handle", value)
         return handle if isinstance(handle, Tensor) else None
     if contains_tensor(value):
@@ -138,10 +139,11 @@ def _tensor_of(kind: Kind, value: Any) -> Tensor | None:
     return as_tensor(value)
 
 
-def _variadic_items(value: Any, label: str) -> list[Any]:
-    if isinstance(value, Tensor) or not isinstance(value, Sequence | np.ndarray):
+def _variadic_items(value: Any, label: str, least: int) -> list[Any]:
+    listed = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    if isinstance(value, Tensor | str | bytes) or not listed:
         raise DTypeError(f"{label} is a list of tensors, got {value!r}")
-    if not len(value):
+    if len(value) < least:
         raise AttributeValueError(f"{label} needs at least one tensor")
     return list(value)
 

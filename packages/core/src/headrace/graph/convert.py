@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import DTypeError, GraphError, HeadraceError, ShapeError
+from headrace.errors import DTypeError, HeadraceError, ShapeError
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import get_default_graph
 from headrace.graph.tensor import Tensor
@@ -23,6 +23,7 @@ def convert_to_tensor(
     dtype: Any = None,
     name: str | None = None,
     preferred_dtype: Any = None,
+    dtype_hint: Any = None,
 ) -> Tensor:
     """Return ``value`` as a tensor of the default graph.
 
@@ -31,23 +32,23 @@ def convert_to_tensor(
         dtype: The dtype that the tensor must have.
         name: Name of the constant, where one is made.
         preferred_dtype: The dtype to use for a value that is not yet a tensor, if it fits.
+        dtype_hint: Another name of ``preferred_dtype``.
 
     Raises:
         DTypeError: if the value cannot have the dtype without loss.
         GraphError: if it belongs to another graph or converts to no tensor.
     """
     wanted = None if dtype is None else as_dtype(dtype)
+    preferred_dtype = dtype_hint if preferred_dtype is None else preferred_dtype
     tensor = as_tensor(value)
     if tensor is None and contains_tensor(value):
-        parts = [convert_to_tensor(v, dtype, None, preferred_dtype) for v in value]
+        # Plain numbers beside tensors take their dtype, as operands of one operation do.
+        found = preferred_dtype if preferred_dtype is not None else _dtype_inside(value)
+        parts = [convert_to_tensor(v, dtype, None, found) for v in value]
         tensor = call_op("Stack", parts)
         assert isinstance(tensor, Tensor)
     if tensor is not None:
-        if tensor.graph is not get_default_graph():
-            raise GraphError(
-                f"{tensor!r} belongs to another graph than the default one; build with it inside "
-                "'with graph.as_default():'"
-            )
+        tensor = get_default_graph().capture(tensor)
         if wanted is not None and tensor.dtype != wanted:
             raise DTypeError(
                 f"{tensor!r} has dtype {tensor.dtype}, expected {wanted}; convert it with hr.cast"
@@ -61,6 +62,13 @@ def convert_to_tensor(
     else:
         array = to_array(value, wanted)
     return constant_of(array, name)
+
+
+def _dtype_inside(value: Any) -> DType | None:
+    """Return the dtype of the first tensor in a nested list."""
+    if isinstance(value, list | tuple):
+        return next((d for d in map(_dtype_inside, value) if d is not None), None)
+    return value.dtype if isinstance(value, Tensor) or hasattr(value, "_as_tensor") else None
 
 
 def as_tensor(value: Any) -> Tensor | None:
@@ -122,6 +130,8 @@ def is_python_literal(value: Any) -> bool:
 
 
 def _natural_array(value: Any) -> _NDArray:
+    if isinstance(value, range):
+        value = list(value)
     if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
         # Asked of subclasses only: NumPy imports np.ma when it is first named.
         if (
@@ -166,7 +176,44 @@ def _natural_array(value: Any) -> _NDArray:
                 return array.astype(np.float32)
         if array.dtype == np.int64 and _fits(array, dtypes.int32):
             return array.astype(np.int32)
+    elif isinstance(value, list | tuple) and array.dtype.kind in "iufc":
+        return _mixed_array(array, value)
     return array
+
+
+def _mixed_array(array: _NDArray, value: Any) -> _NDArray:
+    """Return an array of a list with NumPy's numbers in it in the dtype that these have.
+
+    Python's numbers take their dtype if they fit it: NumPy would make float64 of float32 and a
+    Python float. Where NumPy's numbers differ, the widest of the highest kind counts.
+    """
+    order = ("bool", "uint", "int", "float", "complex")
+    own = {
+        getattr(leaf, "dtype", None) or np.asarray(leaf).dtype
+        for leaf in _leaves(value)
+        if not is_python_literal(leaf)
+    }
+    strong = max(map(as_dtype, own), key=lambda dtype: (order.index(dtype.kind), dtype.itemsize))
+    natural = as_dtype(array.dtype)
+    if strong.kind in ("float", "complex") and strong.kind == natural.kind:
+        with np.errstate(over="ignore"):
+            return array.astype(strong.numpy)
+    if natural.is_integer and strong.is_integer and _fits(array, strong):
+        return array.astype(strong.numpy)
+    if natural == dtypes.float64 and not strong.is_floating:
+        # Python's floats beside integers are what they are alone.
+        return array.astype(np.float32)
+    if natural == dtypes.int64 and _fits(array, dtypes.int32):
+        return array.astype(np.int32)
+    return array
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _leaves(item)
+    else:
+        yield value
 
 
 def _bytes_array(array: _NDArray, value: Any) -> _NDArray:
@@ -202,7 +249,8 @@ def _cast_literal(array: _NDArray, dtype: DType, value: Any) -> _NDArray:
     if dtype.is_integer and not _fits(array, dtype):
         raise DTypeError(f"{_brief(value)} does not fit {dtype} ({dtype.min} to {dtype.max})")
     # Python floats were narrowed to their default float32 above; start again from full precision.
-    exact = np.array(value) if is_python_literal(value) else array
+    narrowed = is_python_literal(value) or isinstance(value, list | tuple)
+    exact = np.array(value) if narrowed else array
     with np.errstate(over="ignore"):
         return exact.astype(dtype.numpy)
 

@@ -8,25 +8,37 @@ A record of an operation leaves out what is empty. Its keys: ``name``, ``type``,
 "operation:index"), ``arity`` (where parameters take more or less than one input), ``attrs``,
 ``control``, ``device``, ``colocated``, ``gradient``, ``origin``, ``shapes`` (where more is known
 than the rule says) and ``site`` (on request).
+
+Functions that operations hold stand in a list of their own, each after those that it holds, with
+the keys ``name``, ``operations``, ``parameters``, ``results`` and, where there are any,
+``effects``; attributes refer to their names.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from headrace.errors import DocumentError, HeadraceError
 from headrace.graph.attributes import encode
+from headrace.graph.collections import usual_collections
+from headrace.graph.function import Function, functions_in
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.reader import GraphReader
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 
+if TYPE_CHECKING:
+    from headrace.ops.variable import Variable
+
 FORMAT = "headrace.graph"
 VERSION = 1
 _KEYS = ("format", "operations", "producer", "seed", "variables", "version")
+# Left out where there are none.
+_FUNCTIONS = "functions"
+_EFFECTS = "effects"
 
 
 def dump(graph: Graph, *, sites: bool = False) -> str:
@@ -43,6 +55,7 @@ def dump(graph: Graph, *, sites: bool = False) -> str:
     variables = graph.variables
     writer = _Writer(sites)
     operations = [writer.operation(op) for op in graph.operations]
+    functions = [_function(function, sites) for function in functions_in(graph)]
     listed = [
         {
             "handle": v.handle.name,
@@ -50,11 +63,13 @@ def dump(graph: Graph, *, sites: bool = False) -> str:
             "initializer": v.initializer.name,
             "snapshot": v.snapshot.name,
             "trainable": v.trainable,
+            **_collections(v),
         }
         for v in variables
     ]
+    held = f'"{_FUNCTIONS}":{_lines(functions)},\n' if functions else ""
     return (
-        f'{{"format":{_json(FORMAT)},\n"operations":{_lines(operations)},\n'
+        f'{{"format":{_json(FORMAT)},\n{held}"operations":{_lines(operations)},\n'
         f'"producer":{_json(_producer())},\n"seed":{_json(encode(graph.seed))},\n'
         f'"variables":{_lines(listed)},\n"version":{VERSION}}}\n'
     )
@@ -78,14 +93,40 @@ def load(text: str | bytes) -> Graph:
             f"the graph document is of version {version!r:.40}, this Headrace reads version "
             f"{VERSION}; write it again, or install a newer headrace-core"
         )
-    if set(data) != set(_KEYS):
-        odd = ", ".join(repr(key[:40]) for key in sorted(set(data) ^ set(_KEYS))[:8])
+    found = set(data) - {_FUNCTIONS}
+    if found != set(_KEYS):
+        odd = ", ".join(repr(key[:40]) for key in sorted(found ^ set(_KEYS))[:8])
         raise DocumentError(f"a graph document has the keys {', '.join(_KEYS)}; check {odd}")
     reader = GraphReader()
     reader.read_seed(data["seed"])
+    reader.read_functions(data.get(_FUNCTIONS, []))
     reader.read_operations(data["operations"])
     reader.read_variables(data["variables"])
     return reader.graph
+
+
+def _collections(variable: Variable) -> dict[str, list[str]]:
+    """Return the record of the collections of a variable, empty where they are the usual ones."""
+    graph = variable.graph
+    names = [
+        name
+        for name in graph.get_all_collection_keys()
+        if any(item is variable for item in graph.get_collection(name))
+    ]
+    usual = usual_collections(variable.trainable)
+    return {} if sorted(names) == sorted(usual) else {"collections": sorted(names)}
+
+
+def _function(function: Function, sites: bool) -> dict[str, Any]:
+    writer = _Writer(sites)
+    record = {
+        "name": function.name,
+        "operations": [writer.operation(op) for op in function.operations],
+        "parameters": [t.op.name for t in function.parameters],
+        "results": [t.name for t in function.results],
+    }
+    effects = [op.name for op in function.effects]
+    return {**record, _EFFECTS: effects} if effects else record
 
 
 def _producer() -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError
@@ -20,26 +21,28 @@ if TYPE_CHECKING:
     from headrace.ops.variable import Variable
 
 
-@final
 class Graph:
     """An append-only sequence of operations, to which any thread may add.
 
     ``with graph:`` (or ``with graph.as_default():``) makes it the default graph.
 
     Attributes:
-        seed: The seed of the graph's random operations, None where it was not set.
         gradient_rules: Rules of this graph alone, by the name that operations' ``gradient_rule``
             gives. They are Python functions: a graph document holds their names only.
+        variable_store: The variables that ``hr.get_variable`` made, by name.
     """
 
     def __init__(self) -> None:
-        self.seed: int | None = None
+        self._seed: int | None = None
         self.gradient_rules: dict[str, Callable[..., Any]] = {}
         self.entered = 0
         self._operations: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
         self._name_uses: dict[str, int] = {}
         self._variables: list[Variable] = []
+        self._collections: dict[Any, list[Any]] = {}
+        self.variable_store: dict[str, Variable] = {}
+        self._function_names: set[str] = set()
         self._finalized = False
         self._lock = threading.RLock()
         self._exits = threading.local()
@@ -55,6 +58,15 @@ class Graph:
     def variables(self) -> tuple[Variable, ...]:
         """The variables made in this graph, in order."""
         return tuple(self._variables)
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the graph's random operations, None where it was not set."""
+        return self._seed
+
+    @seed.setter
+    def seed(self, value: int | None) -> None:
+        self._seed = value
 
     @property
     def version(self) -> int:
@@ -114,7 +126,11 @@ class Graph:
                 f"expected a tensor, operation, variable or name, got {type(value).__name__}"
             )
         if element.graph is not self:
-            raise GraphError(f"{value!r} belongs to another graph")
+            raise GraphError(
+                f"{value!r} belongs to another graph"
+                if element.graph.outermost is element.graph
+                else f"{value!r} belongs to {element.graph.described}: return it from there"
+            )
         return element
 
     # -- scopes
@@ -125,7 +141,7 @@ class Graph:
 
         return use_graph(self)
 
-    def __enter__(self) -> Graph:
+    def __enter__(self) -> Self:
         stack = ExitStack()
         stack.enter_context(self.as_default())
         self._exit_stacks().append(stack)
@@ -139,6 +155,53 @@ class Graph:
         if stacks is None:
             stacks = self._exits.stacks = []
         return stacks
+
+    # -- what is used here and stands elsewhere
+
+    @property
+    def outermost(self) -> Graph:
+        """The program's graph: this one, where it is not the graph of a function."""
+        return self
+
+    @property
+    def position(self) -> int:
+        """A number that differs from node to node of a program, for seeds."""
+        return len(self._operations)
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Return what stands for a tensor here: the tensor itself.
+
+        Raises:
+            GraphError: if it belongs to another graph; graphs of functions take it in.
+        """
+        if tensor.op.graph is not self:
+            raise GraphError(
+                f"{tensor!r} belongs to {tensor.op.graph.described}; build with it inside 'with "
+                "graph.as_default():'"
+                if tensor.op.graph.outermost is tensor.op.graph
+                else f"{tensor!r} belongs to {tensor.op.graph.described}: return it from there to "
+                "use it outside"
+            )
+        return tensor
+
+    def stand_in(self, tensor: Tensor) -> Tensor | None:
+        """Return what stands here for a tensor, None if nothing does yet."""
+        return tensor if tensor.op.graph is self else None
+
+    def capture_control(self, op: Operation) -> Operation | None:
+        """Return the operation of this graph to wait for in order to wait for ``op``.
+
+        Raises:
+            GraphError: if it belongs to another graph.
+        """
+        if op.graph is not self:
+            raise GraphError(f"{op!r} belongs to {op.graph.described}")
+        return op
+
+    @property
+    def described(self) -> str:
+        """What messages call it."""
+        return "another graph than the default one"
 
     # -- growing
 
@@ -166,6 +229,14 @@ class Graph:
             self._name_uses[key] = uses + 1
             self._name_uses[candidate.lower()] = 1
             return candidate
+
+    def exact_name(self, name: str) -> str:
+        """Return ``name``, which a scope may have, with a number where an operation has it."""
+        with self._lock:
+            if name in self._by_name:
+                return self.unique_name(name)
+            self._name_uses.setdefault(name.lower(), 1)
+            return name
 
     def reserve_name(self, name: str) -> None:
         """Count a name, and the scopes in it, as used: for nodes not named by ``unique_name``."""
@@ -249,6 +320,63 @@ class Graph:
         """List a variable of this graph."""
         with self._lock:
             self._variables.append(variable)
+
+    def function_name(self, name: str) -> tuple[str, int]:
+        """Return a name for a function of this graph that no other has, and its ordinal."""
+        with self._lock:
+            unique, uses = name, 0
+            while unique in self._function_names:
+                uses += 1
+                unique = f"{name}_{uses}"
+            self._function_names.add(unique)
+            return unique, len(self._function_names)
+
+    # -- collections
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Append ``value`` to the collection ``name``, again where it is in there."""
+        with self._lock:
+            self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        """Append ``value`` to the collections ``names``, or to that of a string, once to each."""
+        for name in dict.fromkeys([names] if isinstance(names, str) else names):
+            self.add_to_collection(name, value)
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        """Return what is in a collection, as a new list.
+
+        Args:
+            name: The collection; one that is not there is empty.
+            scope: A regular expression at the beginning of names; what does not match, or has
+                no name, is left out.
+        """
+        with self._lock:
+            found = list(self._collections.get(name, ()))
+        if not scope:
+            return found
+        pattern = re.compile(scope)
+        return [item for item in found if hasattr(item, "name") and pattern.match(item.name)]
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        """Return the collection ``name`` itself: changes of the list change it."""
+        with self._lock:
+            return self._collections.setdefault(name, [])
+
+    def get_all_collection_keys(self) -> list[str]:
+        """Return the names of all collections that have one."""
+        with self._lock:
+            return [name for name in self._collections if isinstance(name, str)]
+
+    @property
+    def collections(self) -> list[str]:
+        """The names of all collections."""
+        return self.get_all_collection_keys()
+
+    def clear_collection(self, name: Any) -> None:
+        """Empty the collection ``name``."""
+        with self._lock:
+            self._collections.pop(name, None)
 
     # -- documents and pictures
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
+from headrace.errors import GraphError
+from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import call_op
+from headrace.graph.spec import as_shape
 from headrace.graph.tensor import Tensor, TensorOperators
+from headrace.shapes import Shape
 
 if TYPE_CHECKING:
     from headrace.dtypes import DType
@@ -24,12 +29,29 @@ class IndexedSlices(TensorOperators):
     Attributes:
         values: [n, ...], the rows.
         indices: [n], the index of each row along axis 0.
-        dense_shape: [rank], the shape of the whole tensor.
+        dense_shape: [rank], the shape of the whole tensor; None where nobody needs to know it.
     """
 
     values: Tensor
     indices: Tensor
-    dense_shape: Tensor
+    dense_shape: Any = None
+
+    def __post_init__(self) -> None:
+        """Make tensors of the parts."""
+        for name in ("values", "indices", "dense_shape"):
+            part = getattr(self, name)
+            if part is not None:
+                object.__setattr__(self, name, convert_to_tensor(part))
+
+    @property
+    def shape(self) -> Shape:
+        """The static shape of the whole tensor."""
+        return Shape(None) if self.dense_shape is None else as_shape(self.dense_shape.spec)
+
+    @property
+    def device(self) -> str:
+        """The device asked for the rows."""
+        return self.values.device
 
     @property
     def dtype(self) -> DType:
@@ -51,7 +73,19 @@ class IndexedSlices(TensorOperators):
         """The name of the rows."""
         return self.values.name
 
+    def flatten(self) -> list[Tensor]:
+        """Return its parts, for functions that take structures of tensors."""
+        parts = [self.values, self.indices, self.dense_shape]
+        return [part for part in parts if part is not None]
+
+    @staticmethod
+    def unflatten(tensors: Sequence[Tensor]) -> IndexedSlices:
+        """Return row-sparse values of other parts."""
+        return IndexedSlices(*tensors)
+
     def _as_tensor(self) -> Tensor:
+        if self.dense_shape is None:
+            raise GraphError(f"{self!r} converts to no dense tensor: its dense_shape was not given")
         rows: Any = call_op("UnsortedSegmentSum", self.values, self.indices, self.dense_shape[0])
         dense: Any = call_op("Reshape", rows, self.dense_shape)
         assert isinstance(dense, Tensor)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError
+from headrace.graph.attributes import FunctionValue
 from headrace.graph.default_session import default_session
 from headrace.graph.schema import OpSchema
 from headrace.graph.site import Site
@@ -63,6 +64,13 @@ class Operation:
     def device(self) -> str:
         """The device asked for, as a string; empty where none was."""
         return str(self.device_name)
+
+    @property
+    def stateful(self) -> bool:
+        """Whether it reads or changes state, or a function that it holds does."""
+        if self.schema.stateful:
+            return True
+        return any(v.stateful for v in self.attrs.values() if isinstance(v, FunctionValue))
 
     @property
     def grouped_inputs(self) -> list[Any]:

@@ -137,9 +137,11 @@ def _children(box: Box) -> list[Box]:
     for op in box.operations:
         head, slash, _ = op.name[prefix:].partition("/")
         name = op.name[:prefix] + head
-        known = found.get((name, bool(slash)))
+        # The handle of a variable has the name of the scope of what belongs to it.
+        inside = bool(slash) or op.type == "VarHandle"
+        known = found.get((name, inside))
         if known is None:
-            found[name, bool(slash)] = Box(name, "scope" if slash else "op", [op])
+            found[name, inside] = Box(name, "scope" if inside else "op", [op])
         else:
             known.operations.append(op)
     return [_narrowed(child) for child in found.values()]
@@ -148,7 +150,7 @@ def _children(box: Box) -> list[Box]:
 def _narrowed(box: Box) -> Box:
     """Return a scope as what it is in truth: a variable, a single operation, or a scope."""
     if box.kind == "scope" and any(
-        op.type == "VarHandle" and op.name == f"{box.name}/handle" for op in box.operations
+        op.type == "VarHandle" and op.name == box.name for op in box.operations
     ):
         box.kind = "variable"
     elif box.kind == "scope" and len(box.operations) == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +13,8 @@ from headrace.device_name import DeviceName
 from headrace.dtypes import DType
 from headrace.errors import DocumentError, GraphError, HeadraceError, shorten
 from headrace.graph.attributes import brief, decode, fits, hint_name, is_integer, read_shape
+from headrace.graph.collections import usual_collections
+from headrace.graph.function import Function, functions_of
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS, REQUIRED, AttrParam, Kind, OpSchema
@@ -24,6 +26,9 @@ _OPERATION_KEYS = {
     *("name", "type", "inputs", "arity", "attrs", "control", "device", "colocated"),
     *("gradient", "origin", "shapes", "site"),
 }
+_FUNCTION_KEYS = {"name", "operations", "parameters", "results"}
+# Deeper than programs nest conditions and loops, and far from what Python's stack holds.
+MAX_DEPTH = 64
 _VARIABLE_KEYS = {"handle", "initial_value", "initializer", "snapshot", "trainable"}
 _TENSOR = re.compile(r"(.*):(0|[1-9][0-9]{0,8})", re.DOTALL)
 
@@ -35,8 +40,10 @@ class GraphReader:
         graph: The graph built so far.
     """
 
-    def __init__(self) -> None:
-        self.graph = Graph()
+    def __init__(self, graph: Graph | None = None) -> None:
+        self.graph = Graph() if graph is None else graph
+        self._functions: dict[str, Function] = {}
+        self._depths: dict[str, int] = {}
         self._known: dict[str, Operation] = {}
         self._all_names: set[str] = set()
         self._site = user_site()
@@ -46,6 +53,40 @@ class GraphReader:
         if data is not None and not is_integer(data):
             raise DocumentError(f"'seed' must be an integer or null, got {brief(data)}")
         self.graph.seed = data
+
+    def read_functions(self, data: Any) -> None:
+        """Read the functions that operations hold, each after those that it holds."""
+        for i, record in enumerate(_listed(data, "'functions'")):
+            if not isinstance(record, dict) or set(record) - {"effects"} != _FUNCTION_KEYS:
+                raise DocumentError(
+                    f"function {i} must be an object with {_names(_FUNCTION_KEYS)}, got "
+                    f"{brief(record)}"
+                )
+            name = record["name"]
+            if not isinstance(name, str) or not name or name in self._functions:
+                raise DocumentError(f"function {i}: {brief(name)} is no name, or given twice")
+            with _place(f"function {brief(name)}"):
+                self._functions[name] = self._read_function(record)
+
+    def _read_function(self, record: dict[str, Any]) -> Function:
+        function = Function(record["name"], self.graph)
+        reader = GraphReader(function)
+        reader._functions = self._functions
+        reader.read_operations(record["operations"])
+        held = [f.name for op in function.operations for f in functions_of(op)]
+        depth = 1 + max((self._depths[name] for name in held), default=0)
+        if depth > MAX_DEPTH:
+            raise DocumentError(f"functions are nested more than {MAX_DEPTH} deep")
+        self._depths[function.name] = depth
+        parameters = [reader._operation(n) for n in _listed(record["parameters"], "'parameters'")]
+        indices = [op.attrs["index"] for op in parameters if op.type == "Parameter"]
+        all_of_them = [op for op in function.operations if op.type == "Parameter"]
+        if indices != list(range(len(parameters))) or len(all_of_them) != len(parameters):
+            raise DocumentError("'parameters' must be all Parameter operations, by index")
+        results = [reader._tensor(t) for t in _listed(record["results"], "'results'")]
+        function.complete([op.outputs[0] for op in parameters], results)
+        function.effects = reader._operations(record, "effects")
+        return function
 
     def read_operations(self, data: Any) -> None:
         """Add all operations, each after those that it depends on."""
@@ -72,7 +113,7 @@ class GraphReader:
         handles: set[Tensor] = set()
         for i, record in enumerate(_listed(data, "'variables'")):
             with _place(f"variable {i}"):
-                if not isinstance(record, dict) or set(record) != _VARIABLE_KEYS:
+                if not isinstance(record, dict) or set(record) - {"collections"} != _VARIABLE_KEYS:
                     raise DocumentError(f"expected an object with {_names(_VARIABLE_KEYS)}")
                 handle = self._tensor(record["handle"])
                 if handle in handles:
@@ -86,7 +127,12 @@ class GraphReader:
                         f"'trainable' must be true or false, got {brief(record['trainable'])}"
                     )
                 initializer = self._operation(record["initializer"])
-                Variable.from_parts(handle, start, initializer, snapshot, record["trainable"])
+                trainable = record["trainable"]
+                names = _listed(record.get("collections", []), "'collections'")
+                if not all(isinstance(name, str) for name in names):
+                    raise DocumentError(f"'collections' must be strings, got {brief(names)}")
+                chosen = names if "collections" in record else usual_collections(trainable)
+                Variable.from_parts(handle, start, initializer, snapshot, trainable, chosen)
 
     def _content(self, data: Any, handle: Tensor, key: str) -> Tensor:
         """Return a tensor that has the dtype of what a variable holds."""
@@ -110,7 +156,7 @@ class GraphReader:
             inputs = [self._tensor(item) for item in _listed(record.get("inputs", []), "'inputs'")]
             arity = _read_arity(record.get("arity", []), schema, len(inputs))
             _check_kinds(schema, inputs, arity)
-            attrs = _read_attrs(record.get("attrs", {}), schema)
+            attrs = _read_attrs(record.get("attrs", {}), schema, self._functions)
             specs = _infer(schema, [t.spec for t in inputs], arity, attrs)
             return self.graph.add_operation(
                 schema,
@@ -204,7 +250,7 @@ def _schema(type_name: Any) -> OpSchema:
 
 def _read_arity(data: Any, schema: OpSchema, inputs: int) -> tuple[int, ...]:
     counts = _listed(data, "'arity'") or [1] * len(schema.inputs)
-    least = [0 if p.optional else 1 for p in schema.inputs]
+    least = [0 if p.optional else p.least for p in schema.inputs]
     most = [inputs if p.variadic else 1 for p in schema.inputs]
     if (
         len(counts) != len(schema.inputs)
@@ -238,7 +284,7 @@ def _check_kinds(schema: OpSchema, inputs: list[Tensor], arity: tuple[int, ...])
         position += count
 
 
-def _read_attrs(data: Any, schema: OpSchema) -> dict[str, Any]:
+def _read_attrs(data: Any, schema: OpSchema, functions: Mapping[str, Function]) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise DocumentError(f"'attrs' must be an object, got {brief(data)}")
     known = {a.name for a in schema.attrs}
@@ -249,15 +295,15 @@ def _read_attrs(data: Any, schema: OpSchema) -> dict[str, Any]:
     missing = {a.name for a in schema.attrs if a.default is REQUIRED} - set(data)
     if missing:
         raise DocumentError(f"attributes {_names(missing)} are missing")
-    return {a.name: _read_attr(a, data) for a in schema.attrs}
+    return {a.name: _read_attr(a, data, functions) for a in schema.attrs}
 
 
-def _read_attr(param: AttrParam, data: dict[str, Any]) -> Any:
+def _read_attr(param: AttrParam, data: dict[str, Any], functions: Mapping[str, Function]) -> Any:
     if param.name not in data:
         # Written before the op had this attribute: then its default is what was meant.
         return param.read(param.default)
     with _place(f"attribute {param.name!r}"):
-        value = decode(data[param.name])
+        value = decode(data[param.name], functions=functions)
         if not fits(value, param.hint):
             raise DocumentError(f"expected {hint_name(param.hint)}, got {brief(data[param.name])}")
         return value

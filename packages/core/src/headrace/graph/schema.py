@@ -34,12 +34,21 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class InputParam:
-    """A tensor parameter of an op."""
+    """A tensor parameter of an op.
+
+    Attributes:
+        name: Its name.
+        kind: The dtypes that it may have.
+        variadic: Whether it takes any number of tensors.
+        optional: Whether it may be left out.
+        least: How many tensors a variadic one takes at least.
+    """
 
     name: str
     kind: Kind
     variadic: bool = False
     optional: bool = False
+    least: int = 1
 
 
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "<required>"})()

@@ -98,6 +98,29 @@ def use_graph(graph: Graph) -> Iterator[Graph]:
 
 
 @contextmanager
+def inside(graph: Graph) -> Iterator[None]:
+    """Build in the graph of a function, under the names, devices and rules now in force."""
+    graph.entered += 1
+    scope = replace(current_scope(), graph=graph, control_inputs=(), colocated_with=())
+    try:
+        with _entered(scope):
+            yield
+    finally:
+        graph.entered -= 1
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Build in the program's graph, outside of all functions, conditions and loops being traced.
+
+    Control dependencies do not apply in the block.
+    """
+    scope = current_scope()
+    with _entered(replace(scope, graph=scope.graph.outermost, control_inputs=())):
+        yield
+
+
+@contextmanager
 def name_scope(
     name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
 ) -> Iterator[str]:
@@ -113,12 +136,14 @@ def name_scope(
         The full prefix, ending in "/" (empty at the top).
     """
     scope = current_scope()
-    chosen = name if name is not None else default_name
-    if chosen:
+    chosen: Any = name if name is not None else default_name
+    if chosen is not None and (not isinstance(chosen, str) or chosen):
         check_name(chosen)
     tensors = [v for v in values or () if isinstance(v, Tensor)]
     graph = tensors[0].graph if tensors else scope.graph
-    if any(t.graph is not graph for t in tensors):
+    if scope.graph.outermost is not scope.graph:
+        graph = scope.graph
+    elif any(t.graph is not graph for t in tensors):
         raise GraphError(f"the values of name scope {chosen!r} belong to different graphs")
     if graph is not scope.graph:
         scope = Scope(graph)
@@ -161,8 +186,8 @@ def control_dependencies(control_inputs: Sequence[Any] | None) -> Iterator[None]
         with _entered(replace(scope, control_inputs=())):
             yield
         return
-    added = tuple(as_operation(item, scope.graph) for item in control_inputs)
-    merged = tuple(dict.fromkeys(scope.control_inputs + added))
+    added = [scope.graph.capture_control(_operation_of(item)) for item in control_inputs]
+    merged = tuple(dict.fromkeys((*scope.control_inputs, *(op for op in added if op is not None))))
     with _entered(replace(scope, control_inputs=merged)):
         yield
 
@@ -176,6 +201,12 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
         ignore_existing: Drop the colocations of outer blocks.
     """
     scope = current_scope()
+    target = _operation_of(op)
+    if target.graph is not scope.graph and scope.graph.outermost is not scope.graph:
+        # Functions get what they use of other graphs as arguments, and stand where those do.
+        with _entered(replace(scope, device=DeviceName())):
+            yield
+        return
     target = as_operation(op, scope.graph)
     outer = () if ignore_existing else scope.colocated_with
     entered = replace(scope, colocated_with=(*outer, target), device=DeviceName())
@@ -223,11 +254,14 @@ def as_operation(item: Any, graph: Graph) -> Operation:
     Raises:
         GraphError: if it is none of these, or of another graph.
     """
-    op = item
-    if not isinstance(op, Operation):
-        op = getattr(item, "op", None)
+    op = _operation_of(item)
+    if op.graph is not graph:
+        raise GraphError(f"{item!r} belongs to {op.graph.described}")
+    return op
+
+
+def _operation_of(item: Any) -> Operation:
+    op = item if isinstance(item, Operation) else getattr(item, "op", None)
     if not isinstance(op, Operation):
         raise GraphError(f"expected an operation, tensor or variable, got {item!r}")
-    if op.graph is not graph:
-        raise GraphError(f"{item!r} belongs to another graph than the default one")
     return op

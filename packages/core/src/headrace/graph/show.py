@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import HeadraceError
+from headrace.graph.attributes import FunctionValue
+from headrace.graph.function import functions_in
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.schema import AttrParam
@@ -32,6 +34,12 @@ def to_text(graph: Graph, *, limit: int | None = None) -> str:
     lines = [_summary(graph, len(operations)), *map(describe, shown)]
     if len(shown) < len(operations):
         lines.append(f"... and {len(operations) - len(shown)} more operations")
+    for function in functions_in(graph) if limit is None else ():
+        given = ", ".join(t.op.name for t in function.parameters)
+        lines += ["", f"function {function.name}({given}):"]
+        inner = [op for op in function.operations if op.type != "Parameter"]
+        lines += [f"  {describe(op)}" for op in inner]
+        lines.append(f"  return {', '.join(t.name for t in function.results)}")
     return "\n".join(lines)
 
 
@@ -89,6 +97,8 @@ def _is_default(param: AttrParam, value: Any) -> bool:
 
 def brief_value(value: Any) -> str:
     """Return an attribute's value in a few characters."""
+    if isinstance(value, FunctionValue):
+        return value.name
     if isinstance(value, np.ndarray):
         kind = "string" if value.dtype == object else str(value.dtype)
         if value.size > _SHOWN_ELEMENTS:

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from headrace.dtypes import DType, resource
+from headrace.dtypes import DType, resource, tensor_list
 from headrace.shapes import SCALAR, UNKNOWN, Shape
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
+# NumPy has no arrays of more dimensions.
+MAX_RANK = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,8 @@ class TensorSpec:
         shape: The static shape.
         value: The tensor's value where it is a constant, else None.
         dims: For an integer vector: the shape that it denotes, as far as that is known.
-        content: For a resource handle: the spec of what the resource holds.
+        content: For a resource handle, the spec of what the resource holds; for a list, of its
+            items.
     """
 
     dtype: DType
@@ -57,18 +60,23 @@ class TensorSpec:
 
     def __str__(self) -> str:
         if self.content is not None:
-            return f"resource({self.content})"
+            return f"{self.dtype.kind}({self.content})"
         return f"{self.dtype}{self.shape}"
 
 
 def like(spec: TensorSpec) -> TensorSpec:
     """Return the same dtype and shape, and nothing known of the value."""
-    return TensorSpec(spec.dtype, spec.shape)
+    return TensorSpec(spec.dtype, spec.shape, content=spec.content)
 
 
 def handle_spec(content: TensorSpec) -> TensorSpec:
     """Return the spec of a handle to a resource that holds ``content``."""
     return TensorSpec(resource, SCALAR, content=content)
+
+
+def list_spec(content: TensorSpec) -> TensorSpec:
+    """Return the spec of a list of tensors of the spec ``content``."""
+    return TensorSpec(tensor_list, SCALAR, content=content)
 
 
 def constant_spec(value: _NDArray, dtype: DType) -> TensorSpec:
@@ -85,6 +93,7 @@ def as_shape(spec: TensorSpec) -> Shape:
         return spec.dims
     if spec.value is not None and spec.value.ndim == 1:
         return Shape([None if d < 0 else int(d) for d in spec.value])
-    if spec.rank == 1 and spec.shape.is_fully_defined:
+    # No tensor has more axes; a longer vector is refused where it is used.
+    if spec.rank == 1 and spec.shape.is_fully_defined() and spec.shape.known[0] <= MAX_RANK:
         return Shape([None] * spec.shape.known[0])
     return UNKNOWN

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from headrace.dtypes import DType
-from headrace.errors import GraphError
+from headrace.errors import GraphError, SymbolicTensorError
 from headrace.graph.default_session import default_session
 from headrace.graph.schema import OPERATORS, call_op
 from headrace.graph.spec import TensorSpec
@@ -39,6 +39,9 @@ class TensorOperators:
         return _result(call_op("Sub", other, self))
 
     def __mul__(self, other: Any) -> Tensor:
+        if getattr(other, "_multiplies", False):
+            # A sparse tensor, which multiplies from either side.
+            return NotImplemented
         return _result(call_op("Mul", self, other))
 
     def __rmul__(self, other: Any) -> Tensor:
@@ -78,7 +81,7 @@ class TensorOperators:
         return _result(call_op("Neg", self))
 
     def __abs__(self) -> Tensor:
-        return _result(call_op("Abs", self))
+        return _result(OPERATORS["abs"](self))
 
     def __lt__(self, other: Any) -> Tensor:
         return _result(call_op("Less", self, other))
@@ -93,46 +96,62 @@ class TensorOperators:
         return _result(call_op("GreaterEqual", self, other))
 
     def __and__(self, other: Any) -> Tensor:
-        return _result(call_op("LogicalAnd", self, other))
+        return _result(OPERATORS["and"](self, other))
 
     def __rand__(self, other: Any) -> Tensor:
-        return _result(call_op("LogicalAnd", other, self))
+        return _result(OPERATORS["and"](other, self))
 
     def __or__(self, other: Any) -> Tensor:
-        return _result(call_op("LogicalOr", self, other))
+        return _result(OPERATORS["or"](self, other))
 
     def __ror__(self, other: Any) -> Tensor:
-        return _result(call_op("LogicalOr", other, self))
+        return _result(OPERATORS["or"](other, self))
 
     def __xor__(self, other: Any) -> Tensor:
-        return _result(call_op("LogicalXor", self, other))
+        return _result(OPERATORS["xor"](self, other))
 
     def __rxor__(self, other: Any) -> Tensor:
-        return _result(call_op("LogicalXor", other, self))
+        return _result(OPERATORS["xor"](other, self))
 
     def __invert__(self) -> Tensor:
-        return _result(call_op("LogicalNot", self))
+        return _result(OPERATORS["invert"](self))
 
     def __getitem__(self, key: Any) -> Tensor:
         return _result(OPERATORS["getitem"](self, key))
 
     def __bool__(self) -> NoReturn:
-        raise GraphError(
+        raise SymbolicTensorError(
             f"{self!r} has no truth value while the graph is built: its value exists only inside a "
-            "step. Fetch it with session.run, or compute with it (hr.where, hr.switch)"
+            "step. Fetch it with session.run, or compute with it (hr.where, hr.cond)"
         )
 
     def __iter__(self) -> Iterator[NoReturn]:
-        raise GraphError(
-            f"{self!r} cannot be iterated over while the graph is built. Index it (t[0], t[1]) "
-            "or fetch it with session.run and iterate over the array"
+        raise SymbolicTensorError(
+            f"{self!r} cannot be iterated over while the graph is built. Index it (t[0], t[1]), "
+            "take it apart with hr.unstack, loop over it with hr.map_fn, or fetch it with "
+            "session.run and iterate over the array"
         )
 
+    def __len__(self) -> NoReturn:
+        raise SymbolicTensorError(
+            f"{self!r} has no len() while the graph is built. Its static shape is t.shape, and "
+            "hr.shape(t) computes the shape in a step"
+        )
+
+    def __float__(self) -> NoReturn:
+        raise SymbolicTensorError(f"{self!r} is no number while the graph is built. {_FETCH}")
+
+    def __int__(self) -> NoReturn:
+        raise SymbolicTensorError(f"{self!r} is no number while the graph is built. {_FETCH}")
+
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise GraphError(
+        raise SymbolicTensorError(
             f"{self!r} is a node of a graph and holds no values: NumPy cannot take it. Use "
             "Headrace's functions on it, or fetch it with session.run first"
         )
+
+
+_FETCH = "Fetch it with session.run, or convert it with hr.cast"
 
 
 @final
@@ -180,6 +199,17 @@ class Tensor(TensorOperators):
         """Return the static shape."""
         return self.spec.shape
 
+    def set_shape(self, shape: Any) -> None:
+        """State what is known of the shape besides; nothing checks it when the graph runs.
+
+        Args:
+            shape: A shape, or a list of sizes and Nones.
+
+        Raises:
+            ShapeError: if it contradicts what is known.
+        """
+        self.spec = self.spec.sharpened(Shape(shape))
+
     @property
     def device(self) -> str:
         """The device asked for its operation."""
@@ -188,6 +218,21 @@ class Tensor(TensorOperators):
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
         """Fetch this tensor from ``session``, or from the default session."""
         return (session if session is not None else default_session()).run(self, feed_dict)
+
+    def assign(self, value: Any, name: str | None = None) -> Tensor:
+        """Replace the part of a variable that indexing it gave, as in ``v[2:4].assign(x)``.
+
+        Args:
+            value: The new part, of the same shape.
+            name: The name of the operation.
+
+        Returns:
+            The new value of the whole variable.
+
+        Raises:
+            GraphError: if this is no slice of a variable.
+        """
+        return _result(OPERATORS["assign_slice"](self, value, name))
 
     def consumers(self) -> list[Operation]:
         """Return the operations that take this tensor."""

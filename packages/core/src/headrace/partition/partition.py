@@ -8,23 +8,27 @@ operation has finished.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from headrace.device_name import DeviceName
 from headrace.dtypes import uint8
+from headrace.errors import PlacementError
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
-from headrace.graph.schema import OPS
+from headrace.graph.schema import OPS, OpSchema
 from headrace.graph.spec import TensorSpec, constant_spec
 from headrace.graph.tensor import Tensor
 from headrace.passes.step_graph import StepGraph
 
 
 def partition(
-    step: StepGraph, placement: Mapping[Operation, DeviceName], client: DeviceName
+    step: StepGraph,
+    placement: Mapping[Operation, DeviceName],
+    client: DeviceName,
+    result: str = "Fetch",
 ) -> dict[DeviceName, Graph]:
     """Return the graph of each device that takes part.
 
@@ -32,13 +36,12 @@ def partition(
         step: The step.
         placement: The device of each of its operations.
         client: The device on which fetches are handed back.
+        result: The op that hands them back.
     """
-    builder = _Partitioner(placement)
-    for op in step.graph.operations:
-        if not _is_free(op):
-            builder.copy(op, placement[op])
+    builder = Partitioner(placement)
+    builder.copy_all(step)
     for i, tensor in enumerate(step.fetches):
-        builder.add_fetch(tensor, i, client)
+        builder.add_fetch(tensor, i, client, OPS[result])
     return {device: part.graph for device, part in builder.parts.items()}
 
 
@@ -48,31 +51,81 @@ def _is_free(op: Operation) -> bool:
 
 
 @dataclass
-class _Part:
+class Part:
+    """What one device, or one task, runs of a step.
+
+    Attributes:
+        graph: The graph.
+        tensors: What stands in it for tensors of the step.
+        operations: What stands in it for operations of the step.
+    """
+
     graph: Graph = field(default_factory=Graph)
     tensors: dict[Tensor, Tensor] = field(default_factory=dict)
     operations: dict[Operation, Operation] = field(default_factory=dict)
 
 
-class _Partitioner:
-    def __init__(self, placement: Mapping[Operation, DeviceName]) -> None:
+class Partitioner:
+    """Splits a step, by device or by task.
+
+    Attributes:
+        placement: The device of each operation.
+        parts: What was split off so far, by device or task.
+        sends: The operations that send from each part.
+    """
+
+    def __init__(
+        self,
+        placement: Mapping[Operation, DeviceName],
+        *,
+        of: Callable[[DeviceName], DeviceName] = lambda device: device,
+        make: Callable[[], Graph] = Graph,
+        prefix: str = "",
+    ) -> None:
+        """Begin to split.
+
+        Args:
+            placement: The device of each operation.
+            of: Returns what names the part to which a device belongs.
+            make: Makes the graph of a part.
+            prefix: Tells the edges of this step from those of others that run within it.
+        """
         self.placement = placement
-        self.parts: dict[DeviceName, _Part] = {}
+        self.parts: dict[DeviceName, Part] = {}
+        self._of = of
+        self._make = make
+        self._prefix = prefix
         self._tokens: dict[Operation, Tensor] = {}
+        self.sends: dict[DeviceName, list[Operation]] = {}
 
-    def part(self, device: DeviceName) -> _Part:
-        return self.parts.setdefault(device, _Part())
+    def part(self, name: DeviceName) -> Part:
+        """Return the part of a device or task."""
+        found = self.parts.get(name)
+        if found is None:
+            found = self.parts[name] = Part(self._make())
+        return found
 
-    def copy(self, op: Operation, device: DeviceName) -> Operation:
-        part = self.part(device)
+    def copy_all(self, step: StepGraph) -> None:
+        """Copy all operations, each to the part of its device."""
+        for op in step.graph.operations:
+            if not _is_free(op):
+                self.copy(op, self._of(self.placement[op]))
+
+    def copy(self, op: Operation, name: DeviceName) -> Operation:
+        """Copy an operation to a part, unless it was put there already."""
+        part = self.part(name)
+        device = self.placement[op] if self._of(self.placement[op]) == name else name
+        known = part.operations.get(op)
+        if known is not None:
+            return known
         new = part.graph.add_operation(
             op.schema,
             name=op.name,
-            inputs=[self.tensor_on(t, device) for t in op.inputs],
+            inputs=[self.tensor_on(t, name) for t in op.inputs],
             arity=op.arity,
             attrs=op.attrs,
             specs=[t.spec for t in op.outputs],
-            control_inputs=tuple(self.control_on(c, device) for c in op.control_inputs),
+            control_inputs=tuple(self.control_on(c, name) for c in op.control_inputs),
             device=device,
             site=op.site,
             origin=op.origin,
@@ -81,29 +134,29 @@ class _Partitioner:
         part.tensors.update(zip(op.outputs, new.outputs, strict=True))
         return new
 
-    def tensor_on(self, tensor: Tensor, device: DeviceName) -> Tensor:
-        """Return a tensor's stand-in on a device, moving it there when first needed."""
-        part = self.part(device)
+    def tensor_on(self, tensor: Tensor, name: DeviceName) -> Tensor:
+        """Return a tensor's stand-in in a part, moving it there when first needed."""
+        part = self.part(name)
         known = part.tensors.get(tensor)
         if known is None and _is_free(tensor.op):
-            return self.copy(tensor.op, device).outputs[tensor.index]
+            return self.copy(tensor.op, name).outputs[tensor.index]
         if known is None:
-            source = self.placement[tensor.op]
+            source = self._of(self.placement[tensor.op])
             value = self.part(source).tensors[tensor]
-            known = self._move(value, tensor.name, source, device)
+            known = self._move(value, tensor.name, source, name)
             part.tensors[tensor] = known
         return known
 
-    def control_on(self, op: Operation, device: DeviceName) -> Operation:
-        """Return an operation of a device that has finished only after ``op`` has."""
-        part = self.part(device)
+    def control_on(self, op: Operation, name: DeviceName) -> Operation:
+        """Return an operation of a part that has finished only after ``op`` has."""
+        part = self.part(name)
         known = part.operations.get(op)
         if known is None and _is_free(op):
-            return self.copy(op, device)
+            return self.copy(op, name)
         if known is None:
-            source = self.placement[op]
+            source = self._of(self.placement[op])
             token = self._token(op, source)
-            known = self._move(token, f"^{op.name}", source, device).op
+            known = self._move(token, f"^{op.name}", source, name).op
             part.operations[op] = known
         return known
 
@@ -113,27 +166,29 @@ class _Partitioner:
             value = np.zeros((0,), np.uint8)
             value.flags.writeable = False
             part = self.part(source)
+            device = self.placement[op]
+            name = f"_token/{self._prefix}{op.name}"
             # An Identity of the token, since a constant alone could be sent before op has run.
             const = part.graph.add_operation(
                 OPS["Const"],
-                name=f"_token/{op.name}/value",
+                name=f"{name}/value",
                 inputs=[],
                 arity=(),
                 attrs={"value": value},
                 specs=[constant_spec(value, uint8)],
-                device=source,
+                device=device,
                 site=op.site,
                 origin="control edge",
             )
             token = part.graph.add_operation(
                 OPS["Identity"],
-                name=f"_token/{op.name}",
+                name=name,
                 inputs=[const.outputs[0]],
                 arity=(1,),
                 attrs={},
                 specs=[const.outputs[0].spec],
                 control_inputs=(part.operations[op],),
-                device=source,
+                device=device,
                 site=op.site,
                 origin="control edge",
             ).outputs[0]
@@ -143,36 +198,45 @@ class _Partitioner:
     def _move(
         self, value: Tensor, edge: str, source: DeviceName, destination: DeviceName
     ) -> Tensor:
+        edge = f"{self._prefix}{edge}"
         ends = {"edge": edge, "source": str(source), "destination": str(destination)}
         op = value.op
-        self.part(source).graph.add_operation(
+        if value.dtype.kind in ("list", "resource") and source.task_name != destination.task_name:
+            raise PlacementError(
+                f"{value.name!r} is a {value.dtype.kind}, which cannot go from {source} to "
+                f"{destination}: build what makes it and what uses it for the same task\n"
+                f"  at {op.site}"
+            )
+        sender = self.part(source).graph.add_operation(
             OPS["Send"],
             name=f"_send/{edge}/{destination}",
             inputs=[value],
             arity=(1,),
             attrs=ends,
             specs=[],
-            device=source,
+            device=op.device_name,
             site=op.site,
             origin="edge between devices",
         )
+        self.sends.setdefault(source, []).append(sender)
         recv = self.part(destination).graph.add_operation(
             OPS["Recv"],
             name=f"_recv/{edge}/{destination}",
             inputs=[],
             arity=(),
             attrs={"dtype": value.dtype, "shape": value.shape, **ends},
-            specs=[TensorSpec(value.dtype, value.shape)],
+            specs=[TensorSpec(value.dtype, value.shape, content=value.spec.content)],
             device=destination,
             site=op.site,
             origin="edge between devices",
         )
         return recv.outputs[0]
 
-    def add_fetch(self, tensor: Tensor, index: int, client: DeviceName) -> None:
+    def add_fetch(self, tensor: Tensor, index: int, client: DeviceName, schema: OpSchema) -> None:
+        """Hand a tensor back from a device."""
         value = self.tensor_on(tensor, client)
         self.part(client).graph.add_operation(
-            OPS["Fetch"],
+            schema,
             name=f"_fetch/{index}",
             inputs=[value],
             arity=(1,),

@@ -20,7 +20,7 @@ def dedupe(step: StepGraph) -> StepGraph:
     rewriter = Rewriter("dedupe")
     kept: dict[Hashable, Operation] = {}
     for op in step.graph.operations:
-        if op.schema.stateful:
+        if op.stateful:
             rewriter.copy(op)
             continue
         key = (

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from headrace import dtypes
 from headrace.graph.operation import Operation
 from headrace.graph.spec import constant_spec
 from headrace.passes.step_graph import Rewriter, StepGraph
@@ -33,9 +32,7 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
     """
     rewriter = Rewriter("fold")
     for op in step.graph.operations:
-        values = (
-            None if op.schema.stateful or op.type == "Const" else _values(op, rewriter, evaluate)
-        )
+        values = None if op.stateful or op.type == "Const" else _values(op, rewriter, evaluate)
         if values is None:
             rewriter.copy(op)
             continue
@@ -50,7 +47,7 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
 
 
 def _values(op: Operation, rewriter: Rewriter, evaluate: Evaluate) -> list[_NDArray] | None:
-    if not op.outputs or any(t.dtype == dtypes.resource for t in op.outputs):
+    if not op.outputs or any(t.dtype.kind in ("resource", "list") for t in op.outputs):
         return None
     sources = [rewriter.tensor(t).op for t in op.inputs]
     # Folding drops the input edges; one behind which control edges stand must stay.
@@ -58,7 +55,7 @@ def _values(op: Operation, rewriter: Rewriter, evaluate: Evaluate) -> list[_NDAr
         return None
     if all(t.spec.value is not None for t in op.outputs):
         return [_frozen(np.asarray(t.spec.value)) for t in op.outputs]
-    if not op.inputs or any(_too_large(t.shape.num_elements) for t in op.outputs):
+    if not op.inputs or any(_too_large(t.shape.num_elements()) for t in op.outputs):
         return None
     if any(source.type != "Const" for source in sources):
         return None

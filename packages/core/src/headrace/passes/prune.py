@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from headrace.device_name import DeviceName
+from headrace.errors import FeedError
+from headrace.graph.function import functions_in
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
@@ -20,6 +22,7 @@ def extract(
     What is upstream of a fed tensor alone is left out, even where it has side effects.
     """
     fed = set(feeds)
+    _check_no_copies(feeds)
     needed = _needed([*(t.op for t in fetches if t not in fed), *targets], fed)
     rewriter = Rewriter("feed")
     new_feeds = [_add_feed(rewriter, tensor, i) for i, tensor in enumerate(feeds)]
@@ -45,6 +48,20 @@ def prune(step: StepGraph) -> StepGraph:
     return rewriter.finish(step)
 
 
+def _check_no_copies(feeds: Sequence[Tensor]) -> None:
+    """Refuse to feed constants of which functions hold copies, to which the value would not get."""
+    names = {t.name for t in feeds if t.op.type == "Const"}
+    if not names:
+        return
+    for function in functions_in(feeds[0].graph):
+        for op in function.operations:
+            if op.origin.startswith("copy of ") and op.origin[len("copy of ") :] in names:
+                raise FeedError(
+                    f"cannot feed the constant {op.origin[len('copy of ') :]!r}: {function.name!r} "
+                    "holds a copy of it; use a placeholder or placeholder_with_default"
+                )
+
+
 def _needed(roots: Iterable[Operation], fed: set[Tensor]) -> set[Operation]:
     needed: set[Operation] = set()
     waiting = list(roots)
@@ -54,8 +71,17 @@ def _needed(roots: Iterable[Operation], fed: set[Tensor]) -> set[Operation]:
             continue
         needed.add(op)
         waiting.extend(t.op for t in op.inputs if t not in fed)
-        waiting.extend(op.control_inputs)
+        waiting.extend(_controls(op, fed))
     return needed
+
+
+def _controls(op: Operation, fed: set[Tensor]) -> list[Operation]:
+    """Return what runs before an operation; a placeholder that is fed has its value already."""
+    return [
+        control
+        for control in op.control_inputs
+        if control.type != "Placeholder" or control.outputs[0] not in fed
+    ]
 
 
 def _add_feed(rewriter: Rewriter, tensor: Tensor, index: int) -> Tensor:
@@ -90,7 +116,7 @@ def _copy_pinned(rewriter: Rewriter, op: Operation, fed: set[Tensor]) -> None:
         arity=op.arity,
         attrs=op.attrs,
         specs=_specs(op, inputs),
-        control_inputs=rewriter.controls(op.control_inputs),
+        control_inputs=rewriter.controls(_controls(op, fed)),
         device=device,
         colocated_with=rewriter.controls(op.colocated_with),
         site=op.site,

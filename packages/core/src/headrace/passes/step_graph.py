@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from headrace.device_name import DeviceName
 from headrace.errors import GraphError
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
@@ -57,8 +58,8 @@ class Rewriter:
         """Whether an operation of the old graph is represented in the new one."""
         return old in self._operations
 
-    def copy(self, old: Operation) -> Operation:
-        """Add an operation as it is."""
+    def copy(self, old: Operation, device: DeviceName | None = None) -> Operation:
+        """Add an operation as it is, or asking for another device."""
         new = self.graph.add_operation(
             old.schema,
             name=old.name,
@@ -67,7 +68,7 @@ class Rewriter:
             attrs=old.attrs,
             specs=[t.spec for t in old.outputs],
             control_inputs=self.controls(old.control_inputs),
-            device=old.device_name,
+            device=old.device_name if device is None else device,
             colocated_with=self.controls(old.colocated_with),
             site=old.site,
             origin=old.origin,

@@ -8,7 +8,7 @@ it and have a kernel for every operation of it; of these the best is taken.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headrace.device_name import DeviceName
@@ -19,7 +19,9 @@ from headrace.passes.step_graph import StepGraph
 from headrace.plugins.registries import KernelRegistry
 
 # Work so small that moving its inputs to a faster device would cost more.
-_FOLLOWS_INPUT = frozenset({"Identity", "StopGradient", "Reshape", "ExpandDims", "Squeeze"})
+_FOLLOWS_INPUT = frozenset(
+    {"Identity", "StopGradient", "Reshape", "ExpandDims", "Squeeze", "Switch", "Merge"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ Placement = dict[Operation, DeviceName]
 def kernel_dtype(op: Operation) -> DType | None:
     """Return the dtype by which an operation's kernel is chosen."""
     for tensor in (*op.inputs, *op.outputs):
-        if tensor.dtype.kind != "resource":
+        if tensor.dtype.kind not in ("resource", "list"):
             return tensor.dtype
         if tensor.spec.content is not None:
             return tensor.spec.content.dtype
@@ -62,6 +64,7 @@ def place(
     *,
     state_users: Mapping[str, Sequence[Operation]] | None = None,
     pinned: Mapping[str, DeviceName] | None = None,
+    loose: Collection[Operation] = (),
 ) -> Placement:
     """Return the device of every operation.
 
@@ -71,13 +74,15 @@ def place(
         state_users: For each operation that yields a handle, by name, all operations of the
             program that use it, so that state lives where every user can run.
         pinned: Devices of handles that were placed by earlier steps.
+        loose: Operations that need not be where their handles are: loops that are going to be
+            spread, whose parts find the handles themselves.
 
     Raises:
         NoDeviceError: if a request names a device that is not there.
         NoKernelError: if no device that satisfies the requests has a kernel.
         PlacementError: if requests of operations that must share a device contradict each other.
     """
-    groups = _groups(step.graph.operations)
+    groups = _groups(step.graph.operations, loose)
     placement: Placement = {}
     for feed in step.feeds:
         placement[feed.op] = machine.client
@@ -94,7 +99,9 @@ def place(
     return placement
 
 
-def _groups(operations: Iterable[Operation]) -> dict[Operation, list[Operation]]:
+def _groups(
+    operations: Iterable[Operation], loose: Collection[Operation]
+) -> dict[Operation, list[Operation]]:
     """Join operations that must share a device, by union-find; return each one's group."""
     parent: dict[Operation, Operation] = {}
 
@@ -107,7 +114,9 @@ def _groups(operations: Iterable[Operation]) -> dict[Operation, list[Operation]]
     operations = list(operations)
     for op in operations:
         parent[op] = op
-        joined = [t.op for t in op.inputs if t.dtype.kind == "resource"]
+        # Lists of tensors stay on the device whose arrays they hold.
+        kinds = ("list",) if op in loose else ("resource", "list")
+        joined = [t.op for t in op.inputs if t.dtype.kind in kinds]
         for other in (*joined, *op.colocated_with):
             parent[root(op)] = root(other)
     members: dict[Operation, list[Operation]] = {}
@@ -149,10 +158,12 @@ def _joint_request(members: list[Operation]) -> DeviceName:
         joint = request.intersected(op.device_name)
         if joint is None:
             other = maker if maker is not None else op
+            users = [op for op in members if op.type in ("If", "While")]
+            holder = f"  {_title(users[0])} at {users[0].site} uses both\n" if users else ""
             raise PlacementError(
                 f"{_title(op)} and {_title(other)} must share a device, but "
                 f"ask for {op.device!r} and {other.device!r}\n"
-                f"  {op.name!r} at {op.site}\n  {other.name!r} at {other.site}\n"
+                f"  {op.name!r} at {op.site}\n  {other.name!r} at {other.site}\n{holder}"
                 "  operations share a device with the state they use and with what colocate_with "
                 "names"
             )
@@ -205,7 +216,7 @@ def _unheld(op: Operation, kind: str, machine: Machine) -> DType | None:
     for tensor in (*op.inputs, *op.outputs):
         content = tensor.spec.content
         dtype = tensor.dtype if content is None else content.dtype
-        if dtype.kind != "resource" and dtype.name not in held:
+        if dtype.kind not in ("resource", "list") and dtype.name not in held:
             return dtype
     return None
 

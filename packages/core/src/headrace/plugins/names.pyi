@@ -6,6 +6,8 @@ from headrace_autodiff import RegisterGradient as RegisterGradient
 from headrace_autodiff import custom_gradient as custom_gradient
 from headrace_autodiff import gradient_override_map as gradient_override_map
 from headrace_autodiff import gradients as gradients
+from headrace_autodiff import hessians as hessians
+from headrace_autodiff import recompute_grad as recompute_grad
 
 __all__ = [
     "RegisterGradient",
@@ -13,5 +15,7 @@ __all__ = [
     "dist",
     "gradient_override_map",
     "gradients",
+    "hessians",
+    "recompute_grad",
     "train",
 ]

@@ -10,6 +10,7 @@ import numpy as np
 from headrace.graph.operation import Operation
 from headrace.runtime.device import Device
 from headrace.runtime.rendezvous import DEAD, Key
+from headrace.runtime.tensor_list import ListValue
 
 # A step call gets the step first; a blocking one also the function that takes its result.
 StepCall = Callable[..., Any]
@@ -42,14 +43,39 @@ def fetch_call(op: Operation, device: Device) -> StepCall:
     return call
 
 
+def parameter_call(op: Operation) -> StepCall:
+    """Return the call that yields an argument of the function that runs."""
+    index = op.attrs["index"]
+
+    def call(step: Any) -> Any:
+        return step.feeds[index]
+
+    return call
+
+
+def return_call(op: Operation) -> StepCall:
+    """Return the call that hands a result, or DEAD, to what runs the function."""
+    index = op.attrs["index"]
+
+    def call(step: Any, value: Any) -> None:
+        step.fetches[index] = value
+
+    return call
+
+
+def _moved(value: Any, move: Callable[[Any], Any]) -> Any:
+    """Return a value moved between a device and the host; of a list, every item."""
+    return value.map(move) if isinstance(value, ListValue) else move(value)
+
+
 def send_call(op: Operation, device: Device) -> StepCall:
     """Return the call that sends a value, or DEAD."""
     edge, source, destination = (op.attrs[k] for k in ("edge", "source", "destination"))
     to_host = device.to_host
 
     def call(step: Any, value: Any) -> None:
-        moved = value if value is DEAD else to_host(value)
-        step.rendezvous.send(Key(step.id, edge, source, destination), moved)
+        moved = value if value is DEAD else _moved(value, to_host)
+        step.rendezvous.send(Key(step.id, edge, source, destination, step.tag), moved)
 
     return call
 
@@ -62,9 +88,9 @@ def recv_call(op: Operation, device: Device) -> StepCall:
     def call(step: Any, done: Callable[[Any], None]) -> None:
         def receive(value: Any) -> None:
             unmoved = value is DEAD or isinstance(value, BaseException)
-            done(value if unmoved else from_host(value))
+            done(value if unmoved else _moved(value, from_host))
 
-        step.rendezvous.recv(Key(step.id, edge, source, destination), receive)
+        step.rendezvous.recv(Key(step.id, edge, source, destination, step.tag), receive)
 
     return call
 

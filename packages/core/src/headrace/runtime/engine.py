@@ -9,12 +9,14 @@ from typing import Any
 
 from headrace.device_name import DeviceName
 from headrace.errors import CancelledError, NoDeviceError
+from headrace.graph.function import Function
 from headrace.graph.graph import Graph
 from headrace.placement.place import Machine
 from headrace.plugins.host import PluginHost, host
 from headrace.runtime.cancellation import Cancellation
 from headrace.runtime.device import Device, HostArray
 from headrace.runtime.executor import Step, execute
+from headrace.runtime.nested import function_partitions
 from headrace.runtime.plan import Plan, build_plan
 from headrace.runtime.rendezvous import LocalRendezvous, Rendezvous
 from headrace.runtime.state import SessionState
@@ -109,7 +111,12 @@ class Engine:
     ) -> Plan:
         """Return the plan of this task's partitions of a step."""
         devices = {name: self.device(name) for name in partitions}
-        return build_plan(partitions, devices, self.plugins.kernels, state, fetches)
+
+        def nest(function: Function, saves: tuple[str, ...], home: DeviceName) -> Plan:
+            parts = function_partitions(function, saves, home, self.machine())
+            return self.plan(parts, state, len(function.results) + len(saves))
+
+        return build_plan(partitions, devices, self.plugins.kernels, state, fetches, nest)
 
 
 class LocalRuntime:

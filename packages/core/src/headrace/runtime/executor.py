@@ -7,8 +7,9 @@ thread runs what is ready, and nodes that wait hold no thread, they complete by 
 
 from __future__ import annotations
 
+import functools
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from queue import SimpleQueue
 from typing import Any
@@ -17,13 +18,15 @@ from headrace.errors import (
     CancelledError,
     ExecutionError,
     HeadraceError,
+    ResourceExhaustedError,
+    ShapeError,
     UninitializedError,
     listing,
     shorten,
 )
 from headrace.runtime.cancellation import Cancellation
 from headrace.runtime.containers import VariableCell
-from headrace.runtime.device import HostArray
+from headrace.runtime.frames import Frames, Run
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.rendezvous import DEAD, Rendezvous
 
@@ -37,23 +40,26 @@ class Step:
         fetches: The values to hand back, filled by Fetch nodes.
         rendezvous: Where transfers meet.
         cancellation: Tells waiting nodes that the step is over.
+        tag: Tells runs of a function within a step apart, for transfers inside it.
     """
 
-    __slots__ = ("cancellation", "feeds", "fetches", "id", "rendezvous")
+    __slots__ = ("cancellation", "feeds", "fetches", "id", "rendezvous", "tag")
 
     def __init__(
         self,
         step_id: int,
-        feeds: Sequence[HostArray],
+        feeds: Sequence[Any],
         fetches: int,
         rendezvous: Rendezvous,
         cancellation: Cancellation,
+        tag: str = "",
     ) -> None:
         self.id = step_id
         self.feeds = feeds
         self.fetches: list[Any] = [None] * fetches
         self.rendezvous = rendezvous
         self.cancellation = cancellation
+        self.tag = tag
 
 
 def execute(plan: Plan, step: Step) -> None:
@@ -86,9 +92,17 @@ def _run_in_order(plan: Plan, step: Step) -> None:
             raise step.cancellation.reason
         values = [slots[i] for i in node.inputs]
         try:
-            result = node.call(*values) if node.mode is Mode.PLAIN else node.call(step, *values)
+            if node.mode is Mode.PLAIN:
+                result = node.call(*values)
+            elif node.mode is Mode.FRAMES:
+                result = _run_frames(node, step, values)
+            else:
+                result = node.call(step, *values)
         except Exception as error:
-            raise explain(error, node, values, plan) from error
+            located = explain(error, node, values, plan)
+            if located is error:
+                raise
+            raise located from error
         if node.single:
             slots[node.outputs[0]] = result[0] if type(result) in _SEQUENCES else result
         else:
@@ -96,6 +110,29 @@ def _run_in_order(plan: Plan, step: Step) -> None:
                 slots[slot] = value
         for slot in node.frees:
             slots[slot] = None
+
+
+def _run_frames(node: PlanNode, step: Step, values: Sequence[Any]) -> list[Any]:
+    """Run what a node that holds functions asks for, one run after the other."""
+    frames = node.call(*values)
+    try:
+        run = next(frames)
+        while True:
+            inner = _inner_step(node, step, run)
+            execute(run[0], inner)
+            run = frames.send(inner.fetches)
+    except StopIteration as stop:
+        results: list[Any] = stop.value
+        return results
+
+
+def _inner_step(node: PlanNode, step: Step, run: Run) -> Step:
+    plan, arguments, label = run
+    tag = step.tag
+    if plan.transfers:
+        # The parts of one loop on several tasks are views of one run, and have one name here.
+        tag = f"{tag}{node.op.attrs.get('run') or node.op.name}#{label}/"
+    return Step(step.id, arguments, plan.fetches, step.rendezvous, step.cancellation, tag)
 
 
 def _run_by_arrival(plan: Plan, step: Step) -> None:
@@ -111,14 +148,18 @@ def _run_by_arrival(plan: Plan, step: Step) -> None:
         step.cancellation.discard(key)
 
 
-class _Arrivals:
-    """One run of a plan whose nodes start as what they wait for arrives."""
+class _Frame:
+    """One run of one plan: what its slots hold and what its nodes still wait for."""
 
-    def __init__(self, plan: Plan, step: Step) -> None:
+    __slots__ = ("done", "left", "missing", "plan", "slots", "step", "uses")
+
+    def __init__(self, plan: Plan, step: Step, done: Callable[[], None]) -> None:
         self.plan = plan
         self.step = step
+        self.done = done
         self.slots = list(plan.slots)
         self.missing = [node.waits for node in plan.nodes]
+        self.left = len(plan.nodes)
         self.uses = [0] * len(plan.slots)
         for node in plan.nodes:
             for slot in node.inputs:
@@ -127,87 +168,138 @@ class _Arrivals:
         for slot, value in enumerate(plan.slots):
             if value is not None:
                 self.uses[slot] = -1
-        self.ready = deque(i for i, node in enumerate(plan.nodes) if not node.waits)
-        self.completions: SimpleQueue[tuple[int, Any]] = SimpleQueue()
+
+
+class _Arrivals:
+    """One run of a plan whose nodes start as what they wait for arrives.
+
+    Functions that nodes hold run as frames of their own in the same loop, so that no thread waits
+    for what they wait for.
+    """
+
+    def __init__(self, plan: Plan, step: Step) -> None:
+        self.step = step
+        self.ready: deque[tuple[_Frame, int]] = deque()
+        self.completions: SimpleQueue[tuple[_Frame | None, int, Any]] = SimpleQueue()
         self.waiting = 0
-        self.left = len(plan.nodes)
+        self.ended = False
         self.failure: BaseException | None = None
+        self.enter(plan, step, self.end)
+
+    def enter(self, plan: Plan, step: Step, done: Callable[[], None]) -> None:
+        """Begin a run of a plan; ``done`` is called when all of it has run."""
+        frame = _Frame(plan, step, done)
+        self.ready.extend((frame, i) for i, node in enumerate(plan.nodes) if not node.waits)
+        if not plan.nodes:
+            done()
+
+    def end(self) -> None:
+        self.ended = True
 
     def abort(self, reason: BaseException) -> None:
         """Wake the loop: the step was cancelled from outside."""
-        self.completions.put((-1, reason))
+        self.completions.put((None, -1, reason))
 
     def loop(self) -> None:
-        while self.left:
+        while not self.ended:
             if self.ready and self.failure is None:
-                self.start(self.ready.popleft())
+                self.start(*self.ready.popleft())
             elif self.waiting:
-                index, result = self.step.rendezvous.wait(self.completions)
-                if index < 0:
+                frame, index, result = self.step.rendezvous.wait(self.completions)
+                if frame is None:
                     self.fail(result)
                 else:
                     self.waiting -= 1
-                    self.finish(index, result)
+                    self.finish(frame, index, result)
             else:
                 break
         if self.failure is not None:
             raise self.failure
 
-    def start(self, index: int) -> None:
-        node = self.plan.nodes[index]
-        values = [self.slots[i] for i in node.inputs]
+    def start(self, frame: _Frame, index: int) -> None:
+        node = frame.plan.nodes[index]
+        slots = frame.slots
+        values = [slots[i] for i in node.inputs]
         if node.mode is Mode.MERGE:
-            self.finish(index, _merged(node, values))
+            self.finish(frame, index, _merged(node, values))
             return
-        dead = any(self.slots[c] is DEAD for c in node.controls) or any(v is DEAD for v in values)
+        dead = any(slots[c] is DEAD for c in node.controls) or any(v is DEAD for v in values)
         if node.mode is Mode.SEND and dead:
             values = [DEAD]
         elif dead:
-            self.finish(index, DEAD)
+            self.finish(frame, index, DEAD)
             return
         try:
             if node.mode is Mode.PLAIN:
                 result = node.call(*values)
+            elif node.mode is Mode.FRAMES:
+                self.advance(frame, index, node.call(*values), None)
+                return
             elif node.mode is Mode.BLOCKING:
                 self.waiting += 1
-                node.call(self.step, lambda value: self.completions.put((index, value)), *values)
+                put = self.completions.put
+                node.call(frame.step, lambda value: put((frame, index, value)), *values)
                 return
             else:
-                result = node.call(self.step, *values)
+                result = node.call(frame.step, *values)
         except Exception as error:
             if node.mode is Mode.BLOCKING:
                 self.waiting -= 1
-            self.fail(explain(error, node, values, self.plan), error)
-            self.left -= 1
+            self.fail(explain(error, node, values, frame.plan), error)
             return
-        self.finish(index, result)
+        self.finish(frame, index, result)
 
-    def finish(self, index: int, result: Any) -> None:
-        node = self.plan.nodes[index]
-        self.left -= 1
+    def advance(self, frame: _Frame, index: int, frames: Frames, results: Any) -> None:
+        """Go on with a node that holds functions until it needs a run that waits, or ends."""
+        node = frame.plan.nodes[index]
+        try:
+            while True:
+                run = next(frames) if results is None else frames.send(results)
+                inner = _inner_step(node, frame.step, run)
+                if run[0].waits:
+                    after = functools.partial(self.after, frame, index, frames, inner)
+                    self.enter(run[0], inner, after)
+                    return
+                execute(run[0], inner)
+                results = inner.fetches
+        except StopIteration as stop:
+            self.finish(frame, index, stop.value)
+        except Exception as error:
+            values = [frame.slots[i] for i in node.inputs]
+            self.fail(explain(error, node, values, frame.plan), error)
+
+    def after(self, frame: _Frame, index: int, frames: Frames, inner: Step) -> None:
+        self.advance(frame, index, frames, inner.fetches)
+
+    def finish(self, frame: _Frame, index: int, result: Any) -> None:
+        node = frame.plan.nodes[index]
+        slots = frame.slots
         if isinstance(result, BaseException):
             # What arrives after the failure is its consequence, not its cause.
             if self.failure is None:
-                values = [self.slots[i] for i in node.inputs]
-                self.fail(explain(result, node, values, self.plan), result)
+                values = [slots[i] for i in node.inputs]
+                self.fail(explain(result, node, values, frame.plan), result)
             return
         if result is DEAD:
-            self.slots[node.control] = DEAD
+            slots[node.control] = DEAD
             for slot in node.outputs:
-                self.slots[slot] = DEAD
+                slots[slot] = DEAD
         elif node.single:
-            self.slots[node.outputs[0]] = result[0] if type(result) in _SEQUENCES else result
+            slots[node.outputs[0]] = result[0] if type(result) in _SEQUENCES else result
         else:
             for slot, value in zip(node.outputs, result or (), strict=True):
-                self.slots[slot] = value
+                slots[slot] = value
         for slot in node.inputs:
-            self.uses[slot] -= 1
-            if not self.uses[slot]:
-                self.slots[slot] = None
+            frame.uses[slot] -= 1
+            if not frame.uses[slot]:
+                slots[slot] = None
         for user in node.users:
-            self.missing[user] -= 1
-            if not self.missing[user]:
-                self.ready.append(user)
+            frame.missing[user] -= 1
+            if not frame.missing[user]:
+                self.ready.append((frame, user))
+        frame.left -= 1
+        if not frame.left:
+            frame.done()
 
     def fail(self, error: BaseException, cause: BaseException | None = None) -> None:
         if self.failure is not None:
@@ -256,6 +348,13 @@ def explain(
     lines = [text, f"  in {op.type} {op.name!r}; inputs: {given}", f"  at {op.site}"]
     if isinstance(error, HeadraceError):
         kind: type[HeadraceError] = type(error)
+    elif node.op.schema.elementwise and not _broadcast(values):
+        # The array module says so in its own words.
+        kind = ShapeError
+        lines[0] = "the shapes of the inputs do not broadcast"
+    elif isinstance(error, MemoryError):
+        kind = ResourceExhaustedError
+        lines[0] = f"{op.type} needs more memory than there is: {text or 'nothing is left'}"
     else:
         kind = ExecutionError
         lines[0] = f"{op.type} failed: {type(error).__name__}: {text}"
@@ -281,6 +380,17 @@ def _uninitialized(plan: Plan) -> set[str]:
 
 def _cell(node: PlanNode, plan: Plan) -> Any:
     return plan.slots[node.inputs[0]] if node.inputs else None
+
+
+def _broadcast(values: Sequence[Any]) -> bool:
+    """Whether the shapes of arrays broadcast to one; True where one has none."""
+    shapes = [getattr(value, "shape", None) for value in values]
+    sizes: dict[int, int] = {}
+    for shape in shapes:
+        for place, size in enumerate(reversed(shape or ())):
+            if size != 1 and sizes.setdefault(place, size) != size:
+                return False
+    return True
 
 
 def _brief(value: Any) -> str:

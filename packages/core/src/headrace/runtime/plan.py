@@ -15,12 +15,14 @@ from typing import Any
 
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError, NoKernelError
+from headrace.graph.function import Function
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.placement.place import kernel_dtype
 from headrace.plugins.registries import Kernel, KernelRegistry
 from headrace.runtime import builtin
 from headrace.runtime.device import Device
+from headrace.runtime.frames import FRAMES
 from headrace.runtime.state import KernelContext, SessionState
 
 
@@ -32,6 +34,7 @@ class Mode(IntEnum):
     BLOCKING = 2  # call(step, done, *values)
     SEND = 3  # call(step, value), also for a dead value
     MERGE = 4  # f(index) makes the second output; the first is the first living value
+    FRAMES = 5  # call(*values) is a generator of runs of other plans
 
 
 @dataclass(slots=True, eq=False)
@@ -76,6 +79,7 @@ class Plan:
         waits: Whether a node may wait for something outside.
         branches: Whether values may be dead.
         devices: The devices that run it.
+        transfers: Whether values cross between its devices, also inside functions.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -84,6 +88,7 @@ class Plan:
     waits: bool
     branches: bool
     devices: tuple[Device, ...]
+    transfers: bool = False
 
 
 def build_plan(
@@ -92,6 +97,7 @@ def build_plan(
     kernels: KernelRegistry,
     state: SessionState,
     fetches: int,
+    nest: Callable[[Function, tuple[str, ...], DeviceName], Plan],
 ) -> Plan:
     """Return the plan for the partitions that one process runs.
 
@@ -101,12 +107,13 @@ def build_plan(
         kernels: All kernels.
         state: The session's state, to which handles are bound here, once.
         fetches: How many values the step hands back.
+        nest: Plans a function that a node holds, with further results by name, for a device.
 
     Raises:
         NoKernelError: if a device has no kernel for one of its nodes.
     """
     order = _ordered([op for graph in partitions.values() for op in graph.operations])
-    builder = _PlanBuilder(devices, kernels, state)
+    builder = _PlanBuilder(devices, kernels, state, nest)
     for op in order:
         builder.add(op)
     return builder.finish(fetches, tuple(devices[name] for name in partitions))
@@ -149,10 +156,12 @@ class _PlanBuilder:
         devices: Mapping[DeviceName, Device],
         kernels: KernelRegistry,
         state: SessionState,
+        nest: Callable[[Function, tuple[str, ...], DeviceName], Plan],
     ) -> None:
         self.devices = devices
         self.kernels = kernels
         self.state = state
+        self.nest = nest
         self.slots: list[Any] = []
         self.nodes: list[PlanNode] = []
         self.slot_of: dict[Any, int] = {}
@@ -160,6 +169,7 @@ class _PlanBuilder:
         self.sends: dict[tuple[str, str, str], int] = {}
         self.waits = False
         self.branches = False
+        self.transfers = False
         # The only device of a kind stays active for the whole step; of several, such as two GPUs,
         # each is activated for its own nodes.
         kinds = Counter(n.kind for n, device in devices.items() if device.activate() is not None)
@@ -171,7 +181,7 @@ class _PlanBuilder:
             self._preset(op, [builtin.const_value(op, device)])
             return
         mode, call = self._bind(op, device)
-        if op.device_name.kind in self.switched and mode is not Mode.MERGE:
+        if op.device_name.kind in self.switched and mode not in (Mode.MERGE, Mode.FRAMES):
             call = _activated(device, call)
         if self._is_handle(op):
             self._preset(op, [call()])
@@ -214,7 +224,13 @@ class _PlanBuilder:
         for index, node in enumerate(self.nodes):
             node.frees = tuple(frees.get(index, ()))
         return Plan(
-            tuple(self.nodes), tuple(self.slots), fetches, self.waits, self.branches, devices
+            tuple(self.nodes),
+            tuple(self.slots),
+            fetches,
+            self.waits,
+            self.branches,
+            devices,
+            self.transfers or any(node.op.type in ("Send", "Recv") for node in self.nodes),
         )
 
     def _new_slot(self, value: Any = None) -> int:
@@ -228,11 +244,18 @@ class _PlanBuilder:
     @staticmethod
     def _is_handle(op: Operation) -> bool:
         """Whether the op only finds a resource, which stays the same for all steps."""
-        return not op.inputs and bool(op.outputs) and op.outputs[0].dtype.kind == "resource"
+        found = not op.inputs and bool(op.outputs) and op.outputs[0].dtype.kind == "resource"
+        return found and op.type != "Parameter"
 
     def _bind(self, op: Operation, device: Device) -> tuple[Mode, Callable[..., Any]]:
         if op.type in _BUILTIN_CALLS:
             return _BUILTIN_CALLS[op.type](op, device)
+        if op.type in FRAMES:
+            home = op.device_name
+            call, plans = FRAMES[op.type](op, device, lambda f, saves: self.nest(f, saves, home))
+            self.waits = self.waits or any(plan.waits for plan in plans)
+            self.transfers = self.transfers or any(plan.transfers for plan in plans)
+            return Mode.FRAMES, call
         kind = op.device_name.kind or ""
         for kernel in self.kernels.candidates(op.type, kind, kernel_dtype(op)):
             bound = self._bind_kernel(kernel, op, device)
@@ -250,7 +273,7 @@ class _PlanBuilder:
         if kernel.style == "plain":
             function = functools.partial(kernel.function, device.xp, **attrs)
             return Mode.PLAIN, _grouped(op, function)
-        context = KernelContext(device, self.state, op.name, op.attrs)
+        context = KernelContext(device, self.state, op.name, op.attrs, [t.spec for t in op.inputs])
         if kernel.style == "stateful":
             return Mode.PLAIN, _grouped(op, functools.partial(kernel.function, context, **attrs))
         if kernel.style == "blocking":
@@ -296,6 +319,8 @@ _BUILTIN_CALLS: dict[str, Callable[[Operation, Device], tuple[Mode, Callable[...
     ),
     "Feed": lambda op, device: (Mode.STEP, builtin.feed_call(op, device)),
     "Fetch": lambda op, device: (Mode.SEND, builtin.fetch_call(op, device)),
+    "Parameter": lambda op, device: (Mode.STEP, builtin.parameter_call(op)),
+    "Return": lambda op, device: (Mode.SEND, builtin.return_call(op)),
     "Send": lambda op, device: (Mode.SEND, builtin.send_call(op, device)),
     "Recv": lambda op, device: (Mode.BLOCKING, builtin.recv_call(op, device)),
     "Switch": lambda op, device: (Mode.PLAIN, builtin.switch),

@@ -11,12 +11,17 @@ from headrace.errors import CancelledError
 
 
 class Key(NamedTuple):
-    """What names a transfer: the step, the tensor, and the devices at both ends."""
+    """What names a transfer: the step, the tensor, the devices at both ends, and the run.
+
+    The tag tells the runs of a function within a step apart, such as the iterations of a loop. They
+    come one after the other, so a transport that keeps the order of values needs no tag.
+    """
 
     step: int
     edge: str
     source: str
     destination: str
+    tag: str = ""
 
 
 class _Dead:

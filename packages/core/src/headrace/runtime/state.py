@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from headrace.graph.spec import TensorSpec
 from headrace.runtime.containers import PROCESS_CONTAINERS, Container, ContainerSet
 
 
@@ -55,16 +56,31 @@ class KernelContext:
         state: The session's state.
         op_name: The node's name.
         attrs: The node's attributes.
+        inputs: What is known of the node's inputs.
     """
 
-    __slots__ = ("attrs", "device", "op_name", "state", "xp")
+    __slots__ = ("attrs", "device", "inputs", "op_name", "state", "xp")
 
-    def __init__(self, device: Any, state: SessionState, op_name: str, attrs: Any) -> None:
+    def __init__(
+        self,
+        device: Any,
+        state: SessionState,
+        op_name: str,
+        attrs: Any,
+        inputs: Sequence[TensorSpec] = (),
+    ) -> None:
         self.device = device
         self.xp = device.xp
         self.state = state
         self.op_name = op_name
         self.attrs = attrs
+        self.inputs = inputs
+
+    @property
+    def item_spec(self) -> TensorSpec:
+        """What is known of the items of the list that the node takes first."""
+        assert self.inputs[0].content is not None
+        return self.inputs[0].content
 
     def container(self, name: str) -> Container:
         """Return a container of the node's device."""

@@ -10,10 +10,47 @@ import numpy as np
 from headrace.errors import DTypeError, FeedError, GraphError, ShapeError
 from headrace.graph.convert import contains_tensor, to_array
 from headrace.graph.graph import Graph
+from headrace.graph.indexed_slices import IndexedSlices
+from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.tensor import Tensor
 from headrace.runtime.device import HostArray
 
 Binder = Callable[[Any], HostArray]
+
+_PARTS = ("indices", "values", "dense_shape")
+
+
+def feed_tensors(key: Any, graph: Graph) -> list[Tensor]:
+    """Return the tensors that a key of a feed dictionary stands for: several for a sparse one.
+
+    Raises:
+        FeedError: if it names something else, or something that cannot be fed.
+    """
+    if isinstance(key, SparseTensor | IndexedSlices):
+        parts = [getattr(key, part) for part in _PARTS]
+        return [feed_tensor(part, graph) for part in parts if part is not None]
+    return [feed_tensor(key, graph)]
+
+
+def feed_parts(key: Any, value: Any) -> list[Any]:
+    """Return the values for the tensors of a key, in the order of ``feed_tensors``.
+
+    Raises:
+        FeedError: if it is no value for a sparse tensor where one is fed.
+    """
+    if not isinstance(key, SparseTensor | IndexedSlices):
+        return [value]
+    wanted = [part for part in _PARTS if getattr(key, part) is not None]
+    if all(hasattr(value, part) for part in wanted):
+        return [getattr(value, part) for part in wanted]
+    if isinstance(value, list | tuple) and len(value) == len(wanted):
+        first = ["indices", "values"] if isinstance(key, SparseTensor) else ["values", "indices"]
+        by_name = dict(zip([*first, "dense_shape"], value, strict=False))
+        return [by_name[part] for part in wanted]
+    raise FeedError(
+        f"cannot feed {key!r:.80} with {value!r:.80}: feed a SparseTensorValue, or a tuple of "
+        "indices, values and dense_shape"
+    )
 
 
 def feed_tensor(key: Any, graph: Graph) -> Tensor:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace.errors import FetchError, GraphError
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
+from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.graph.tensor import Tensor
 
 Rebuild = Callable[[Sequence[Any]], Any]
@@ -74,8 +75,12 @@ def _visit(
 ) -> Rebuild:
     if isinstance(item, IndexedSlices):
         parts = [item.values, item.indices, item.dense_shape]
+        inner = [_visit(part, graph, tensors, targets) for part in parts if part is not None]
+        return lambda values: IndexedSlicesValue(*(part(values) for part in inner))
+    if isinstance(item, SparseTensor):
+        parts = [item.indices, item.values, item.dense_shape]
         inner = [_visit(part, graph, tensors, targets) for part in parts]
-        return lambda values: SlicesValue(*(part(values) for part in inner))
+        return lambda values: SparseTensorValue(*(part(values) for part in inner))
     if isinstance(item, list | tuple):
         inner = [_visit(part, graph, tensors, targets) for part in item]
         make: Any = type(item)
@@ -109,23 +114,26 @@ def _visit(
             f"cannot fetch {element!r}: a handle has no value outside its device; fetch what it "
             "refers to"
         )
+    if element.dtype.kind == "list":
+        raise FetchError(
+            f"cannot fetch {element!r}: it is a list of tensors; fetch what is read of it"
+        )
     index = tensors.setdefault(element, len(tensors))
     return lambda values: values[index]
 
 
-@dataclass(frozen=True, slots=True)
-class SlicesValue:
-    """The fetched parts of an ``IndexedSlices``.
+class IndexedSlicesValue(NamedTuple):
+    """The fetched parts of ``IndexedSlices``.
 
     Attributes:
         values: [n, ...], the rows.
         indices: [n], the index of each row.
-        dense_shape: [rank], the shape of the whole.
+        dense_shape: [rank], the shape of the whole, or None.
     """
 
     values: Any
     indices: Any
-    dense_shape: Any
+    dense_shape: Any = None
 
 
 def _refusal(item: Any) -> str:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-import numpy as np
 
 from headrace.device_name import DeviceName
 from headrace.errors import FeedError, shorten
@@ -15,11 +12,14 @@ from headrace.graph.tensor import Tensor
 from headrace.partition.partition import partition
 from headrace.passes.dedupe import dedupe
 from headrace.passes.fold import fold
+from headrace.passes.inline import inline_calls
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import StepGraph, verify
-from headrace.placement.place import Machine, kernel_dtype, place
+from headrace.placement.place import Machine
 from headrace.plugins.registries import KernelRegistry
+from headrace.runtime.nested import evaluate
 from headrace.session.config import Config
+from headrace.session.spread import place_spread
 
 
 def step_graph(
@@ -34,7 +34,7 @@ def step_graph(
     Raises:
         FeedError: if a placeholder that the step needs is not fed; names all of them.
     """
-    step = extract(feeds, fetches, targets)
+    step = inline_calls(extract(feeds, fetches, targets))
     missing = [op for op in step.graph.operations if op.type == "Placeholder"]
     if missing:
         lines = ["a value must be fed for each of these placeholders, which the step needs:"]
@@ -53,26 +53,13 @@ def _check(step: StepGraph, config: Config) -> None:
         verify(step)
 
 
-def evaluate(op: Operation, inputs: Sequence[Any], kernels: KernelRegistry) -> list[Any] | None:
-    """Return an operation's outputs computed on the host, None where that is not possible."""
-    for kernel in kernels.candidates(op.type, "cpu", kernel_dtype(op)):
-        if kernel.style != "plain":
-            continue
-        try:
-            with np.errstate(all="ignore"):
-                result = kernel.function(np, *op.schema.group(list(inputs), op.arity), **op.attrs)
-        except Exception:
-            # The step reports it, with the node and the user's line.
-            return None
-        return list(result) if isinstance(result, list | tuple) else [result]
-    return None
-
-
 def place_and_partition(
     step: StepGraph,
     machine: Machine,
     graph: Graph,
     pinned: dict[str, DeviceName],
+    *,
+    optimize: bool = True,
 ) -> dict[DeviceName, Graph]:
     """Place a step and split it by device.
 
@@ -81,6 +68,7 @@ def place_and_partition(
         machine: The devices.
         graph: The program's graph, of which all users of the step's state are considered.
         pinned: Devices of state placed by earlier steps; those of this step are added.
+        optimize: Whether to simplify the bodies of loops that run on several tasks.
     """
     users: dict[str, list[Operation]] = {}
     handles = {op.name for op in step.graph.operations if _yields_handle(op)}
@@ -89,7 +77,7 @@ def place_and_partition(
             for tensor in op.inputs:
                 if tensor.op.name in handles:
                     users.setdefault(tensor.op.name, []).append(op)
-    placement = place(step, machine, state_users=users, pinned=pinned)
+    step, placement = place_spread(step, machine, pinned, users, optimize=optimize)
     for op in step.graph.operations:
         if op.name in handles:
             pinned[op.name] = placement[op]

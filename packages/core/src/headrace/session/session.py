@@ -17,6 +17,7 @@ from headrace.errors import (
     FeedError,
     FetchError,
     GraphError,
+    ResourceExhaustedError,
     SessionClosedError,
 )
 from headrace.graph.default_session import use_session
@@ -29,7 +30,7 @@ from headrace.runtime.engine import LocalRuntime
 from headrace.runtime.rendezvous import DEAD
 from headrace.runtime.runtime import RegisteredStep, Runtime
 from headrace.session.config import Config
-from headrace.session.feeds import Binder, binder, feed_tensor
+from headrace.session.feeds import Binder, binder, feed_parts, feed_tensors
 from headrace.session.fetches import Fetches, fetch_key, flatten
 from headrace.session.prepare import place_and_partition, step_graph
 
@@ -42,14 +43,19 @@ class PreparedStep:
         step: The step as its runtime holds it.
         binders: For each feed the function that checks and converts its value.
         fetches: The fetches, flattened.
+        composite: What is fed, where some of it is several tensors, such as a sparse one.
     """
 
     step: RegisteredStep
     binders: tuple[Binder, ...]
     fetches: Fetches
+    composite: tuple[Any, ...] | None = None
 
     def run(self, values: Sequence[Any]) -> Any:
         """Run one step with values for all feeds, in order."""
+        if self.composite is not None:
+            pairs = zip(self.composite, values, strict=True)
+            values = [part for key, value in pairs for part in feed_parts(key, value)]
         feeds = [bind(value) for bind, value in zip(self.binders, values, strict=True)]
         results = self.step.run(feeds)
         fetched = [
@@ -164,7 +170,7 @@ class Session:
         if odd:
             raise FeedError(f"cannot feed {odd[0]!r:.80}: expected a tensor or its name")
         prepared = self._prepare(fetches, keys, (fetch_key(fetches), keys))
-        names = [feed_tensor(key, self.graph).name for key in keys]
+        names = [feed_tensors(key, self.graph)[0].name for key in keys]
 
         def call(*values: Any) -> Any:
             if self._closed:
@@ -186,15 +192,18 @@ class Session:
             if known is not None:
                 return known
             flat = flatten(fetches, self.graph)
-            tensors = [feed_tensor(feed, self.graph) for feed in feeds]
+            tensors = [t for feed in feeds for t in feed_tensors(feed, self.graph)]
             for i, tensor in enumerate(tensors):
                 if tensor in tensors[:i]:
                     raise FeedError(f"{tensor.name!r} is fed twice")
             machine = self._runtime.machine()
             step = step_graph(tensors, flat.tensors, flat.targets, machine.kernels, self.config)
-            parts = place_and_partition(step, machine, self.graph, self._pinned)
+            parts = place_and_partition(
+                step, machine, self.graph, self._pinned, optimize=self.config.optimize
+            )
             registered = self._runtime.register(parts, len(flat.tensors))
-            prepared = PreparedStep(registered, tuple(map(binder, tensors)), flat)
+            composite = feeds if len(tensors) > len(feeds) else None
+            prepared = PreparedStep(registered, tuple(map(binder, tensors)), flat, composite)
             self._prepared[key] = prepared
             return prepared
 
@@ -262,5 +271,11 @@ def _owned(value: Any, feeds: Sequence[HostArray], tensor: Tensor) -> Any:
         return array[()]
     shared = array.base is not None or not array.flags.writeable
     if shared or any(array is feed for feed in feeds):
-        return array.copy()
+        try:
+            return array.copy()
+        except MemoryError:
+            raise ResourceExhaustedError(
+                f"{tensor.name!r} is {array.dtype}{list(array.shape)}, of which the memory has no "
+                f"room for a copy of {array.nbytes} bytes\n  at {tensor.op.site}"
+            ) from None
     return array

@@ -1,0 +1,278 @@
+"""Functions: graphs with parameters and results, which operations hold as attributes.
+
+Conditions hold their branches so, loops their conditions and bodies, and calls what they call. A
+function uses tensors of the graph around it by *capturing* them: each becomes a parameter, and the
+operation that holds the function takes the tensor as an input. Constants through which no gradient
+flows are copied instead, so that their values are known inside, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import GraphError
+from headrace.graph.attributes import FunctionValue
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation
+from headrace.graph.schema import OPS, OpSchema
+from headrace.graph.site import user_site
+from headrace.graph.spec import TensorSpec
+from headrace.graph.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Function(Graph, FunctionValue):
+    """A graph with parameters and results.
+
+    Attributes:
+        name: Unique in the program, as in ``"while/body"``.
+        ordinal: Its number among the program's functions.
+        outer: The graph in which it is used.
+        parameters: What its arguments become, captured ones last.
+        captures: The parameter that stands for each captured tensor of ``outer``, in order.
+        results: What it returns.
+        effects: Operations that run besides those on which the results depend, such as what
+            sends to parts of it on other tasks.
+        stands: What stands here for tensors of the function of which this is a copy.
+        waits_for: Operations of ``outer`` that its operations asked to wait for.
+    """
+
+    def __init__(self, name: str, outer: Graph, instead_of: Function | None = None) -> None:
+        """Start an empty function, which takes over the name of another one where given."""
+        super().__init__()
+        self.outer = outer
+        if instead_of is None:
+            self.name, self.ordinal = outer.outermost.function_name(name)
+        else:
+            self.name, self.ordinal = instead_of.name, instead_of.ordinal
+        self.parameters: list[Tensor] = []
+        self.captures: dict[Tensor, Tensor] = {}
+        self.results: tuple[Tensor, ...] = ()
+        self.effects: tuple[Operation, ...] = ()
+        self.waits_for: dict[Operation, None] = {}
+        self._copies: dict[Tensor, Tensor] = {}
+        self.stands: dict[Tensor, Tensor] = {}
+        self._complete = False
+
+    # -- its place in the program
+
+    @property
+    def outermost(self) -> Graph:
+        """The program's graph."""
+        return self.outer.outermost
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the program's graph."""
+        return self.outermost.seed
+
+    @seed.setter
+    def seed(self, value: int | None) -> None:
+        self.outermost.seed = value
+
+    @property
+    def position(self) -> int:
+        """A number that differs from node to node of a program, for seeds."""
+        return (self.ordinal << 32) + len(self)
+
+    @property
+    def described(self) -> str:
+        """What messages call it."""
+        return f"the inside of {self.name!r}"
+
+    # -- making
+
+    def add_parameter(self, spec: TensorSpec, name: str = "argument") -> Tensor:
+        """Add a parameter."""
+        op = self.add_operation(
+            OPS["Parameter"],
+            name=self.unique_name(name),
+            inputs=[],
+            arity=(),
+            attrs={
+                "index": len(self.parameters),
+                "spec": TensorSpec(spec.dtype, spec.shape, content=spec.content),
+            },
+            specs=[TensorSpec(spec.dtype, spec.shape, dims=spec.dims, content=spec.content)],
+            site=user_site(),
+        )
+        self.parameters.append(op.outputs[0])
+        return op.outputs[0]
+
+    def add_operation(self, schema: OpSchema, **facts: Any) -> Operation:
+        """Append a node; see ``Graph.add_operation``.
+
+        Raises:
+            GraphError: if it is a placeholder, which nothing could feed here.
+        """
+        if schema.type == "Placeholder":
+            raise GraphError(
+                f"a placeholder cannot be made in {self.described}, since nothing could feed it; "
+                "make it outside and use it here"
+            )
+        return super().add_operation(schema, **facts)
+
+    def capture(self, tensor: Tensor) -> Tensor:
+        """Return what stands for a tensor here: itself, a parameter, or the copy of a constant.
+
+        Raises:
+            GraphError: if it belongs to no graph around this one, or if the function is complete.
+        """
+        if tensor.op.graph is self:
+            return tensor
+        known = self._copies.get(tensor)
+        if known is None:
+            outer = self.of_outer(tensor)
+            known = self.captures.get(outer)
+            if known is None:
+                known = self._take_in(outer)
+            self._copies[tensor] = known
+        return known
+
+    def of_outer(self, tensor: Tensor) -> Tensor:
+        """Return what stands for a tensor in the graph around this one."""
+        return self.outer.capture(tensor)
+
+    def _take_in(self, tensor: Tensor) -> Tensor:
+        op = tensor.op
+        # Floats come in as arguments, so that gradients with respect to them can leave.
+        if op.type == "Const" and not op.control_inputs and not tensor.dtype.is_differentiable:
+            copy = self.add_operation(
+                op.schema,
+                name=self.unique_name(op.name),
+                inputs=[],
+                arity=(),
+                attrs=op.attrs,
+                specs=[tensor.spec],
+                site=op.site,
+                origin=f"copy of {tensor.name}",
+            )
+            return copy.outputs[0]
+        if self._complete:
+            raise GraphError(f"{tensor!r} cannot be used in {self.name!r} any more: it is complete")
+        parameter = self.add_parameter(tensor.spec, op.name)
+        self.captures[tensor] = parameter
+        return parameter
+
+    def capture_control(self, op: Operation) -> Operation | None:
+        """Return the operation of this graph to wait for in order to wait for ``op``.
+
+        What holds the function waits for operations of graphs around it, so that here there is
+        nothing to wait for.
+        """
+        if op.graph is self:
+            return op
+        outer = self.outer.capture_control(op)
+        if outer is not None:
+            self.waits_for[outer] = None
+        return None
+
+    def own(self, tensor: Tensor) -> Tensor | None:
+        """Return the tensor of this graph that another one is, or is since it was rebuilt."""
+        return tensor if tensor.op.graph is self else self.stands.get(tensor)
+
+    def stand_in(self, tensor: Tensor) -> Tensor | None:
+        """Return what stands here for a tensor, None if nothing does yet."""
+        return tensor if tensor.op.graph is self else self._copies.get(tensor)
+
+    def finish(self, results: Iterable[Tensor]) -> None:
+        """State the results; from now on nothing can be captured."""
+        self.results = tuple(self.capture(t) for t in results)
+        self._complete = True
+
+    def complete(self, parameters: Iterable[Tensor], results: Iterable[Tensor]) -> None:
+        """State the parameters and results of a function whose operations were added one by one."""
+        self.parameters = list(parameters)
+        self.finish(results)
+
+    # -- what it holds
+
+    @property
+    def inputs(self) -> list[Tensor]:
+        """The captured tensors of the graph around, in the order of their parameters."""
+        return list(self.captures)
+
+    @property
+    def stateful(self) -> bool:
+        """Whether running it twice may differ from running it once."""
+        return any(op.stateful for op in self.operations)
+
+    def __repr__(self) -> str:
+        return f"<Function {self.name!r} of {len(self)} operations>"
+
+
+def functions_of(op: Operation) -> Iterator[Function]:
+    """Return the functions that an operation holds."""
+    return (value for value in op.attrs.values() if isinstance(value, Function))
+
+
+def functions_in(graph: Graph) -> list[Function]:
+    """Return all functions that operations of a graph hold, each after those that it holds."""
+    found: dict[Function, None] = {}
+
+    def visit(graph: Graph) -> None:
+        for op in graph.operations:
+            for function in functions_of(op):
+                if function not in found:
+                    visit(function)
+                    found[function] = None
+
+    visit(graph)
+    return list(found)
+
+
+def rebuilt(
+    function: Function,
+    replaced: Mapping[Tensor, Callable[[Function], Tensor]],
+    dropped: Sequence[Tensor],
+) -> Function:
+    """Return a copy of a function in which other tensors stand for some of its own.
+
+    Args:
+        function: The function.
+        replaced: For tensors of it, what makes their stand-ins in the copy.
+        dropped: Captured tensors of the graph around that the copy does not take in.
+    """
+    made = Function(function.name, function.outer, instead_of=function)
+    stands: dict[Tensor, Tensor] = {}
+    captured = {parameter: tensor for tensor, parameter in function.captures.items()}
+    operations: dict[Operation, Operation] = {}
+    for op in function.operations:
+        if op.type == "Parameter":
+            parameter = op.outputs[0]
+            source = captured.get(parameter)
+            if source is None:
+                stands[parameter] = made.add_parameter(parameter.spec, op.name)
+            elif source not in dropped:
+                stands[parameter] = made.capture(source)
+            continue
+        if any(t in replaced for t in op.outputs):
+            (output,) = op.outputs
+            stands[output] = replaced[output](made)
+            operations[op] = stands[output].op
+            continue
+        new = made.add_operation(
+            op.schema,
+            name=op.name,
+            inputs=[stands[t] for t in op.inputs],
+            arity=op.arity,
+            attrs=op.attrs,
+            specs=[t.spec for t in op.outputs],
+            control_inputs=tuple(operations[c] for c in op.control_inputs if c in operations),
+            device=op.device_name,
+            colocated_with=tuple(operations[c] for c in op.colocated_with if c in operations),
+            site=op.site,
+            origin=op.origin,
+            gradient_rule=op.gradient_rule,
+        )
+        operations[op] = new
+        stands.update(zip(op.outputs, new.outputs, strict=True))
+    made.gradient_rules.update(function.gradient_rules)
+    made.stands = stands
+    made.waits_for = dict(function.waits_for)
+    made.effects = tuple(operations[op] for op in function.effects)
+    made.finish(stands[t] for t in function.results)
+    return made
