@@ -18,7 +18,7 @@ class DType:
 
     Attributes:
         name: The canonical name, as in ``"float32"``.
-        kind: One of ``"float" "int" "uint" "bool" "complex" "string" "resource"``.
+        kind: One of ``"float" "int" "uint" "bool" "complex" "string" "resource" "list"``.
         numpy: The NumPy dtype of arrays that hold such elements.
         significand: Number of bits in which every integer value is exact (0 where not a number).
         exponent: Number of exponent bits (0 for types that are not floating).
@@ -67,8 +67,42 @@ class DType:
 
     @property
     def is_differentiable(self) -> bool:
-        """Whether gradients flow through tensors of this type (variables' handles included)."""
-        return self.kind in ("float", "complex", "resource")
+        """Whether gradients flow through tensors of this type.
+
+        Those of variables' handles and of lists do where their content's do.
+        """
+        return self.kind in ("float", "complex", "resource", "list")
+
+    @property
+    def base_dtype(self) -> DType:
+        """The type itself: there are no reference types."""
+        return self
+
+    @property
+    def size(self) -> int:
+        """Bytes of one element (TensorFlow's name for ``itemsize``)."""
+        return self.itemsize
+
+    @property
+    def real_dtype(self) -> DType:
+        """The type of the parts of a complex number; the type itself where it is not complex."""
+        if not self.is_complex:
+            return self
+        return float32 if self.itemsize == 8 else float64
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether this is an unsigned integer type."""
+        return self.kind == "uint"
+
+    @property
+    def limits(self) -> tuple[int | float, int | float]:
+        """The smallest and the largest finite value."""
+        return self.min, self.max
+
+    def is_compatible_with(self, other: typing.Any) -> bool:
+        """Whether a tensor of the other type can stand where this one is expected."""
+        return self == as_dtype(other)
 
     @property
     def min(self) -> int | float:
@@ -125,11 +159,13 @@ complex64 = DType("complex64", "complex", np.dtype(np.complex64), 24, 8)
 complex128 = DType("complex128", "complex", np.dtype(np.complex128), 53, 11)
 string = DType("string", "string", np.dtype(object))
 resource = DType("resource", "resource", np.dtype(object))
+# A list of tensors of one dtype, as loops gather them: an immutable value like any other.
+tensor_list = DType("tensor_list", "list", np.dtype(object))
 
 ALL = (
     *(float16, float32, float64, bfloat16),
     *(int8, int16, int32, int64, uint8, uint16, uint32, uint64),
-    *(bool_, complex64, complex128, string, resource),
+    *(bool_, complex64, complex128, string, resource, tensor_list),
 )
 _BY_NAME = {dtype.name: dtype for dtype in ALL}
 _ALIASES = {"float": float32, "double": float64, "half": float16, "str": string, "bytes": string}
@@ -158,7 +194,7 @@ def as_dtype(value: typing.Any) -> DType:
     elif value is not None:
         try:
             found = _BY_NUMPY.get(np.dtype(value))
-        except TypeError:
+        except (TypeError, ValueError):
             found = None
         if found is not None:
             return found

@@ -31,6 +31,10 @@ class GraphError(HeadraceError, ValueError):
     """A graph used wrongly: tensors of two graphs mixed, a name unknown, a cycle."""
 
 
+class SymbolicTensorError(GraphError, TypeError):
+    """A tensor used like its value, which exists only inside a step."""
+
+
 class FeedError(HeadraceError, ValueError):
     """A feed that is missing, unknown, or of the wrong shape or dtype."""
 
@@ -49,6 +53,14 @@ class UninitializedError(HeadraceError, RuntimeError):
 
 class ExecutionError(HeadraceError, RuntimeError):
     """A kernel failed while a step ran; the cause is chained."""
+
+
+class ResourceExhaustedError(ExecutionError, MemoryError):
+    """A step that needs more memory than its device has."""
+
+
+class InvalidArgumentError(HeadraceError, ValueError):
+    """Values that an assertion refuses."""
 
 
 class CancelledError(HeadraceError, RuntimeError):

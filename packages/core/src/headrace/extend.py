@@ -23,6 +23,8 @@ from headrace.ops.kinds import Real as Real
 from headrace.ops.kinds import Resource as Resource
 from headrace.ops.kinds import Same as Same
 from headrace.ops.kinds import String as String
+from headrace.ops.kinds import TensorList as TensorList
+from headrace.ops.kinds import Value as Value
 from headrace.plugins.hookspecs import hookimpl as hookimpl
 from headrace.plugins.registries import DeviceRegistry as DeviceRegistry
 from headrace.plugins.registries import GradientRegistry as GradientRegistry
@@ -32,4 +34,5 @@ from headrace.plugins.registries import KernelTable as KernelTable
 from headrace.plugins.registries import NameRegistry as NameRegistry
 from headrace.runtime.device import Device as Device
 from headrace.runtime.state import KernelContext as KernelContext
+from headrace.runtime.tensor_list import ListValue as ListValue
 from headrace.shapes import Shape as Shape

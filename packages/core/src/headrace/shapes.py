@@ -29,7 +29,9 @@ class Shape:
         elif isinstance(dims, str | bytes):
             raise ShapeError(f"a shape is a sequence of dimensions, got {dims!r}")
         else:
-            items = dims if isinstance(dims, Iterable) else (dims,)
+            # NumPy's arrays without dimensions look as if they could be iterated over.
+            several = isinstance(dims, Iterable) and getattr(dims, "ndim", 1) != 0
+            items = dims if several else (dims,)
             checked = tuple(_dim(item) for item in items)
         object.__setattr__(self, "dims", checked)
 
@@ -49,9 +51,8 @@ class Shape:
         """Number of dimensions, None where unknown (TensorFlow's name for ``rank``)."""
         return self.rank
 
-    @property
     def is_fully_defined(self) -> bool:
-        """Whether the rank and every dimension are known."""
+        """Return whether the rank and every dimension are known."""
         return self.dims is not None and None not in self.dims
 
     @property
@@ -65,9 +66,8 @@ class Shape:
             raise ShapeError(f"shape {self} is not fully defined")
         return tuple(d for d in self.dims if d is not None)
 
-    @property
     def num_elements(self) -> int | None:
-        """Number of elements, None where unknown."""
+        """Return the number of elements, None where unknown."""
         if self.dims is None:
             return None
         total = 1
@@ -110,6 +110,48 @@ class Shape:
         if not self.is_compatible_with(that):
             raise ShapeError(f"shapes {self} and {that} are incompatible")
         return Shape([a if b is None else b for a, b in zip(self.dims, that.dims, strict=True)])
+
+    def with_rank(self, rank: int) -> Shape:
+        """Return this shape, or one of unknown dimensions where the rank was unknown.
+
+        Raises:
+            ShapeError: if the rank is another.
+        """
+        return self.merge_with([None] * rank)
+
+    def with_rank_at_least(self, rank: int) -> Shape:
+        """Return this shape.
+
+        Raises:
+            ShapeError: if it has fewer dimensions.
+        """
+        if self.dims is not None and len(self.dims) < rank:
+            raise ShapeError(f"shape {self} must have rank {rank} at least")
+        return self
+
+    def assert_has_rank(self, rank: int) -> None:
+        """Do nothing where the rank is, or may be, ``rank``.
+
+        Raises:
+            ShapeError: otherwise.
+        """
+        self.with_rank(rank)
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """Do nothing where some concrete shape satisfies both.
+
+        Raises:
+            ShapeError: otherwise.
+        """
+        self.merge_with(other)
+
+    def assert_is_fully_defined(self) -> None:
+        """Do nothing where every dimension is known.
+
+        Raises:
+            ShapeError: otherwise.
+        """
+        assert self.known is not None
 
     def concatenate(self, other: Any) -> Shape:
         """Return the dimensions of this shape followed by those of ``other``."""

@@ -1,25 +1,20 @@
-"""``python -m headrace ops``: the ops, with the devices and gradients that cover them."""
+"""``python -m headrace ops``: functions and ops, with the devices and gradients they have."""
 
 from __future__ import annotations
 
 import difflib
-import dis
 import inspect
-import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import headrace
+from headrace.cli.coverage import PublicFunction, parts, public_functions, why_none
 from headrace.cli.tables import facts, print_json, table
 from headrace.errors import GraphError
 from headrace.graph.attributes import hint_name
-from headrace.graph.convert import constant_of
 from headrace.graph.schema import OPS, REQUIRED, OpSchema
-from headrace.ops.variable import Variable
 from headrace.plugins.host import PluginHost, host
-
-_NAMESPACES = {"hr.": headrace, "hr.nn.": headrace.nn}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,72 +23,110 @@ class Row:
 
     Attributes:
         function: What users call, as in ``"hr.matmul"``; empty for ops that functions make.
+        aliases: Its other names.
         ops: The type names of the op, or of all that a function builds with.
         devices: Kinds of devices that have kernels for all of them.
-        gradient: "rule" where all have one, or why there is none.
+        gradient: "rule" where it has one or its parts have, or why there is none.
     """
 
     function: str
+    aliases: list[str]
     ops: list[str]
     devices: list[str]
     gradient: str
 
 
 def run(name: str | None, *, as_json: bool = False) -> int:
-    """Print the list of ops, or all about one."""
+    """Print the list of functions and ops, or all about one."""
     plugins = host()
     plugins.declare_ops()
     if name is not None:
         _print_one(name, plugins, as_json)
         return 0
-    rows = [_row(name, [schema], plugins) for name, schema in _functions()]
-    rows += [_row(name, _parts(made), plugins) for name, made in _composites().items()]
     # Functions first; ops that no function makes directly come after them.
-    rows.sort(key=lambda row: (not row.function, row.function, row.ops))
+    rows = [_row(function, plugins) for function in public_functions()]
+    rows += sorted(_others(plugins), key=lambda row: (not row.function, row.function, row.ops))
     if as_json:
         print_json([asdict(row) for row in rows])
         return 0
-    lines = [("function", "op", "devices", "gradient")]
+    lines = [("function", "op", "devices", "gradient", "also called")]
     lines += [
         (
             row.function or "-",
-            ", ".join(row.ops[:4]) + (", ..." if len(row.ops) > 4 else "") or "-",
+            _few(row.ops, 4),
             ", ".join(row.devices) or "none",
             row.gradient,
+            _few(row.aliases, 3) if row.aliases else "",
         )
         for row in rows
     ]
     print("\n".join(table(lines)))
+    print("\n" + "\n".join(_summary(rows)))
     return 0
 
 
-def _row(name: str, schemas: list[OpSchema], plugins: PluginHost) -> Row:
-    kinds = [set(_devices(s, plugins)) for s in schemas if not _runs_everywhere(s)]
-    common = sorted(set.intersection(*kinds)) if kinds else [_everywhere(schemas)]
-    gradients = [_gradient(schema, plugins) for schema in schemas]
-    gradient = gradients[0] if len(set(gradients)) == 1 else "that of its parts"
-    return Row(name, [schema.type for schema in schemas], common, gradient)
+def _few(names: list[str], count: int) -> str:
+    return ", ".join(names[:count]) + (", ..." if len(names) > count else "") or "-"
 
 
-def _everywhere(schemas: list[OpSchema]) -> str:
-    return "fed" if [schema.type for schema in schemas] == ["Placeholder"] else "all"
+def _summary(rows: Sequence[Row]) -> list[str]:
+    """Return how many functions there are, and what covers them."""
+    functions = [row for row in rows if row.function]
+    names = sum(1 + len(row.aliases) for row in functions)
+    lines = [f"{len(functions)} functions under {names} names, {len(OPS)} ops"]
+    kinds = Counter(kind for row in functions for kind in _counted(row, rows))
+    lines += [f"  {count} run on {kind}" for kind, count in sorted(kinds.items())]
+    reasons = Counter(row.gradient for row in functions)
+    ruled = reasons.pop("rule", 0)
+    lines.append(f"  {ruled} have gradients")
+    lines.append(f"  {len(functions) - ruled} have none:")
+    lines += [f"    {count} {why.removeprefix('none: ')}" for why, count in reasons.most_common()]
+    return lines
 
 
-def _functions() -> list[tuple[str, OpSchema]]:
-    """Return the name of every op's function, empty where other functions make the op."""
-    found = []
-    for prefix, module in _NAMESPACES.items():
-        for name, value in vars(module).items():
-            schema = getattr(value, "schema", None)
-            if isinstance(schema, OpSchema):
-                found.append((f"{prefix}{name}", schema))
-    named = {schema for _, schema in found}
+def _counted(row: Row, rows: Sequence[Row]) -> list[str]:
+    """Return the kinds of devices on which a function runs."""
+    if row.devices in (["all"], ["fed"]):
+        return sorted({kind for other in rows for kind in other.devices} - {"all", "fed"})
+    return row.devices
+
+
+def _row(function: PublicFunction, plugins: PluginHost) -> Row:
+    first, *aliases = function.names
+    schemas = _schemas(function)
+    return Row(
+        first,
+        aliases,
+        [schema.type for schema in schemas],
+        _common_devices(schemas, plugins),
+        _function_gradient(function.function, schemas, plugins),
+    )
+
+
+def _schemas(function: PublicFunction) -> list[OpSchema]:
+    return parts(function.function) if function.schema is None else [function.schema]
+
+
+def _others(plugins: PluginHost) -> list[Row]:
+    """Return rows of the ops that no function of core's namespaces is."""
+    named = {function.schema for function in public_functions()}
+    rows = []
     for schema in OPS:
+        if schema in named:
+            continue
         place = schema.function.__module__
         of_plugin = schema.public and not place.startswith("headrace.")
-        if schema not in named:
-            found.append((f"{place}.{schema.function.__name__}" if of_plugin else "", schema))
-    return found
+        name = f"{place}.{schema.function.__name__}" if of_plugin else ""
+        devices = _common_devices([schema], plugins)
+        rows.append(Row(name, [], [schema.type], devices, _gradient(schema, plugins)))
+    return rows
+
+
+def _common_devices(schemas: Sequence[OpSchema], plugins: PluginHost) -> list[str]:
+    kinds = [set(plugins.kernels.devices_of(s.type)) for s in schemas if not _runs_everywhere(s)]
+    if kinds:
+        return sorted(set.intersection(*kinds))
+    return ["fed" if [schema.type for schema in schemas] == ["Placeholder"] else "all"]
 
 
 def _runs_everywhere(schema: OpSchema) -> bool:
@@ -101,92 +134,58 @@ def _runs_everywhere(schema: OpSchema) -> bool:
     return schema.builtin or schema.type == "Placeholder"
 
 
-def _devices(schema: OpSchema, plugins: PluginHost) -> list[str]:
-    return plugins.kernels.devices_of(schema.type)
-
-
 def _gradient(schema: OpSchema, plugins: PluginHost) -> str:
-    if plugins.gradients.get(schema.type) is not None:
-        return "rule"
-    if schema.no_gradient:
-        return f"none: {schema.no_gradient}"
-    if not list(plugins.gradients):
-        return "none: pip install headrace-autodiff"
-    return "none: no rule is registered"
+    reason = _reason(plugins)(schema)
+    return "rule" if reason is None else f"none: {reason}"
 
 
-def _composites() -> dict[str, Callable[..., Any]]:
-    """Return the public functions that are no op but build with ops, by name."""
-    return {
-        prefix + name: value
-        for prefix, module in _NAMESPACES.items()
-        for name, value in vars(module).items()
-        if inspect.isfunction(value)
-        and value.__module__.startswith("headrace.ops.")
-        and not name.startswith("_")
-        and not hasattr(value, "schema")
-        and re.search("Tensor|Operation", str(value.__annotations__.get("return")))
-    }
+def _reason(plugins: PluginHost) -> Callable[[OpSchema], str | None]:
+    """Return the function that says why an op has no gradient, None where it has a rule."""
+    nothing = not list(plugins.gradients)
+
+    def reason(schema: OpSchema) -> str | None:
+        if plugins.gradients.get(schema.type) is not None:
+            return None
+        if schema.no_gradient:
+            return schema.no_gradient
+        return "pip install headrace-autodiff" if nothing else "no rule is registered"
+
+    return reason
 
 
-def _parts(function: Callable[..., Any]) -> list[OpSchema]:
-    """Return the ops that a function may build with, as far as its code names them."""
-    found: dict[OpSchema, None] = {}
-    seen: set[Any] = set()
-    waiting = [function]
-    while waiting:
-        code = waiting.pop()
-        if code in seen:
-            continue
-        seen.add(code)
-        if "call_op" in code.__code__.co_names:
-            named = (OPS.get(c) for c in code.__code__.co_consts if isinstance(c, str))
-            found.update((schema, None) for schema in named if schema is not None)
-        # Functions on variables call methods of theirs; elsewhere attributes are no functions.
-        methods = vars(Variable) if code.__module__ == Variable.__module__ else {}
-        for instruction in dis.get_instructions(code):
-            used = None
-            if instruction.opname == "LOAD_GLOBAL":
-                used = code.__globals__.get(instruction.argval)
-            elif instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                used = methods.get(instruction.argval)
-            schema = getattr(used, "schema", None)
-            if isinstance(schema, OpSchema):
-                found[schema] = None
-            elif used is not None and _builds(used):
-                waiting.append(used)
-    return sorted(found, key=lambda schema: schema.type)
-
-
-def _builds(value: Any) -> bool:
-    """Whether ``value`` is a function of Headrace that makes nodes of more than plain data."""
-    return inspect.isfunction(value) and (
-        value.__module__.startswith("headrace.ops.") or value is constant_of
-    )
+def _function_gradient(
+    function: Callable[..., Any], schemas: Sequence[OpSchema], plugins: PluginHost
+) -> str:
+    if not schemas:
+        return "none: it adds no operation that takes a tensor"
+    reason = why_none(function, _reason(plugins))
+    return "rule" if reason is None else f"none: {reason}"
 
 
 def _print_one(name: str, plugins: PluginHost, as_json: bool) -> None:
     short = name.removeprefix("headrace.").removeprefix("hr.")
-    composites = {known.removeprefix("hr."): f for known, f in _composites().items()}
-    functions = [(known.removeprefix("hr."), schema) for known, schema in _functions()]
-    called, schema = next(
-        ((known, s) for known, s in functions if short in (s.type, known)), ("", None)
-    )
-    if schema is None and short not in composites:
-        called, schema = next(
-            ((known, s) for known, s in functions if short.lower() == s.type.lower()), ("", None)
-        )
+    functions = {
+        known.removeprefix("hr."): function
+        for function in public_functions()
+        for known in function.names
+    }
+    function = functions.get(short)
+    schema = OPS.get(short) if function is None else function.schema
+    if function is None and schema is None:
+        schema = next((s for s in OPS if s.type.lower() == short.lower()), None)
     if schema is not None:
-        content = _about(schema, called, plugins)
+        called = next((n for n, f in functions.items() if f.schema is schema), "")
+        content = _about(schema, short if function is not None else called, plugins)
         documentation = schema.doc
-    elif short in composites:
-        row = _row(short, _parts(composites[short]), plugins)
-        parameters = ", ".join(inspect.signature(composites[short]).parameters)
-        content = {**asdict(row), "function": f"{short}({parameters})"}
-        documentation = inspect.getdoc(composites[short]) or ""
+    elif function is not None:
+        parameters = ", ".join(inspect.signature(function.function).parameters)
+        content = asdict(_row(function, plugins))
+        content["function"] = f"{short}({parameters})"
+        if not content["aliases"]:
+            del content["aliases"]
+        documentation = inspect.getdoc(function.function) or ""
     else:
-        known = [*composites, *(name for name, _ in functions if name), *(s.type for s in OPS)]
-        near = difflib.get_close_matches(short, known, 3, 0.5)
+        near = difflib.get_close_matches(short, [*functions, *(s.type for s in OPS)], 3, 0.5)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise GraphError(f"no op or function is called {name!r}{hint}")
     if as_json:
@@ -217,7 +216,7 @@ def _about(schema: OpSchema, name: str, plugins: PluginHost) -> dict[str, Any]:
             for a in schema.attrs
         },
         "facts": flags,
-        "devices": devices or _row("", [schema], plugins).devices,
+        "devices": devices or _common_devices([schema], plugins),
         "gradient": _gradient(schema, plugins),
         "declared in": schema.where,
     }

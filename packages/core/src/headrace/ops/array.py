@@ -1,7 +1,8 @@
-"""Array ops: shapes, joining and splitting, gathering and padding."""
+"""Array ops: shapes, and the same elements in another arrangement."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,96 +10,80 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.schema import call_op
+from headrace.graph.scopes import name_scope
+from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.graph.spec import TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
+from headrace.ops.arguments import as_int, as_ints, as_list, known_ints, one_of
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import Anything, Index, Numeric, Same
-from headrace.shapes import UNKNOWN, Dim, Shape, broadcast, normalize_axis
+from headrace.ops.gather import gather as gather
+from headrace.ops.identity import ensure_shape
+from headrace.ops.identity import identity as identity
+from headrace.ops.identity import identity_n as identity_n
+from headrace.ops.identity import stop_gradient as stop_gradient
+from headrace.ops.joining import concat as concat
+from headrace.ops.joining import split as split
+from headrace.ops.joining import stack as stack
+from headrace.ops.joining import tile as tile
+from headrace.ops.joining import unstack as unstack
+from headrace.ops.kinds import Anything, Index
+from headrace.ops.padding import pad as pad
+from headrace.shapes import UNKNOWN, Shape, broadcast, normalize_axis
 
 _NO_DIMS = "it yields a shape"
 
-# A step with more outputs than this in one node is a mistake, or a trap in a document.
-_MOST_PARTS = 65536
 
-
-@op("Identity", in_place=[(0, 0)])
-def identity(input: Anything) -> Spec:
-    """The tensor itself, as a node of its own.
-
-    Args:
-        input: [...], any dtype.
-
-    Returns:
-        [...], the dtype of ``input``.
-    """
-    return TensorSpec(input.dtype, input.shape, input.value, input.dims)
-
-
-@op("IdentityN")
-def identity_n(input: Sequence[Anything]) -> list[Spec]:
-    """The tensors themselves, as outputs of one node.
-
-    Args:
-        input: Tensors of any dtypes.
-
-    Returns:
-        One tensor for each.
-    """
-    return [TensorSpec(i.dtype, i.shape, i.value, i.dims) for i in input]
-
-
-@op("StopGradient", in_place=[(0, 0)], no_gradient="stopping the gradient is its purpose")
-def stop_gradient(input: Anything) -> Spec:
-    """The tensor itself, through which no gradient flows.
-
-    Args:
-        input: [...], any dtype.
-
-    Returns:
-        [...], the dtype of ``input``.
-    """
-    return TensorSpec(input.dtype, input.shape, input.value, input.dims)
-
-
-@op("Shape", no_gradient=_NO_DIMS)
-def shape(input: Anything, name: str | None = None, out_type: DType = dtypes.int32) -> Spec:
+@op("Shape", public="", no_gradient=_NO_DIMS)
+def _shape(input: Anything, out_type: DType = dtypes.int32) -> Spec:
     """The shape of a tensor, as a vector.
 
     Args:
         input: [...], any dtype.
-        name: The name of the operation.
         out_type: int32 or int64.
 
     Returns:
         [rank], ``out_type``.
     """
+    if out_type not in (dtypes.int32, dtypes.int64):
+        raise DTypeError(f"out_type must be int32 or int64, got {out_type}")
     value = None
-    if input.shape.is_fully_defined:
+    if input.shape.is_fully_defined():
+        _check_fits(input.shape.known, out_type)
         value = np.array(input.shape.known, out_type.numpy)
     return TensorSpec(out_type, Shape([input.rank]), value, input.shape)
 
 
-@op("Size", no_gradient=_NO_DIMS)
-def size(input: Anything, name: str | None = None, out_type: DType = dtypes.int32) -> Spec:
+@op("Size", public="", no_gradient=_NO_DIMS)
+def _size(input: Anything, out_type: DType = dtypes.int32) -> Spec:
     """The number of elements of a tensor.
 
     Args:
         input: [...], any dtype.
-        name: The name of the operation.
         out_type: int32 or int64.
 
     Returns:
         [], ``out_type``.
     """
-    count = input.shape.num_elements
-    value = None if count is None else np.array(count, out_type.numpy)
+    if out_type not in (dtypes.int32, dtypes.int64):
+        raise DTypeError(f"out_type must be int32 or int64, got {out_type}")
+    count = input.shape.num_elements()
+    value = None
+    if count is not None:
+        _check_fits([count], out_type)
+        value = np.array(count, out_type.numpy)
     return TensorSpec(out_type, Shape(()), value)
 
 
-@op("Rank", no_gradient=_NO_DIMS)
-def rank(input: Anything) -> Spec:
+def _check_fits(sizes: Sequence[int], out_type: DType) -> None:
+    if sizes and max(sizes) > out_type.max:
+        raise ShapeError(f"size {max(sizes)} does not fit {out_type}; pass out_type=hr.int64")
+
+
+@op("Rank", public="", no_gradient=_NO_DIMS)
+def _rank(input: Anything) -> Spec:
     """The number of dimensions of a tensor.
 
     Args:
@@ -111,8 +96,92 @@ def rank(input: Anything) -> Spec:
     return TensorSpec(dtypes.int32, Shape(()), value)
 
 
-@op("Reshape", in_place=[(0, 0)])
-def reshape(tensor: Anything, shape: Index) -> Spec:
+def _dense_shape(value: Any, out_type: Any) -> Tensor | None:
+    """Return the shape that a sparse tensor states, None for any other value."""
+    if isinstance(value, SparseTensorValue):
+        value = SparseTensor.from_value(value)
+    if not isinstance(value, SparseTensor):
+        return None
+    dense = value.dense_shape
+    found = call_op("Cast", dense, out_type) if dense.dtype != dtypes.as_dtype(out_type) else dense
+    assert isinstance(found, Tensor)
+    return found
+
+
+def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+    """The shape of a tensor, as a vector.
+
+    Args:
+        input: [...], any dtype; of a sparse tensor the shape of the whole.
+        name: The name of the operation.
+        out_type: int32 or int64.
+
+    Returns:
+        [rank], ``out_type``.
+
+    Raises:
+        ShapeError: if a size is known not to fit ``out_type``.
+    """
+    found = _dense_shape(input, out_type)
+    return _shape(input, out_type, name=name) if found is None else found
+
+
+def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
+    """The shapes of several tensors, each as a vector.
+
+    Args:
+        input: A list of tensors of any dtypes.
+        out_type: int32 or int64.
+        name: The name of the operations.
+
+    Returns:
+        For each tensor [rank], ``out_type``.
+    """
+    with name_scope(name, "ShapeN"):
+        return [shape(item, out_type=out_type) for item in as_list(input, "input")]
+
+
+def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
+    """The number of elements of a tensor.
+
+    Args:
+        input: [...], any dtype; of a sparse tensor the elements of the whole are counted.
+        name: The name of the operation.
+        out_type: int32 or int64.
+
+    Returns:
+        [], ``out_type``.
+
+    Raises:
+        ShapeError: if it is known not to fit ``out_type``.
+    """
+    dense = _dense_shape(input, out_type)
+    if dense is not None:
+        count = call_op("ReduceProd", dense, axis=0, name=name)
+        assert isinstance(count, Tensor)
+        return count
+    return _size(input, out_type, name=name)
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """The number of dimensions of a tensor.
+
+    Args:
+        input: [...], any dtype.
+        name: The name of the operation.
+
+    Returns:
+        [], int32.
+    """
+    dense = _dense_shape(input, dtypes.int64)
+    return _rank(input, name=name) if dense is None else _size(dense, name=name)
+
+
+# -- the same elements under another shape
+
+
+@op("Reshape", public="", in_place=[(0, 0)])
+def _reshape(tensor: Anything, shape: Index) -> Spec:
     """The same elements in row-major order under another shape.
 
     Args:
@@ -125,29 +194,70 @@ def reshape(tensor: Anything, shape: Index) -> Spec:
     if shape.rank not in (None, 1):
         raise ShapeError(f"shape must be a vector of dimensions, got {shape}")
     target = as_shape(shape)
-    if shape.value is not None:
-        wanted = [int(d) for d in shape.value]
-        if wanted.count(-1) > 1 or any(d < -1 for d in wanted):
-            raise ShapeError(f"shape {wanted} may hold dimensions >= 0 and one -1")
-        target = _fill_free(tensor.shape, wanted)
-    return TensorSpec(tensor.dtype, target)
+    if shape.value is None:
+        return TensorSpec(tensor.dtype, _with_one_free(tensor.shape, target))
+    wanted = [int(d) for d in shape.value]
+    if wanted.count(-1) > 1 or any(d < -1 for d in wanted):
+        raise ShapeError(f"shape {wanted} may hold dimensions >= 0 and one -1")
+    return TensorSpec(tensor.dtype, _fill_free(tensor.shape, wanted))
 
 
 def _fill_free(source: Shape, wanted: list[int]) -> Shape:
     """Return ``wanted`` with its -1 replaced by what fits, as far as that is known."""
-    count = source.num_elements
-    fixed = int(np.prod([d for d in wanted if d != -1]))
-    free = -1 in wanted
+    count = source.num_elements()
     if count is None:
         return Shape([None if d == -1 else d for d in wanted])
+    if -1 in wanted and 0 in wanted and source.dims is not None and 0 in source.dims:
+        if None in source.dims:
+            return Shape([None if d == -1 else d for d in wanted])
+        # Of tensors without elements, the other sizes tell what is left.
+        rest = math.prod(d for d in source.known if d) // math.prod(d for d in wanted if d > 0)
+        return Shape([rest if d == -1 else d for d in wanted])
+    fixed = math.prod(d for d in wanted if d != -1)
+    free = -1 in wanted
     fits = (fixed != 0 and count % fixed == 0) if free else count == fixed
     if not fits:
         raise ShapeError(f"{count} elements of shape {source} do not fit shape {wanted}")
     return Shape([count // fixed if d == -1 else d for d in wanted])
 
 
-@op("Transpose")
-def transpose(a: Anything, perm: Sequence[int] | None = None) -> Spec:
+def _with_one_free(source: Shape, target: Shape) -> Shape:
+    """Return ``target`` with its one unknown dimension, if the number of elements tells it."""
+    count = source.num_elements()
+    if count is None or target.dims is None or target.dims.count(None) != 1:
+        return target
+    fixed = math.prod(d for d in target.dims if d is not None)
+    if not fixed or count % fixed:
+        return target
+    return Shape([count // fixed if d is None else d for d in target.dims])
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same elements in row-major order under another shape.
+
+    Args:
+        tensor: [...], any dtype.
+        shape: [rank], a list or an integer tensor, of which one may be -1: whatever fits.
+        name: The name of the operation.
+
+    Returns:
+        ``shape``, the dtype of ``tensor``.
+
+    Raises:
+        ShapeError: if the elements are known not to fit it.
+    """
+    return _reshape(tensor, shape_argument(shape), name=name)
+
+
+def shape_argument(shape: Any) -> Any:
+    """Return what programs pass as a shape as a list or an integer tensor."""
+    if isinstance(shape, Shape):
+        return list(shape.known)
+    return known_ints(shape)
+
+
+@op("Transpose", public="")
+def _transpose(a: Anything, perm: Sequence[int] | None = None) -> Spec:
     """The tensor with its axes in another order.
 
     Args:
@@ -170,8 +280,70 @@ def transpose(a: Anything, perm: Sequence[int] | None = None) -> Spec:
     return TensorSpec(a.dtype, Shape([a.shape.dims[p] for p in order]))
 
 
-@op("ExpandDims", in_place=[(0, 0)])
-def expand_dims(input: Anything, axis: int) -> Spec:
+@op("TransposeBy", public="")
+def _transpose_by(a: Anything, perm: Index) -> Spec:
+    """The tensor with its axes in an order that the step decides.
+
+    Args:
+        a: [...], any dtype.
+        perm: [rank], for each axis of the result the axis of ``a`` that it is.
+
+    Returns:
+        The permuted shape, the dtype of ``a``.
+    """
+    if perm.rank not in (None, 1):
+        raise ShapeError(f"perm must be a vector, got {perm}")
+    count = None if perm.shape.dims is None else perm.shape[0]
+    if None not in (count, a.rank) and count != a.rank:
+        raise ShapeError(f"a perm of {count} axes does not fit a tensor of rank {a.rank}")
+    if perm.value is not None:
+        return TensorSpec(a.dtype, _permuted(a.shape, [int(p) for p in perm.value]))
+    axes = count if a.rank is None else a.rank
+    if axes is None:
+        return TensorSpec(a.dtype)
+    dims = a.shape.dims
+    # Equal sizes stay where they are in any order.
+    same = dims is not None and len(dims) > 0 and len(set(dims)) == 1
+    return TensorSpec(a.dtype, a.shape if same else Shape([None] * axes))
+
+
+def _permuted(shape: Shape, perm: list[int]) -> Shape:
+    order = [p + len(perm) if p < 0 else p for p in perm]
+    if sorted(order) != list(range(len(perm))):
+        raise ShapeError(f"perm {perm} is no permutation of 0 to {len(perm) - 1}")
+    return Shape([None] * len(order) if shape.dims is None else [shape.dims[p] for p in order])
+
+
+def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool = False) -> Tensor:
+    """The tensor with its axes in another order.
+
+    Args:
+        a: [...], any dtype.
+        perm: For each axis of the result the axis of ``a`` that it is, a list or an integer
+            tensor; reversed order if None.
+        name: The name of the operation.
+        conjugate: Whether to conjugate complex elements, too.
+
+    Returns:
+        The permuted shape, the dtype of ``a``.
+
+    Raises:
+        ShapeError: if ``perm`` is known to be no permutation of the axes.
+    """
+    order = None if perm is None else as_ints(perm, "perm")
+    if isinstance(order, Tensor):
+        moved = _transpose_by(a, order, name=name)
+    else:
+        moved = _transpose(a, order, name=name)
+    if conjugate and moved.dtype.is_complex:
+        flipped = call_op("Conj", moved)
+        assert isinstance(flipped, Tensor)
+        return flipped
+    return moved
+
+
+@op("ExpandDims", public="", in_place=[(0, 0)])
+def _expand_dims(input: Anything, axis: int) -> Spec:
     """The tensor with an axis of size 1 inserted.
 
     Args:
@@ -186,11 +358,46 @@ def expand_dims(input: Anything, axis: int) -> Spec:
     at = normalize_axis(axis, len(input.shape.dims) + 1)
     dims = list(input.shape.dims)
     dims.insert(at, 1)
-    return TensorSpec(input.dtype, Shape(dims))
+    value = None
+    if input.value is not None and not dims[1:]:
+        value = input.value.reshape((1,))
+    return TensorSpec(input.dtype, Shape(dims), value)
 
 
-@op("Squeeze", in_place=[(0, 0)])
-def squeeze(input: Anything, axis: int | Sequence[int] | None = None) -> Spec:
+def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """The tensor with an axis of size 1 inserted.
+
+    Args:
+        input: [...], any dtype.
+        axis: Where the new axis stands in the result, an integer or a scalar tensor; negative
+            from the end.
+        name: The name of the operation.
+        dim: An older name of ``axis``.
+
+    Returns:
+        The shape with a 1 inserted, the dtype of ``input``.
+
+    Raises:
+        ShapeError: if the axis is known to be out of range.
+        AttributeValueError: if neither ``axis`` nor ``dim`` is given, or both are.
+    """
+    at = as_int(one_of(axis=axis, dim=dim), "axis")
+    if not isinstance(at, Tensor):
+        return _expand_dims(input, at, name=name)
+    with name_scope(name, "ExpandDims"):
+        source = convert_to_tensor(input)
+        whole = shape(source)
+        at = reshape(call_op("Cast", at, dtypes.int32), [])
+        # Counted from the front, also where the rank is known in the step only.
+        at = call_op("Select", call_op("Less", at, 0), at + rank(source) + 1, at)
+        grown = _reshape(source, concat([whole[:at], [1], whole[at:]], 0))
+        if source.shape.rank is None:
+            return grown
+        return ensure_shape(grown, [None] * (source.shape.rank + 1))
+
+
+@op("Squeeze", public="", in_place=[(0, 0)])
+def _squeeze(input: Anything, axis: int | Sequence[int] | None = None) -> Spec:
     """The tensor without axes of size 1.
 
     Args:
@@ -211,225 +418,44 @@ def squeeze(input: Anything, axis: int | Sequence[int] | None = None) -> Spec:
     for a in axes:
         if dims[a] not in (1, None):
             raise ShapeError(f"axis {a} of shape {input.shape} has size {dims[a]}, not 1")
-    return TensorSpec(input.dtype, Shape([d for i, d in enumerate(dims) if i not in axes]))
+    left = Shape([d for i, d in enumerate(dims) if i not in axes])
+    value = None if input.value is None or input.value.size != 1 else input.value
+    return TensorSpec(input.dtype, left, None if value is None else value.reshape(left.known))
 
 
-@op("Concat")
-def concat(values: Sequence[Same], axis: int) -> Spec:
-    """Tensors joined along an axis that they have.
-
-    Args:
-        values: Tensors of one dtype whose shapes agree but for ``axis``.
-        axis: The axis; negative from the end.
-
-    Returns:
-        The common shape, its sizes along ``axis`` added.
-    """
-    joined = values[0].shape
-    for value in values:
-        if value.rank == 0:
-            raise ShapeError("scalars have no axis to join along; use stack")
-    ranked = [v.shape for v in values if v.shape.dims is not None]
-    if len(ranked) < len(values):
-        return TensorSpec(values[0].dtype)
-    at = normalize_axis(axis, len(joined))
-    dims: list[Dim] = list(joined)
-    total: Dim = 0
-    for part in ranked:
-        if len(part) != len(dims):
-            raise ShapeError(f"values have ranks {len(dims)} and {len(part)}; expected one rank")
-        for i, (mine, theirs) in enumerate(zip(dims, part, strict=True)):
-            if i == at:
-                continue
-            if mine is not None and theirs is not None and mine != theirs:
-                raise ShapeError(f"shapes {joined} and {part} differ in axis {i}, not only {at}")
-            dims[i] = theirs if mine is None else mine
-        size_here = part[at]
-        total = None if total is None or size_here is None else total + size_here
-    dims[at] = total
-    known = [as_shape(v) for v in values] if len(dims) == 1 and values[0].dtype.is_integer else []
-    merged: Shape | None = Shape(()) if known else None
-    for part in known:
-        merged = merged.concatenate(part) if merged is not None else None
-    return TensorSpec(values[0].dtype, Shape(dims), dims=merged)
-
-
-@op("Stack")
-def stack(values: Sequence[Same], axis: int = 0) -> Spec:
-    """Tensors of one shape joined along a new axis.
-
-    Args:
-        values: Tensors of one dtype and shape.
-        axis: Where the new axis stands in the result; negative from the end.
-
-    Returns:
-        The common shape with the number of tensors inserted.
-    """
-    common = values[0].shape
-    for value in values:
-        common = common.merge_with(value.shape)
-    if common.dims is None:
-        return TensorSpec(values[0].dtype)
-    at = normalize_axis(axis, len(common.dims) + 1)
-    dims = list(common.dims)
-    dims.insert(at, len(values))
-    denoted = None
-    if not common.dims and values[0].dtype.is_integer:
-        sizes = [None if v.value is None else int(v.value) for v in values]
-        denoted = Shape([None if s is None or s < 0 else s for s in sizes])
-    constants = [v.value for v in values if v.value is not None]
-    value = np.stack(constants, at) if len(constants) == len(values) else None
-    return TensorSpec(values[0].dtype, Shape(dims), value, denoted)
-
-
-@op("Unstack", public="")
-def _unstack(value: Anything, num: int, axis: int = 0) -> list[Spec]:
-    """The slices of a tensor along an axis.
-
-    Args:
-        value: [...], any dtype.
-        num: The size of the axis.
-        axis: The axis; negative from the end.
-
-    Returns:
-        ``num`` tensors without that axis.
-    """
-    if not 0 <= num <= _MOST_PARTS:
-        raise AttributeValueError(f"num must be between 0 and {_MOST_PARTS}, got {num}")
-    if value.shape.dims is None:
-        return [TensorSpec(value.dtype)] * num
-    at = normalize_axis(axis, len(value.shape.dims))
-    if value.shape.dims[at] not in (None, num):
-        raise ShapeError(f"axis {axis} of {value.shape} has size {value.shape.dims[at]}, not {num}")
-    dims = [d for i, d in enumerate(value.shape.dims) if i != at]
-    return [TensorSpec(value.dtype, Shape(dims))] * num
-
-
-def unstack(
-    value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack"
-) -> list[Tensor]:
-    """Split a tensor into its slices along an axis.
-
-    Args:
-        value: [...], any dtype.
-        num: The size of the axis; inferred where the shape tells.
-        axis: The axis; negative from the end.
-        name: The name of the operation.
-
-    Raises:
-        ShapeError: if ``num`` is neither given nor known.
-    """
-    tensor = convert_to_tensor(value)
-    count = num
-    if count is None and tensor.shape.dims is not None:
-        count = tensor.shape[normalize_axis(axis, len(tensor.shape))]
-    if count is None:
-        raise ShapeError(f"unstack: the size of axis {axis} of {tensor!r} is unknown; pass num=")
-    return _unstack(tensor, count, axis, name=name)
-
-
-@op("Split", public="")
-def _split(value: Anything, sizes: Sequence[int], axis: int = 0) -> list[Spec]:
-    """Consecutive parts of a tensor along an axis.
-
-    Args:
-        value: [...], any dtype.
-        sizes: The size of each part.
-        axis: The axis; negative from the end.
-
-    Returns:
-        One tensor per size.
-    """
-    if value.shape.dims is None:
-        return [TensorSpec(value.dtype)] * len(sizes)
-    at = normalize_axis(axis, len(value.shape.dims))
-    whole = value.shape.dims[at]
-    if whole is not None and sum(sizes) != whole:
-        raise ShapeError(f"sizes {list(sizes)} add up to {sum(sizes)}, axis {axis} has {whole}")
-    dims = list(value.shape.dims)
-    return [TensorSpec(value.dtype, Shape([*dims[:at], s, *dims[at + 1 :]])) for s in sizes]
-
-
-def split(
-    value: Any, num_or_size_splits: Any, axis: int = 0, name: str | None = "split"
-) -> list[Tensor]:
-    """Split a tensor into consecutive parts along an axis.
-
-    Args:
-        value: [...], any dtype.
-        num_or_size_splits: The number of equal parts, or the list of their sizes, of which one
-            may be -1.
-        axis: The axis; negative from the end.
-        name: The name of the operation.
-
-    Raises:
-        ShapeError: if the axis does not divide so, or its size is needed and unknown.
-    """
-    tensor = convert_to_tensor(value)
-    whole = None
-    if tensor.shape.dims is not None:
-        whole = tensor.shape[normalize_axis(axis, len(tensor.shape))]
-    if isinstance(num_or_size_splits, int):
-        if whole is None or num_or_size_splits < 1 or whole % num_or_size_splits:
-            raise ShapeError(
-                f"split: axis {axis} of {tensor!r} does not divide into {num_or_size_splits} parts"
-            )
-        sizes = [whole // num_or_size_splits] * num_or_size_splits
-    else:
-        sizes = [int(s) for s in num_or_size_splits]
-        if sizes.count(-1) == 1 and whole is not None:
-            sizes[sizes.index(-1)] = whole - sum(s for s in sizes if s != -1)
-    if any(s < 0 for s in sizes):
-        raise ShapeError(f"split: sizes {sizes} of axis {axis} of {tensor!r} are not all known")
-    return _split(tensor, sizes, axis, name=name)
-
-
-@op("Gather", public="")
-def _gather(params: Anything, indices: Index, axis: int = 0) -> Spec:
-    """Slices of ``params`` picked along an axis.
-
-    Args:
-        params: [...], any dtype.
-        indices: [...], int32 or int64, within the axis; others raise when it runs.
-        axis: The axis; negative from the end.
-
-    Returns:
-        The shape of ``params`` with that axis replaced by the shape of ``indices``.
-    """
-    if params.shape.dims is None:
-        return TensorSpec(params.dtype)
-    at = normalize_axis(axis, len(params.shape.dims))
-    shape = params.shape[:at].concatenate(indices.shape).concatenate(params.shape[at + 1 :])
-    return TensorSpec(params.dtype, shape)
-
-
-def gather(
-    params: Any,
-    indices: Any,
-    validate_indices: bool | None = None,
-    name: str | None = None,
-    axis: int = 0,
+def squeeze(
+    input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Tensor:
-    """Pick slices of ``params`` along an axis.
-
-    The gradient is row-sparse where ``axis`` is 0.
+    """The tensor without axes of size 1.
 
     Args:
-        params: [...], any dtype; a variable's rows are picked without copying the whole.
-        indices: [...], int32 or int64, each in [0, size of the axis).
-        validate_indices: Ignored; indices are always checked.
+        input: [...], any dtype.
+        axis: The axis or axes to drop, which must have size 1; all of that size if None.
         name: The name of the operation.
-        axis: The axis; negative from the end.
+        squeeze_dims: An older name of ``axis``.
 
     Returns:
-        The shape of ``params`` with that axis replaced by the shape of ``indices``.
+        The remaining axes, the dtype of ``input``.
+
+    Raises:
+        ShapeError: if an axis is out of range, or known to have another size.
     """
-    del validate_indices
-    return _gather(params, indices, axis, name=name)
+    given = (
+        None
+        if axis is None and squeeze_dims is None
+        else one_of(axis=axis, squeeze_dims=squeeze_dims)
+    )
+    axes = None if given is None else as_ints(given, "axis")
+    if isinstance(axes, Tensor):
+        raise AttributeValueError("squeeze: axis must be known while the graph is built")
+    return _squeeze(input, axes, name=name)
 
 
-@op("BroadcastTo")
-def broadcast_to(input: Anything, shape: Index) -> Spec:
+# -- broadcasting
+
+
+@op("BroadcastTo", public="")
+def _broadcast_to(input: Anything, shape: Index) -> Spec:
     """The tensor repeated along axes of size 1, and leading new ones, to reach a shape.
 
     Args:
@@ -439,61 +465,95 @@ def broadcast_to(input: Anything, shape: Index) -> Spec:
     Returns:
         ``shape``, the dtype of ``input``.
     """
+    if shape.rank not in (None, 1):
+        raise ShapeError(f"shape must be a vector of dimensions, got {shape}")
+    if shape.value is not None and (shape.value < 0).any():
+        raise ShapeError(f"dimensions must be >= 0, got {shape.value.tolist()}")
     target = as_shape(shape)
-    known = target.is_fully_defined and input.shape.is_fully_defined
-    if known and broadcast(input.shape, target) != target:
-        raise ShapeError(f"shape {input.shape} does not broadcast to {target}")
-    return TensorSpec(input.dtype, target)
+    if target.dims is None or input.shape.dims is None:
+        return TensorSpec(input.dtype, target)
+    _check_broadcast(input.shape, target)
+    lead = len(target) - len(input.shape)
+    # Only sizes of 1 can become others.
+    known = [None] * lead + [None if d == 1 else d for d in input.shape.dims]
+    return TensorSpec(input.dtype, target.merge_with(known))
 
 
-@op("Tile")
-def tile(input: Anything, multiples: Sequence[int]) -> Spec:
-    """The tensor repeated along its axes.
+def _check_broadcast(source: Shape, target: Shape) -> None:
+    lead = len(target) - len(source)
+    fits = lead >= 0 and all(
+        have in (1, None) or want is None or have == want
+        for have, want in zip(source, target[max(lead, 0) :], strict=False)
+    )
+    if not fits:
+        raise ShapeError(f"shape {source} does not broadcast to {target}")
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The tensor repeated along axes of size 1, and leading new ones, to reach a shape.
 
     Args:
         input: [...], any dtype.
-        multiples: How often along each axis.
+        shape: [rank], a list or an integer tensor: a shape to which ``input`` broadcasts.
+        name: The name of the operation.
 
     Returns:
-        Each size times its multiple, the dtype of ``input``.
+        ``shape``, the dtype of ``input``.
+
+    Raises:
+        ShapeError: if ``input`` is known not to broadcast to it.
     """
-    if any(m < 0 for m in multiples):
-        raise AttributeValueError(f"multiples must be >= 0, got {list(multiples)}")
-    if input.shape.dims is None:
-        return TensorSpec(input.dtype, Shape([None] * len(multiples)))
-    if len(multiples) != len(input.shape.dims):
-        raise ShapeError(f"{len(multiples)} multiples for a tensor of shape {input.shape}")
-    pairs = zip(input.shape.dims, multiples, strict=True)
-    return TensorSpec(input.dtype, Shape([None if d is None else d * m for d, m in pairs]))
+    return _broadcast_to(input, shape_argument(shape), name=name)
 
 
-@op("Pad")
-def pad(
-    tensor: Numeric,
-    paddings: Sequence[Sequence[int]],
-    mode: str = "CONSTANT",
-    name: str | None = None,
-    constant_values: float = 0,
-) -> Spec:
-    """The tensor with a border.
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Shape:
+    """Return the shape to which two static shapes broadcast.
 
     Args:
-        tensor: [...], numeric.
-        paddings: For each axis how many elements before and after.
-        mode: "CONSTANT".
-        name: The name of the operation.
-        constant_values: What the border holds.
+        shape_x: A shape, as far as known.
+        shape_y: Another.
+
+    Raises:
+        ShapeError: if they do not broadcast.
+    """
+    return broadcast(Shape(shape_x), Shape(shape_y))
+
+
+@op("BroadcastShape", public="", no_gradient=_NO_DIMS)
+def _broadcast_shape(shape_x: Index, shape_y: Index) -> Spec:
+    """The shape to which two shapes broadcast.
+
+    Args:
+        shape_x: [n], a shape.
+        shape_y: [m], another.
 
     Returns:
-        Each size plus its paddings, the dtype of ``tensor``.
+        The larger length, int64 if one of them is, else int32.
     """
-    if mode.upper() != "CONSTANT":
-        raise AttributeValueError(f"mode must be 'CONSTANT', got {mode!r}")
-    if any(len(p) != 2 or min(p) < 0 for p in paddings):
-        raise AttributeValueError(f"paddings must be pairs of integers >= 0, got {paddings}")
-    if tensor.shape.dims is None:
-        return TensorSpec(tensor.dtype, Shape([None] * len(paddings)))
-    if len(paddings) != len(tensor.shape.dims):
-        raise ShapeError(f"{len(paddings)} paddings for a tensor of shape {tensor.shape}")
-    pairs = zip(tensor.shape.dims, paddings, strict=True)
-    return TensorSpec(tensor.dtype, Shape([None if d is None else d + sum(p) for d, p in pairs]))
+    for part in (shape_x, shape_y):
+        if part.rank not in (None, 1):
+            raise ShapeError(f"a shape is a vector of dimensions, got {part}")
+    wide = dtypes.int64 in (shape_x.dtype, shape_y.dtype)
+    dtype = dtypes.int64 if wide else dtypes.int32
+    first, second = as_shape(shape_x), as_shape(shape_y)
+    joined = broadcast(first, second)
+    # What one of them alone tells may still turn out not to fit the other.
+    known = first.is_fully_defined() and second.is_fully_defined()
+    value = np.array(joined.known, dtype.numpy) if known else None
+    return TensorSpec(dtype, Shape([joined.rank]), value, joined)
+
+
+def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
+    """Return the shape to which two shapes broadcast, as a tensor.
+
+    Args:
+        shape_x: [n], a list or an integer tensor.
+        shape_y: [m], another.
+
+    Returns:
+        The larger length, int64 if one of them is, else int32.
+
+    Raises:
+        ShapeError: if they are known not to broadcast.
+    """
+    return _broadcast_shape(shape_argument(shape_x), shape_argument(shape_y))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+import math
 from typing import Any
 
 import numpy as np
@@ -9,12 +11,16 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
-from headrace.graph.convert import constant_of, convert_to_tensor, to_array
+from headrace.graph.convert import as_tensor, constant_of, convert_to_tensor, to_array
+from headrace.graph.schema import call_op
+from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec, as_shape, constant_spec
 from headrace.graph.tensor import Tensor
+from headrace.ops.arguments import as_int, as_ints, static_value
+from headrace.ops.array import broadcast_to, expand_dims, shape_argument
 from headrace.ops.array import shape as shape_op
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import Anything, Index, Integer, Real, Same
+from headrace.ops.kinds import Anything, Floating, Index, Integer, Real, Same
 from headrace.shapes import Shape, normalize_axis
 
 
@@ -33,15 +39,20 @@ def _const(value: np.ndarray) -> Spec:
 
 
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str | None = "Const"
+    value: Any,
+    dtype: Any = None,
+    shape: Any = None,
+    name: str | None = "Const",
+    verify_shape: bool = False,
 ) -> Tensor:
     """Make a constant of a number, string, array or nested list.
 
     Args:
         value: The value; must not contain tensors.
         dtype: The dtype; inferred if None (Python floats are float32, integers int32).
-        shape: The shape; the value is reshaped to it, a single element fills it.
+        shape: The shape; the value is reshaped to it, and its last element fills what is left.
         name: The name of the operation.
+        verify_shape: Whether the value must have the shape, instead.
 
     Raises:
         DTypeError: if the value does not fit the dtype.
@@ -50,12 +61,36 @@ def constant(
     array = to_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
         wanted = Shape(shape).known
-        if array.size == 1:
-            array = np.full(wanted, array.reshape(())[()], array.dtype)
-        elif array.size != int(np.prod(wanted)):
-            raise ShapeError(f"a value of shape {list(array.shape)} does not fill {list(wanted)}")
-        array = array.reshape(wanted)
+        if verify_shape and array.shape != wanted:
+            raise ShapeError(f"expected a value of shape {list(wanted)}, got {list(array.shape)}")
+        array = _filled_up(array, wanted)
     return constant_of(array, name)
+
+
+def _filled_up(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return the elements in another shape, the last of them repeated where there are too few."""
+    missing = math.prod(shape) - array.size
+    if missing and not array.size:
+        return np.full(shape, b"" if array.dtype == object else 0, array.dtype)
+    if missing < 0:
+        raise ShapeError(f"a value of shape {list(array.shape)} does not fill {list(shape)}")
+    if array.size == 1:
+        return np.full(shape, array.reshape(())[()], array.dtype)
+    if missing:
+        flat = array.reshape(-1)
+        array = np.concatenate([flat, np.full(missing, flat[-1], array.dtype)])
+    return array.reshape(shape)
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> np.ndarray | None:
+    """Return the value of a tensor where it is known while the graph is built, else None.
+
+    Args:
+        tensor: A tensor; constants have a value, and integers computed of them and of known shapes.
+        partial: Ignored; of a vector of which some elements are known, None is returned.
+    """
+    del partial
+    return static_value(convert_to_tensor(tensor))
 
 
 @op("Placeholder", stateful=True, public="", no_gradient="it has no inputs")
@@ -83,8 +118,8 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     return _placeholder(as_dtype(dtype), Shape(shape), name=name)
 
 
-@op("Fill")
-def fill(dims: Index, value: Anything) -> Spec:
+@op("Fill", public="")
+def _fill(dims: Index, value: Anything) -> Spec:
     """A tensor of which every element is ``value``.
 
     Args:
@@ -94,16 +129,41 @@ def fill(dims: Index, value: Anything) -> Spec:
     Returns:
         ``dims``, the dtype of ``value``.
     """
+    if dims.rank not in (None, 1):
+        raise ShapeError(f"dims must be a vector of dimensions, got {dims}")
+    if dims.value is not None and (dims.value < 0).any():
+        raise ShapeError(f"dimensions must be >= 0, got {dims.value.tolist()}")
     if value.rank not in (None, 0):
         raise ShapeError(f"value must be a scalar, got shape {value.shape}")
-    return TensorSpec(value.dtype, as_shape(dims))
+    shape = as_shape(dims)
+    small = shape.is_fully_defined() and max(shape.known, default=0) <= 64
+    if value.value is None or not small or math.prod(shape.known) > 64:
+        return TensorSpec(value.dtype, shape)
+    return constant_spec(np.full(shape.known, value.value[()], value.value.dtype), value.dtype)
+
+
+def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
+    """Make a tensor of which every element is one value.
+
+    Args:
+        dims: [rank], the shape, a list or an integer tensor.
+        value: [], any dtype.
+        name: The name of the operation.
+
+    Returns:
+        ``dims``, the dtype of ``value``.
+
+    Raises:
+        ShapeError: if ``value`` is no scalar, or a dimension is known to be negative.
+    """
+    return _fill(shape_argument(dims), value, name=name)
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = "zeros") -> Tensor:
     """Make a tensor of zeros (empty strings, false).
 
     Args:
-        shape: The shape: a list or an integer tensor.
+        shape: The shape: a list or an integer tensor; a number for a vector.
         dtype: The dtype.
         name: The name of the operation.
     """
@@ -115,7 +175,7 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = "ones") -> 
     """Make a tensor of ones.
 
     Args:
-        shape: The shape: a list or an integer tensor.
+        shape: The shape: a list or an integer tensor; a number for a vector.
         dtype: The dtype.
         name: The name of the operation.
     """
@@ -156,13 +216,16 @@ def ones_like(
 
 def shape_of(tensor: Tensor) -> Any:
     """Return a tensor's shape: a list where it is static, a node otherwise."""
-    return list(tensor.shape.known) if tensor.shape.is_fully_defined else shape_op(tensor)
+    return list(tensor.shape.known) if tensor.shape.is_fully_defined() else shape_op(tensor)
 
 
 def _shape_tensor(value: Any) -> Any:
-    if isinstance(value, Shape):
-        return list(value.known)
-    return [value] if isinstance(value, int) else value
+    found = as_ints(value, "shape")
+    if isinstance(found, int):
+        return [found]
+    if isinstance(found, Tensor) and found.shape.rank == 0:
+        return expand_dims(found, 0)
+    return found
 
 
 def _element(dtype: DType, number: int) -> Any:
@@ -192,8 +255,24 @@ def _range(start: Real, limit: Real, delta: Real) -> Spec:
         raise AttributeValueError("delta must not be 0")
     if start.value is None or limit.value is None or delta.value is None:
         return TensorSpec(start.dtype, Shape([None]))
-    span = float(limit.value) - float(start.value)
-    return TensorSpec(start.dtype, Shape([max(0, int(np.ceil(span / float(delta.value))))]))
+    first, last, step = (part.value.item() for part in (start, limit, delta))
+    if not all(math.isfinite(v) for v in (first, last, step)):
+        raise AttributeValueError(f"a range must be finite, got {first} to {last} by {step}")
+    if (last - first) * step < 0:
+        raise AttributeValueError(f"a range from {first} to {last} needs another step than {step}")
+    if start.dtype.is_integer:
+        count = -((first - last) // step)
+    else:
+        count = math.ceil(min((last - first) / step, 2.0**62))
+    if count >= 2**62:
+        raise AttributeValueError(f"a range from {first} to {last} by {step} is too long")
+    return TensorSpec(start.dtype, Shape([count]), _small_range(start, first, step, count))
+
+
+def _small_range(start: TensorSpec, first: Any, step: Any, count: int) -> Any:
+    if not start.dtype.is_integer or count > 64:
+        return None
+    return np.array([first + step * i for i in builtins.range(count)], start.dtype.numpy)
 
 
 def range(
@@ -213,39 +292,53 @@ def range(
         name: The name of the operation.
     """
     first, last = (0, start) if limit is None else (start, limit)
-    if dtype is not None:
-        kind = as_dtype(dtype)
+    kind = None if dtype is None else as_dtype(dtype)
+    if kind is not None:
         parts = [convert_to_tensor(v, kind) for v in (first, last, delta)]
         return _range(*parts, name=name)
+    tensors = [t for t in map(as_tensor, (first, last, delta)) if t is not None]
+    order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
+    if len({t.dtype for t in tensors}) > 1 and all(t.dtype in order for t in tensors):
+        # The later of them, although floats do not hold all integers: so TensorFlow.
+        kind = max((t.dtype for t in tensors), key=order.index)
+        first, last, delta = (
+            v if as_tensor(v) is None else _cast(v, kind) for v in (first, last, delta)
+        )
     return _range(first, last, delta, name=name)
 
 
 @op("OneHot", public="")
-def _one_hot(indices: Integer, on_value: Same, off_value: Same, depth: int, axis: int) -> Spec:
+def _one_hot(
+    indices: Integer, on_value: Same, off_value: Same, depth: Index, axis: int = -1
+) -> Spec:
     """Vectors that are ``on_value`` at an index and ``off_value`` elsewhere.
 
     Args:
         indices: [...], integers; those outside [0, depth) give ``off_value`` throughout.
         on_value: [], any dtype.
         off_value: [], the dtype of ``on_value``.
-        depth: The size of the new axis.
+        depth: [], the size of the new axis.
         axis: Where the new axis stands; -1 for last.
 
     Returns:
         The shape of ``indices`` with ``depth`` inserted, the dtype of ``on_value``.
     """
-    if depth < 0:
-        raise AttributeValueError(f"depth must be >= 0, got {depth}")
+    for part, label in ((on_value, "on_value"), (off_value, "off_value"), (depth, "depth")):
+        if part.rank not in (None, 0):
+            raise ShapeError(f"{label} must be a scalar, got shape {part.shape}")
+    if depth.value is not None and depth.value < 0:
+        raise AttributeValueError(f"depth must be >= 0, got {depth.value}")
     if indices.shape.dims is None:
         return TensorSpec(on_value.dtype)
     dims = list(indices.shape.dims)
-    dims.insert(normalize_axis(axis, len(dims) + 1), depth)
+    size = None if depth.value is None else int(depth.value)
+    dims.insert(normalize_axis(axis, len(dims) + 1), size)
     return TensorSpec(on_value.dtype, Shape(dims))
 
 
 def one_hot(
     indices: Any,
-    depth: int,
+    depth: Any,
     on_value: Any = None,
     off_value: Any = None,
     axis: int | None = None,
@@ -256,18 +349,163 @@ def one_hot(
 
     Args:
         indices: [...], integers; those outside [0, depth) give zeros throughout.
-        depth: The size of the new axis.
+        depth: The size of the new axis, an integer or a scalar tensor.
         on_value: What stands at the index; 1 if None.
         off_value: What stands elsewhere; 0 if None.
         axis: Where the new axis stands; last if None.
-        dtype: The dtype; that of ``on_value``, or float32, if None.
+        dtype: The dtype; that of ``on_value`` or ``off_value``, or float32, if None.
         name: The name of the operation.
+
+    Returns:
+        The shape of ``indices`` with ``depth`` inserted, ``dtype``.
+
+    Raises:
+        DTypeError: if a value does not fit ``dtype``, or the values differ in dtype.
+        ShapeError: if a value or ``depth`` is no scalar, or ``axis`` is out of range.
     """
     kind = None if dtype is None else as_dtype(dtype)
     if kind is None and on_value is None and off_value is None:
         kind = dtypes.float32
-    on = 1 if on_value is None else on_value
-    off = 0 if off_value is None else off_value
-    if kind is not None:
-        on, off = convert_to_tensor(on, kind), convert_to_tensor(off, kind)
-    return _one_hot(indices, on, off, depth, -1 if axis is None else axis, name=name)
+    given = [None if v is None else convert_to_tensor(v, kind) for v in (on_value, off_value)]
+    kind = kind or next(v.dtype for v in given if v is not None)
+    on, off = (_element(kind, 1 - i) if v is None else v for i, v in enumerate(given))
+    size = as_int(depth, "depth")
+    return _one_hot(indices, on, off, size, -1 if axis is None else axis, name=name)
+
+
+# -- masks and grids
+
+
+def sequence_mask(
+    lengths: Any, maxlen: Any = None, dtype: Any = dtypes.bool_, name: str | None = None
+) -> Tensor:
+    """Say of each place of sequences whether it lies within the sequence.
+
+    Args:
+        lengths: [...], integers, the length of each sequence.
+        maxlen: The number of places, an integer or a scalar tensor; the largest length if None.
+        dtype: The dtype of the result.
+        name: The name of the operations.
+
+    Returns:
+        [..., maxlen], ``dtype``: true, or 1, before the length.
+
+    Raises:
+        ShapeError: if ``maxlen`` is no scalar.
+    """
+    with name_scope(name, "SequenceMask"):
+        counts = convert_to_tensor(lengths)
+        if not counts.dtype.is_numeric or counts.dtype.is_complex:
+            raise DTypeError(f"sequence_mask: lengths must be real, got {counts.dtype}")
+        known = static_value(counts) if maxlen is None and counts.dtype.is_integer else None
+        if known is not None:
+            maxlen = int(known.max()) if known.size else 0
+        if maxlen is None:
+            flat = call_op("Reshape", counts, [-1])
+            # Of no sequences at all, the places are none.
+            zero = call_op("Cast", np.zeros((1,), np.int64), counts.dtype)
+            places = call_op("ReduceMax", call_op("Concat", [flat, zero], 0))
+        else:
+            places = convert_to_tensor(maxlen, preferred_dtype=counts.dtype)
+            if places.shape.rank not in (None, 0):
+                raise ShapeError(f"sequence_mask: maxlen must be a scalar, got {places.shape}")
+        if places.dtype != counts.dtype:
+            places = _cast(places, counts.dtype)
+        row = range(_cast(0, counts.dtype), places, _cast(1, counts.dtype))
+        mask: Tensor = call_op("Less", row, expand_dims(counts, -1))
+        wanted = as_dtype(dtype)
+        if wanted.is_bool:
+            return mask
+        found: Tensor = call_op("Cast", mask, wanted)
+        return found
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Tensor:
+    """Make identity matrices.
+
+    Args:
+        num_rows: The number of rows, an integer or a scalar tensor.
+        num_columns: The number of columns; that of rows if None.
+        batch_shape: The shape of the batch, a list or an integer tensor; one matrix if None.
+        dtype: The dtype.
+        name: The name of the operations.
+
+    Returns:
+        [batch_shape..., num_rows, num_columns], ``dtype``: ones on the diagonal, else zeros.
+
+    Raises:
+        ShapeError: if a size is known to be negative.
+    """
+    with name_scope(name, "eye"):
+        rows = as_int(num_rows, "num_rows")
+        columns = rows if num_columns is None else as_int(num_columns, "num_columns")
+        for count in (rows, columns):
+            if isinstance(count, int) and not 0 <= count <= dtypes.int32.max:
+                raise ShapeError(f"eye: a matrix has no {count} rows or columns")
+        down, across = (range(_cast(count, dtypes.int32)) for count in (rows, columns))
+        same = call_op("Equal", expand_dims(down, 1), across)
+        kind = as_dtype(dtype)
+        matrix: Tensor = same if kind.is_bool else call_op("Cast", same, kind)
+        if batch_shape is None:
+            return matrix
+        batch = _shape_tensor(batch_shape)
+        sizes = [rows, columns]
+        if isinstance(batch, list) and all(isinstance(s, int) for s in sizes):
+            return broadcast_to(matrix, [*batch, *sizes])
+        lead = batch if isinstance(batch, Tensor) else np.array(batch, np.int64)
+        parts = [_cast(lead, dtypes.int64), shape_op(matrix, out_type=dtypes.int64)]
+        return broadcast_to(matrix, call_op("Concat", parts, 0))
+
+
+def _cast(value: Any, dtype: DType) -> Tensor:
+    """Return a number or tensor in a dtype, as a constant where its value is known."""
+    tensor = convert_to_tensor(value)
+    known = static_value(tensor) if tensor.dtype.is_integer else None
+    if known is not None:
+        return convert_to_tensor(known.astype(dtype.numpy))
+    found: Tensor = tensor if tensor.dtype == dtype else call_op("Cast", tensor, dtype)
+    return found
+
+
+@op("LinSpace", public="")
+def _lin_space(start: Floating, stop: Floating, num: Index) -> Spec:
+    """Evenly spaced numbers from ``start`` to ``stop``, both included.
+
+    Args:
+        start: [], floating.
+        stop: [], the dtype of ``start``.
+        num: [], how many, 1 at least; one alone is ``start``.
+
+    Returns:
+        [num], the dtype of ``start``.
+    """
+    for part, label in ((start, "start"), (stop, "stop"), (num, "num")):
+        if part.rank not in (None, 0):
+            raise ShapeError(f"{label} must be a scalar, got shape {part.shape}")
+    if num.value is not None and num.value < 1:
+        raise AttributeValueError(f"num must be >= 1, got {num.value}")
+    return TensorSpec(start.dtype, Shape([None if num.value is None else int(num.value)]))
+
+
+def lin_space(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
+    """Make a vector of evenly spaced numbers from ``start`` to ``stop``, both included.
+
+    Args:
+        start: [], floating.
+        stop: [], the dtype of ``start``.
+        num: How many, 1 at least, an integer or a scalar tensor; one alone is ``start``.
+        name: The name of the operation.
+
+    Returns:
+        [num], the dtype of ``start``.
+
+    Raises:
+        AttributeValueError: if ``num`` is known to be less than 1.
+    """
+    return _lin_space(start, stop, as_int(num, "num"), name=name)

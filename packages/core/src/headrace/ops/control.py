@@ -11,10 +11,11 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import control_dependencies, name_scope
 from headrace.graph.spec import TensorSpec, like
+from headrace.graph.structure import flatten, pack
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import identity
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import Anything, Bool, Same
+from headrace.ops.kinds import Bool, SameValue, Value
 from headrace.shapes import UNKNOWN, Shape
 
 
@@ -24,7 +25,7 @@ def no_op() -> None:
 
 
 @op("Switch", builtin=True)
-def switch(data: Anything, pred: Bool) -> tuple[Spec, Spec]:
+def switch(data: Value, pred: Bool) -> tuple[Spec, Spec]:
     """Forward ``data`` to one of two outputs; the other one is dead.
 
     An operation with a dead input does not run, and all its outputs are dead.
@@ -43,7 +44,7 @@ def switch(data: Anything, pred: Bool) -> tuple[Spec, Spec]:
 
 
 @op("Merge", builtin=True)
-def merge(inputs: Sequence[Same]) -> tuple[Spec, Spec]:
+def merge(inputs: Sequence[SameValue]) -> tuple[Spec, Spec]:
     """Forward the input that is not dead.
 
     Args:
@@ -54,11 +55,13 @@ def merge(inputs: Sequence[Same]) -> tuple[Spec, Spec]:
     """
     shape = inputs[0].shape
     for spec in inputs[1:]:
-        shape = _common(shape, spec.shape)
-    return TensorSpec(inputs[0].dtype, shape), TensorSpec(dtypes.int32, Shape(()))
+        shape = common_shape(shape, spec.shape)
+    return TensorSpec(inputs[0].dtype, shape, content=inputs[0].content), TensorSpec(
+        dtypes.int32, Shape(())
+    )
 
 
-def _common(left: Shape, right: Shape) -> Shape:
+def common_shape(left: Shape, right: Shape) -> Shape:
     """Return what is known of a tensor that has one of two shapes."""
     if left.dims is None or right.dims is None or len(left.dims) != len(right.dims):
         return UNKNOWN
@@ -69,36 +72,49 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
     """Return an operation that has finished when all of ``inputs`` have.
 
     Args:
-        inputs: Operations, tensors, variables, or lists of these; None is skipped.
+        inputs: Operations, tensors, variables, or lists, tuples and dicts of these; None is
+            skipped.
         name: The name of the operation.
     """
-    flat: list[Any] = []
-    for item in inputs:
-        flat.extend(item if isinstance(item, list | tuple) else [item])
-    with control_dependencies([item for item in flat if item is not None]):
+    with control_dependencies([item for item in flatten(inputs) if item is not None]):
         return no_op(name=name if name is not None else "group_deps")
 
 
 def tuple_(
     tensors: Sequence[Any], name: str | None = None, control_inputs: Sequence[Any] | None = None
-) -> list[Tensor]:
+) -> list[Any]:
     """Return tensors that are there only when all of ``tensors`` are.
 
     Args:
-        tensors: What to wait for and return.
+        tensors: What to wait for and return: tensors and ``IndexedSlices``; an operation gives
+            one that has finished when all have, and None gives None.
         name: The name of the scope.
         control_inputs: More to wait for.
 
     Raises:
-        DTypeError: if ``tensors`` is empty.
+        DTypeError: if ``tensors`` holds nothing.
     """
-    values = [convert_to_tensor(t) for t in tensors]
-    if not values:
+    if all(t is None for t in tensors):
         raise DTypeError("tuple needs at least one tensor")
     with name_scope(name, "tuple"):
+        values = [_awaited(t) for t in tensors]
         gate = group(*values, *(control_inputs or ()), name="gate")
         with control_dependencies([gate]):
-            return [identity(v) for v in values]
+            return [_handed_on(v, gate) for v in values]
+
+
+def _awaited(item: Any) -> Any:
+    if item is None or isinstance(item, Operation) or hasattr(item, "unflatten"):
+        return item
+    return convert_to_tensor(item)
+
+
+def _handed_on(item: Any, gate: Operation) -> Any:
+    if item is None:
+        return None
+    if isinstance(item, Operation):
+        return gate
+    return pack(item, [identity(t) for t in flatten(item)])
 
 
 def with_dependencies(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import UnionType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
@@ -175,7 +176,8 @@ def _parameters(
             raise PluginError(f"op {type_name!r} at {where}: parameter {name!r} is not annotated")
         found = _as_input(name, hints[name])
         if found is not None:
-            inputs.append(found)
+            empty = found.variadic and parameter.default == ()
+            inputs.append(replace(found, least=0) if empty else found)
         else:
             default = REQUIRED if parameter.default is parameter.empty else parameter.default
             hint = hints[name]

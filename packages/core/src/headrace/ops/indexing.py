@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
-from headrace.graph.schema import OPERATORS
+from headrace.graph.schema import OPERATORS, call_op
+from headrace.graph.scopes import colocate_with
 from headrace.graph.spec import TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
+from headrace.ops.arguments import as_int, as_ints, known_ints, static_value
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import Anything, Index
+from headrace.ops.gather import boolean_mask
+from headrace.ops.kinds import Anything, Index, Resource
+from headrace.ops.state import content_of
 from headrace.shapes import UNKNOWN, Dim, Shape
+
+_WRITES = "writing to a variable is no differentiable function"
 
 # What each entry of a sparse index is; one letter per entry.
 SLICE, NEW_AXIS, ELLIPSIS, ELEMENT = "s", "n", "e", "i"
@@ -46,13 +53,16 @@ def _strided_slice(
     """
     if not len(entries) == len(open_begin) == len(open_end):
         raise AttributeValueError("entries, open_begin and open_end must have one length")
+    if set(entries) - {SLICE, NEW_AXIS, ELLIPSIS, ELEMENT} or entries.count(ELLIPSIS) > 1:
+        raise AttributeValueError(f"entries must be of 's', 'n', 'i' and one 'e', got {entries!r}")
+    bounds = [_known(part, entries) for part in (begin, end, strides)]
     index: Any = None
     if begin.value is not None and end.value is not None and strides.value is not None:
         index = decode(begin.value, end.value, strides.value, entries, open_begin, open_end)
-    shape = _sliced_shape(input.shape, entries, index)
+    shape = _sliced_shape(input.shape, entries, open_begin, open_end, bounds)
     value = None
     if index is not None and input.value is not None and input.value.size <= 4096:
-        value = np.asarray(input.value[index])
+        value = np.asarray(input.value[index], input.value.dtype)
     elif index is not None and input.dims is not None and input.dims.dims is not None:
         return _sliced_dims(input, shape, index)
     return TensorSpec(input.dtype, shape, value)
@@ -67,7 +77,7 @@ def _sliced_dims(input: TensorSpec, shape: Shape, index: tuple[Any, ...]) -> Ten
     part = input.dims.dims[index[0]]
     if isinstance(part, tuple):
         return TensorSpec(input.dtype, shape, dims=Shape(part))
-    known = None if part is None else np.array(part, input.dtype.numpy)
+    known = None if part is None or part > input.dtype.max else np.array(part, input.dtype.numpy)
     return TensorSpec(input.dtype, shape, known)
 
 
@@ -90,7 +100,28 @@ def decode(
     return tuple(index)
 
 
-def _sliced_shape(shape: Shape, entries: str, index: tuple[Any, ...] | None) -> Shape:
+def _known(bounds: TensorSpec, entries: str) -> Sequence[int | None]:
+    """Return what is known of the elements of a vector of bounds."""
+    if not bounds.shape.is_compatible_with([len(entries)]):
+        raise ShapeError(f"begin, end and strides must have {len(entries)} elements, got {bounds}")
+    if bounds.value is not None:
+        return [int(v) for v in bounds.value]
+    dims = as_shape(bounds).dims
+    return [None] * len(entries) if dims is None else dims
+
+
+def _sliced_shape(
+    shape: Shape,
+    entries: str,
+    open_begin: str,
+    open_end: str,
+    bounds: Sequence[Sequence[int | None]],
+) -> Shape:
+    if 0 in [step for step, entry in zip(bounds[2], entries, strict=True) if entry == SLICE]:
+        raise AttributeValueError("the step of a slice must not be 0")
+    steps = zip(bounds[2], entries, strict=True)
+    if any(entry == ELEMENT and step is not None and step <= 0 for step, entry in steps):
+        raise AttributeValueError("the step of an entry that names one element must be 1")
     if shape.dims is None:
         return UNKNOWN
     taken = sum(entry in (SLICE, ELEMENT) for entry in entries)
@@ -108,18 +139,29 @@ def _sliced_shape(shape: Shape, entries: str, index: tuple[Any, ...] | None) -> 
             axis += skipped
         else:
             size = shape.dims[axis]
-            part = None if index is None else index[i]
+            begin, end, step = (part[i] for part in bounds)
             if entry == SLICE:
-                dims.append(_slice_size(part, size))
-            elif part is not None and size is not None and not -size <= part < size:
-                raise ShapeError(f"index {part} is out of range for axis {axis} of {shape}")
+                ends = (begin, open_begin[i] == "1"), (end, open_end[i] == "1")
+                dims.append(_slice_size(ends, step, size))
+            elif begin is not None and size is not None and not -size <= begin < size:
+                raise ShapeError(f"index {begin} is out of range for axis {axis} of {shape}")
             axis += 1
     return Shape(dims)
 
 
-def _slice_size(part: slice | None, size: Dim) -> Dim:
-    if part is None or size is None:
-        return size if part == slice(None, None, 1) else None
+def _slice_size(ends: Sequence[tuple[int | None, bool]], step: int | None, size: Dim) -> Dim:
+    """Return how many elements lie between two ends, each open or at a place if that is known."""
+    (begin, from_start), (end, to_end) = ends
+    if size == 0:
+        return 0
+    if step is None or (begin is None and not from_start) or (end is None and not to_end):
+        return None
+    if size is None:
+        fixed = not to_end and end is not None and begin is not None and not from_start
+        same_side = fixed and (begin < 0) == (end < 0)  # type: ignore[operator]
+        # What ends where it begins is empty, however long the axis.
+        return 0 if same_side and (end - begin) * step <= 0 else None  # type: ignore[operator]
+    part = slice(None if from_start else begin, None if to_end else end, step)
     return len(range(*part.indices(size)))
 
 
@@ -152,13 +194,70 @@ def strided_slice_grad(
     return TensorSpec(dy.dtype, as_shape(shape))
 
 
+@op("StridedSliceAssign", stateful=True, public="", no_gradient=_WRITES)
+def _strided_slice_assign(
+    resource: Resource,
+    begin: Index,
+    end: Index,
+    strides: Index,
+    value: Anything,
+    entries: str,
+    open_begin: str,
+    open_end: str,
+) -> Spec:
+    """Replace a part of a variable, as one atomic change.
+
+    Args:
+        resource: [], a variable's handle.
+        begin: [n], as for a strided slice.
+        end: [n], as for a strided slice.
+        strides: [n], as for a strided slice.
+        value: The new part, of the variable's dtype and the shape of the slice.
+        entries: As for a strided slice.
+        open_begin: As for a strided slice.
+        open_end: As for a strided slice.
+
+    Returns:
+        The new value of the whole variable.
+    """
+    content = content_of(resource)
+    if content.dtype != value.dtype:
+        raise DTypeError(f"the variable holds {content.dtype}, the value is {value.dtype}")
+    bounds = [_known(part, entries) for part in (begin, end, strides)]
+    part = _sliced_shape(content.shape, entries, open_begin, open_end, bounds)
+    if not part.is_compatible_with(value.shape):
+        raise ShapeError(f"the slice has shape {part}, the value {value.shape}")
+    return TensorSpec(content.dtype, content.shape)
+
+
+def assign_slice(part: Tensor, value: Any, name: str | None = None) -> Tensor:
+    """Replace the part of a variable that was indexed; yields the variable's new value.
+
+    Args:
+        part: What indexing the variable gave.
+        value: The new part, of the same shape.
+        name: The name of the operation.
+
+    Raises:
+        GraphError: if ``part`` is no slice of a variable.
+    """
+    op = part.op
+    read = op.inputs[0].op if op.type == "StridedSlice" else op
+    if op.type != "StridedSlice" or read.type != "ReadVariable":
+        raise GraphError(f"{part!r} is no slice of a variable, and has nothing to assign to")
+    handle = read.inputs[0]
+    update = convert_to_tensor(value, preferred_dtype=part.dtype)
+    with colocate_with(handle):
+        return _strided_slice_assign(handle, *op.inputs[1:], update, **op.attrs, name=name)
+
+
 def index(tensor: Any, key: Any) -> Tensor:
     """Index a tensor as Python indexes an array.
 
     Args:
         tensor: [...], any dtype.
         key: Integers, slices (bounds may be scalar tensors), ``...``, ``None`` for a new axis, or
-            a tuple of these.
+            a tuple of these; or a mask alone: a tensor or array of bool.
 
     Raises:
         ShapeError: if the index has too many entries, or one out of range.
@@ -166,6 +265,8 @@ def index(tensor: Any, key: Any) -> Tensor:
     """
     source = as_tensor(tensor)
     source = convert_to_tensor(tensor) if source is None else source
+    if _is_mask(key):
+        return boolean_mask(source, key)
     items = key if isinstance(key, tuple) else (key,)
     entries, open_begin, open_end = "", "", ""
     bounds: tuple[list[Any], list[Any], list[Any]] = ([], [], [])
@@ -184,31 +285,183 @@ def index(tensor: Any, key: Any) -> Tensor:
     )
 
 
+def _is_mask(key: Any) -> bool:
+    if isinstance(key, np.ndarray):
+        return bool(key.dtype == np.bool_)
+    tensor = None if isinstance(key, tuple | slice) else as_tensor(key)
+    return tensor is not None and tensor.dtype.is_bool
+
+
 def _entry(item: Any) -> tuple[str, Any, Any, Any]:
     if item is None:
         return NEW_AXIS, 0, 0, 1
     if item is Ellipsis:
         return ELLIPSIS, 0, 0, 1
     if isinstance(item, slice):
-        step = 1 if item.step is None else item.step
+        step = 1 if item.step is None else _bound(item.step)
         if isinstance(step, int) and step == 0:
             raise AttributeValueError("a slice's step must not be 0")
-        return SLICE, item.start, item.stop, step
+        start, stop = (None if b is None else _bound(b) for b in (item.start, item.stop))
+        return SLICE, start, stop, step
+    return ELEMENT, _bound(item), 0, 1
+
+
+def _bound(item: Any) -> Any:
+    """Return an index or a bound of a slice as an integer or a scalar tensor."""
     scalar = as_tensor(item)
-    if scalar is not None and scalar.dtype.is_integer and scalar.shape.rank == 0:
-        return ELEMENT, scalar, 0, 1
+    if scalar is not None and scalar.dtype.is_integer and scalar.shape.rank in (0, None):
+        known = None if scalar.shape.rank is None else static_value(scalar)
+        return scalar if known is None else int(known)
+    if isinstance(item, np.ndarray) and not item.ndim:
+        item = item[()]
     if isinstance(item, int | np.integer) and not isinstance(item, bool):
-        return ELEMENT, int(item), 0, 1
+        return as_int(int(item), "an index")
     raise AttributeValueError(
-        f"a tensor is indexed by integers, slices, ..., None and scalar integer tensors, got "
-        f"{item!r}; use hr.gather for lists of indices"
+        f"a tensor is indexed by integers, slices, ..., None and scalar integer tensors, or by one "
+        f"mask, got {item!r}; use hr.gather for lists of indices"
     )
 
 
 def _bound_vector(parts: list[Any]) -> Any:
     if contains_tensor(parts):
-        return convert_to_tensor(parts)
+        return convert_to_tensor([_as_index(part) for part in parts])
     return np.array(parts, np.int64 if any(abs(p) >= 2**31 for p in parts) else np.int32)
+
+
+def _as_index(part: Any) -> Any:
+    tensor = as_tensor(part)
+    if tensor is None or tensor.dtype.name in ("int32", "int64"):
+        return part
+    return call_op("Cast", tensor, "int64" if tensor.dtype.itemsize > 2 else "int32")
+
+
+def strided_slice(
+    input_: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    var: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """Take a strided slice of a tensor. Bit i of each mask speaks of entry i.
+
+    Args:
+        input_: [...], any dtype.
+        begin: [n], where each entry starts: a list or an integer tensor.
+        end: [n], where each entry stops.
+        strides: [n], the steps, not 0; all 1 if None.
+        begin_mask: Which entries have no start.
+        end_mask: Which entries have no stop.
+        ellipsis_mask: Which entry stands for all axes that are not named, one at most.
+        new_axis_mask: Which entries insert an axis of size 1.
+        shrink_axis_mask: Which entries name one element, at ``begin``, and drop the axis.
+        var: A variable whose slice this is; the result's ``assign`` changes it.
+        name: The name of the operation.
+
+    Returns:
+        The sliced shape, the dtype of ``input_``.
+
+    Raises:
+        ShapeError: if there are too many entries, or an element is known to be out of range.
+        AttributeValueError: if a stride is known to be 0.
+    """
+    source = convert_to_tensor(input_ if var is None else var)
+    bounds = [known_ints(_vector(part)) for part in (begin, end)]
+    count = _length(bounds[0])
+    steps = [1] * count if strides is None else known_ints(_vector(strides))
+    if ellipsis_mask & (ellipsis_mask - 1):
+        raise AttributeValueError("strided_slice: ellipsis_mask has at most one bit")
+    entries = ""
+    for i in range(count):
+        bit = 1 << i
+        entries += next(
+            (
+                letter
+                for mask, letter in (
+                    (ellipsis_mask, ELLIPSIS),
+                    (new_axis_mask, NEW_AXIS),
+                    (shrink_axis_mask, ELEMENT),
+                )
+                if mask & bit
+            ),
+            SLICE,
+        )
+    masks = ["".join(str(mask >> i & 1) for i in range(count)) for mask in (begin_mask, end_mask)]
+    return _strided_slice(source, *bounds, steps, entries, *masks, name=name)
+
+
+def _vector(value: Any) -> Any:
+    return convert_to_tensor(value) if contains_tensor(value) else value
+
+
+def _length(vector: Any) -> int:
+    tensor = as_tensor(vector)
+    shape = Shape(np.shape(as_ints(vector, "begin"))) if tensor is None else tensor.shape
+    if shape.rank != 1 or shape[0] is None:
+        raise ShapeError(f"strided_slice: begin must be a vector of known length, got {shape}")
+    return int(shape[0])
+
+
+# -- blocks
+
+
+@op("Slice", public="")
+def _slice(input: Anything, begin: Index, size: Index) -> Spec:
+    """A block of a tensor.
+
+    Args:
+        input: [...], any dtype.
+        begin: [rank], where the block starts.
+        size: [rank], its sizes; -1 for all that is left.
+
+    Returns:
+        ``size``, the dtype of ``input``.
+    """
+    rank = input.rank
+    for part in (begin, size):
+        if not part.shape.is_compatible_with([rank]):
+            raise ShapeError(
+                f"begin and size need one entry per dimension of {input.shape}, got shape "
+                f"{part.shape}"
+            )
+        rank = part.shape[0] if rank is None and part.rank == 1 else rank
+    if rank is None:
+        return TensorSpec(input.dtype)
+    starts = _known(begin, SLICE * rank)
+    lengths = [None if v is None or v < 0 else v for v in _known(size, SLICE * rank)]
+    wanted = None if size.value is None else [int(v) for v in size.value]
+    dims = input.shape.dims if input.shape.dims is not None else (None,) * rank
+    found: list[Dim] = []
+    for axis, (start, length, dim) in enumerate(zip(starts, lengths, dims, strict=True)):
+        to_end = wanted is not None and wanted[axis] == -1
+        least = (start or 0) + (length or 0)
+        negative = (start or 0) < 0 or (wanted is not None and wanted[axis] < -1)
+        if negative or (dim is not None and least > dim):
+            raise ShapeError(
+                f"{'all' if to_end else length} elements from {start} on do not lie within axis "
+                f"{axis} of {input.shape}"
+            )
+        if to_end and dim is not None and start is not None:
+            length = dim - start
+        found.append(length)
+    return _block_spec(input, Shape(found), starts)
+
+
+def _block_spec(input: TensorSpec, shape: Shape, starts: Sequence[int | None]) -> TensorSpec:
+    """Return the spec with what is known of the value of a part of a vector."""
+    if len(starts) != 1 or starts[0] is None or not shape.is_fully_defined():
+        return TensorSpec(input.dtype, shape)
+    part = slice(starts[0], starts[0] + shape.known[0])
+    if input.value is not None and input.value.size <= 4096:
+        return TensorSpec(input.dtype, shape, np.asarray(input.value[part], input.value.dtype))
+    if input.dims is not None and input.dims.dims is not None:
+        return TensorSpec(input.dtype, shape, dims=Shape(input.dims.dims[part]))
+    return TensorSpec(input.dtype, shape)
 
 
 def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
@@ -216,42 +469,19 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
 
     Args:
         input_: [...], any dtype.
-        begin: [rank], where the block starts: a list of integers.
+        begin: [rank], where the block starts: a list or an integer tensor.
         size: [rank], its sizes; -1 for all that is left.
-        name: Unused; the parts are named after the op.
+        name: The name of the operation.
 
     Returns:
-        ``size``, the dtype of ``input_``. Along dimensions that are not known while the graph is
-        built, less where less is left.
+        ``size``, the dtype of ``input_``.
 
     Raises:
         ShapeError: if the block is known not to lie within the tensor.
     """
-    del name
-    source = as_tensor(input_)
-    source = convert_to_tensor(input_) if source is None else source
-    begin, size = list(begin), list(size)
-    _check_block(source.shape, begin, size)
-    stops = [None if s == -1 else b + s for b, s in zip(begin, size, strict=True)]
-    return index(source, tuple(slice(b, e) for b, e in zip(begin, stops, strict=True)))
-
-
-def _check_block(shape: Shape, begin: list[Any], size: list[Any]) -> None:
-    """Refuse what Python's indexing, which counts from the end and clips, would take."""
-    if len(begin) != len(size) or shape.rank not in (None, len(begin)):
-        raise ShapeError(
-            f"slice: begin and size need one entry per dimension of {shape}, got {len(begin)} and "
-            f"{len(size)}"
-        )
-    dims = shape.dims if shape.dims is not None else (None,) * len(begin)
-    for axis, (start, length, dim) in enumerate(zip(begin, size, dims, strict=True)):
-        if isinstance(start, Tensor) or isinstance(length, Tensor):
-            continue
-        least = start + max(length, 0)
-        if start < 0 or length < -1 or (dim is not None and least > dim):
-            raise ShapeError(
-                f"slice: {length} elements from {start} on do not lie within axis {axis} of {shape}"
-            )
+    bounds = [as_ints(part, label) for part, label in ((begin, "begin"), (size, "size"))]
+    return _slice(input_, *bounds, name=name)
 
 
 OPERATORS["getitem"] = index
+OPERATORS["assign_slice"] = assign_slice

@@ -16,8 +16,20 @@ Floating: TypeAlias = Annotated[Any, Kind("floating", lambda d: d.is_floating)]
 Inexact: TypeAlias = Annotated[
     Any, Kind("floating or complex", lambda d: d.is_floating or d.is_complex)
 ]
+# What factorizations take: 16-bit floats are too coarse for them.
+Precise: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "float32, float64, complex64 or complex128",
+        lambda d: (d.is_floating or d.is_complex) and d.itemsize >= 4,
+    ),
+]
 Numeric: TypeAlias = Annotated[Any, Kind("numeric", lambda d: d.is_numeric)]
+Summable: TypeAlias = Annotated[
+    Any, Kind("numeric or string", lambda d: d.is_numeric or d.kind == "string")
+]
 Real: TypeAlias = Annotated[Any, Kind("a real number", lambda d: d.is_numeric and not d.is_complex)]
+ComplexNumber: TypeAlias = Annotated[Any, Kind("complex", lambda d: d.is_complex)]
 Integer: TypeAlias = Annotated[Any, Kind("an integer", lambda d: d.is_integer)]
 Index: TypeAlias = Annotated[
     Any, Kind("int32 or int64", lambda d: d in (dtypes.int32, dtypes.int64), unify=False)
@@ -30,8 +42,14 @@ Resource: TypeAlias = Annotated[
 
 
 def _dense(dtype: DType) -> bool:
-    return dtype.kind != "resource"
+    return dtype.kind not in ("resource", "list")
 
 
 Same: TypeAlias = Annotated[Any, Kind("any dtype", _dense)]
+# What a step moves without looking at it, handles and lists of tensors included.
+Value: TypeAlias = Annotated[Any, Kind("any dtype, handle or list", lambda _: True, unify=False)]
+SameValue: TypeAlias = Annotated[Any, Kind("any dtype, handle or list", lambda _: True)]
+TensorList: TypeAlias = Annotated[
+    Any, Kind("a list of tensors", lambda d: d.kind == "list", unify=False)
+]
 Anything: TypeAlias = Annotated[Any, Kind("any dtype", _dense, unify=False)]

@@ -10,13 +10,17 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import DTypeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import get_default_graph, name_scope
 from headrace.graph.spec import TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
+from headrace.ops.array import shape as shape_op
+from headrace.ops.conversion import cast
 from headrace.ops.declare import Spec, op
-from headrace.ops.elementwise import add, multiply
+from headrace.ops.elementwise import add, less, multiply
+from headrace.ops.gather import gather
+from headrace.ops.identity import identity
 from headrace.ops.kinds import Index, Integer
 from headrace.shapes import Shape
 
@@ -42,6 +46,22 @@ def op_seeds(seed: int | None) -> tuple[int, int] | None:
     if graph.seed is None:
         return DEFAULT_GRAPH_SEED, int(seed or 0)
     return graph.seed, len(graph) if seed is None else seed
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """Return the seeds that an op made now would have, as TensorFlow has them.
+
+    Args:
+        op_seed: The seed of the op, None if it has none of its own.
+
+    Returns:
+        The graph's and the op's seed; None for both where neither is set.
+    """
+    seeds = op_seeds(op_seed)
+    if seeds is None:
+        return None, None
+    graph_seed, seed = (number % (2**31 - 1) for number in seeds)
+    return (0, 2**31 - 1) if (graph_seed, seed) == (0, 0) else (graph_seed, seed)
 
 
 def _drawn(shape: TensorSpec, dtype: DType) -> TensorSpec:
@@ -78,7 +98,15 @@ def _random_uniform_int(
     Returns:
         ``shape``, the dtype of ``minval``.
     """
+    check_bounds(minval, maxval)
     return _drawn(shape, minval.dtype)
+
+
+def check_bounds(minval: TensorSpec, maxval: TensorSpec) -> None:
+    """Refuse bounds of random integers that are known to be no scalars."""
+    for bound, label in ((minval, "minval"), (maxval, "maxval")):
+        if bound.rank not in (None, 0):
+            raise ShapeError(f"{label} must be a scalar for integers, got shape {bound.shape}")
 
 
 @op("RandomStandardNormal", stateful=True, public="", no_gradient=_DRAWN)
@@ -111,6 +139,22 @@ def _truncated_normal(shape: Index, dtype: DType, seeds: tuple[int, int] | None)
     return _drawn(shape, _floating(dtype))
 
 
+@op("RandomPermutation", stateful=True, public="", no_gradient=_DRAWN)
+def _random_permutation(size: Index, seeds: tuple[int, int] | None) -> Spec:
+    """The numbers below ``size``, in random order.
+
+    Args:
+        size: [], how many.
+        seeds: Graph and op seed; None for entropy.
+
+    Returns:
+        [size], int64.
+    """
+    if size.rank not in (None, 0):
+        raise ShapeError(f"size must be a scalar, got shape {size.shape}")
+    return TensorSpec(dtypes.int64, Shape([None if size.value is None else int(size.value)]))
+
+
 def _floating(dtype: DType) -> DType:
     if not dtype.is_floating:
         raise DTypeError(f"dtype must be floating, got {dtype}")
@@ -139,10 +183,10 @@ def random_uniform(
     with name_scope(name, "random_uniform"):
         if kind.is_integer:
             if maxval is None:
-                raise DTypeError("random_uniform: integers need maxval")
+                raise AttributeValueError("random_uniform: integers need maxval")
             low, high = convert_to_tensor(minval, kind), convert_to_tensor(maxval, kind)
-            return _random_uniform_int(_vector(shape), low, high, op_seeds(seed))
-        unit = _random_uniform(_vector(shape), kind, op_seeds(seed))
+            return _random_uniform_int(shape_vector(shape), low, high, op_seeds(seed))
+        unit = _random_uniform(shape_vector(shape), kind, op_seeds(seed))
         top = 1 if maxval is None else maxval
         if isinstance(minval, int | float) and isinstance(top, int | float):
             return unit if (minval, top) == (0, 1) else unit * (top - minval) + minval
@@ -169,7 +213,7 @@ def random_normal(
         name: The name of the operations.
     """
     with name_scope(name, "random_normal"):
-        drawn = _random_normal(_vector(shape), as_dtype(dtype), op_seeds(seed))
+        drawn = _random_normal(shape_vector(shape), as_dtype(dtype), op_seeds(seed))
         return add(multiply(drawn, stddev), mean)
 
 
@@ -192,14 +236,62 @@ def truncated_normal(
         name: The name of the operations.
     """
     with name_scope(name, "truncated_normal"):
-        drawn = _truncated_normal(_vector(shape), as_dtype(dtype), op_seeds(seed))
+        drawn = _truncated_normal(shape_vector(shape), as_dtype(dtype), op_seeds(seed))
         return add(multiply(drawn, stddev), mean)
 
 
-def _vector(shape: Any) -> Any:
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """Put a tensor's slices along its first axis into random order.
+
+    Args:
+        value: [n, ...], any dtype; a scalar stays as it is.
+        seed: Seeds this op's stream, together with the graph's seed.
+        name: The name of the operations.
+
+    Returns:
+        The shape and dtype of ``value``.
+    """
+    with name_scope(name, "RandomShuffle"):
+        tensor = convert_to_tensor(value)
+        if tensor.shape.rank == 0:
+            return identity(tensor)
+        known = None if tensor.shape.rank is None else tensor.shape[0]
+        size = shape_op(tensor)[0] if known is None else known
+        return gather(tensor, _random_permutation(size, op_seeds(seed)))
+
+
+def bernoulli(
+    shape: Any,
+    probs: Any = 0.5,
+    dtype: Any = dtypes.int32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Draw zeros and ones.
+
+    TensorFlow has no such function; the arguments are those of the others here.
+
+    Args:
+        shape: The shape: a list or an integer tensor.
+        probs: The probability of a one; broadcasts against ``shape``.
+        dtype: The dtype of the result, numeric or bool.
+        seed: Seeds this op's stream, together with the graph's seed.
+        name: The name of the operations.
+
+    Returns:
+        ``shape``, ``dtype``.
+    """
+    with name_scope(name, "random_bernoulli"):
+        chances = convert_to_tensor(probs, None, None, dtypes.float32)
+        if chances.dtype.is_integer:
+            chances = cast(chances, dtypes.float32)
+        unit = random_uniform(shape, dtype=chances.dtype, seed=seed)
+        drawn: Tensor = cast(less(unit, chances), dtype)
+        return drawn
+
+
+def shape_vector(shape: Any) -> Any:
+    """Return the argument ``shape`` of random functions as ops take it."""
     if isinstance(shape, Shape):
         return list(shape.known)
     return [shape] if isinstance(shape, int) else shape
-
-
-__all__ = ["random_normal", "random_uniform", "set_random_seed", "truncated_normal"]

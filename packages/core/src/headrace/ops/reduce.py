@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from headrace import dtypes
 from headrace.dtypes import DType
 from headrace.errors import DTypeError, ShapeError
-from headrace.graph.spec import TensorSpec, as_shape
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.scopes import name_scope
+from headrace.graph.spec import MAX_RANK, TensorSpec, as_shape
+from headrace.graph.tensor import Tensor
+from headrace.ops.aliases import flag, renamed
+from headrace.ops.arguments import as_ints
+from headrace.ops.array import concat, gather, rank, reshape, shape, size, transpose
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Bool, Index, Numeric, Real
 from headrace.shapes import Shape, normalize_axis
@@ -30,9 +37,21 @@ def reduced_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     return axes
 
 
+def check_possible(axis: Axis) -> None:
+    """Refuse axes that no tensor has, where the rank is not known.
+
+    Raises:
+        ShapeError: if there is one.
+    """
+    for at in () if axis is None else (axis,) if isinstance(axis, int) else axis:
+        if not -MAX_RANK <= at < MAX_RANK:
+            raise ShapeError(f"axis {at} is out of range: a tensor has {MAX_RANK} axes at most")
+
+
 def reduced_shape(shape: Shape, axis: Axis, keepdims: bool) -> Shape:
     """Return the shape that is left when the axes ``axis`` are folded."""
     if shape.dims is None:
+        check_possible(axis)
         return Shape([]) if axis is None and not keepdims else Shape(None)
     axes = reduced_axes(axis, len(shape.dims))
     if keepdims:
@@ -44,8 +63,8 @@ def _reduced(x: TensorSpec, axis: Axis, keepdims: bool) -> TensorSpec:
     return TensorSpec(x.dtype, reduced_shape(x.shape, axis, keepdims))
 
 
-@op("ReduceSum", reduction=True)
-def reduce_sum(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Spec:
+@op("ReduceSum", reduction=True, public="")
+def _sum(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Sum of the elements along axes; 0 where there are none.
 
     Args:
@@ -59,8 +78,8 @@ def reduce_sum(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False)
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceMean", reduction=True)
-def reduce_mean(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Spec:
+@op("ReduceMean", reduction=True, public="")
+def _mean(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Mean of the elements along axes; NaN where there are none.
 
     Args:
@@ -74,8 +93,8 @@ def reduce_mean(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceProd", reduction=True)
-def reduce_prod(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Spec:
+@op("ReduceProd", reduction=True, public="")
+def _prod(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Product of the elements along axes; 1 where there are none.
 
     Args:
@@ -89,8 +108,8 @@ def reduce_prod(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceMax", reduction=True)
-def reduce_max(input_tensor: Real, axis: Axis = None, keepdims: bool = False) -> Spec:
+@op("ReduceMax", reduction=True, public="")
+def _max(input_tensor: Real, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Largest element along axes; the dtype's lowest value where there are none.
 
     Args:
@@ -104,8 +123,8 @@ def reduce_max(input_tensor: Real, axis: Axis = None, keepdims: bool = False) ->
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceMin", reduction=True)
-def reduce_min(input_tensor: Real, axis: Axis = None, keepdims: bool = False) -> Spec:
+@op("ReduceMin", reduction=True, public="")
+def _min(input_tensor: Real, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Smallest element along axes; the dtype's highest value where there are none.
 
     Args:
@@ -119,8 +138,8 @@ def reduce_min(input_tensor: Real, axis: Axis = None, keepdims: bool = False) ->
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceAll", reduction=True, no_gradient="booleans have no gradient")
-def reduce_all(input_tensor: Bool, axis: Axis = None, keepdims: bool = False) -> Spec:
+@op("ReduceAll", reduction=True, public="", no_gradient="booleans have no gradient")
+def _all(input_tensor: Bool, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Whether all elements along axes hold; true where there are none.
 
     Args:
@@ -134,8 +153,8 @@ def reduce_all(input_tensor: Bool, axis: Axis = None, keepdims: bool = False) ->
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceAny", reduction=True, no_gradient="booleans have no gradient")
-def reduce_any(input_tensor: Bool, axis: Axis = None, keepdims: bool = False) -> Spec:
+@op("ReduceAny", reduction=True, public="", no_gradient="booleans have no gradient")
+def _any(input_tensor: Bool, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Whether any element along axes holds; false where there are none.
 
     Args:
@@ -162,19 +181,13 @@ def _arg(x: TensorSpec, axis: int | None, output_type: DType) -> TensorSpec:
     return TensorSpec(output_type, reduced_shape(x.shape, chosen, keepdims=False))
 
 
-@op("ArgMax", reduction=True, no_gradient="an index is piecewise constant")
-def argmax(
-    input: Real,
-    axis: int | None = None,
-    name: str | None = None,
-    output_type: DType = dtypes.int64,
-) -> Spec:
-    """Index of the largest element along an axis, the first of equals.
+@op("ArgMax", reduction=True, public="", no_gradient="an index is piecewise constant")
+def argmax_along(input: Real, axis: int | None = None, output_type: DType = dtypes.int64) -> Spec:
+    """Index of the largest element along an axis, the first of equals; NaN is passed over.
 
     Args:
         input: [...], real, not empty along ``axis``.
         axis: The axis to fold; the first if None.
-        name: The name of the operation.
         output_type: int32 or int64.
 
     Returns:
@@ -183,19 +196,13 @@ def argmax(
     return _arg(input, axis, output_type)
 
 
-@op("ArgMin", reduction=True, no_gradient="an index is piecewise constant")
-def argmin(
-    input: Real,
-    axis: int | None = None,
-    name: str | None = None,
-    output_type: DType = dtypes.int64,
-) -> Spec:
-    """Index of the smallest element along an axis, the first of equals.
+@op("ArgMin", reduction=True, public="", no_gradient="an index is piecewise constant")
+def argmin_along(input: Real, axis: int | None = None, output_type: DType = dtypes.int64) -> Spec:
+    """Index of the smallest element along an axis, the first of equals; NaN is passed over.
 
     Args:
         input: [...], real, not empty along ``axis``.
         axis: The axis to fold; the first if None.
-        name: The name of the operation.
         output_type: int32 or int64.
 
     Returns:
@@ -218,25 +225,300 @@ def sum_to_shape(x: Numeric, shape: Index) -> Spec:
     return TensorSpec(x.dtype, as_shape(shape))
 
 
-@op("UnsortedSegmentSum", public="unsorted_segment_sum")
-def unsorted_segment_sum(data: Numeric, segment_ids: Index, num_segments: Index) -> Spec:
-    """Sums of the rows of ``data`` that have the same id.
+@op("ReductionOrder", public="", no_gradient="it yields axes")
+def _reduction_order(axes: Index, rank: Index) -> tuple[Spec, ...]:
+    """The permutation that brings axes behind the others, for axes that only a step knows.
 
     Args:
-        data: [ids..., ...], numeric.
-        segment_ids: [ids...], int32 or int64; the leading axes of ``data``. Negative ids drop
-            their rows.
-        num_segments: [], the number of sums; ids beyond raise when it runs.
+        axes: [k], the axes, which may count from the end; none twice.
+        rank: [], how many axes there are.
 
     Returns:
-        [num_segments, ...], the dtype of ``data``; 0 for ids that do not occur.
+        The permutation [rank], its inverse [rank], and [rank], 0 for the axes and 1 for others,
+        all int32.
     """
-    if data.shape.dims is None or segment_ids.shape.dims is None:
-        return TensorSpec(data.dtype)
-    lead = len(segment_ids.shape)
-    if not segment_ids.shape.is_compatible_with(data.shape[:lead]):
-        raise ShapeError(
-            f"segment_ids {segment_ids.shape} must be the leading axes of data {data.shape}"
-        )
-    count = None if num_segments.value is None else int(num_segments.value)
-    return TensorSpec(data.dtype, Shape([count]).concatenate(data.shape[lead:]))
+    if axes.rank not in (None, 1) or rank.rank not in (None, 0):
+        raise ShapeError(f"axes must be a vector and rank a scalar, got {axes.shape}, {rank.shape}")
+    count = None if rank.value is None else int(rank.value)
+    if count is not None and not 0 <= count <= MAX_RANK:
+        raise ShapeError(f"rank must be in [0, {MAX_RANK}], got {count}")
+    return (TensorSpec(dtypes.int32, Shape([count])),) * 3
+
+
+# -- functions
+
+
+def _fold(primitive: Any, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
+    where = None if axis is None else as_ints(axis, "axis")
+    keep = flag("keepdims", keepdims)
+    if not isinstance(where, Tensor):
+        folded: Tensor = primitive(tensor, where, keep, name=name)
+        return folded
+    with name_scope(name, primitive.schema.type):
+        flat, dims, kept = folded_last(convert_to_tensor(tensor), where)
+        result: Tensor = primitive(flat, -1)
+        return result if not keep else reshape(result, dims * kept + (1 - kept))
+
+
+def folded_last(x: Tensor, axes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return ``x`` with axes that only a step knows folded into one, behind all others.
+
+    Args:
+        x: [...], any dtype.
+        axes: int32 or int64, the axes.
+
+    Returns:
+        The transposed and reshaped tensor, the shape of ``x``, and for each axis of ``x`` 1 if it
+        remains and 0 if it is one of ``axes``.
+    """
+    if axes.shape.rank != 1:
+        axes = reshape(axes, [-1])
+    order, _, kept = _reduction_order(axes, rank(x))
+    count = axes.shape.num_elements()
+    remaining: Any = rank(x) - size(axes)
+    if count is not None and x.shape.rank is not None:
+        remaining = max(x.shape.rank - count, 0)
+    dims = gather(shape(x), order)
+    length = _prod(dims[remaining:], 0, True)
+    return reshape(transpose(x, order), concat([dims[:remaining], length], 0)), shape(x), kept
+
+
+def axis_last(x: Tensor, axis: Any) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    """Return ``x`` with one axis as the last, and a function that brings a tensor's back.
+
+    Args:
+        x: [...], any dtype, at least one dimension.
+        axis: An integer, or a scalar tensor of int32 or int64.
+
+    Raises:
+        ShapeError: if there is no such axis.
+    """
+    if x.shape.rank == 0:
+        raise ShapeError("a scalar has no axis")
+    if axis == -1:
+        return x, lambda tensor: tensor
+    if isinstance(axis, int) and x.shape.rank is not None:
+        order = list(range(x.shape.rank))
+        at = normalize_axis(axis, x.shape.rank)
+        order[at], order[-1] = order[-1], order[at]
+        if at == order[at]:
+            return x, lambda tensor: tensor
+        return transpose(x, order), lambda tensor: transpose(tensor, order)
+    axes = reshape(convert_to_tensor(axis), [1])
+    by, back, _ = _reduction_order(axes, rank(x))
+    return transpose(x, by), lambda tensor: transpose(tensor, back)
+
+
+def axes_last(x: Tensor, axes: Sequence[int]) -> Tensor:
+    """Return ``x`` with some axes behind all others, in the order given.
+
+    Raises:
+        ShapeError: if one is out of range or named twice.
+    """
+    if x.shape.rank is None:
+        return transpose(x, _reduction_order(list(axes), rank(x))[0])
+    last = reduced_axes(axes, x.shape.rank)
+    return transpose(x, [a for a in range(x.shape.rank) if a not in last] + list(last))
+
+
+def reduce_sum(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Sum of the elements along axes; 0 where there are none.
+
+    Args:
+        input_tensor: [...], numeric.
+        axis: The axis or axes to fold: an integer, a list, or an integer tensor; all if None.
+        keepdims: Keep folded axes with size 1.
+        name: The name of the operation.
+        reduction_indices: The old name of ``axis``.
+        keep_dims: The old name of ``keepdims``.
+
+    Returns:
+        The remaining axes, the dtype of ``input_tensor``.
+
+    Raises:
+        ShapeError: if an axis is out of range or named twice.
+    """
+    where = renamed("axis", axis, "reduction_indices", reduction_indices)
+    keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    return _fold(_sum, input_tensor, where, keep, name)
+
+
+def reduce_mean(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Mean of the elements along axes; NaN where there are none.
+
+    Args:
+        input_tensor: [...], numeric. Means of integers are rounded towards zero.
+        axis: The axis or axes to fold: an integer, a list, or an integer tensor; all if None.
+        keepdims: Keep folded axes with size 1.
+        name: The name of the operation.
+        reduction_indices: The old name of ``axis``.
+        keep_dims: The old name of ``keepdims``.
+
+    Returns:
+        The remaining axes, the dtype of ``input_tensor``.
+
+    Raises:
+        ShapeError: if an axis is out of range or named twice.
+    """
+    where = renamed("axis", axis, "reduction_indices", reduction_indices)
+    keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    return _fold(_mean, input_tensor, where, keep, name)
+
+
+def reduce_prod(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Product of the elements along axes; 1 where there are none.
+
+    Args:
+        input_tensor: [...], numeric.
+        axis: The axis or axes to fold: an integer, a list, or an integer tensor; all if None.
+        keepdims: Keep folded axes with size 1.
+        name: The name of the operation.
+        reduction_indices: The old name of ``axis``.
+        keep_dims: The old name of ``keepdims``.
+
+    Returns:
+        The remaining axes, the dtype of ``input_tensor``.
+
+    Raises:
+        ShapeError: if an axis is out of range or named twice.
+    """
+    where = renamed("axis", axis, "reduction_indices", reduction_indices)
+    keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    return _fold(_prod, input_tensor, where, keep, name)
+
+
+def reduce_max(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Largest element along axes; the dtype's lowest value where there are none.
+
+    Args:
+        input_tensor: [...], real.
+        axis: The axis or axes to fold: an integer, a list, or an integer tensor; all if None.
+        keepdims: Keep folded axes with size 1.
+        name: The name of the operation.
+        reduction_indices: The old name of ``axis``.
+        keep_dims: The old name of ``keepdims``.
+
+    Returns:
+        The remaining axes, the dtype of ``input_tensor``.
+
+    Raises:
+        ShapeError: if an axis is out of range or named twice.
+    """
+    where = renamed("axis", axis, "reduction_indices", reduction_indices)
+    keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    return _fold(_max, input_tensor, where, keep, name)
+
+
+def reduce_min(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Smallest element along axes; the dtype's highest value where there are none.
+
+    Args:
+        input_tensor: [...], real.
+        axis: The axis or axes to fold: an integer, a list, or an integer tensor; all if None.
+        keepdims: Keep folded axes with size 1.
+        name: The name of the operation.
+        reduction_indices: The old name of ``axis``.
+        keep_dims: The old name of ``keepdims``.
+
+    Returns:
+        The remaining axes, the dtype of ``input_tensor``.
+
+    Raises:
+        ShapeError: if an axis is out of range or named twice.
+    """
+    where = renamed("axis", axis, "reduction_indices", reduction_indices)
+    keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    return _fold(_min, input_tensor, where, keep, name)
+
+
+def reduce_all(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Whether all elements along axes hold; true where there are none.
+
+    Args:
+        input_tensor: [...], bool.
+        axis: The axis or axes to fold: an integer, a list, or an integer tensor; all if None.
+        keepdims: Keep folded axes with size 1.
+        name: The name of the operation.
+        reduction_indices: The old name of ``axis``.
+        keep_dims: The old name of ``keepdims``.
+
+    Returns:
+        The remaining axes, bool.
+
+    Raises:
+        ShapeError: if an axis is out of range or named twice.
+    """
+    where = renamed("axis", axis, "reduction_indices", reduction_indices)
+    keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    return _fold(_all, input_tensor, where, keep, name)
+
+
+def reduce_any(
+    input_tensor: Any,
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keep_dims: bool | None = None,
+) -> Tensor:
+    """Whether any element along axes holds; false where there are none.
+
+    Args:
+        input_tensor: [...], bool.
+        axis: The axis or axes to fold: an integer, a list, or an integer tensor; all if None.
+        keepdims: Keep folded axes with size 1.
+        name: The name of the operation.
+        reduction_indices: The old name of ``axis``.
+        keep_dims: The old name of ``keepdims``.
+
+    Returns:
+        The remaining axes, bool.
+
+    Raises:
+        ShapeError: if an axis is out of range or named twice.
+    """
+    where = renamed("axis", axis, "reduction_indices", reduction_indices)
+    keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    return _fold(_any, input_tensor, where, keep, name)

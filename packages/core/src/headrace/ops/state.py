@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.spec import TensorSpec, handle_spec
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Anything, Index, Resource
@@ -136,18 +136,42 @@ def assign_sub_variable(resource: Resource, value: Anything) -> Spec:
 
 
 def _scattered(resource: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
-    content = content_of(resource)
-    if content.dtype != updates.dtype:
-        raise DTypeError(f"the variable holds {content.dtype}, the updates are {updates.dtype}")
+    content = _updated(resource, updates)
     if content.rank == 0:
         raise ShapeError("a scalar variable has no rows to update")
     expected = indices.shape.concatenate(content.shape[1:])
-    if not expected.is_compatible_with(updates.shape):
+    # A single number goes for all rows.
+    if updates.rank != 0 and not expected.is_compatible_with(updates.shape):
         raise ShapeError(
             f"updates must have shape {expected} (indices {indices.shape}, rows of "
             f"{content.shape}), got {updates.shape}"
         )
     return content
+
+
+def _combined(resource: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+    content = _scattered(resource, indices, updates)
+    _check_numeric(content)
+    return content
+
+
+def _compared(resource: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+    content = _combined(resource, indices, updates)
+    if content.dtype.is_complex:
+        raise DTypeError(f"the variable holds {content.dtype}; complex numbers have no order")
+    return content
+
+
+def _updated(resource: TensorSpec, updates: TensorSpec) -> TensorSpec:
+    content = content_of(resource)
+    if content.dtype != updates.dtype:
+        raise DTypeError(f"the variable holds {content.dtype}, the updates are {updates.dtype}")
+    return content
+
+
+def _check_numeric(content: TensorSpec) -> None:
+    if content.dtype.kind in ("bool", "string", "resource"):
+        raise DTypeError(f"the variable holds {content.dtype}, which is not numeric")
 
 
 @op("ScatterAddVariable", stateful=True, public="", no_gradient=_WRITES)
@@ -157,12 +181,12 @@ def scatter_add_variable(resource: Resource, indices: Index, updates: Anything) 
     Args:
         resource: [], the handle of a variable [rows, ...].
         indices: [n...], the row of each update; others than existing rows raise when it runs.
-        updates: [n..., ...], of the variable's dtype.
+        updates: [n..., ...] or [], of the variable's dtype.
 
     Returns:
         The new value of the whole variable.
     """
-    return _scattered(resource, indices, updates)
+    return _combined(resource, indices, updates)
 
 
 @op("ScatterSubVariable", stateful=True, public="", no_gradient=_WRITES)
@@ -172,12 +196,74 @@ def scatter_sub_variable(resource: Resource, indices: Index, updates: Anything) 
     Args:
         resource: [], the handle of a variable [rows, ...].
         indices: [n...], the row of each update; others than existing rows raise when it runs.
-        updates: [n..., ...], of the variable's dtype.
+        updates: [n..., ...] or [], of the variable's dtype.
 
     Returns:
         The new value of the whole variable.
     """
-    return _scattered(resource, indices, updates)
+    return _combined(resource, indices, updates)
+
+
+@op("ScatterMulVariable", stateful=True, public="", no_gradient=_WRITES)
+def scatter_mul_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
+    """Multiply rows of a variable, as one atomic change; rows named twice are multiplied twice.
+
+    Args:
+        resource: [], the handle of a variable [rows, ...].
+        indices: [n...], the row of each update; others than existing rows raise when it runs.
+        updates: [n..., ...] or [], of the variable's dtype.
+
+    Returns:
+        The new value of the whole variable.
+    """
+    return _combined(resource, indices, updates)
+
+
+@op("ScatterDivVariable", stateful=True, public="", no_gradient=_WRITES)
+def scatter_div_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
+    """Divide rows of a variable, as one atomic change; rows named twice are divided twice.
+
+    Quotients of integers are rounded towards zero; dividing them by zero raises when it runs.
+
+    Args:
+        resource: [], the handle of a variable [rows, ...].
+        indices: [n...], the row of each update; others than existing rows raise when it runs.
+        updates: [n..., ...] or [], of the variable's dtype.
+
+    Returns:
+        The new value of the whole variable.
+    """
+    return _combined(resource, indices, updates)
+
+
+@op("ScatterMinVariable", stateful=True, public="", no_gradient=_WRITES)
+def scatter_min_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
+    """Lower rows of a variable to updates that are less, as one atomic change.
+
+    Args:
+        resource: [], the handle of a variable [rows, ...].
+        indices: [n...], the row of each update; others than existing rows raise when it runs.
+        updates: [n..., ...] or [], of the variable's dtype.
+
+    Returns:
+        The new value of the whole variable.
+    """
+    return _compared(resource, indices, updates)
+
+
+@op("ScatterMaxVariable", stateful=True, public="", no_gradient=_WRITES)
+def scatter_max_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
+    """Raise rows of a variable to updates that are greater, as one atomic change.
+
+    Args:
+        resource: [], the handle of a variable [rows, ...].
+        indices: [n...], the row of each update; others than existing rows raise when it runs.
+        updates: [n..., ...] or [], of the variable's dtype.
+
+    Returns:
+        The new value of the whole variable.
+    """
+    return _compared(resource, indices, updates)
 
 
 @op("ScatterUpdateVariable", stateful=True, public="", no_gradient=_WRITES)
@@ -187,9 +273,101 @@ def scatter_update_variable(resource: Resource, indices: Index, updates: Anythin
     Args:
         resource: [], the handle of a variable [rows, ...].
         indices: [n...], the row of each update; others than existing rows raise when it runs.
-        updates: [n..., ...], of the variable's dtype.
+        updates: [n..., ...] or [], of the variable's dtype.
 
     Returns:
         The new value of the whole variable.
     """
     return _scattered(resource, indices, updates)
+
+
+def _scattered_nd(resource: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+    content = _updated(resource, updates)
+    if indices.rank == 0:
+        raise ShapeError("indices must have one dimension at least, whose rows are the indices")
+    depth = indices.shape[-1] if indices.rank is not None else None
+    if depth is None or content.rank is None:
+        return content
+    if depth > content.rank:
+        raise ShapeError(
+            f"indices of {depth} numbers (shape {indices.shape}) into a variable of shape "
+            f"{content.shape}"
+        )
+    expected = indices.shape[:-1].concatenate(content.shape[depth:])
+    if not expected.is_compatible_with(updates.shape):
+        raise ShapeError(
+            f"updates must have shape {expected} (indices {indices.shape} into {content.shape}), "
+            f"got {updates.shape}"
+        )
+    return content
+
+
+@op("ScatterNdUpdateVariable", stateful=True, public="", no_gradient=_WRITES)
+def scatter_nd_update_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
+    """Replace slices of a variable, as one atomic change; of equal indices one wins.
+
+    Args:
+        resource: [], the handle of a variable.
+        indices: [n..., depth], where each slice is along the first ``depth`` axes of the
+            variable; others than existing slices raise when it runs.
+        updates: [n..., ...] with the other axes of the variable, of its dtype.
+
+    Returns:
+        The new value of the whole variable.
+    """
+    return _scattered_nd(resource, indices, updates)
+
+
+@op("ScatterNdAddVariable", stateful=True, public="", no_gradient=_WRITES)
+def scatter_nd_add_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
+    """Add to slices of a variable, as one atomic change; updates of equal indices add up.
+
+    Args:
+        resource: [], the handle of a variable.
+        indices: [n..., depth], where each slice is along the first ``depth`` axes of the
+            variable; others than existing slices raise when it runs.
+        updates: [n..., ...] with the other axes of the variable, of its dtype.
+
+    Returns:
+        The new value of the whole variable.
+    """
+    _check_numeric(content_of(resource))
+    return _scattered_nd(resource, indices, updates)
+
+
+@op("ScatterNdSubVariable", stateful=True, public="", no_gradient=_WRITES)
+def scatter_nd_sub_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
+    """Subtract from slices of a variable, as one atomic change; updates of equal indices add up.
+
+    Args:
+        resource: [], the handle of a variable.
+        indices: [n..., depth], where each slice is along the first ``depth`` axes of the
+            variable; others than existing slices raise when it runs.
+        updates: [n..., ...] with the other axes of the variable, of its dtype.
+
+    Returns:
+        The new value of the whole variable.
+    """
+    _check_numeric(content_of(resource))
+    return _scattered_nd(resource, indices, updates)
+
+
+@op("CountUpTo", stateful=True, public="", no_gradient=_WRITES)
+def count_up_to_variable(resource: Resource, limit: int) -> Spec:
+    """Increment an integer variable up to a limit.
+
+    Args:
+        resource: [], the handle of a scalar variable, int32 or int64.
+        limit: Where to stop: raises when it runs on a variable that has reached it.
+
+    Returns:
+        [], the value from before.
+    """
+    content = content_of(resource)
+    if content.dtype not in (dtypes.int32, dtypes.int64):
+        raise DTypeError(f"the variable holds {content.dtype}; expected int32 or int64")
+    if content.rank not in (None, 0):
+        raise ShapeError(f"a counter is a scalar, the variable has shape {content.shape}")
+    if not content.dtype.min <= limit <= content.dtype.max:
+        raise AttributeValueError(f"limit {limit} is no {content.dtype}")
+    return TensorSpec(content.dtype, Shape(()))

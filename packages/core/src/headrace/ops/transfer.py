@@ -8,7 +8,7 @@ from __future__ import annotations
 from headrace.dtypes import DType
 from headrace.graph.spec import TensorSpec
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import Anything
+from headrace.ops.kinds import Value
 from headrace.shapes import Shape
 
 _MOVED = "it belongs to a step, not to a program"
@@ -30,7 +30,7 @@ def feed(dtype: DType, shape: Shape, index: int) -> Spec:
 
 
 @op("Fetch", stateful=True, builtin=True, public="", no_gradient=_MOVED)
-def fetch(value: Anything, index: int) -> None:
+def fetch(value: Value, index: int) -> None:
     """A value that a step hands back to its caller.
 
     Args:
@@ -40,7 +40,7 @@ def fetch(value: Anything, index: int) -> None:
 
 
 @op("Send", stateful=True, builtin=True, public="", no_gradient=_MOVED)
-def send(value: Anything, edge: str, source: str, destination: str) -> None:
+def send(value: Value, edge: str, source: str, destination: str) -> None:
     """Send a value, or the news that it is dead, to another device.
 
     Args:

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import DTypeError, GraphError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.graph.collections import GraphKeys, usual_collections
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.default_session import default_session
 from headrace.graph.graph import Graph
+from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import (
     colocate_with,
-    control_dependencies,
     current_scope,
     get_default_graph,
+    init_scope,
     name_scope,
 )
 from headrace.graph.tensor import Tensor, TensorOperators
+from headrace.ops import assign as writes
 from headrace.ops.control import group
-from headrace.ops.elementwise import cast
-from headrace.ops.state import (
-    assign_add_variable,
-    assign_sub_variable,
-    assign_variable,
-    read_variable,
-    scatter_add_variable,
-    scatter_sub_variable,
-    scatter_update_variable,
-    var_handle,
-    variable_initialized,
-)
+from headrace.ops.conversion import cast
+from headrace.ops.gather import gather, gather_nd
+from headrace.ops.state import assign_variable, read_variable, var_handle
 from headrace.shapes import UNKNOWN, Shape
 
 
@@ -41,18 +36,45 @@ class Variable(TensorOperators):
     Used where a tensor is expected, it is read anew, so that a read made under
     ``control_dependencies`` sees the writes named there. It has no value in a session until its
     initializer was run.
+
+    Attributes:
+        graph: The graph to which it belongs.
+        handle: [], what operations on it take.
+        initial_value: What its initializer assigns.
+        initializer: The operation that assigns the initial value.
+        snapshot: The read that a session fetches.
+        trainable: Whether optimizers change it by default.
+        constraint: The function that optimizers apply to the value after each change, or None.
     """
 
-    __slots__ = ("graph", "handle", "initial_value", "initializer", "snapshot", "trainable")
+    __slots__ = (
+        "constraint",
+        "graph",
+        "handle",
+        "initial_value",
+        "initializer",
+        "snapshot",
+        "trainable",
+    )
 
     def __init__(
         self,
-        initial_value: Any,
-        trainable: bool = True,
-        name: str | None = None,
-        dtype: Any = None,
-        *,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        collections: Iterable[str] | None = None,
         validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[[Tensor], Any] | None = None,
+        use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
+        shape: Any = None,
+        *,
         shared_name: str | None = None,
     ) -> None:
         """Make a variable in the default graph.
@@ -60,36 +82,65 @@ class Variable(TensorOperators):
         Args:
             initial_value: What its initializer assigns: a tensor, data, or a function that
                 returns one. It also sets dtype and shape.
-            trainable: Whether optimizers change it by default.
-            name: The variable's name; made unique.
-            dtype: The dtype; that of ``initial_value`` if None.
+            trainable: Whether optimizers change it by default; True if None.
+            collections: The collections of the graph that list it; that of global variables if
+                None. Trainable ones are listed in that of trainable variables besides.
             validate_shape: Whether all later values must have the initial value's shape.
+            caching_device: Ignored; steps keep what they read.
+            name: The variable's name; made unique.
+            variable_def: Refused; graphs come back from documents with their variables.
+            dtype: The dtype; that of ``initial_value`` if None.
+            expected_shape: The shape that the initial value must have.
+            import_scope: Refused, as ``variable_def``.
+            constraint: A function of the value, such as a projection, that returns what
+                optimizers put in its place after each change.
+            use_resource: Ignored; all variables behave as TensorFlow's resource variables.
+            synchronization: Ignored.
+            aggregation: Ignored.
+            shape: The shape of all values, to be less precise than the initial value's:
+                ``Shape(None)`` for one that may change.
             shared_name: Its name in its container; the variable's own name if None. Variables of
                 one shared name in a named container or a cluster are one buffer.
 
         Raises:
             DTypeError: if the initial value does not have the dtype.
+            ShapeError: if it does not have the shape.
+            AttributeValueError: if something is given that variables do not take.
         """
+        del caching_device, use_resource, synchronization, aggregation
+        if variable_def is not None or import_scope is not None:
+            raise AttributeValueError(
+                "a Variable is not made of a variable_def or in an import_scope; load a whole "
+                "graph with hr.Graph.from_document"
+            )
         if initial_value is None:
             raise DTypeError("a Variable needs an initial_value: data, a tensor, or a function")
-        with control_dependencies(None), name_scope(name, "Variable") as scope:
-            wanted = None if dtype is None else as_dtype(dtype)
-            with name_scope("Initializer"):
-                value = initial_value() if callable(initial_value) else initial_value
-                start = convert_to_tensor(value, preferred_dtype=wanted)
-                if wanted is not None:
-                    start = cast(start, wanted) if isinstance(value, Tensor) else start
-                    start = convert_to_tensor(start, wanted)
+        if collections is not None and (
+            isinstance(collections, str) or not isinstance(collections, Iterable)
+        ):
+            raise AttributeValueError(
+                f"collections must be a list of names of collections, got {collections!r:.80}"
+            )
+        if constraint is not None and not callable(constraint):
+            raise AttributeValueError(f"constraint must be a function, got {constraint!r:.80}")
+        self.trainable = True if trainable is None else bool(trainable)
+        self.constraint = constraint
+        listed = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
+        if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in listed:
+            listed.append(GraphKeys.TRAINABLE_VARIABLES)
+        with init_scope(), name_scope(name, "Variable") as scope:
+            start = _initial(initial_value, None if dtype is None else as_dtype(dtype))
+            declared = _declared(start, shape, expected_shape) if validate_shape else UNKNOWN
             self.graph: Graph = get_default_graph()
             self.initial_value = start
-            self.trainable = trainable
             own_name = scope[:-1]
             self.handle = var_handle(
                 start.dtype,
-                start.shape if validate_shape else UNKNOWN,
+                declared,
                 current_scope().container,
                 own_name if shared_name is None else shared_name,
-                name=None if not own_name else "handle",
+                # The name of the scope itself.
+                name=scope or None,
             )
             with colocate_with(self.handle):
                 self.initializer: Operation = assign_variable(
@@ -97,6 +148,7 @@ class Variable(TensorOperators):
                 ).op
                 self.snapshot = read_variable(self.handle, name="read")
         self.graph.add_variable(self)
+        self.graph.add_to_collections(listed, self)
 
     @classmethod
     def from_parts(
@@ -106,6 +158,7 @@ class Variable(TensorOperators):
         initializer: Operation,
         snapshot: Tensor,
         trainable: bool,
+        collections: Sequence[str] | None = None,
     ) -> Variable:
         """Return the variable that nodes of a loaded graph make up, and list it there."""
         self = cls.__new__(cls)
@@ -115,18 +168,21 @@ class Variable(TensorOperators):
         self.initializer = initializer
         self.snapshot = snapshot
         self.trainable = trainable
+        self.constraint = None
         self.graph.add_variable(self)
+        chosen = usual_collections(trainable) if collections is None else collections
+        self.graph.add_to_collections(chosen, self)
         return self
 
     @property
     def name(self) -> str:
         """The variable's name with the ``:0`` that tensors have."""
-        return f"{self.op_name}:0"
+        return self.handle.name
 
     @property
     def op_name(self) -> str:
         """The variable's name in its graph, by which checkpoints know it."""
-        return self.handle.op.name.removesuffix("/handle")
+        return self.handle.op.name
 
     @property
     def op(self) -> Operation:
@@ -164,54 +220,126 @@ class Variable(TensorOperators):
     read_value = value
 
     def initialized_value(self) -> Tensor:
-        """Return the value that the initializer assigns, for making other initial values."""
-        return self.initial_value
+        """Return the value if there is one, else the one that the initializer assigns.
+
+        For the initial values of variables that depend on others: it is right in whatever order
+        the initializers run.
+        """
+        from headrace.ops.cond import cond
+
+        with init_scope():
+            result = cond(self.is_initialized(), self.value, lambda: self.initial_value)
+        assert isinstance(result, Tensor)
+        return result
 
     def is_initialized(self) -> Tensor:
         """Return whether the variable has a value, as a scalar bool tensor."""
-        with colocate_with(self.handle):
-            return variable_initialized(self.handle)
+        return writes.is_variable_initialized(self)
 
-    def assign(self, value: Any, name: str | None = None) -> Tensor:
-        """Replace the value; yields the new one."""
-        return self._write(assign_variable, value, name)
+    def assign(
+        self,
+        value: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Replace the value; yields the new one, or the operation if ``read_value`` is false."""
+        return _result(writes.assign(self, value, None, use_locking, name), read_value)
 
-    def assign_add(self, delta: Any, name: str | None = None) -> Tensor:
-        """Add ``delta``; yields the new value."""
-        return self._write(assign_add_variable, delta, name)
+    def assign_add(
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Add ``delta``; yields the new value, or the operation if ``read_value`` is false."""
+        return _result(writes.assign_add(self, delta, use_locking, name), read_value)
 
-    def assign_sub(self, delta: Any, name: str | None = None) -> Tensor:
-        """Subtract ``delta``; yields the new value."""
-        return self._write(assign_sub_variable, delta, name)
+    def assign_sub(
+        self,
+        delta: Any,
+        use_locking: bool = False,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Subtract ``delta``; yields the new value, or the operation if ``read_value`` is false."""
+        return _result(writes.assign_sub(self, delta, use_locking, name), read_value)
 
-    def scatter_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """Add rows ``updates`` to the rows ``indices``; yields the new value."""
-        return self._scatter(scatter_add_variable, indices, updates, name)
+    def scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Replace the rows that ``IndexedSlices`` name by theirs; yields the new value."""
+        return writes.scatter_update(self, *_slices(sparse_delta), use_locking, name)
 
-    def scatter_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """Subtract rows ``updates`` from the rows ``indices``; yields the new value."""
-        return self._scatter(scatter_sub_variable, indices, updates, name)
+    def scatter_add(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Add ``IndexedSlices``; yields the new value."""
+        return writes.scatter_add(self, *_slices(sparse_delta), use_locking, name)
 
-    def scatter_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """Replace the rows ``indices`` by ``updates``; yields the new value."""
-        return self._scatter(scatter_update_variable, indices, updates, name)
+    def scatter_sub(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Subtract ``IndexedSlices``; yields the new value."""
+        return writes.scatter_sub(self, *_slices(sparse_delta), use_locking, name)
+
+    def scatter_mul(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Multiply rows by those of ``IndexedSlices``; yields the new value."""
+        return writes.scatter_mul(self, *_slices(sparse_delta), use_locking, name)
+
+    def scatter_div(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Divide rows by those of ``IndexedSlices``; yields the new value."""
+        return writes.scatter_div(self, *_slices(sparse_delta), use_locking, name)
+
+    def scatter_min(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Lower rows to those of ``IndexedSlices``; yields the new value."""
+        return writes.scatter_min(self, *_slices(sparse_delta), use_locking, name)
+
+    def scatter_max(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Raise rows to those of ``IndexedSlices``; yields the new value."""
+        return writes.scatter_max(self, *_slices(sparse_delta), use_locking, name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Replace the slices at ``indices``; yields the new value."""
+        return writes.scatter_nd_update(self, indices, updates, True, name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Add to the slices at ``indices``; yields the new value."""
+        return writes.scatter_nd_add(self, indices, updates, False, name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Subtract from the slices at ``indices``; yields the new value."""
+        return writes.scatter_nd_sub(self, indices, updates, False, name)
+
+    def count_up_to(self, limit: int) -> Tensor:
+        """Increment up to ``limit``; yields the value from before."""
+        return writes.count_up_to(self, limit)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Return the rows ``indices`` of the value."""
+        return gather(self, indices, name=name)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """Return the elements or slices at ``indices`` of the value."""
+        return gather_nd(self, indices, name=name)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Set the value in ``session``, or in the default session, to an array or number."""
+        chosen = session if session is not None else default_session()
+        chosen.run(self.initializer, {self.initializer.inputs[1]: value})
 
     def eval(self, session: Any = None) -> Any:
         """Fetch the value from ``session``, or from the default session."""
         return self.snapshot.eval(session=session)
-
-    def _write(self, op: Callable[..., Tensor], value: Any, name: str | None) -> Tensor:
-        update = convert_to_tensor(value, preferred_dtype=self.dtype)
-        with colocate_with(self.handle):
-            return op(self.handle, update, name=name)
-
-    def _scatter(
-        self, op: Callable[..., Tensor], indices: Any, updates: Any, name: str | None
-    ) -> Tensor:
-        rows = convert_to_tensor(indices)
-        values = convert_to_tensor(updates, preferred_dtype=self.dtype)
-        with colocate_with(self.handle):
-            return op(self.handle, rows, values, name=name)
 
     def _as_tensor(self) -> Tensor:
         return self.value()
@@ -223,91 +351,142 @@ class Variable(TensorOperators):
         return f"<Variable {self.name!r} {self.dtype}{self.shape}>"
 
 
-def _variable(ref: Any) -> Variable:
-    if not isinstance(ref, Variable):
-        raise GraphError(f"expected a Variable to assign to, got {ref!r}")
-    return ref
+def _initial(initial_value: Any, wanted: DType | None) -> Tensor:
+    """Return the initial value as a tensor, made under the name that says where it comes from."""
+    if callable(initial_value):
+        with name_scope("Initializer"):
+            return _converted(initial_value(), wanted)
+    return _converted(initial_value, wanted)
 
 
-def assign(
-    ref: Variable,
-    value: Any,
-    validate_shape: bool | None = None,
-    use_locking: bool | None = None,
-    name: str | None = None,
-) -> Tensor:
-    """Replace the value of a variable.
+def _converted(value: Any, wanted: DType | None) -> Tensor:
+    start = convert_to_tensor(value, name="initial_value", preferred_dtype=wanted)
+    if wanted is not None:
+        start = cast(start, wanted) if isinstance(value, Tensor) else start
+        start = convert_to_tensor(start, wanted)
+    return start
+
+
+def _declared(start: Tensor, shape: Any, expected_shape: Any) -> Shape:
+    for wanted in (shape, expected_shape):
+        if wanted is not None and not start.shape.is_compatible_with(Shape(wanted)):
+            raise ShapeError(f"the initial value has shape {start.shape}, expected {Shape(wanted)}")
+    return start.shape if shape is None else Shape(shape)
+
+
+def _result(updated: Tensor, read_value: bool) -> Any:
+    return updated if read_value else updated.op
+
+
+def _slices(sparse_delta: Any) -> tuple[Tensor, Tensor]:
+    if not isinstance(sparse_delta, IndexedSlices):
+        raise DTypeError(
+            f"expected hr.IndexedSlices(values, indices), got {sparse_delta!r:.80}; functions such "
+            "as hr.scatter_add(variable, indices, updates) take indices and updates"
+        )
+    return sparse_delta.indices, sparse_delta.values
+
+
+# -- lists of variables
+
+
+def global_variables(scope: str | None = None) -> list[Variable]:
+    """Return the global variables of the default graph, in the order in which they were made.
 
     Args:
-        ref: The variable.
-        value: The new value, of its dtype and shape.
-        validate_shape: False to allow another shape, for variables made so.
-        use_locking: Ignored; every write is atomic.
-        name: The name of the operation.
-
-    Returns:
-        The new value.
+        scope: A regular expression at the beginning of their names; all if None.
     """
-    del use_locking
-    variable = _variable(ref)
-    if validate_shape is False:
-        update = convert_to_tensor(value, preferred_dtype=variable.dtype)
-        with colocate_with(variable.handle):
-            return assign_variable(variable.handle, update, False, name=name)
-    return variable.assign(value, name)
+    return get_default_graph().outermost.get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
-def assign_add(
-    ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
-) -> Tensor:
-    """Add to a variable, as one atomic change, locking or not; yields the new value."""
-    del use_locking
-    return _variable(ref).assign_add(value, name)
+def local_variables(scope: str | None = None) -> list[Variable]:
+    """Return the variables of the default graph that belong to this process, such as counters.
+
+    Args:
+        scope: A regular expression at the beginning of their names; all if None.
+    """
+    return get_default_graph().outermost.get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
-def assign_sub(
-    ref: Variable, value: Any, use_locking: bool | None = None, name: str | None = None
-) -> Tensor:
-    """Subtract from a variable, as one atomic change, locking or not; yields the new value."""
-    del use_locking
-    return _variable(ref).assign_sub(value, name)
+def model_variables(scope: str | None = None) -> list[Variable]:
+    """Return the variables of the default graph that a program put among those of the model.
+
+    Args:
+        scope: A regular expression at the beginning of their names; all if None.
+    """
+    return get_default_graph().outermost.get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
-def scatter_add(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Add rows to the rows ``indices`` of a variable; yields the new value."""
-    return _variable(ref).scatter_add(indices, updates, name)
+def moving_average_variables(scope: str | None = None) -> list[Variable]:
+    """Return the variables of the default graph of which averages are kept.
+
+    Args:
+        scope: A regular expression at the beginning of their names; all if None.
+    """
+    return get_default_graph().outermost.get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
-def scatter_sub(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Subtract rows from the rows ``indices`` of a variable; yields the new value."""
-    return _variable(ref).scatter_sub(indices, updates, name)
+def trainable_variables(scope: str | None = None) -> list[Variable]:
+    """Return the variables of the default graph that optimizers change by default.
+
+    Args:
+        scope: A regular expression at the beginning of their names; all if None.
+    """
+    return get_default_graph().outermost.get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
-def scatter_update(ref: Variable, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-    """Replace the rows ``indices`` of a variable; yields the new value."""
-    return _variable(ref).scatter_update(indices, updates, name)
+def all_variables() -> list[Variable]:
+    """Return the global variables; the old name of ``global_variables``."""
+    return global_variables()
 
 
-def is_variable_initialized(variable: Variable) -> Tensor:
-    """Return whether a variable has a value, as a scalar bool tensor."""
-    return _variable(variable).is_initialized()
+# -- initializing
 
 
-def global_variables() -> list[Variable]:
-    """Return all variables of the default graph, in the order in which they were made."""
-    return list(get_default_graph().variables)
-
-
-def trainable_variables() -> list[Variable]:
-    """Return the variables of the default graph that optimizers change by default."""
-    return [v for v in get_default_graph().variables if v.trainable]
-
-
-def variables_initializer(var_list: Sequence[Variable], name: str | None = "init") -> Operation:
+def variables_initializer(var_list: Iterable[Variable], name: str | None = "init") -> Operation:
     """Return an operation that initializes the variables ``var_list``."""
     return group(*(v.initializer for v in var_list), name=name)
 
 
 def global_variables_initializer() -> Operation:
-    """Return an operation that initializes all variables that the default graph has now."""
+    """Return an operation that initializes the global variables that the default graph has now."""
     return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    """Return an operation that initializes the local variables that the default graph has now."""
+    return variables_initializer(local_variables())
+
+
+def initialize_all_variables() -> Operation:
+    """Return ``global_variables_initializer()``, of which this is the old name."""
+    return global_variables_initializer()
+
+
+def initialize_local_variables() -> Operation:
+    """Return ``local_variables_initializer()``, of which this is the old name."""
+    return local_variables_initializer()
+
+
+def initialize_variables(var_list: Iterable[Variable], name: str | None = "init") -> Operation:
+    """Return ``variables_initializer(var_list)``, of which this is the old name."""
+    return variables_initializer(var_list, name)
+
+
+def _known_variables() -> list[Variable]:
+    return list(dict.fromkeys([*global_variables(), *local_variables()]))
+
+
+def assert_variables_initialized(var_list: Iterable[Variable] | None = None) -> Operation | None:
+    """Return an operation that fails where variables have no value, naming them.
+
+    Args:
+        var_list: The variables; all global and local ones of the default graph if None.
+
+    Returns:
+        The operation, None where there are no variables.
+    """
+    variables = _known_variables() if var_list is None else list(var_list)
+    if not variables:
+        return None
+    return group(*(v.value() for v in variables), name="assert_variables_initialized")

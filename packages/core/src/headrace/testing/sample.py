@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import HeadraceError
-from headrace.testing.inputs import Input
+from headrace.testing.inputs import Input, NDArray
 
 # One entry per parameter of the op: a maker, a list of makers where it takes any number of
 # tensors, or None where an optional one is left out.
@@ -36,6 +36,8 @@ class Sample:
         outputs: Indices of the outputs to look at; None for all. Those of a switch are not all
             alive.
         grad_outputs: Indices of the outputs through which gradients are checked; None for all.
+        along: Maps a random direction to one along which inputs may move, where the op looks at
+            a part of them: to a symmetric matrix, say.
         tolerance: Largest absolute and relative error, in place of the table's for the dtype.
         exact_shape: Whether the shape is known before the step where all inputs are constants.
         label: Tells the samples of one op apart.
@@ -53,6 +55,7 @@ class Sample:
     second_order: bool = True
     outputs: Sequence[int] | None = None
     grad_outputs: Sequence[int] | None = None
+    along: Callable[[NDArray], NDArray] | None = None
     tolerance: float | None = None
     exact_shape: bool = True
     label: str = ""

@@ -91,8 +91,8 @@ class _Problem:
         self.session = Session(graph=self.graph)
         shapes = [np.shape(y) for y in self.session.run(self.ys, self.fed)]
         self.w = [rng.standard_normal(shape) for shape in shapes]
-        self.u = _directions(rng, [self.fed[x].shape for x in self.xs])
-        self.v = _directions(rng, [self.fed[x].shape for x in self.xs])
+        self.u = _directions(rng, [self.fed[x].shape for x in self.xs], sample.along)
+        self.v = _directions(rng, [self.fed[x].shape for x in self.xs], sample.along)
         with self.graph.as_default():
             self.ws = [placeholder(dtypes.float64, w.shape) for w in self.w]
         self.fed.update(zip(self.ws, self.w, strict=True))
@@ -230,8 +230,13 @@ def _moved(sample: Sample, inputs: Sequence[Tensor], arity: tuple[int, ...]) -> 
     ]
 
 
-def _directions(rng: np.random.Generator, shapes: Sequence[tuple[int, ...]]) -> Arrays:
+def _directions(
+    rng: np.random.Generator,
+    shapes: Sequence[tuple[int, ...]],
+    along: Callable[[NDArray], NDArray] | None,
+) -> Arrays:
     drawn = [rng.standard_normal(shape) for shape in shapes]
+    drawn = drawn if along is None else [along(d) for d in drawn]
     length = np.sqrt(sum(float(np.sum(d * d)) for d in drawn)) or 1.0
     return [np.asarray(d / length) for d in drawn]
 

@@ -29,7 +29,7 @@ def check_inferred_shape(sample: Sample, device: str) -> None:
     variant = Variant(f"constants {dtype or ''}".strip(), values, as_constant)
     for outcome in run_variants(sample, device, [variant]):
         for tensor in outcome.tensors:
-            if sample.exact_shape and not tensor.shape.is_fully_defined:
+            if sample.exact_shape and not tensor.shape.is_fully_defined():
                 problem = (
                     f"output {tensor.index} is {tensor.spec} though all inputs are constants; "
                     "let the rule infer it, or set exact_shape=False"

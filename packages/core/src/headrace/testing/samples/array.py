@@ -1,4 +1,4 @@
-"""Samples of array ops."""
+"""Samples of array ops: shapes and the same elements in another arrangement."""
 
 from __future__ import annotations
 
@@ -6,35 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, DTypeError, ExecutionError, ShapeError
-from headrace.testing.inputs import array, integers, strings, uniform
+from headrace.errors import DTypeError, ShapeError
+from headrace.testing.inputs import array, integers, uniform
 from headrace.testing.sample import Reject, Row, Sample
 
 
 def _number(value: Any) -> Any:
     return np.asarray(value, np.int64)
 
-
-FORWARDED = [
-    *(
-        Sample(op, [uniform(shape)], {}, lambda input: input, label=label)
-        for op in ("Identity", "StopGradient")
-        for label, shape in (("matrix", (3, 4)), ("scalar", ()), ("empty", (0, 2)))
-    ),
-    Sample(
-        "IdentityN",
-        [[uniform((2, 3)), integers((2,), 0, 9), strings(())]],
-        {},
-        lambda input: tuple(input),
-    ),
-    Sample(
-        "IdentityN",
-        [[uniform(()), uniform((0, 1))]],
-        {},
-        lambda input: tuple(input),
-        label="scalar",
-    ),
-]
 
 SHAPES = [
     row
@@ -138,118 +117,31 @@ ARRANGED = [
     ),
     *(
         Sample(
-            "Tile",
-            [uniform(shape)],
-            {"multiples": multiples},
-            lambda x, multiples: np.tile(x, multiples),
+            "TransposeBy",
+            [uniform(shape), array(np.array(perm, np.int64), dtype)],
+            {},
+            lambda a, perm: np.transpose(a, [int(p) for p in perm]),
             label=label,
         )
-        for label, shape, multiples in (
-            ("matrix", (2, 3), (2, 1)),
-            ("both", (1, 3), (3, 2)),
-            ("none", (2, 3), (0, 1)),
-            ("scalar", (), ()),
+        for label, shape, perm, dtype in (
+            ("cycle", (2, 3, 4), [1, 2, 0], "int32"),
+            ("negative", (2, 3, 4), [0, -1, 1], "int64"),
+            ("scalar", (), [], "int32"),
+            ("empty", (0, 3), [1, 0], "int32"),
         )
     ),
     *(
         Sample(
-            "Pad",
-            [uniform(shape)],
-            {"paddings": paddings, "constant_values": filler},
-            lambda x, paddings, constant_values: np.pad(
-                x, paddings or 0, constant_values=x.dtype.type(constant_values)
-            ),
+            "BroadcastShape",
+            [array(np.array(x, np.int64), "int32"), array(np.array(y, np.int64), dtype)],
+            {},
+            lambda x, y: np.array(np.broadcast_shapes(tuple(x), tuple(y)), np.int64),
             label=label,
         )
-        for label, shape, paddings, filler in (
-            ("matrix", (2, 3), ((1, 0), (2, 1)), 0),
-            ("filled", (3,), ((2, 2),), 7),
-            ("nothing", (2, 1), ((0, 0), (0, 0)), 0),
-            ("empty", (0, 2), ((1, 1), (0, 0)), 1),
-            ("scalar", (), (), 0),
-        )
-    ),
-]
-
-JOINED = [
-    *(
-        Sample(
-            "Concat",
-            [[uniform(shape) for shape in shapes]],
-            {"axis": axis},
-            lambda values, axis: np.concatenate(values, axis),
-            label=label,
-        )
-        for label, shapes, axis in (
-            ("rows", [(2, 3), (1, 3), (4, 3)], 0),
-            ("columns", [(2, 3), (2, 1)], -1),
-            ("one", [(2, 3)], 1),
-            ("empty", [(2, 0), (2, 3)], 1),
-        )
-    ),
-    *(
-        Sample(
-            "Stack",
-            [[uniform(shape)] * count],
-            {"axis": axis},
-            lambda values, axis: np.stack(values, axis),
-            label=label,
-        )
-        for label, shape, count, axis in (
-            ("first", (2, 3), 3, 0),
-            ("last", (2, 3), 2, -1),
-            ("scalars", (), 3, 0),
-            ("empty", (0, 2), 2, 1),
-        )
-    ),
-    *(
-        Sample(
-            "Unstack",
-            [uniform(shape)],
-            {"num": shape[axis], "axis": axis},
-            lambda value, num, axis: tuple(np.moveaxis(value, axis, 0)),
-            label=label,
-        )
-        for label, shape, axis in (
-            ("rows", (3, 2), 0),
-            ("columns", (3, 2), -1),
-            ("vector", (2,), 0),
-            ("empty", (2, 0), 0),
-        )
-    ),
-    *(
-        Sample(
-            "Split",
-            [uniform(shape)],
-            {"sizes": sizes, "axis": axis},
-            lambda value, sizes, axis: tuple(np.split(value, np.cumsum(sizes)[:-1], axis)),
-            label=label,
-        )
-        for label, shape, sizes, axis in (
-            ("rows", (5, 2), (2, 3), 0),
-            ("columns", (2, 6), (1, 4, 1), -1),
-            ("whole", (3,), (3,), 0),
-            ("empty", (3, 2), (0, 3), 0),
-        )
-    ),
-]
-
-GATHERED = [
-    *(
-        Sample(
-            "Gather",
-            [uniform(shape), array(np.array(indices, np.int64), dtype)],
-            {"axis": axis},
-            lambda params, indices, axis: np.take(params, indices, axis),
-            label=label,
-        )
-        for label, shape, indices, dtype, axis in (
-            ("rows", (4, 3), [3, 0, 3], "int32", 0),
-            ("columns", (4, 3), [[2, 0], [1, 1]], "int64", -1),
-            ("middle", (2, 4, 3), [1, 3, 0], "int32", 1),
-            ("one", (4, 3), 2, "int32", 0),
-            ("vector", (5,), [0, 0, 4], "int32", 0),
-            ("nothing", (4, 3), [], "int32", 0),
+        for label, x, y, dtype in (
+            ("both", [2, 1, 3], [4, 1], "int32"),
+            ("scalar", [], [4, 1], "int64"),
+            ("empty", [0, 1], [5], "int32"),
         )
     ),
 ]
@@ -282,71 +174,21 @@ REJECTS: list[Row] = [
         "not broadcast",
     ),
     Reject(
-        "Tile",
-        [integers((2, 3), 0, 9)],
-        {"multiples": (2,)},
+        "TransposeBy",
+        [integers((2, 3), 0, 9), array([0, 0], "int32")],
+        {},
         ShapeError,
-        "1 multiples",
-        label="few",
-    ),
-    Reject("Tile", [integers((2,), 0, 9)], {"multiples": (-1,)}, AttributeValueError, ">= 0"),
-    Reject(
-        "Pad", [integers((2,), 0, 9)], {"paddings": ((1, -1),)}, AttributeValueError, "paddings"
+        "no permutation",
     ),
     Reject(
-        "Pad",
-        [integers((2,), 0, 9)],
-        {"paddings": ((1, 1),), "mode": "REFLECT"},
-        AttributeValueError,
-        "mode must be",
-        label="mode",
-    ),
-    Reject(
-        "Concat",
-        [[integers((2, 3), 0, 9), integers((3, 2), 0, 9)]],
-        {"axis": 0},
+        "BroadcastShape",
+        [array([2, 3], "int32"), array([2], "int32")],
+        {},
         ShapeError,
-        "differ in axis 1",
-        label="shapes",
+        "do not broadcast",
     ),
-    Reject(
-        "Concat",
-        [[integers((2,), 0, 9), strings((2,))]],
-        {"axis": 0},
-        DTypeError,
-        "string",
-        label="dtypes",
-    ),
-    Reject("Concat", [[integers((), 0, 9)] * 2], {"axis": 0}, ShapeError, "use stack"),
-    Reject("Stack", [[integers((2,), 0, 9), integers((3,), 0, 9)]], {}, ShapeError, "incompatible"),
-    Reject("Unstack", [integers((2, 3), 0, 9)], {"num": 3}, ShapeError, "has size 2, not 3"),
-    Reject("Split", [integers((5,), 0, 9)], {"sizes": (2, 2)}, ShapeError, "add up to 4"),
-    Reject(
-        "Gather",
-        [integers((4, 3), 0, 9), array([0, 4], "int32")],
-        {},
-        ExecutionError,
-        "4",
-        when="run",
-        label="beyond",
-    ),
-    Reject(
-        "Gather",
-        [integers((4, 3), 0, 9), array([0, -1], "int32")],
-        {},
-        ExecutionError,
-        "-1",
-        when="run",
-        label="negative",
-    ),
-    Reject(
-        "Gather",
-        [integers((4, 3), 0, 9), array([0.0, 1.0], "float32")],
-        {},
-        DTypeError,
-        "int32 or int64, got float32",
-        label="dtype",
-    ),
+    Reject("Shape", [integers((2,), 0, 9)], {"out_type": "float32"}, DTypeError, "int32 or int64"),
+    Reject("Size", [integers((2,), 0, 9)], {"out_type": "int8"}, DTypeError, "int32 or int64"),
 ]
 
-SAMPLES: list[Row] = [*FORWARDED, *SHAPES, *ARRANGED, *JOINED, *GATHERED, *REJECTS]
+SAMPLES: list[Row] = [*SHAPES, *ARRANGED, *REJECTS]

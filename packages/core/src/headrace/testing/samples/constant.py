@@ -23,7 +23,7 @@ def _constant(name: str) -> Sample:
 
 
 CONSTANTS = [
-    *(_constant(d.name) for d in dtypes.ALL if d.kind != "resource"),
+    *(_constant(d.name) for d in dtypes.ALL if d.kind not in ("resource", "list")),
     Sample("Const", [], {"value": np.array(2.5, np.float32)}, lambda value: value, label="scalar"),
     Sample("Const", [], {"value": np.zeros((0, 3), np.int64)}, lambda value: value, label="empty"),
     Sample(
@@ -63,22 +63,21 @@ def _range(start: float, limit: float, delta: float, label: str, *names: str) ->
 RANGES = [
     _range(1, 7, 2, "odd"),
     _range(0, 0, 1, "empty"),
-    _range(3, 1, 1, "beyond"),
     _range(5, -2, -3, "falling", "int8", "int32", "int64", "float16", "float32", "float64"),
     _range(0.0, 1.0, 0.25, "fractions", "float16", "bfloat16", "float32", "float64"),
 ]
 
 
-def _one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int) -> Any:
-    last = np.where(np.expand_dims(indices, -1) == np.arange(depth), on_value, off_value)
+def _one_hot(indices: Any, on_value: Any, off_value: Any, depth: Any, axis: int) -> Any:
+    last = np.where(np.expand_dims(indices, -1) == np.arange(int(depth)), on_value, off_value)
     return np.moveaxis(last, -1, axis)
 
 
 ONE_HOT = [
     Sample(
         "OneHot",
-        [indices, uniform((), 2, 9), uniform((), -9, -2)],
-        {"depth": depth, "axis": axis},
+        [indices, uniform((), 2, 9), uniform((), -9, -2), array(depth, "int32")],
+        {"axis": axis},
         _one_hot,
         label=label,
     )
@@ -93,7 +92,37 @@ ONE_HOT = [
     )
 ]
 
+LIN_SPACE = [
+    Sample(
+        "LinSpace",
+        [array(first), array(last), array(num, "int32")],
+        {},
+        lambda start, stop, num: np.linspace(start, stop, int(num)),
+        label=label,
+    )
+    for label, first, last, num in (
+        ("rising", -1.0, 2.0, 7),
+        ("falling", 3.0, -1.0, 2),
+        ("one", 3.0, 5.0, 1),
+    )
+]
+
 REJECTS: list[Row] = [
+    Reject(
+        "Range",
+        [array(3, "int32"), array(1, "int32"), array(1, "int32")],
+        {},
+        AttributeValueError,
+        "another step",
+        label="away",
+    ),
+    Reject(
+        "LinSpace",
+        [array(3.0, "float32"), array(1.0, "float32"), array(0, "int32")],
+        {},
+        AttributeValueError,
+        "num must be >= 1",
+    ),
     Reject("Fill", [array([2], "int32"), integers((2,), 0, 9)], {}, ShapeError, "must be a scalar"),
     Reject(
         "Range",
@@ -112,11 +141,11 @@ REJECTS: list[Row] = [
     ),
     Reject(
         "OneHot",
-        [integers((2,), 0, 9), array(1.0, "float32"), array(0.0, "float32")],
-        {"depth": -1, "axis": -1},
+        [integers((2,), 0, 9), array(1.0, "float32"), array(0.0, "float32"), array(-1, "int32")],
+        {"axis": -1},
         AttributeValueError,
         "depth must be >= 0",
     ),
 ]
 
-SAMPLES: list[Row] = [*CONSTANTS, *FILLS, *RANGES, *ONE_HOT, *REJECTS]
+SAMPLES: list[Row] = [*CONSTANTS, *FILLS, *RANGES, *ONE_HOT, *LIN_SPACE, *REJECTS]

@@ -1,4 +1,4 @@
-"""Samples of convolutions and pooling; the oracles loop over windows, and know no tricks."""
+"""Samples of convolutions; the oracles loop over windows, and know no tricks."""
 
 from __future__ import annotations
 
@@ -8,144 +8,163 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import ShapeError
-from headrace.testing.inputs import NDArray, array, distinct, integers, uniform
+from headrace.errors import AttributeValueError, ExecutionError, ShapeError
+from headrace.testing.inputs import NDArray, array, integers, uniform
 from headrace.testing.sample import Reject, Row, Sample
 
+Place = tuple[int, ...]
 
-def _images(x: NDArray, data_format: str) -> NDArray:
+
+def images_of(x: NDArray, data_format: str) -> NDArray:
     """Return images with channels last, as a view."""
-    return np.moveaxis(x, 1, -1) if data_format == "NCHW" else x
+    return np.moveaxis(x, 1, -1) if data_format.startswith("NC") else x
 
 
-def _padding(size: int, reach: int, stride: int, padding: str) -> tuple[int, int]:
+def laid_out(x: NDArray, attrs: dict[str, Any]) -> NDArray:
+    """Return images with channels last in the layout of attributes, as a view."""
+    return np.moveaxis(x, -1, 1) if attrs["data_format"].startswith("NC") else x
+
+
+def _padding(size: int, reach: int, stride: int, padding: Any) -> tuple[int, int]:
     """Return the output size and the padding in front, along one axis."""
-    if padding == "VALID":
-        return (size - reach) // stride + 1, 0
-    out = -(-size // stride)
-    return out, max(0, (out - 1) * stride + reach - size) // 2
+    if padding == "SAME":
+        out = -(-size // stride)
+        return out, max(0, (out - 1) * stride + reach - size) // 2
+    before, after = (0, 0) if padding == "VALID" else padding
+    return (before + size + after - reach) // stride + 1, before
 
 
-def _windows(
-    image: tuple[int, ...], taps: tuple[int, int], attrs: dict[str, Any]
-) -> Iterator[tuple[tuple[int, int], tuple[int, int], tuple[int, int]]]:
-    """Yield (output position, tap, input position) of every tap that lies inside the image."""
-    strides, padding = attrs["strides"], attrs["padding"]
-    spread = attrs.get("dilations", (1, 1))
-    sizes = []
-    for size, tap, stride, step in zip(image, taps, strides, spread, strict=True):
-        sizes.append(_padding(size, (tap - 1) * step + 1, stride, padding))
-    (rows, top), (columns, left) = sizes
-    for row, column, i, j in itertools.product(*map(range, (rows, columns, *taps))):
-        y = row * strides[0] + i * spread[0] - top
-        x = column * strides[1] + j * spread[1] - left
-        if 0 <= y < image[0] and 0 <= x < image[1]:
-            yield (row, column), (i, j), (y, x)
-
-
-def _output(image: NDArray, taps: tuple[int, int], channels: int, attrs: dict[str, Any]) -> NDArray:
-    spread = attrs.get("dilations", (1, 1))
-    sizes = [
-        _padding(size, (tap - 1) * step + 1, stride, attrs["padding"])[0]
-        for size, tap, stride, step in zip(
-            image.shape[1:3], taps, attrs["strides"], spread, strict=True
+def _along(image: Place, taps: Place, attrs: dict[str, Any]) -> list[tuple[int, int]]:
+    """Return the output size and the padding in front, along each axis."""
+    padding, spread = attrs["padding"], attrs.get("dilations") or (1,) * len(image)
+    rules = [padding] * len(image) if isinstance(padding, str) else padding
+    return [
+        _padding(size, (tap - 1) * step + 1, stride, rule)
+        for size, tap, stride, step, rule in zip(
+            image, taps, attrs["strides"], spread, rules, strict=True
         )
     ]
+
+
+def windows(
+    image: Place, taps: Place, attrs: dict[str, Any]
+) -> Iterator[tuple[Place, Place, Place]]:
+    """Yield (output position, tap, input position) of every tap that lies inside the image."""
+    strides, spread = attrs["strides"], attrs.get("dilations") or (1,) * len(image)
+    sizes = _along(image, taps, attrs)
+    for out in itertools.product(*(range(size) for size, _ in sizes)):
+        for tap in itertools.product(*map(range, taps)):
+            at = tuple(
+                o * stride + t * step - before
+                for o, t, stride, step, (_, before) in zip(
+                    out, tap, strides, spread, sizes, strict=True
+                )
+            )
+            if all(0 <= p < size for p, size in zip(at, image, strict=True)):
+                yield out, tap, at
+
+
+def output(image: NDArray, taps: Place, channels: int, attrs: dict[str, Any]) -> NDArray:
+    """Return zeros of the shape of the output, channels last."""
+    sizes = [size for size, _ in _along(image.shape[1:-1], taps, attrs)]
     return np.zeros((image.shape[0], *sizes, channels))
 
 
-def _laid_out(x: NDArray, attrs: dict[str, Any]) -> NDArray:
-    return np.moveaxis(x, -1, 1) if attrs["data_format"] == "NCHW" else x
+def every(place: Place) -> tuple[Any, ...]:
+    """Return the index of a place in all images, with all channels."""
+    return (slice(None), *place)
+
+
+def _split(x: NDArray, taps: Place) -> list[tuple[slice, slice]]:
+    """Return the channels of input and output in each group."""
+    groups = x.shape[-1] // taps[-2]
+    gives = taps[-1] // groups
+    return [
+        (slice(g * taps[-2], (g + 1) * taps[-2]), slice(g * gives, (g + 1) * gives))
+        for g in range(groups)
+    ]
 
 
 def _conv(x: NDArray, taps: NDArray, **attrs: Any) -> NDArray:
-    images = _images(x, attrs["data_format"])
-    result = _output(images, taps.shape[:2], taps.shape[3], attrs)
-    for out, tap, at in _windows(images.shape[1:3], taps.shape[:2], attrs):
-        result[:, out[0], out[1]] += images[:, at[0], at[1]] @ taps[tap]
-    return _laid_out(result, attrs)
+    images = images_of(x, attrs["data_format"])
+    result = output(images, taps.shape[:-2], taps.shape[-1], attrs)
+    for out, tap, at in windows(images.shape[1:-1], taps.shape[:-2], attrs):
+        for mine, theirs in _split(images, taps.shape):
+            result[every(out)][:, theirs] += images[every(at)][:, mine] @ taps[tap][:, theirs]
+    return laid_out(result, attrs)
 
 
 def _conv_input(sizes: NDArray, taps: NDArray, gy: NDArray, **attrs: Any) -> NDArray:
     gx = np.zeros([int(s) for s in sizes])
-    images, grads = _images(gx, attrs["data_format"]), _images(gy, attrs["data_format"])
-    for out, tap, at in _windows(images.shape[1:3], taps.shape[:2], attrs):
-        images[:, at[0], at[1]] += grads[:, out[0], out[1]] @ taps[tap].T
+    images, grads = images_of(gx, attrs["data_format"]), images_of(gy, attrs["data_format"])
+    for out, tap, at in windows(images.shape[1:-1], taps.shape[:-2], attrs):
+        for mine, theirs in _split(images, taps.shape):
+            images[every(at)][:, mine] += grads[every(out)][:, theirs] @ taps[tap][:, theirs].T
     return gx
 
 
 def _conv_filter(x: NDArray, sizes: NDArray, gy: NDArray, **attrs: Any) -> NDArray:
     taps = np.zeros([int(s) for s in sizes])
-    images, grads = _images(x, attrs["data_format"]), _images(gy, attrs["data_format"])
-    for out, tap, at in _windows(images.shape[1:3], taps.shape[:2], attrs):
-        taps[tap] += images[:, at[0], at[1]].T @ grads[:, out[0], out[1]]
+    images, grads = images_of(x, attrs["data_format"]), images_of(gy, attrs["data_format"])
+    for out, tap, at in windows(images.shape[1:-1], taps.shape[:-2], attrs):
+        for mine, theirs in _split(images, taps.shape):
+            taps[tap][:, theirs] += images[every(at)][:, mine].T @ grads[every(out)][:, theirs]
     return taps
 
 
-def _maxima(x: NDArray, attrs: dict[str, Any]) -> tuple[NDArray, dict[Any, Any]]:
-    """Return the maxima of windows, and where each was found: the first of equals."""
-    images = _images(x, attrs["data_format"])
-    best = _output(images, attrs["ksize"], images.shape[-1], attrs)
-    best[...] = -np.inf
-    found: dict[Any, Any] = {}
-    for out, _, at in _windows(images.shape[1:3], attrs["ksize"], attrs):
-        for n, c in np.ndindex(images.shape[0], images.shape[3]):
-            value = images[n, at[0], at[1], c]
-            if value > best[n, out[0], out[1], c] or np.isnan(value):
-                best[n, out[0], out[1], c] = value
-                found[n, out[0], out[1], c] = (n, at[0], at[1], c)
-    return best, found
-
-
-def _pool(value: NDArray, **attrs: Any) -> NDArray:
-    return _laid_out(_maxima(value, attrs)[0], attrs)
-
-
-def _pool_grad(value: NDArray, grad: NDArray, **attrs: Any) -> NDArray:
-    gx = np.zeros_like(value)
-    images, grads = _images(gx, attrs["data_format"]), _images(grad, attrs["data_format"])
-    for out, at in _maxima(value, attrs)[1].items():
-        images[at] += grads[out]
-    return gx
-
-
-def _pool_grad_grad(value: NDArray, grad: NDArray, **attrs: Any) -> NDArray:
-    best, found = _maxima(value, attrs)
-    grads = _images(grad, attrs["data_format"])
-    result = np.zeros_like(best)
-    for out, at in found.items():
-        result[out] = grads[at]
-    return _laid_out(result, attrs)
-
-
-def _attrs(**changes: Any) -> dict[str, Any]:
+def attrs_of(**changes: Any) -> dict[str, Any]:
+    """Return the attributes of an op on windows of images."""
     return {"strides": (1, 1), "padding": "SAME", "data_format": "NHWC", **changes}
 
 
-_CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
-    "same": ((2, 5, 4, 3), (3, 3, 3, 2), _attrs()),
-    "valid": ((1, 5, 4, 2), (3, 2, 2, 3), _attrs(padding="VALID")),
-    "even_filter": ((1, 4, 5, 1), (2, 4, 1, 2), _attrs()),
-    "strided": ((2, 6, 5, 2), (3, 3, 2, 2), _attrs(strides=(2, 3))),
-    "strided_valid": ((1, 7, 6, 1), (2, 3, 1, 1), _attrs(strides=(3, 2), padding="VALID")),
-    "dilated": ((1, 7, 6, 2), (3, 2, 2, 1), _attrs(dilations=(2, 3))),
-    "dilated_valid": ((1, 7, 6, 1), (3, 2, 1, 2), _attrs(dilations=(2, 2), padding="VALID")),
-    "pointwise": ((2, 3, 3, 4), (1, 1, 4, 2), _attrs()),
-    "stride_over_filter": ((1, 7, 7, 1), (1, 1, 1, 2), _attrs(strides=(3, 2))),
-    "channels_first": ((2, 2, 5, 4), (3, 3, 2, 3), _attrs(data_format="NCHW")),
+def _volume(**changes: Any) -> dict[str, Any]:
+    return {"strides": (1, 1, 1), "padding": "SAME", "data_format": "NDHWC", **changes}
+
+
+_Case = tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]
+
+_CONVOLUTIONS: dict[str, _Case] = {
+    "same": ((2, 5, 4, 3), (3, 3, 3, 2), attrs_of()),
+    "valid": ((1, 5, 4, 2), (3, 2, 2, 3), attrs_of(padding="VALID")),
+    "explicit": ((1, 4, 5, 2), (3, 2, 2, 2), attrs_of(padding=((2, 0), (1, 3)), strides=(2, 1))),
+    "even_filter": ((1, 4, 5, 1), (2, 4, 1, 2), attrs_of()),
+    "strided": ((2, 6, 5, 2), (3, 3, 2, 2), attrs_of(strides=(2, 3))),
+    "strided_valid": ((1, 7, 6, 1), (2, 3, 1, 1), attrs_of(strides=(3, 2), padding="VALID")),
+    "dilated": ((1, 7, 6, 2), (3, 2, 2, 1), attrs_of(dilations=(2, 3))),
+    "dilated_valid": ((1, 7, 6, 1), (3, 2, 1, 2), attrs_of(dilations=(2, 2), padding="VALID")),
+    "pointwise": ((2, 3, 3, 4), (1, 1, 4, 2), attrs_of()),
+    "stride_over_filter": ((1, 7, 7, 1), (1, 1, 1, 2), attrs_of(strides=(3, 2))),
+    "channels_first": ((2, 2, 5, 4), (3, 3, 2, 3), attrs_of(data_format="NCHW")),
     "channels_first_strided": (
         (1, 3, 6, 5),
         (2, 3, 3, 2),
-        _attrs(data_format="NCHW", strides=(2, 2), padding="VALID"),
+        attrs_of(data_format="NCHW", strides=(2, 2), padding="VALID"),
     ),
-    "no_images": ((0, 4, 4, 2), (3, 3, 2, 2), _attrs()),
+    "no_images": ((0, 4, 4, 2), (3, 3, 2, 2), attrs_of()),
+    "groups": ((2, 4, 3, 4), (2, 2, 2, 6), attrs_of(strides=(2, 1))),
+    "groups_channels_first": ((1, 4, 3, 4), (2, 3, 2, 4), attrs_of(data_format="NCHW")),
+    "depthwise": ((2, 4, 5, 3), (3, 2, 1, 6), attrs_of(dilations=(1, 2))),
+}
+
+_VOLUMES: dict[str, _Case] = {
+    "same": ((1, 3, 4, 3, 2), (2, 3, 2, 2, 2), _volume()),
+    "strided": ((2, 4, 3, 5, 1), (2, 2, 3, 1, 2), _volume(strides=(2, 1, 2), padding="VALID")),
+    "dilated_channels_first": (
+        (1, 2, 4, 3, 5),
+        (2, 1, 2, 2, 1),
+        _volume(data_format="NCDHW", dilations=(2, 1, 2)),
+    ),
+    "explicit_groups": (
+        (1, 2, 3, 2, 4),
+        (2, 2, 1, 2, 2),
+        _volume(padding=((1, 0), (0, 1), (0, 0))),
+    ),
 }
 
 
-def _conv_samples(
-    label: str, shape: tuple[int, ...], taps: tuple[int, ...], given: dict[str, Any]
-) -> list[Sample]:
-    attrs = {"dilations": (1, 1), **given}
+def _conv_samples(op: str, label: str, case: _Case) -> list[Sample]:
+    shape, taps, given = case
+    attrs = {"dilations": (1,) * (len(shape) - 2), **given}
     x, w = uniform(shape), uniform(taps)
     out = _conv(np.zeros(shape), np.zeros(taps), **attrs).shape
     gy = uniform(out)
@@ -153,94 +172,98 @@ def _conv_samples(
     common: dict[str, Any] = {"attrs": attrs, "label": label}
     sizes, tap_sizes = array(np.array(shape), "int32"), array(np.array(taps), "int32")
     return [
-        Sample("Conv2D", [x, w], oracle=_conv, **common),
-        Sample("Conv2DBackpropInput", [sizes, w, gy], oracle=_conv_input, **common),
-        Sample("Conv2DBackpropFilter", [x, tap_sizes, gy], oracle=_conv_filter, **common),
+        Sample(op, [x, w], oracle=_conv, **common),
+        Sample(f"{op}BackpropInput", [sizes, w, gy], oracle=_conv_input, **common),
+        Sample(f"{op}BackpropFilter", [x, tap_sizes, gy], oracle=_conv_filter, **common),
     ]
 
-
-_POOLS: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
-    "halves": ((2, 4, 6, 2), _attrs(ksize=(2, 2), strides=(2, 2))),
-    "overlapping": ((1, 5, 4, 2), _attrs(ksize=(3, 3), strides=(1, 2))),
-    "valid": ((1, 5, 5, 1), _attrs(ksize=(2, 3), strides=(2, 2), padding="VALID")),
-    "gaps": ((1, 5, 6, 1), _attrs(ksize=(1, 2), strides=(2, 3), padding="VALID")),
-    "channels_first": ((1, 2, 4, 5), _attrs(ksize=(2, 2), strides=(2, 2), data_format="NCHW")),
-    "no_images": ((0, 4, 4, 1), _attrs(ksize=(2, 2), strides=(2, 2))),
-}
-
-
-def _pool_samples(label: str, shape: tuple[int, ...], attrs: dict[str, Any]) -> list[Sample]:
-    value = distinct(shape)
-    out = _pool(np.zeros(shape), **attrs).shape
-    return [
-        Sample("MaxPool", [value], attrs, _pool, label=label),
-        Sample("MaxPoolGrad", [value, uniform(out)], attrs, _pool_grad, label=label),
-        Sample("MaxPoolGradGrad", [value, uniform(shape)], attrs, _pool_grad_grad, label=label),
-    ]
-
-
-_TIES = array(np.zeros((1, 2, 4, 1)))
-_HALVES = _attrs(ksize=(2, 2), strides=(2, 2))
-TIES = [
-    Sample("MaxPool", [_TIES], _HALVES, _pool, grad=False, label="ties"),
-    Sample(
-        "MaxPoolGrad",
-        [_TIES, array(np.ones((1, 1, 2, 1)))],
-        _HALVES,
-        _pool_grad,
-        grad=False,
-        label="ties",
-    ),
-    Sample(
-        "MaxPool",
-        [array(np.full((1, 2, 2, 1), -np.inf))],
-        _HALVES,
-        _pool,
-        grad=False,
-        label="minus_infinity",
-    ),
-]
 
 _IMAGE = integers((1, 3, 3, 2), 0, 9, "float32")
-_PLAIN = {"dilations": (1, 1), **_attrs()}
+_PLAIN = {"dilations": (1, 1), **attrs_of()}
+_FILTER = integers((2, 2, 2, 1), 0, 9, "float32")
+
+
+def _reject(label: str, match: str, *, error: Any = ShapeError, **given: Any) -> Reject:
+    inputs = [given.pop("input", _IMAGE), given.pop("filter", _FILTER)]
+    return Reject("Conv2D", inputs, {**_PLAIN, **given}, error, match, label=label)
+
+
 REJECTS: list[Row] = [
+    _reject(
+        "channels", "has 2 channels .* takes 3", filter=integers((2, 2, 3, 1), 0, 9, "float32")
+    ),
+    _reject(
+        "groups",
+        "gives 3 channels, which must be a multiple of the 2 groups",
+        filter=integers((2, 2, 1, 3), 0, 9, "float32"),
+    ),
+    _reject("rank", "input must have 4 dim", input=integers((3, 3, 2), 0, 9, "float32")),
+    _reject("filter_rank", "filter must have 4 dim", filter=integers((3, 3), 0, 9, "float32")),
+    _reject(
+        "large_filter",
+        "does not fit into 3",
+        filter=integers((4, 1, 2, 1), 0, 9, "float32"),
+        padding="VALID",
+    ),
+    _reject(
+        "strides", "strides must be 2 integers >= 1", error=AttributeValueError, strides=(0, 1)
+    ),
+    _reject("layout", "data_format must be", error=AttributeValueError, data_format="NDHWC"),
+    _reject("padding", "padding must be", error=AttributeValueError, padding="FULL"),
     Reject(
         "Conv2D",
-        [_IMAGE, integers((2, 2, 3, 1), 0, 9, "float32")],
+        [_IMAGE, _FILTER],
+        {**_PLAIN, "dilations": (1 << 40, 1 << 40)},
+        ExecutionError,
+        "many times their size",
+        when="run",
+        label="dilations",
+    ),
+    Reject(
+        "Conv2DBackpropInput",
+        [array([1, 3, 3], "int32"), _FILTER, _IMAGE],
         _PLAIN,
         ShapeError,
-        "has 2 channels .* takes 3",
-        label="channels",
+        "input_sizes must have 4 elements",
+        label="sizes",
     ),
     Reject(
-        "Conv2D",
-        [integers((3, 3, 2), 0, 9, "float32"), integers((2, 2, 2, 1), 0, 9, "float32")],
+        "Conv2DBackpropInput",
+        [array([1, 3, -1, 2], "int32"), _FILTER, _IMAGE],
         _PLAIN,
         ShapeError,
-        "input must have 4 dimensions",
-        label="rank",
+        "sizes >= 0",
+        label="negative",
     ),
     Reject(
-        "Conv2D",
-        [_IMAGE, integers((4, 1, 2, 1), 0, 9, "float32")],
-        {**_PLAIN, "padding": "VALID"},
+        "Conv2DBackpropInput",
+        [array([1, 5, 5, 2], "int32"), _FILTER, _IMAGE],
+        _PLAIN,
         ShapeError,
-        "does not fit into 3",
-        label="large_filter",
+        "out_backprop must have the shape",
+        label="gradient",
     ),
     Reject(
-        "MaxPool",
-        [_IMAGE],
-        _attrs(ksize=(1, 5), padding="VALID"),
+        "Conv2DBackpropInput",
+        [array([1, 1 << 40, 1, 1], "int64"), *[integers((1, 1, 1, 1), 0, 9, "float32")] * 2],
+        {**_PLAIN, "strides": (1 << 40, 1)},
+        ExecutionError,
+        "too large",
+        when="run",
+        label="stretch",
+    ),
+    Reject(
+        "Conv2DBackpropFilter",
+        [_IMAGE, array([2, 2, 2, 1], "int32"), integers((1, 2, 3, 1), 0, 9, "float32")],
+        _PLAIN,
         ShapeError,
-        "does not fit into 3",
-        label="large_window",
+        "out_backprop must have the shape",
+        label="gradient",
     ),
 ]
 
 SAMPLES: list[Row] = [
-    *(row for label, case in _CONVOLUTIONS.items() for row in _conv_samples(label, *case)),
-    *(row for label, case in _POOLS.items() for row in _pool_samples(label, *case)),
-    *TIES,
+    *(row for label, case in _CONVOLUTIONS.items() for row in _conv_samples("Conv2D", label, case)),
+    *(row for label, case in _VOLUMES.items() for row in _conv_samples("Conv3D", label, case)),
     *REJECTS,
 ]

@@ -94,12 +94,55 @@ def _scatter_sample(label: str, shape: tuple[int, ...], key: tuple[Any, ...]) ->
     )
 
 
+def _block_of(x: Any, begin: Any, size: Any) -> Any:
+    stops = [d if s == -1 else b + s for d, b, s in zip(x.shape, begin, size, strict=True)]
+    return x[(*(slice(int(b), int(e)) for b, e in zip(begin, stops, strict=True)), ...)]
+
+
+_BLOCKS = [
+    Sample(
+        "Slice",
+        [
+            uniform(shape),
+            array(np.array(begin, np.int64), dtype),
+            array(np.array(size, np.int64), "int32"),
+        ],
+        {},
+        _block_of,
+        dtypes=("float64", "float32", "int8", "int64", "bool", "complex64", "string"),
+        label=label,
+    )
+    for label, shape, begin, size, dtype in (
+        ("matrix", (3, 4), [1, 0], [2, 3], "int32"),
+        ("rest", (3, 4), [0, 2], [3, -1], "int64"),
+        ("nothing", (3, 4), [3, 0], [0, 4], "int32"),
+        ("scalar", (), [], [], "int32"),
+        ("empty", (0, 2), [0, 1], [-1, 1], "int32"),
+    )
+]
+
 _BLOCK, _BLOCK_ATTRS = encoded(AT[5, :])
 _THREE, _THREE_ATTRS = encoded(AT[0, 0, 0])
 
 SAMPLES: list[Row] = [
     *(_slice_sample(label, shape, key) for label, (shape, key) in _INDICES.items()),
     *(_scatter_sample(label, shape, key) for label, (shape, key) in _INDICES.items()),
+    *_BLOCKS,
+    Reject(
+        "Slice",
+        [integers((4, 5), 0, 9), array([1, 3], "int32"), array([2, 3], "int32")],
+        {},
+        ShapeError,
+        "do not lie within axis 1",
+        label="beyond",
+    ),
+    Reject(
+        "Slice",
+        [integers((4, 5), 0, 9), array([1], "int32"), array([2], "int32")],
+        {},
+        ShapeError,
+        "one entry per dimension",
+    ),
     Reject(
         "StridedSlice",
         [integers((4, 5), 0, 9), *_BLOCK],

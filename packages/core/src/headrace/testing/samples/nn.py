@@ -1,4 +1,4 @@
-"""Samples of activations, softmax and cross-entropies."""
+"""Samples of softmax and cross-entropies."""
 
 from __future__ import annotations
 
@@ -35,33 +35,6 @@ def _sparse_cross_entropy(features: Any, labels: Any) -> tuple[Any, Any]:
     gradient[rows, labels] -= 1
     return -logs[rows, labels], gradient
 
-
-ACTIVATIONS = [
-    Sample(
-        "Relu",
-        [uniform((4, 5), -3, 3, away_from=0.0)],
-        {},
-        lambda features: np.maximum(features, 0),
-    ),
-    Sample(
-        "Relu",
-        [array([np.nan, np.inf, -np.inf, 0.0, -0.0])],
-        {},
-        lambda features: np.maximum(features, 0),
-        dtypes=FLOATS,
-        grad=False,
-        label="special",
-    ),
-    Sample("Softplus", [uniform((4, 5), -3, 3)], {}, lambda x: np.log1p(np.exp(x))),
-    Sample(
-        "Softplus",
-        [array([-800.0, -0.0, 800.0, np.inf, -np.inf, np.nan])],
-        {},
-        lambda x: np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x))),
-        grad=False,
-        label="large",
-    ),
-]
 
 _SHAPES: dict[str, tuple[tuple[int, ...], int | None]] = {
     "matrix": ((3, 4), None),
@@ -218,4 +191,4 @@ LOSSES: list[Row] = [
     Sample("L2Loss", [uniform((0, 2))], {}, lambda t: np.sum(t * t) / 2, label="empty"),
 ]
 
-SAMPLES: list[Row] = [*ACTIVATIONS, *SOFTMAX, *CROSS_ENTROPY, *LOSSES, *REJECTS]
+SAMPLES: list[Row] = [*SOFTMAX, *CROSS_ENTROPY, *LOSSES, *REJECTS]

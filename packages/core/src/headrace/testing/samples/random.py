@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import DTypeError
+from headrace.errors import DTypeError, ShapeError
 from headrace.testing.inputs import array
 from headrace.testing.sample import Reject, Row, Sample
 from headrace.testing.samples.elementwise import FLOATS, INTEGERS
@@ -15,7 +15,7 @@ from headrace.testing.samples.elementwise import FLOATS, INTEGERS
 _SEEDS = (7, 3)
 
 
-def _spread(results: list[Any], low: float, high: float) -> bool:
+def spread(results: list[Any], low: float, high: float) -> bool:
     """Whether numbers lie in [low, high], and fill most of it."""
     values = np.asarray(results[0]).astype(np.float64)
     inside = bool(((values >= low) & (values <= high)).all())
@@ -23,23 +23,25 @@ def _spread(results: list[Any], low: float, high: float) -> bool:
     return inside and bool(reach)
 
 
-def _standard(results: list[Any]) -> bool:
+def standard(results: list[Any]) -> bool:
     """Whether mean and variance are near 0 and 1: within five of their standard errors."""
     values = np.asarray(results[0]).astype(np.float64)
     error = 5 / np.sqrt(values.size)
     return bool(abs(values.mean()) < error and abs(values.var() - 1) < 3 * error)
 
 
-def _of_shape(*shape: int) -> Callable[[list[Any]], bool]:
+def of_shape(*shape: int) -> Callable[[list[Any]], bool]:
+    """Check the shape."""
     return lambda results: np.shape(results[0]) == shape
 
 
 def _full_range(name: str) -> Callable[[list[Any]], bool]:
     info = np.iinfo(name)
-    return lambda results: _spread(results, float(info.min), float(info.max))
+    return lambda results: spread(results, float(info.min), float(info.max))
 
 
-def _truncated(results: list[Any]) -> bool:
+def truncated(results: list[Any]) -> bool:
+    """Whether numbers are within two standard deviations, and fill them."""
     values = np.asarray(results[0]).astype(np.float64)
     return bool(np.abs(values).max() <= 2 and 0.6 < values.std() < 1 and abs(values.mean()) < 0.1)
 
@@ -54,9 +56,9 @@ SAMPLES: list[Row] = [
             label=dtype,
         )
         for op, holds in (
-            ("RandomUniform", lambda results: _spread(results, 0, 1)),
-            ("RandomStandardNormal", _standard),
-            ("TruncatedNormal", _truncated),
+            ("RandomUniform", lambda results: spread(results, 0, 1)),
+            ("RandomStandardNormal", standard),
+            ("TruncatedNormal", truncated),
         )
         for dtype, dtype_of_shape in zip(FLOATS, ("int32", "int64", "int32", "int64"), strict=True)
     ),
@@ -65,7 +67,7 @@ SAMPLES: list[Row] = [
             op,
             [array(np.array(shape, np.int64), "int32")],
             {"dtype": "float32", "seeds": None},
-            holds=_of_shape(*shape),
+            holds=of_shape(*shape),
             label=label,
         )
         for op in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal")
@@ -91,6 +93,30 @@ SAMPLES: list[Row] = [
             label=f"limits_{name}",
         )
         for name in INTEGERS
+    ),
+    *(
+        Sample(
+            "RandomPermutation",
+            [array(size, "int64")],
+            {"seeds": _SEEDS},
+            holds=lambda results: sorted(results[0].tolist()) == list(range(len(results[0]))),
+            label=str(size),
+        )
+        for size in (0, 1, 50)
+    ),
+    Reject(
+        "RandomUniformInt",
+        [array([2], "int32"), array([5, 6], "int32"), array(7, "int32")],
+        {"seeds": None},
+        ShapeError,
+        "minval must be a scalar",
+    ),
+    Reject(
+        "RandomPermutation",
+        [array([2], "int32")],
+        {"seeds": None},
+        ShapeError,
+        "size must be a scalar",
     ),
     Reject(
         "RandomUniform",

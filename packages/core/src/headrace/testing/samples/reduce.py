@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import DTypeError, ExecutionError, ShapeError
+from headrace.errors import DTypeError, ShapeError
 from headrace.testing.inputs import array, booleans, distinct, integers, uniform, whole
 from headrace.testing.sample import Reject, Row, Sample
 from headrace.testing.samples.elementwise import FLOATS
@@ -158,6 +158,8 @@ LOGIC = [
 ]
 
 _INDEX: dict[str, Any] = {"ArgMax": np.argmax, "ArgMin": np.argmin}
+# What NaN counts as, so that it is passed over.
+_LAST: dict[Any, float] = {np.argmax: -np.inf, np.argmin: np.inf}
 INDICES: list[Row] = [
     row
     for op, pick in _INDEX.items()
@@ -169,6 +171,14 @@ INDICES: list[Row] = [
             {"axis": -2, "output_type": "int32"},
             lambda x, axis, output_type, pick=pick: pick(x, axis),
             label="axis",
+        ),
+        Sample(
+            op,
+            [array([[np.nan, 1, 2], [1, np.nan, 0], [np.nan] * 3, [np.inf, np.nan, -np.inf]])],
+            {"axis": 1},
+            lambda x, axis, pick=pick: pick(np.nan_to_num(x, nan=_LAST[pick]), axis),
+            dtypes=FLOATS,
+            label="special",
         ),
         Sample(
             op,
@@ -205,12 +215,13 @@ def _sum_to_shape(x: Any, shape: Any) -> Any:
     return np.sum(summed, axis=ones, keepdims=True)
 
 
-def _segment_sum(data: Any, ids: Any, count: Any) -> Any:
-    total = np.zeros((int(count), *data.shape[ids.ndim :]), data.dtype)
-    for at in np.ndindex(*ids.shape):
-        if ids[at] >= 0:
-            total[ids[at]] += data[at]
-    return total
+def _order(axes: Any, rank: Any) -> tuple[Any, Any, Any]:
+    kept = np.ones(int(rank), np.int32)
+    kept[axes] = 0
+    order = np.concatenate([np.flatnonzero(kept), axes % max(int(rank), 1)])
+    inverse = np.empty(int(rank), np.int64)
+    inverse[order] = np.arange(int(rank))
+    return order, inverse, kept
 
 
 SHAPED: list[Row] = [
@@ -237,43 +248,32 @@ SHAPED: list[Row] = [
         lambda x, shape: np.sum(x),
         label="scalar",
     ),
-    Sample(
-        "UnsortedSegmentSum",
-        [uniform((6, 2), -2, 2), array([2, 0, 2, -1, 2, 0], "int32"), array(4, "int32")],
-        {},
-        _segment_sum,
-    ),
-    Sample(
-        "UnsortedSegmentSum",
-        [uniform((2, 3, 2), -2, 2), integers((2, 3), 0, 4, "int64"), array(4, "int64")],
-        {},
-        _segment_sum,
-        label="matrix_of_ids",
-    ),
-    Sample(
-        "UnsortedSegmentSum",
-        [uniform((0, 3)), integers((0,), 0, 1), array(2, "int32")],
-        {},
-        _segment_sum,
-        grad=False,
-        label="empty",
+    *(
+        Sample(
+            "ReductionOrder",
+            [array(axes, dtype), array(rank, "int32")],
+            {},
+            _order,
+            label=f"of_{rank}",
+        )
+        for axes, rank, dtype in (([-1, 0], 4, "int32"), ([1], 2, "int64"), ([], 0, "int32"))
     ),
     Reject(
-        "UnsortedSegmentSum",
-        [integers((3, 2), 0, 9), integers((4,), 0, 2), array(2, "int32")],
+        "ReductionOrder",
+        [array([0, -2], "int32"), array(2, "int32")],
         {},
         ShapeError,
-        "leading axes",
-        label="ids",
+        "names an axis twice",
+        when="run",
+        label="twice",
     ),
     Reject(
-        "UnsortedSegmentSum",
-        [integers((3, 2), 0, 9), array([0, 1, 2], "int32"), array(2, "int32")],
+        "ReductionOrder",
+        [array([0], "int32"), array(2000000000, "int32")],
         {},
-        ExecutionError,
-        "2",
-        when="run",
-        label="beyond",
+        ShapeError,
+        "rank must be in",
+        label="rank",
     ),
     Reject("ReduceSum", [integers((2, 3), 0, 9)], {"axis": 2}, ShapeError, "axis", label="axis"),
     Reject("ReduceSum", [integers((2, 3), 0, 9)], {"axis": (0, -2)}, ShapeError, "twice"),

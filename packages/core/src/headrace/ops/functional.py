@@ -1,0 +1,319 @@
+"""Loops over the first axis of tensors: maps, folds and scans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace.dtypes import DType, as_dtype
+from headrace.errors import DTypeError, GraphError, ShapeError
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.scopes import name_scope
+from headrace.graph.sparse_tensor import SparseTensor
+from headrace.graph.structure import flatten, pack, same_structure
+from headrace.graph.tensor import Tensor
+from headrace.ops.array import shape
+from headrace.ops.loop import while_loop
+from headrace.ops.tensor_array import TensorArray
+from headrace.ops.tensor_list import list_unstack
+from headrace.shapes import Shape
+
+Fn = Callable[..., Any]
+
+
+class _Elements:
+    """The parts of tensors along their first axis, by number."""
+
+    def __init__(self, elems: Any, what: str) -> None:
+        self.structure = elems
+        if isinstance(elems, SparseTensor):
+            raise DTypeError(
+                f"{what}: a SparseTensor has no parts; map its values, and make a SparseTensor of "
+                "them with its indices and dense_shape"
+            )
+        tensors = [convert_to_tensor(e) for e in flatten(elems)]
+        if not tensors:
+            raise GraphError(f"{what} needs at least one tensor in elems")
+        for tensor in tensors:
+            if tensor.shape.rank == 0:
+                raise ShapeError(f"{what}: elems must have a first axis to loop over, got a scalar")
+        lengths = {t.shape[0] for t in tensors if t.shape.rank is not None} - {None}
+        if len(lengths) > 1:
+            raise ShapeError(f"{what}: elems have different lengths {sorted(lengths)}")
+        self.length: Any = lengths.pop() if lengths else shape(tensors[0])[0]
+        self.arrays = [
+            TensorArray(t.dtype, flow=list_unstack(t), element_shape=_rest(t)) for t in tensors
+        ]
+
+    def __getitem__(self, index: Any) -> Any:
+        return pack(self.structure, [array.read(index) for array in self.arrays])
+
+    @property
+    def static_length(self) -> int | None:
+        return self.length if isinstance(self.length, int) else None
+
+
+def map_fn(
+    fn: Fn,
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Apply a function to each part of tensors along their first axis, and stack what it returns.
+
+    Args:
+        fn: From a part of ``elems``, in their structure, to tensors.
+        elems: A tensor [n, ...], or lists, tuples and dicts of these with one n.
+        dtype: The dtypes of what ``fn`` returns, in its structure; those of ``elems`` if None.
+        parallel_iterations: How many iterations may be under way at a time, 10 if None.
+        back_prop: Whether gradients flow through.
+        swap_memory: Keep in host memory what the gradient needs.
+        infer_shape: Whether ``fn`` returns the same shapes each time.
+        name: The name of the scope.
+
+    Returns:
+        [n, ...] for each tensor that ``fn`` returns.
+
+    Raises:
+        GraphError: if ``fn`` is no function, or returns another structure than ``dtype``.
+        DTypeError: if it returns other dtypes.
+        ShapeError: if ``elems`` have no first axis, or axes of different lengths.
+    """
+    _check_function(fn, "map_fn")
+    with name_scope(name, "map"):
+        parts = _Elements(elems, "map_fn")
+        form = elems if dtype is None else dtype
+        kinds = [a.dtype for a in parts.arrays]
+        if dtype is not None:
+            kinds = [as_dtype(d) for d in flatten(dtype)]
+        arrays = [TensorArray(d, parts.length, infer_shape=infer_shape) for d in kinds]
+
+        def body(i: Tensor, written: Any) -> Any:
+            made = fn(parts[i])
+            if not same_structure(made, form):
+                raise GraphError(
+                    "map_fn: fn must return the structure that dtype states (that of elems if it "
+                    f"is None), got {made!r:.100}"
+                )
+            values = _converted(flatten(made), kinds)
+            return i + 1, [a.write(i, v) for a, v in zip(written, values, strict=True)]
+
+        _, written = while_loop(
+            lambda i, _: i < parts.length,
+            body,
+            (0, arrays),
+            parallel_iterations=parallel_iterations or 10,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+            maximum_iterations=parts.length,
+        )
+        return pack(form, [_stacked(a, parts) for a in written])
+
+
+def scan(
+    fn: Fn,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Fold a function over parts of tensors along their first axis, and stack all results.
+
+    Args:
+        fn: ``fn(accumulated, part)``, from the last result and a part of ``elems`` to a result of
+            the structure and dtypes of ``accumulated``.
+        elems: A tensor [n, ...], or lists, tuples and dicts of these with one n.
+        initializer: The first ``accumulated``; the first part of ``elems`` if None, which is then
+            the first result, too.
+        parallel_iterations: How many iterations may be under way at a time.
+        back_prop: Whether gradients flow through.
+        swap_memory: Keep in host memory what the gradient needs.
+        infer_shape: Whether ``fn`` returns the same shapes each time.
+        reverse: Start with the last part.
+        name: The name of the scope.
+
+    Returns:
+        [n, ...] for each tensor of a result.
+
+    Raises:
+        GraphError: if ``fn`` is no function, or returns another structure.
+        ShapeError: if ``elems`` have no first axis, or axes of different lengths.
+    """
+    _check_function(fn, "scan")
+    with name_scope(name, "scan"):
+        parts = _Elements(elems, "scan")
+        first, start, skipped = _start(parts, initializer, reverse)
+        arrays = [
+            TensorArray(
+                a.dtype,
+                parts.length,
+                infer_shape=infer_shape,
+                element_shape=a.shape if infer_shape else None,
+            )
+            for a in start
+        ]
+        if skipped:
+            arrays = [a.write(first, v) for a, v in zip(arrays, start, strict=True)]
+            first = first - 1 if reverse else first + 1
+        form = elems if initializer is None else initializer
+
+        def body(i: Tensor, held: Any, written: Any) -> Any:
+            values = _applied("scan", fn, form, held, parts[i])
+            after = i - 1 if reverse else i + 1
+            return after, values, [a.write(i, v) for a, v in zip(written, values, strict=True)]
+
+        _, _, written = while_loop(
+            (lambda i, *_: i >= 0) if reverse else (lambda i, *_: i < parts.length),
+            body,
+            (first, start, arrays),
+            parallel_iterations=parallel_iterations,
+            back_prop=back_prop,
+            swap_memory=swap_memory,
+            maximum_iterations=parts.length,
+        )
+        return pack(form, [_stacked(a, parts) for a in written])
+
+
+def foldl(
+    fn: Fn,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Fold a function over parts of tensors along their first axis, from the first to the last.
+
+    Args:
+        fn: ``fn(accumulated, part)``, from the last result and a part of ``elems`` to a result of
+            the structure and dtypes of ``accumulated``.
+        elems: A tensor [n, ...], or lists, tuples and dicts of these with one n.
+        initializer: The first ``accumulated``; the first part of ``elems`` if None.
+        parallel_iterations: How many iterations may be under way at a time.
+        back_prop: Whether gradients flow through.
+        swap_memory: Keep in host memory what the gradient needs.
+        name: The name of the scope.
+
+    Returns:
+        The last result.
+
+    Raises:
+        GraphError: if ``fn`` is no function, or returns another structure.
+        ShapeError: if ``elems`` have no first axis, or axes of different lengths.
+    """
+    options = (parallel_iterations, back_prop, swap_memory)
+    return _fold("foldl", fn, elems, initializer, options, name, reverse=False)
+
+
+def foldr(
+    fn: Fn,
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """Fold a function over parts of tensors along their first axis, from the last to the first.
+
+    Args:
+        fn: ``fn(accumulated, part)``, from the last result and a part of ``elems`` to a result of
+            the structure and dtypes of ``accumulated``.
+        elems: A tensor [n, ...], or lists, tuples and dicts of these with one n.
+        initializer: The first ``accumulated``; the last part of ``elems`` if None.
+        parallel_iterations: How many iterations may be under way at a time.
+        back_prop: Whether gradients flow through.
+        swap_memory: Keep in host memory what the gradient needs.
+        name: The name of the scope.
+
+    Returns:
+        The last result.
+
+    Raises:
+        GraphError: if ``fn`` is no function, or returns another structure.
+        ShapeError: if ``elems`` have no first axis, or axes of different lengths.
+    """
+    options = (parallel_iterations, back_prop, swap_memory)
+    return _fold("foldr", fn, elems, initializer, options, name, reverse=True)
+
+
+def _fold(
+    what: str,
+    fn: Fn,
+    elems: Any,
+    initializer: Any,
+    options: tuple[int, bool, bool],
+    name: str | None,
+    reverse: bool,
+) -> Any:
+    _check_function(fn, what)
+    with name_scope(name, what):
+        parts = _Elements(elems, what)
+        first, start, skipped = _start(parts, initializer, reverse)
+        if skipped:
+            first = first - 1 if reverse else first + 1
+        form = elems if initializer is None else initializer
+
+        def body(i: Tensor, held: Any) -> Any:
+            return i - 1 if reverse else i + 1, _applied(what, fn, form, held, parts[i])
+
+        _, held = while_loop(
+            (lambda i, _: i >= 0) if reverse else (lambda i, _: i < parts.length),
+            body,
+            (first, start),
+            parallel_iterations=options[0],
+            back_prop=options[1],
+            swap_memory=options[2],
+            maximum_iterations=parts.length,
+        )
+        return pack(form, held)
+
+
+def _start(parts: _Elements, initializer: Any, reverse: bool) -> tuple[Any, list[Tensor], bool]:
+    """Return the first number, what is accumulated before it, and whether that is its part."""
+    first = convert_to_tensor(parts.length) - 1 if reverse else convert_to_tensor(0)
+    if initializer is not None:
+        return first, [convert_to_tensor(t) for t in flatten(initializer)], False
+    if parts.static_length == 0:
+        raise ShapeError("elems are empty, so that there is no first part; give an initializer")
+    return first, [convert_to_tensor(t) for t in flatten(parts[first])], True
+
+
+def _applied(what: str, fn: Fn, form: Any, held: Any, part: Any) -> list[Tensor]:
+    made = fn(pack(form, held), part)
+    if not same_structure(made, form):
+        raise GraphError(
+            f"{what}: fn must return the structure of what it accumulates, got {made!r:.100}"
+        )
+    return _converted(flatten(made), [h.dtype for h in held])
+
+
+def _converted(values: Sequence[Any], dtypes: Sequence[DType]) -> list[Tensor]:
+    pairs = zip(values, dtypes, strict=True)
+    return [convert_to_tensor(value, preferred_dtype=dtype) for value, dtype in pairs]
+
+
+def _stacked(array: TensorArray, parts: _Elements) -> Tensor:
+    found = array.stack()
+    found.set_shape(
+        Shape([parts.static_length]).concatenate(found.shape[1:] if found.shape.rank else None)
+    )
+    return found
+
+
+def _rest(tensor: Tensor) -> Shape:
+    return Shape(None) if tensor.shape.rank is None else tensor.shape[1:]
+
+
+def _check_function(fn: Any, what: str) -> None:
+    if not callable(fn):
+        raise GraphError(f"{what} takes a function first, got {fn!r:.80}")

@@ -1,0 +1,291 @@
+"""Counting: histograms, and which labels were taken for which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headrace import dtypes
+from headrace.dtypes import DType, as_dtype
+from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.graph.convert import convert_to_tensor, is_python_literal
+from headrace.graph.scopes import name_scope
+from headrace.graph.spec import TensorSpec
+from headrace.graph.tensor import Tensor
+from headrace.ops.array import rank, reshape, shape, squeeze, stack
+from headrace.ops.constant import ones_like
+from headrace.ops.conversion import cast
+from headrace.ops.declare import Spec, op
+from headrace.ops.elementwise import less, maximum, minimum, select
+from headrace.ops.kinds import Index, Real
+from headrace.ops.segment import index_tensor, unsorted_segment_sum
+from headrace.shapes import Shape
+
+
+@op("BincountSize", public="", no_gradient="it counts")
+def _bincount_size(arr: Index) -> Spec:
+    """How many numbers there are from 0 to the largest of ``arr``.
+
+    Args:
+        arr: [...], int32 or int64, not negative; others raise when it runs.
+
+    Returns:
+        [], the dtype of ``arr``; 0 of no elements.
+    """
+    known = arr.value
+    if known is None or (known.size and int(known.min()) < 0):
+        return TensorSpec(arr.dtype, Shape(()))
+    size = int(known.max()) + 1 if known.size else 0
+    fits = size <= np.iinfo(known.dtype).max
+    return TensorSpec(arr.dtype, Shape(()), np.array(size, known.dtype) if fits else None)
+
+
+@op("HistogramFixedWidth", public="", no_gradient="a count is piecewise constant")
+def _histogram(values: Real, value_range: Real, nbins: Index, dtype: DType = dtypes.int32) -> Spec:
+    """How many values fall into each of some intervals of one width.
+
+    Args:
+        values: [...], real, not NaN.
+        value_range: [2], the dtype of ``values``, the lower and the upper end. Values beyond
+            count in the first and the last interval.
+        nbins: [], how many intervals.
+        dtype: int32 or int64.
+
+    Returns:
+        [nbins], ``dtype``.
+    """
+    _check_index_type("dtype", dtype)
+    return TensorSpec(dtype, Shape([_check_bins(value_range, nbins)]))
+
+
+@op("HistogramFixedWidthBins", public="", no_gradient="an index is piecewise constant")
+def _bins(values: Real, value_range: Real, nbins: Index, dtype: DType = dtypes.int32) -> Spec:
+    """In which of some intervals of one width each value falls.
+
+    Args:
+        values: [...], real, not NaN.
+        value_range: [2], the dtype of ``values``, the lower and the upper end. Values beyond
+            fall into the first and the last interval.
+        nbins: [], how many intervals.
+        dtype: int32 or int64.
+
+    Returns:
+        [...], ``dtype``.
+    """
+    _check_index_type("dtype", dtype)
+    _check_bins(value_range, nbins)
+    return TensorSpec(dtype, values.shape)
+
+
+def _check_bins(value_range: TensorSpec, nbins: TensorSpec) -> int | None:
+    if not value_range.shape.is_compatible_with([2]):
+        raise ShapeError(f"value_range must be [low, high], got shape {value_range.shape}")
+    if nbins.rank not in (None, 0):
+        raise ShapeError(f"nbins must be a scalar, got shape {nbins.shape}")
+    if nbins.value is None:
+        return None
+    count = int(nbins.value)
+    if count < 1:
+        raise AttributeValueError(f"nbins must be > 0, got {count}")
+    return count
+
+
+def _check_index_type(label: str, dtype: DType) -> None:
+    if dtype not in (dtypes.int32, dtypes.int64):
+        raise DTypeError(f"{label} must be int32 or int64, got {dtype}")
+
+
+@op("ConfusionCells", public="", no_gradient="it yields indices")
+def _confusion_cells(labels: Index, predictions: Index, num_classes: Index) -> Spec:
+    """The cell of a matrix, counted row by row, for each pair of label and prediction.
+
+    Args:
+        labels: [n], int32 or int64, the row, in [0, num_classes); others raise when it runs.
+        predictions: [n], int32 or int64, the column, likewise.
+        num_classes: [], how many rows and columns there are.
+
+    Returns:
+        [n], int64.
+    """
+    for part, label in ((labels, "labels"), (predictions, "predictions")):
+        if part.rank not in (None, 1):
+            raise ShapeError(f"{label} must be a vector, got shape {part.shape}")
+    if num_classes.rank not in (None, 0):
+        raise ShapeError(f"num_classes must be a scalar, got shape {num_classes.shape}")
+    if not labels.shape.is_compatible_with(predictions.shape):
+        raise ShapeError(
+            f"labels {labels.shape} and predictions {predictions.shape} must have one shape"
+        )
+    return TensorSpec(dtypes.int64, labels.shape.merge_with(predictions.shape).with_rank(1))
+
+
+# -- functions
+
+
+def bincount(
+    arr: Any,
+    weights: Any = None,
+    minlength: Any = None,
+    maxlength: Any = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """How often each number from 0 on occurs.
+
+    Args:
+        arr: [...], int32 or int64, not negative; others raise when it runs.
+        weights: What each element counts, the shape of ``arr``, numeric; 1 if None.
+        minlength: The result has at least so many elements.
+        maxlength: The result has at most so many elements; larger numbers are not counted.
+        dtype: The dtype of the result where there are no weights.
+        name: The name of the operations.
+
+    Returns:
+        [largest number + 1], the dtype of ``weights``, else ``dtype``.
+
+    Raises:
+        ShapeError: if ``weights`` has another shape.
+    """
+    with name_scope(name, "bincount"):
+        numbers = index_tensor(arr)
+        count = cast(_bincount_size(numbers), dtypes.int32)
+        if minlength is not None:
+            count = maximum(count, cast(minlength, dtypes.int32))
+        counted = numbers
+        if maxlength is not None:
+            count = minimum(count, cast(maxlength, dtypes.int32))
+            # Rows with negative ids are dropped.
+            counted = select(less(numbers, cast(count, numbers.dtype)), numbers, -1)
+        if weights is None:
+            parts = ones_like(numbers, as_dtype(dtype))
+        else:
+            parts = convert_to_tensor(weights)
+            if not parts.shape.is_compatible_with(numbers.shape):
+                raise ShapeError(
+                    f"weights {parts.shape} must have the shape of arr, {numbers.shape}"
+                )
+        return unsorted_segment_sum(reshape(parts, [-1]), reshape(counted, [-1]), count)
+
+
+def histogram_fixed_width(
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """How many values fall into each of some intervals of one width.
+
+    Args:
+        values: [...], real, not NaN.
+        value_range: [2], the lower and the upper end. Values beyond count in the first and the
+            last interval.
+        nbins: How many intervals.
+        dtype: int32 or int64.
+        name: The name of the operation.
+
+    Returns:
+        [nbins], ``dtype``.
+
+    Raises:
+        AttributeValueError: if ``nbins`` is not positive.
+        ExecutionError: when it runs, if the lower end is not below the upper one, or a value is
+            NaN.
+    """
+    x = convert_to_tensor(values)
+    return _histogram(x, _range_of(value_range, x), nbins, as_dtype(dtype), name=name)
+
+
+def histogram_fixed_width_bins(
+    values: Any,
+    value_range: Any,
+    nbins: Any = 100,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """In which of some intervals of one width each value falls.
+
+    Args:
+        values: [...], real, not NaN.
+        value_range: [2], the lower and the upper end. Values beyond fall into the first and the
+            last interval.
+        nbins: How many intervals.
+        dtype: int32 or int64.
+        name: The name of the operation.
+
+    Returns:
+        [...], ``dtype``, from 0 to ``nbins - 1``.
+
+    Raises:
+        AttributeValueError: if ``nbins`` is not positive.
+        ExecutionError: when it runs, if a value is NaN.
+    """
+    x = convert_to_tensor(values)
+    return _bins(x, _range_of(value_range, x), nbins, as_dtype(dtype), name=name)
+
+
+def _range_of(value_range: Any, values: Tensor) -> Any:
+    """Return the two ends, plain numbers in the dtype of the values."""
+    if is_python_literal(value_range) and values.dtype.is_floating:
+        return convert_to_tensor(value_range, values.dtype)
+    return value_range
+
+
+def confusion_matrix(
+    labels: Any,
+    predictions: Any,
+    num_classes: Any = None,
+    dtype: Any = dtypes.int32,
+    name: str | None = None,
+    weights: Any = None,
+) -> Tensor:
+    """How often each label, a row, was predicted as each class, a column.
+
+    Args:
+        labels: [n] or [n, 1], numbers of classes from 0 on.
+        predictions: [n] or [n, 1], likewise.
+        num_classes: How many classes there are; one more than the largest number if None.
+        dtype: The dtype of the result.
+        name: The name of the operations.
+        weights: [n], what each pair counts, of any numeric dtype; 1 if None.
+
+    Returns:
+        [num_classes, num_classes], ``dtype``. Numbers out of range raise when it runs.
+
+    Raises:
+        ShapeError: if labels, predictions and weights are not vectors of one length.
+    """
+    kind = as_dtype(dtype)
+    with name_scope(name, "confusion_matrix"):
+        rows, columns = _without_last_axis(index_tensor(labels), index_tensor(predictions))
+        rows, columns = cast(rows, dtypes.int64), cast(columns, dtypes.int64)
+        if num_classes is None:
+            count = maximum(_bincount_size(rows), _bincount_size(columns))
+        else:
+            count = cast(num_classes, dtypes.int64)
+        cells = _confusion_cells(rows, columns, count)
+        parts = ones_like(cells, kind) if weights is None else cast(weights, kind)
+        counted = unsorted_segment_sum(parts, cells, count * count)
+        dims = [num_classes] * 2 if isinstance(num_classes, int) else stack([count, count])
+        return reshape(counted, dims)
+
+
+def _without_last_axis(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
+    """Drop a last axis of size 1 that only one of the two has."""
+    ranks = labels.shape.rank, predictions.shape.rank
+    if None in ranks:
+        return _like_rank_of(labels, predictions), _like_rank_of(predictions, labels)
+    if ranks[0] == ranks[1]:
+        return labels, predictions
+    if ranks == (2, 1) and labels.shape[1] in (1, None):
+        return squeeze(labels, [-1]), predictions
+    if ranks == (1, 2) and predictions.shape[1] in (1, None):
+        return labels, squeeze(predictions, [-1])
+    return labels, predictions
+
+
+def _like_rank_of(x: Tensor, other: Tensor) -> Tensor:
+    """Drop the last axis of ``x`` if it has one more than ``other``, which only a step knows."""
+    surplus = minimum(maximum(rank(x) - rank(other), 0), 1)
+    return reshape(x, shape(x)[: rank(x) - surplus])

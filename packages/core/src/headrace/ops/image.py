@@ -1,0 +1,195 @@
+"""Ops of images: resizing, its gradient, and the choice of boxes."""
+
+from __future__ import annotations
+
+from headrace import dtypes
+from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.graph.spec import TensorSpec, as_shape
+from headrace.ops.declare import Spec, op
+from headrace.ops.kinds import Floating, Index, Real
+from headrace.shapes import Shape
+
+METHODS = ("bilinear", "nearest", "bicubic", "area")
+
+
+def _resized(
+    images: TensorSpec,
+    size: TensorSpec,
+    method: str,
+    align_corners: bool,
+    half_pixel_centers: bool,
+) -> TensorSpec:
+    if method not in METHODS:
+        raise AttributeValueError(f"method must be one of {list(METHODS)}, got {method!r}")
+    if align_corners and half_pixel_centers:
+        raise AttributeValueError("align_corners and half_pixel_centers exclude one another")
+    if method != "nearest" and not images.dtype.is_floating:
+        raise DTypeError(f"images must be floating for method {method!r}, got {images.dtype}")
+    if images.rank not in (None, 4):
+        raise ShapeError(f"images must have 4 dimensions, got shape {images.shape}")
+    if size.rank not in (None, 1) or not as_shape(size).is_compatible_with([None, None]):
+        raise ShapeError(f"size must be a vector of height and width, got shape {size.shape}")
+    if size.value is not None and (size.value <= 0).any():
+        raise ShapeError(f"size must be positive, got {size.value.tolist()}")
+    wanted = as_shape(size).with_rank(2)
+    dims = images.shape.with_rank(4)
+    if 0 in (dims[1], dims[2]):
+        raise ShapeError(f"images without pixels cannot be resized, got shape {images.shape}")
+    return TensorSpec(images.dtype, Shape([dims[0], *wanted, dims[3]]))
+
+
+@op("Resize", public="")
+def resize_op(
+    images: Real,
+    size: Index,
+    method: str,
+    align_corners: bool = False,
+    half_pixel_centers: bool = False,
+) -> Spec:
+    """Images resampled to another height and width.
+
+    Args:
+        images: [n, h, w, c], a real number; floating unless the method is "nearest".
+        size: [2], the new height and width.
+        method: "bilinear", "nearest", "bicubic" or "area".
+        align_corners: Whether the centers of the corner pixels stay where they are.
+        half_pixel_centers: Whether pixels are points at half-integer coordinates.
+
+    Returns:
+        ``[n, *size, c]``, the dtype of ``images``.
+    """
+    return _resized(images, size, method, align_corners, half_pixel_centers)
+
+
+@op("ResizeGrad", public="")
+def resize_grad(
+    grad: Floating,
+    size: Index,
+    method: str,
+    align_corners: bool = False,
+    half_pixel_centers: bool = False,
+) -> Spec:
+    """Gradient of ``Resize``, which is linear: each pixel gets what it gave.
+
+    Args:
+        grad: [n, oh, ow, c], the gradient with respect to the output, floating.
+        size: [2], the height and width of the images that were resized.
+        method: As the resizing's.
+        align_corners: As the resizing's.
+        half_pixel_centers: As the resizing's.
+
+    Returns:
+        ``[n, *size, c]``, the dtype of ``grad``.
+    """
+    return _resized(grad, size, method, align_corners, half_pixel_centers)
+
+
+_PICKED = "which boxes are picked is piecewise constant"
+
+
+@op("NonMaxSuppression", public="", no_gradient=_PICKED)
+def non_max_suppression_op(
+    boxes: Floating,
+    scores: Floating,
+    max_output_size: Index,
+    iou_threshold: Floating,
+    score_threshold: Floating,
+) -> Spec:
+    """The boxes with the highest scores that overlap little.
+
+    Args:
+        boxes: [n, 4], two opposite corners (y, x, y, x) each, floating.
+        scores: [n], the dtype of ``boxes``.
+        max_output_size: [], how many are picked at most.
+        iou_threshold: [], in [0, 1]: the largest share of two boxes' union that both may cover.
+        score_threshold: [], what a score must exceed.
+
+    Returns:
+        [picked], int32, indices of boxes by falling score.
+    """
+    if not boxes.shape.is_compatible_with([None, 4]):
+        raise ShapeError(f"boxes must be [n, 4], got shape {boxes.shape}")
+    _check_scores(scores, boxes)
+    return _picked(max_output_size, iou_threshold, score_threshold)
+
+
+@op("SoftNonMaxSuppression", public="", no_gradient=_PICKED)
+def soft_non_max_suppression_op(
+    boxes: Floating,
+    scores: Floating,
+    max_output_size: Index,
+    iou_threshold: Floating,
+    score_threshold: Floating,
+    soft_nms_sigma: Floating,
+) -> tuple[Spec, Spec]:
+    """The boxes with the highest scores, where each box lowers the scores of those it overlaps.
+
+    Args:
+        boxes: As for ``NonMaxSuppression``.
+        scores: As for ``NonMaxSuppression``.
+        max_output_size: As for ``NonMaxSuppression``.
+        iou_threshold: As for ``NonMaxSuppression``; it counts only where ``soft_nms_sigma`` is 0.
+        score_threshold: [], what a score must exceed, after it was lowered.
+        soft_nms_sigma: [], >= 0. Scores are multiplied with ``exp(-iou**2 / (2 * sigma))`` for
+            each box that was picked before; with 1 where it is 0.
+
+    Returns:
+        [picked], int32, indices of boxes by falling score, and their scores, the dtype of
+        ``scores``.
+    """
+    if not boxes.shape.is_compatible_with([None, 4]):
+        raise ShapeError(f"boxes must be [n, 4], got shape {boxes.shape}")
+    _check_scores(scores, boxes)
+    if soft_nms_sigma.rank not in (None, 0):
+        raise ShapeError(f"soft_nms_sigma must be a scalar, got shape {soft_nms_sigma.shape}")
+    picked = _picked(max_output_size, iou_threshold, score_threshold)
+    return picked, TensorSpec(scores.dtype, picked.shape)
+
+
+@op("NonMaxSuppressionOverlaps", public="", no_gradient=_PICKED)
+def non_max_suppression_overlaps_op(
+    overlaps: Floating,
+    scores: Floating,
+    max_output_size: Index,
+    overlap_threshold: Floating,
+    score_threshold: Floating,
+) -> Spec:
+    """The rows with the highest scores that overlap little.
+
+    Args:
+        overlaps: [n, n], how much two of them overlap, floating.
+        scores: [n], the dtype of ``overlaps``.
+        max_output_size: [], how many are picked at most.
+        overlap_threshold: [], the largest overlap of two that are picked.
+        score_threshold: [], what a score must exceed.
+
+    Returns:
+        [picked], int32, indices by falling score.
+    """
+    if overlaps.rank not in (None, 2) or not overlaps.shape.is_compatible_with(
+        [overlaps.shape[1], overlaps.shape[0]]
+    ):
+        raise ShapeError(f"overlaps must be square, got shape {overlaps.shape}")
+    _check_scores(scores, overlaps)
+    return _picked(max_output_size, overlap_threshold, score_threshold)
+
+
+def _check_scores(scores: TensorSpec, rows: TensorSpec) -> None:
+    if not scores.shape.is_compatible_with([rows.shape[0]]):
+        raise ShapeError(
+            f"scores must have shape [{rows.shape[0]}], one for each of {rows.shape}, got "
+            f"{scores.shape}"
+        )
+
+
+def _picked(count: TensorSpec, *thresholds: TensorSpec) -> TensorSpec:
+    for label, spec in zip(
+        ("max_output_size", "the threshold of overlap", "score_threshold"),
+        (count, *thresholds),
+        strict=True,
+    ):
+        if spec.rank not in (None, 0):
+            raise ShapeError(f"{label} must be a scalar, got shape {spec.shape}")
+    if count.value is not None and count.value < 0:
+        raise AttributeValueError(f"max_output_size must be >= 0, got {count.value}")
+    return TensorSpec(dtypes.int32, Shape([None]))

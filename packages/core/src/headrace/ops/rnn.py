@@ -1,0 +1,305 @@
+"""Recurrent networks: cells taken along sequences, in a loop or unrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from headrace import dtypes
+from headrace.errors import AttributeValueError, ShapeError
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.structure import flatten, pack
+from headrace.graph.tensor import Tensor
+from headrace.ops.array import concat, reshape, shape, stack, transpose, unstack
+from headrace.ops.constant import zeros, zeros_like
+from headrace.ops.conversion import cast
+from headrace.ops.elementwise import less, select
+from headrace.ops.identity import ensure_shape
+from headrace.ops.loop import while_loop
+from headrace.ops.rearrange import reverse, reverse_sequence
+from headrace.ops.rnn_cells import RNNCell
+from headrace.ops.tensor_array import TensorArray
+from headrace.ops.variable_scope import variable_scope
+
+
+def _batch_size(first: Tensor, axis: int) -> Any:
+    if first.shape.rank is None or first.shape.rank <= axis:
+        raise ShapeError(
+            f"inputs of a recurrent network need more than {axis} dimensions, got {first.shape}"
+        )
+    known = first.shape[axis]
+    return shape(first)[axis] if known is None else known
+
+
+def _start(cell: RNNCell, state: Any, dtype: Any, batch: Any) -> Any:
+    if state is not None:
+        return pack(state, [convert_to_tensor(t) for t in flatten(state)])
+    if dtype is None:
+        raise AttributeValueError("a recurrent network needs initial_state or dtype")
+    return cell.zero_state(batch, dtype)
+
+
+def _lengths(sequence_length: Any) -> Tensor | None:
+    if sequence_length is None:
+        return None
+    lengths: Tensor = cast(convert_to_tensor(sequence_length), dtypes.int32)
+    if lengths.shape.rank not in (None, 1):
+        raise ShapeError(f"sequence_length must be [batch], got shape {lengths.shape}")
+    return lengths
+
+
+def _stepped(
+    cell: RNNCell, inputs: Any, state: Any, lengths: Tensor | None, time: Any
+) -> tuple[Any, Any]:
+    """Take a step; where a sequence has ended, put out zeros and keep the state."""
+    output, after = cell(inputs, state)
+    if lengths is None:
+        return output, after
+    going = less(time, lengths)
+
+    def kept(new: Tensor, old: Tensor) -> Tensor:
+        if new.shape.rank == 0:
+            return new
+        rank = new.shape.rank if new.shape.rank is not None else 2
+        return select(reshape(going, [-1] + [1] * (rank - 1)), new, old)
+
+    outputs = [kept(t, zeros_like(t)) for t in flatten(output)]
+    states = [kept(new, old) for new, old in zip(flatten(after), flatten(state), strict=True)]
+    return pack(output, outputs), pack(after, states)
+
+
+def static_rnn(
+    cell: RNNCell,
+    inputs: Sequence[Any],
+    initial_state: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Tensor], Any]:
+    """Take a cell along sequences, a step of the graph for each of the time.
+
+    Args:
+        cell: The cell.
+        inputs: For each time step [batch, size].
+        initial_state: What to start from; zeros if None.
+        dtype: The dtype of zeros to start from.
+        sequence_length: [batch], int32 or int64: after so many steps outputs are zero, and states
+            stay.
+        scope: The variable scope, "rnn" if None.
+
+    Returns:
+        A tuple of the list of outputs [batch, output size] and the last state.
+
+    Raises:
+        AttributeValueError: if there are no inputs, or neither ``initial_state`` nor ``dtype``.
+    """
+    if not isinstance(inputs, list | tuple) or not inputs:
+        raise AttributeValueError("static_rnn needs a list of inputs, one for each time step")
+    with variable_scope("rnn" if scope is None else scope):
+        steps = [pack(x, [convert_to_tensor(t) for t in flatten(x)]) for x in inputs]
+        first = flatten(steps[0])[0]
+        state = _start(cell, initial_state, dtype, _batch_size(first, 0))
+        lengths = _lengths(sequence_length)
+        outputs = []
+        for time, step in enumerate(steps):
+            output, state = _stepped(cell, step, state, lengths, time)
+            outputs.append(output)
+        return outputs, state
+
+
+def dynamic_rnn(
+    cell: RNNCell,
+    inputs: Any,
+    sequence_length: Any = None,
+    initial_state: Any = None,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[Any, Any]:
+    """Take a cell along sequences in a loop.
+
+    Args:
+        cell: The cell.
+        inputs: [batch, time, size], or a structure of such.
+        sequence_length: [batch], int32 or int64: after so many steps outputs are zero, and states
+            stay.
+        initial_state: What to start from; zeros if None.
+        dtype: The dtype of zeros to start from.
+        parallel_iterations: As for ``while_loop``; 32 if None.
+        swap_memory: As for ``while_loop``.
+        time_major: Whether inputs and outputs are [time, batch, size].
+        scope: The variable scope, "rnn" if None.
+
+    Returns:
+        A tuple of the outputs [batch, time, output size] and the last state.
+
+    Raises:
+        AttributeValueError: if there is neither ``initial_state`` nor ``dtype``.
+        ShapeError: if inputs have fewer than 3 dimensions.
+    """
+    with variable_scope("rnn" if scope is None else scope):
+        given = [convert_to_tensor(t) for t in flatten(inputs)]
+        for t in given:
+            if t.shape.rank is not None and t.shape.rank < 3:
+                raise ShapeError(f"inputs of dynamic_rnn need 3 dimensions, got shape {t.shape}")
+        batch = _batch_size(given[0], 1 if time_major else 0)
+        steps = given if time_major else [_swapped(t) for t in given]
+        state = _start(cell, initial_state, dtype, batch)
+        lengths = _lengths(sequence_length)
+        count = _batch_size(steps[0], 0)
+        arrays = [TensorArray(t.dtype, count).unstack(t) for t in steps]
+        # Variables are made outside of the loop, for inputs that are like those inside.
+        example = [t[0] if t.shape[0] != 0 else zeros(shape(t)[1:], t.dtype) for t in steps]
+        cell.prepare(pack(inputs, example))
+        # Of one step, for structure, dtypes and shapes of the outputs; nothing of it runs.
+        sample, _ = cell(pack(inputs, example), state)
+        leaves = flatten(sample)
+        outputs = [TensorArray(t.dtype, count, element_shape=t.shape) for t in leaves]
+
+        def body(time: Tensor, written: Any, before: Any) -> Any:
+            step = pack(inputs, [array.read(time) for array in arrays])
+            step = pack(step, [_like(t, e) for t, e in zip(flatten(step), example, strict=True)])
+            output, after = _stepped(cell, step, before, lengths, time)
+            made = [a.write(time, t) for a, t in zip(written, flatten(output), strict=True)]
+            return time + 1, made, _shaped_as(after, before)
+
+        _, filled, state = while_loop(
+            lambda time, *_: less(time, count),
+            body,
+            (convert_to_tensor(0), outputs, state),
+            parallel_iterations=32 if parallel_iterations is None else parallel_iterations,
+            swap_memory=swap_memory,
+            return_same_structure=True,
+        )
+        stacked = [array.stack() for array in filled]
+        if not time_major:
+            stacked = [_swapped(t) for t in stacked]
+        return pack(sample, stacked), state
+
+
+def _swapped(t: Tensor) -> Tensor:
+    """Return a tensor with its first two axes swapped."""
+    rank = t.shape.rank
+    if rank is None:
+        raise ShapeError("dynamic_rnn needs inputs whose number of dimensions is known")
+    return transpose(t, [1, 0, *range(2, rank)])
+
+
+def _like(t: Tensor, example: Tensor) -> Tensor:
+    return ensure_shape(t, example.shape)
+
+
+def _shaped_as(after: Any, before: Any) -> Any:
+    pairs = zip(flatten(after), flatten(before), strict=True)
+    return pack(before, [ensure_shape(new, old.shape) for new, old in pairs])
+
+
+def bidirectional_dynamic_rnn(
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
+    inputs: Any,
+    sequence_length: Any = None,
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Take one cell forwards and another backwards along sequences.
+
+    Args:
+        cell_fw: The cell that goes forwards.
+        cell_bw: The cell that goes backwards, from the end of each sequence.
+        inputs: [batch, time, size].
+        sequence_length: As for ``dynamic_rnn``.
+        initial_state_fw: What the first cell starts from; zeros if None.
+        initial_state_bw: What the other cell starts from; zeros if None.
+        dtype: The dtype of zeros to start from.
+        parallel_iterations: As for ``while_loop``; 32 if None.
+        swap_memory: As for ``while_loop``.
+        time_major: Whether inputs and outputs are [time, batch, size].
+        scope: The variable scope, "bidirectional_rnn" if None.
+
+    Returns:
+        A tuple of the outputs of both cells, in the order of the inputs, and their last states.
+
+    Raises:
+        AttributeValueError: if a state to start from is missing, and ``dtype``, too.
+    """
+    time_axis, batch_axis = (0, 1) if time_major else (1, 0)
+
+    def turned(t: Any) -> Tensor:
+        if sequence_length is None:
+            return reverse(t, [time_axis])
+        return reverse_sequence(t, sequence_length, seq_axis=time_axis, batch_axis=batch_axis)
+
+    options = (dtype, parallel_iterations, swap_memory, time_major)
+    with variable_scope("bidirectional_rnn" if scope is None else scope):
+        with variable_scope("fw") as inner:
+            ahead, state_fw = dynamic_rnn(
+                cell_fw, inputs, sequence_length, initial_state_fw, *options, inner
+            )
+        with variable_scope("bw") as inner:
+            given = pack(inputs, [turned(convert_to_tensor(t)) for t in flatten(inputs)])
+            behind, state_bw = dynamic_rnn(
+                cell_bw, given, sequence_length, initial_state_bw, *options, inner
+            )
+        behind = pack(behind, [turned(t) for t in flatten(behind)])
+    return (ahead, behind), (state_fw, state_bw)
+
+
+def static_bidirectional_rnn(
+    cell_fw: RNNCell,
+    cell_bw: RNNCell,
+    inputs: Sequence[Any],
+    initial_state_fw: Any = None,
+    initial_state_bw: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Tensor], Any, Any]:
+    """Take one cell forwards and another backwards along sequences, unrolled.
+
+    Args:
+        cell_fw: The cell that goes forwards.
+        cell_bw: The cell that goes backwards, from the end of each sequence.
+        inputs: For each time step [batch, size].
+        initial_state_fw: What the first cell starts from; zeros if None.
+        initial_state_bw: What the other cell starts from; zeros if None.
+        dtype: The dtype of zeros to start from.
+        sequence_length: As for ``static_rnn``.
+        scope: The variable scope, "bidirectional_rnn" if None.
+
+    Returns:
+        A tuple of the list of outputs, those of both cells joined along the last axis, and the
+        last states of both.
+
+    Raises:
+        AttributeValueError: if there are no inputs, or neither a state nor ``dtype``.
+    """
+    if not isinstance(inputs, list | tuple) or not inputs:
+        raise AttributeValueError("a static network needs a list of inputs, one for each time step")
+
+    def turned(steps: Sequence[Any]) -> list[Tensor]:
+        if sequence_length is None:
+            return list(steps)[::-1]
+        whole = stack([convert_to_tensor(t) for t in steps])
+        return unstack(
+            reverse_sequence(whole, sequence_length, seq_axis=0, batch_axis=1), len(steps)
+        )
+
+    with variable_scope("bidirectional_rnn" if scope is None else scope):
+        with variable_scope("fw") as inner:
+            ahead, state_fw = static_rnn(
+                cell_fw, inputs, initial_state_fw, dtype, sequence_length, inner
+            )
+        with variable_scope("bw") as inner:
+            behind, state_bw = static_rnn(
+                cell_bw, turned(inputs), initial_state_bw, dtype, sequence_length, inner
+            )
+    pairs = zip(ahead, turned(behind), strict=True)
+    return [concat([one, two], 1) for one, two in pairs], state_fw, state_bw
