@@ -8,7 +8,9 @@ from headrace.dtypes import int64
 from headrace.extend import IndexedSlices, Tensor
 from headrace.graph.convert import convert_to_tensor
 from headrace.ops.array import concat
-from headrace.ops.elementwise import add, cast
+from headrace.ops.conversion import cast
+from headrace.ops.elementwise import add
+from headrace.ops.tensor_list import list_add
 
 Grad = Tensor | IndexedSlices | None
 
@@ -26,9 +28,13 @@ def total(parts: Sequence[Tensor]) -> Tensor | None:
     """
     left = list(parts)
     while len(left) > 1:
-        sums = [add(left[i], left[i + 1]) for i in range(0, len(left) - 1, 2)]
+        sums = [_added(left[i], left[i + 1]) for i in range(0, len(left) - 1, 2)]
         left = sums + left[len(sums) * 2 :]
     return left[0] if left else None
+
+
+def _added(left: Tensor, right: Tensor) -> Tensor:
+    return list_add(left, right) if left.dtype.kind == "list" else add(left, right)
 
 
 def accumulated(parts: Sequence[Tensor | IndexedSlices]) -> Grad:

@@ -125,7 +125,8 @@ def _split_result(label: str, result: Any) -> tuple[list[Tensor], bool, Callable
 
 def _variables_read(ys: Sequence[Tensor], xs: Sequence[Tensor], start: int) -> list[Variable]:
     """Return the variables that operations since ``start`` read on the way to the ys."""
-    known = {v.handle: v for v in get_default_graph().variables}
+    graph = get_default_graph()
+    known = {graph.stand_in(v.handle): v for v in graph.outermost.variables}
     found: dict[Variable, None] = {}
     seen: set[Tensor] = set(xs)
     stack = list(ys)

@@ -9,6 +9,7 @@ from typing import Any
 from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError
 from headrace.extend import IndexedSlices, Operation, Tensor
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.function import Function
 from headrace.graph.graph import Graph
 from headrace.graph.scopes import colocate_with, device, name_scope, use_graph
 from headrace.graph.site import pinned_site, user_site
@@ -112,6 +113,9 @@ def _graph_of(value: Any, label: str) -> Graph:
 
 def _member(value: Any, graph: Graph, label: str, as_handle: bool) -> Tensor:
     """Return the tensor that stands for a value given by the user."""
+    own = _taken_in(value, graph) if as_handle else None
+    if own is not None:
+        return own
     if _graph_of(value, label) is not graph:
         raise GraphError(f"gradients: {value!r} of {label} belongs to another graph than ys[0]")
     if isinstance(value, Variable):
@@ -121,6 +125,14 @@ def _member(value: Any, graph: Graph, label: str, as_handle: bool) -> Tensor:
     if isinstance(value, IndexedSlices) and not as_handle:
         return convert_to_tensor(value)
     raise _no_tensor(value, label)
+
+
+def _taken_in(value: Any, graph: Graph) -> Tensor | None:
+    """Return what stands in the graph of a function for a value of a graph around it."""
+    if not isinstance(graph, Function) or _graph_of(value, "xs") is graph:
+        return None
+    tensor = value.handle if isinstance(value, Variable) else value
+    return graph.capture(tensor) if isinstance(tensor, Tensor) else None
 
 
 def _no_tensor(value: Any, label: str) -> GraphError:

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from headrace.dtypes import int32
 from headrace.extend import Operation, Tensor
-from headrace.ops.constant import zeros, zeros_like
+from headrace.ops.array import shape
+from headrace.ops.constant import constant, zeros, zeros_like
 from headrace.ops.control import merge, switch
+from headrace.ops.elementwise import subtract
 from headrace.ops.state import read_variable
+from headrace.ops.tensor_list import list_add, list_length, list_pop, list_set, list_zeros_like
 
 Condition = tuple[Tensor, int]
 Conditions = frozenset[Condition]
@@ -86,8 +90,36 @@ class Liveness:
 def zeros_for(tensor: Tensor) -> Tensor:
     """Return zeros of the shape of a tensor or, for a handle, of its content."""
     content = tensor.spec.content
+    if tensor.dtype.kind == "list":
+        return list_zeros_like(tensor)
     if content is None:
         return zeros_like(tensor)
-    if content.shape.is_fully_defined:
+    if content.shape.is_fully_defined():
         return zeros(list(content.shape.known), content.dtype)
     return zeros_like(read_variable(tensor))
+
+
+def dense_shape_of(tensor: Tensor) -> Tensor:
+    """Return the shape of a tensor or, for a handle, of its content, as a vector."""
+    content = tensor.spec.content
+    if content is None:
+        known = tensor.shape.is_fully_defined()
+        return constant(list(tensor.shape.known), int32) if known else shape(tensor)
+    if content.shape.is_fully_defined():
+        return constant(list(content.shape.known), int32)
+    return shape(read_variable(tensor))
+
+
+def zeros_shape_of(tensor: Tensor) -> Tensor | None:
+    """Return the shape of zeros that stand for a missing item like ``tensor``; lists need none."""
+    return None if tensor.dtype.kind == "list" else dense_shape_of(tensor)
+
+
+def popped_gradient(grads: Tensor, like: Tensor) -> tuple[Tensor, Tensor]:
+    """Take the last item, the gradient of ``like``, off a list; zeros where it is missing."""
+    if like.dtype.kind == "list":
+        # Zeros of a list are a list as long, which no shape says: they are added, not read.
+        last = subtract(list_length(grads), 1)
+        grads = list_add(grads, list_set(list_zeros_like(grads), last, list_zeros_like(like)))
+    rest, item = list_pop(grads, zeros_shape_of(like))
+    return rest, item

@@ -9,7 +9,14 @@ from headrace.extend import hookimpl
 if TYPE_CHECKING:
     from headrace.extend import GradientRegistry, NameRegistry
 
-NAMES = ("gradients", "custom_gradient", "gradient_override_map", "RegisterGradient")
+NAMES = (
+    "gradients",
+    "hessians",
+    "custom_gradient",
+    "recompute_grad",
+    "gradient_override_map",
+    "RegisterGradient",
+)
 
 
 @hookimpl

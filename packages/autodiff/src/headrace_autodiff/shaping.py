@@ -7,6 +7,7 @@ from typing import Any
 from headrace.extend import Shape, Tensor
 from headrace.ops.array import broadcast_to, concat, expand_dims, reshape, shape
 from headrace.ops.constant import shape_of
+from headrace.ops.identity import ensure_shape
 from headrace.ops.reduce import reduce_sum, reduced_axes, sum_to_shape
 
 
@@ -88,7 +89,7 @@ def take(x: Tensor, axis: int, begin: Any, end: Any) -> Tensor:
 def dims_of(x: Tensor, begin: int | None, end: int | None) -> Any:
     """Return a part of the shape of ``x``: a list where it is static, a vector otherwise."""
     part = x.shape[begin:end]
-    return list(part.known) if part.is_fully_defined else shape(x)[begin:end]
+    return list(part.known) if part.is_fully_defined() else shape(x)[begin:end]
 
 
 def join_dims(*parts: Any) -> Any:
@@ -97,3 +98,13 @@ def join_dims(*parts: Any) -> Any:
         return [d for p in parts for d in p]
     # An empty list would not say that it holds integers.
     return concat([p for p in parts if isinstance(p, Tensor) or p], 0)
+
+
+def shaped_as(grad: Tensor, like: Tensor) -> Tensor:
+    """Return a gradient with what is known of the shape of the tensor that it belongs to."""
+    known = grad.shape.merge_with(like.shape)
+    if known == grad.shape:
+        return grad
+    if known.is_fully_defined():
+        return reshape(grad, list(known.known))
+    return ensure_shape(grad, known)

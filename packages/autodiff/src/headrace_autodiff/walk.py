@@ -137,6 +137,12 @@ def _checked_one(op: Operation, tensor: Tensor, grad: Any) -> Grad:
     spec = value_spec(tensor)
     if grad is None or not spec.dtype.is_differentiable:
         return None
+    if tensor.dtype.kind == "list":
+        if not isinstance(grad, Tensor) or grad.dtype != tensor.dtype:
+            raise DTypeError(
+                f"the gradient rule of {op.type} returned {grad!r} for the list {tensor.name}"
+            )
+        return grad
     if isinstance(grad, IndexedSlices):
         if grad.dtype != spec.dtype:
             raise _wrong_dtype(op, tensor, grad)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.constant import one_hot
+from headrace.ops.constant import lin_space, one_hot, ones_like, zeros_like
 from headrace.ops.reduce import reduce_sum
 
 RULES = GradientTable()
@@ -15,8 +15,17 @@ def _fill(op: Operation, grad: Tensor) -> tuple[None, Tensor]:
 
 
 @RULES.add("OneHot")
-def _one_hot(op: Operation, grad: Tensor) -> tuple[None, Tensor, Tensor]:
-    depth, axis = op.attrs["depth"], op.attrs["axis"]
-    on = one_hot(op.inputs[0], depth, axis=axis, dtype=grad.dtype)
-    off = one_hot(op.inputs[0], depth, 0, 1, axis=axis, dtype=grad.dtype)
-    return None, reduce_sum(grad * on), reduce_sum(grad * off)
+def _one_hot(op: Operation, grad: Tensor) -> tuple[None, Tensor, Tensor, None]:
+    indices, _, _, depth = op.inputs
+    axis = op.attrs["axis"]
+    on = one_hot(indices, depth, axis=axis, dtype=grad.dtype)
+    off = one_hot(indices, depth, 0, 1, axis=axis, dtype=grad.dtype)
+    return None, reduce_sum(grad * on), reduce_sum(grad * off), None
+
+
+@RULES.add("LinSpace")
+def _lin_space(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+    start, _, num = op.inputs
+    # Of one number alone, the start is all there is.
+    shares = lin_space(zeros_like(start), ones_like(start), num)
+    return reduce_sum(grad * (1 - shares)), reduce_sum(grad * shares), None

@@ -8,23 +8,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.extend import GradientTable, Operation, Tensor
+from headrace.ops.complex import sign
+from headrace.ops.constant import zeros_like
 from headrace.ops.elementwise import (
-    cast,
     conj,
-    cos,
+    div_no_nan,
     equal,
     floordiv,
     greater,
     greater_equal,
     less_equal,
-    log,
     logical_and,
+    multiply_no_nan,
     not_equal,
     power,
-    sign,
-    sin,
-    where,
+    select,
+    truncatediv,
 )
+from headrace.ops.transcendental import log
 from headrace_autodiff.shaping import unbroadcast
 
 RULES = GradientTable()
@@ -73,6 +74,25 @@ def _floormod(op: Operation, grad: Tensor) -> Pair:
     return _fit(op, grad, -(grad * floordiv(x, y)))
 
 
+@RULES.add("TruncateMod")
+def _truncatemod(op: Operation, grad: Tensor) -> Pair:
+    x, y = op.inputs
+    return _fit(op, grad, -(grad * truncatediv(x, y)))
+
+
+@RULES.add("MulNoNan")
+def _mul_no_nan(op: Operation, grad: Tensor) -> Pair:
+    x, y = op.inputs
+    return _fit(op, multiply_no_nan(grad, conj(y)), multiply_no_nan(conj(x), grad))
+
+
+@RULES.add("DivNoNan")
+def _div_no_nan(op: Operation, grad: Tensor) -> Pair:
+    divisor = conj(op.inputs[1])
+    grad_x = div_no_nan(grad, divisor)
+    return _fit(op, grad_x, -(grad_x * conj(op.outputs[0])))
+
+
 @RULES.add("Pow")
 def _pow(op: Operation, grad: Tensor) -> Pair:
     x, y = (conj(t) for t in op.inputs)
@@ -83,23 +103,23 @@ def _pow(op: Operation, grad: Tensor) -> Pair:
     else:
         # 0 ** 0 is 1 like every x ** 0; without care its derivative would be 0 * infinity.
         corner = logical_and(equal(x, 0), equal(y, 0))
-        grad_x = where(corner, 0, grad * y * power(where(corner, 1, x), y - 1))
+        grad_x = select(corner, 0, grad * y * power(select(corner, 1, x), y - 1))
     # A negative base has no real logarithm, and 0 ** y is constant for y > 0.
     usable = not_equal(x, 0) if x.dtype.is_complex else greater(x, 0)
-    grad_y = grad * where(usable, z * log(where(usable, x, 1)), 0)
+    grad_y = grad * select(usable, z * log(select(usable, x, 1)), 0)
     return _fit(op, grad_x, grad_y)
 
 
 @RULES.add("Maximum")
 def _maximum(op: Operation, grad: Tensor) -> Pair:
     first = greater_equal(*op.inputs)
-    return _fit(op, where(first, grad, 0), where(first, 0, grad))
+    return _fit(op, select(first, grad, 0), select(first, 0, grad))
 
 
 @RULES.add("Minimum")
 def _minimum(op: Operation, grad: Tensor) -> Pair:
     first = less_equal(*op.inputs)
-    return _fit(op, where(first, grad, 0), where(first, 0, grad))
+    return _fit(op, select(first, grad, 0), select(first, 0, grad))
 
 
 @RULES.add("Neg")
@@ -112,6 +132,23 @@ def _abs(op: Operation, grad: Tensor) -> tuple[Tensor]:
     return (grad * sign(op.inputs[0]),)
 
 
+@RULES.add("AddN")
+def _add_n(op: Operation, grad: Tensor) -> list[Tensor]:
+    return [grad] * len(op.inputs)
+
+
+@RULES.add("Reciprocal")
+def _reciprocal(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    y = conj(op.outputs[0])
+    return (-(grad * (y * y)),)
+
+
+@RULES.add("Sign")
+def _sign(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    # Zeros rather than none, so that functions of absolute values have second derivatives.
+    return (zeros_like(grad),)
+
+
 @RULES.add("Square")
 def _square(op: Operation, grad: Tensor) -> tuple[Tensor]:
     return (grad * (2 * conj(op.inputs[0])),)
@@ -122,62 +159,12 @@ def _conj(op: Operation, grad: Tensor) -> tuple[Tensor]:
     return (conj(grad),)
 
 
-# -- elementary functions
-
-
-@RULES.add("Sqrt")
-def _sqrt(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (grad * 0.5 / conj(op.outputs[0]),)
-
-
-@RULES.add("Exp")
-def _exp(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (grad * conj(op.outputs[0]),)
-
-
-@RULES.add("Log")
-def _log(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (grad / conj(op.inputs[0]),)
-
-
-@RULES.add("Log1p")
-def _log1p(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (grad / (1 + op.inputs[0]),)
-
-
-@RULES.add("Sin")
-def _sin(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (grad * cos(conj(op.inputs[0])),)
-
-
-@RULES.add("Cos")
-def _cos(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (-(grad * sin(conj(op.inputs[0]))),)
-
-
-@RULES.add("Tanh")
-def _tanh(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    y = conj(op.outputs[0])
-    return (grad * (1 - y * y),)
-
-
-@RULES.add("Sigmoid")
-def _sigmoid(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    y = op.outputs[0]
-    return (grad * (y * (1 - y)),)
-
-
-# -- choice and conversion
+# -- choice
 
 
 @RULES.add("Select")
 def _select(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     condition, x, y = op.inputs
-    grad_x = unbroadcast(where(condition, grad, 0), x, condition.shape, y.shape)
-    grad_y = unbroadcast(where(condition, 0, grad), y, condition.shape, x.shape)
+    grad_x = unbroadcast(select(condition, grad, 0), x, condition.shape, y.shape)
+    grad_y = unbroadcast(select(condition, 0, grad), y, condition.shape, x.shape)
     return None, grad_x, grad_y
-
-
-@RULES.add("Cast")
-def _cast(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (cast(grad, op.inputs[0].dtype),)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace.extend import GradientTable, Operation, Tensor
+from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import call_op
+from headrace.ops.array import pad, shape, stack
 from headrace.ops.constant import shape_of
 from headrace.ops.indexing import strided_slice_grad
+from headrace_autodiff.shaping import shaped_as
 
 RULES = GradientTable()
 
@@ -23,3 +26,19 @@ def _strided_slice_grad(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     _, begin, end, strides, _ = op.inputs
     part: Tensor = call_op("StridedSlice", grad, begin, end, strides, **op.attrs)
     return None, None, None, None, part
+
+
+@RULES.add("Slice")
+def _slice(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
+    source, begin, size = op.inputs
+    starts, known = begin.spec.value, grad.shape
+    if starts is not None and known.is_fully_defined() and source.shape.is_fully_defined():
+        pairs = [
+            [int(start), whole - int(start) - part]
+            for start, whole, part in zip(starts, source.shape.known, known.known, strict=True)
+        ]
+        return pad(grad, pairs), None, None
+    first = begin if begin.dtype == size.dtype else call_op("Cast", begin, size.dtype)
+    whole = convert_to_tensor(shape(source, out_type=first.dtype))
+    rest = whole - first - shape(grad, out_type=first.dtype)
+    return shaped_as(pad(grad, stack([first, rest], 1)), source), None, None

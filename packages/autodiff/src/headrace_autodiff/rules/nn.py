@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from headrace.extend import GradientTable, Operation, Tensor
 from headrace.ops.array import expand_dims
-from headrace.ops.elementwise import exp, greater, sigmoid, where
 from headrace.ops.nn import log_softmax, softmax
 from headrace.ops.reduce import reduce_sum
+from headrace.ops.transcendental import exp
 from headrace_autodiff.accumulate import total
 
 RULES = GradientTable()
-
-
-@RULES.add("Relu")
-def _relu(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (where(greater(op.outputs[0], 0), grad, 0),)
-
-
-@RULES.add("Softplus")
-def _softplus(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (grad * sigmoid(op.inputs[0]),)
 
 
 def _through_softmax(probabilities: Tensor, grad: Tensor, axis: int) -> Tensor:

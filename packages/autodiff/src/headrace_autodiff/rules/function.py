@@ -1,0 +1,41 @@
+"""Gradients of calls of functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.extend import GradientTable, Operation
+from headrace.ops.function import call_function
+from headrace_autodiff.backward import backward_of, carries, results_of, view
+from headrace_autodiff.liveness import dense_shape_of
+
+RULES = GradientTable()
+
+
+@RULES.add("Call")
+def _call(op: Operation, *grads: Any) -> list[Any]:
+    function = op.attrs["function"]
+    wanted = [*function.results, *map(function.get_tensor_by_name, op.attrs["saves"])]
+    arriving = [(y, g) for y, g in zip(wanted, grads, strict=True) if g is not None]
+    parameters = [p for p in function.parameters if carries(p)]
+    backward = backward_of(function, [y for y, _ in arriving], parameters)
+    inner = [t for t in backward.wanted if t.op.graph is function and t.op.type != "Parameter"]
+    names = [t.name for t in inner]
+    seen = view(op, saves=names)
+    outputs = seen.outputs[len(function.results) :]
+    given = dict(zip(seen.attrs["saves"], outputs, strict=True))
+
+    def argument(tensor: Any) -> Any:
+        if tensor.op.graph is not function:
+            return tensor
+        if tensor.op.type == "Parameter":
+            return op.inputs[tensor.op.attrs["index"]]
+        return given[tensor.name]
+
+    arguments = [*(g for _, g in arriving), *map(argument, backward.wanted)]
+    results = call_function(arguments, function=backward.function)
+    places = dict(zip(parameters, backward.found, strict=True))
+    return [
+        results_of(results, places.get(p), lambda t=t: dense_shape_of(t))
+        for p, t in zip(function.parameters, op.inputs, strict=True)
+    ]

@@ -1,0 +1,27 @@
+"""Gradients of what hands tensors through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.extend import GradientTable, IndexedSlices, Operation, Tensor
+
+RULES = GradientTable()
+
+Grad = Tensor | IndexedSlices | None
+
+
+@RULES.add("Identity")
+def _identity(op: Operation, grad: Grad) -> tuple[Grad]:
+    return (grad,)
+
+
+@RULES.add("IdentityN")
+def _identity_n(op: Operation, *grads: Grad) -> Sequence[Grad]:
+    return grads
+
+
+@RULES.add("PlaceholderWithDefault")
+@RULES.add("EnsureShape")
+def _ensure_shape(op: Operation, grad: Tensor) -> tuple[Tensor]:
+    return (grad,)
