@@ -34,7 +34,9 @@ class CpuDevice:
 
     def to_host(self, array: Any) -> HostArray:
         """Return ``array`` itself, a scalar as an array of no dimensions."""
-        return np.asarray(array)
+        # An element of an array of strings is Python's bytes, of which NumPy would make another
+        # dtype that drops zero bytes at the end.
+        return np.asarray(array, object) if type(array) is bytes else np.asarray(array)
 
     def activate(self) -> AbstractContextManager[Any]:
         """Return a context in which floating-point exceptions are results, not warnings.

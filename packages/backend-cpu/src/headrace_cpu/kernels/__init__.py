@@ -1,46 +1,136 @@
 """Kernels of the cpu device, in tables that packages of other array modules can take, too.
 
 ``ARRAY_KERNELS`` are functions of an array module like NumPy, and ``STATE_KERNELS`` keep arrays of
-such a module in variables. ``random.kernels`` makes a table of kernels upon a device's random bits.
+such a module in variables. ``random_kernels`` makes kernels upon a device's random bits.
 """
 
 from __future__ import annotations
 
 from headrace.plugins.registries import Kernel
 from headrace_cpu.kernels import (
+    activation,
     array,
+    bits,
+    candidate_sampling,
+    checks,
+    complex,
     constant,
     conv,
+    conversion,
+    ctc,
+    cumulative,
+    decompositions,
+    edit_distance,
     elementwise,
+    gather,
+    histogram,
+    identity,
+    image,
     indexing,
+    joining,
     linalg,
+    lookup,
+    matrix_functions,
+    mutex,
     nn,
+    padding,
     pool,
+    python_call,
     queue,
     random,
+    rearrange,
     reduce,
+    report,
+    sampling,
+    segment,
+    solving,
+    sort,
+    sparse,
+    special,
     state,
+    stateless,
+    tensor_list,
+    text,
+    text_convert,
+    text_hash,
+    transcendental,
+    unique,
 )
 
 ARRAY_KERNELS: tuple[Kernel, ...] = (
     *elementwise.KERNELS,
+    *transcendental.KERNELS,
+    *special.KERNELS,
+    *activation.KERNELS,
+    *complex.KERNELS,
+    *conversion.KERNELS,
+    *bits.KERNELS,
+    *checks.KERNELS,
     *reduce.KERNELS,
+    *segment.KERNELS,
+    *histogram.KERNELS,
+    *unique.KERNELS,
+    *sort.KERNELS,
+    *cumulative.KERNELS,
     *array.KERNELS,
+    *identity.KERNELS,
+    *joining.KERNELS,
+    *padding.KERNELS,
+    *gather.KERNELS,
+    *edit_distance.KERNELS,
+    *rearrange.KERNELS,
+    *sparse.KERNELS,
     *constant.KERNELS,
     *indexing.KERNELS,
     *linalg.KERNELS,
+    *decompositions.KERNELS,
+    *solving.KERNELS,
+    *matrix_functions.KERNELS,
+    *sampling.KERNELS,
     *nn.KERNELS,
+    *ctc.KERNELS,
     *conv.KERNELS,
     *pool.KERNELS,
+    *image.KERNELS,
+    *candidate_sampling.ARRAY_KERNELS,
 )
-STATE_KERNELS: tuple[Kernel, ...] = (*state.KERNELS,)
+STATE_KERNELS: tuple[Kernel, ...] = (
+    *state.KERNELS,
+    *indexing.STATE_KERNELS,
+    *tensor_list.KERNELS,
+    *candidate_sampling.KERNELS,
+)
+# Kernels that prepare something for each node, for any array module.
+PREPARED_KERNELS: tuple[Kernel, ...] = (*candidate_sampling.PREPARED_KERNELS,)
 # Queues hand arrays of any module through, but stack them in the thread of whoever enqueues.
-HOST_KERNELS: tuple[Kernel, ...] = (*queue.KERNELS,)
+HOST_KERNELS: tuple[Kernel, ...] = (
+    *queue.KERNELS,
+    *mutex.KERNELS,
+    *text.KERNELS,
+    *text_convert.KERNELS,
+    *text_hash.KERNELS,
+    *lookup.KERNELS,
+    *decompositions.HOST_KERNELS,
+    *matrix_functions.HOST_KERNELS,
+    *report.KERNELS,
+    *python_call.KERNELS,
+)
+
+
+def random_kernels(random_bits: random.RandomBits) -> tuple[Kernel, ...]:
+    """Return the kernels of random ops, upon a device's random bits."""
+    return (
+        *random.kernels(random_bits),
+        *sampling.kernels(random_bits),
+        *stateless.kernels(random_bits),
+    )
+
 
 # All that the cpu device has.
 CPU_KERNELS: tuple[Kernel, ...] = (
     *ARRAY_KERNELS,
     *STATE_KERNELS,
+    *PREPARED_KERNELS,
     *HOST_KERNELS,
-    *random.kernels(random.host_bits),
+    *random_kernels(random.host_bits),
 )

@@ -1,4 +1,4 @@
-"""Kernels of shapes, joining and splitting, gathering and padding."""
+"""Kernels of shapes, and of the same elements in another arrangement."""
 
 from __future__ import annotations
 
@@ -12,31 +12,14 @@ from headrace.extend import DType, KernelTable
 from headrace_cpu.kernels.numeric import (
     Array,
     axis_index,
-    check_indices,
     check_rank,
+    check_size,
     dimensions,
+    extents,
     integers,
 )
 
 KERNELS = KernelTable()
-
-
-@KERNELS.plain("Identity")
-def identity(xp: Any, x: Array) -> Array:
-    """Return the array itself."""
-    return x
-
-
-@KERNELS.plain("IdentityN")
-def identity_n(xp: Any, values: list[Array]) -> list[Array]:
-    """Return the arrays themselves."""
-    return values
-
-
-@KERNELS.plain("StopGradient")
-def stop_gradient(xp: Any, x: Array) -> Array:
-    """Return the array itself."""
-    return x
 
 
 @KERNELS.plain("Shape")
@@ -66,11 +49,16 @@ def reshape(xp: Any, x: Array, shape: Array) -> Array:
     if free > 1 or any(d < 0 for d in known):
         raise ValueError(f"shape may hold dimensions >= 0 and one -1, got {list(wanted)}")
     count = math.prod(known)
+    if free and not count and not x.size:
+        # Of arrays without elements, the other sizes tell what is left.
+        rest = math.prod(d for d in x.shape if d) // math.prod(d for d in known if d)
+        return x.reshape([rest if d == -1 else d for d in wanted])
     fits = (count and x.size % count == 0) if free else count == x.size
     if not fits:
         raise ValueError(
             f"{x.size} elements of shape {list(x.shape)} do not fit shape {list(wanted)}"
         )
+    check_size([d for d in wanted if d >= 0])
     return x.reshape(wanted)
 
 
@@ -80,6 +68,16 @@ def transpose(xp: Any, x: Array, *, perm: Sequence[int] | None) -> Array:
     if perm is not None:
         check_rank(x, len(perm), f"what is transposed by {list(perm)}")
     return x.transpose(perm)
+
+
+@KERNELS.plain("TransposeBy")
+def transpose_by(xp: Any, x: Array, perm: Array) -> Array:
+    """Put the axes in an order that was computed."""
+    order = integers(perm)
+    axes = [p + len(order) if p < 0 else p for p in order]
+    if sorted(axes) != list(range(x.ndim)):
+        raise ValueError(f"perm {list(order)} is no permutation of 0 to {x.ndim - 1}")
+    return x.transpose(axes)
 
 
 @KERNELS.plain("ExpandDims")
@@ -102,89 +100,29 @@ def squeeze(xp: Any, x: Array, *, axis: int | Sequence[int] | None) -> Array:
     return x.reshape(tuple(d for i, d in enumerate(x.shape) if i not in axes))
 
 
-@KERNELS.plain("Concat")
-def concat(xp: Any, values: list[Array], *, axis: int) -> Array:
-    """Join along an axis."""
-    return xp.concatenate(values, axis)
-
-
-@KERNELS.plain("Stack")
-def stack(xp: Any, values: list[Array], *, axis: int) -> Array:
-    """Join along a new axis."""
-    return xp.stack(values, axis)
-
-
-@KERNELS.plain("Unstack")
-def unstack(xp: Any, x: Array, *, num: int, axis: int) -> list[Array]:
-    """Return the slices along an axis."""
-    at = axis_index(axis, x.ndim)
-    if x.shape[at] != num:
-        raise ValueError(
-            f"axis {at} of shape {list(x.shape)} has size {x.shape[at]}, expected {num}"
-        )
-    lead = (slice(None),) * at
-    return [x[(*lead, i, ...)] for i in range(num)]
-
-
-@KERNELS.plain("Split")
-def split(xp: Any, x: Array, *, sizes: Sequence[int], axis: int) -> list[Array]:
-    """Return consecutive parts along an axis."""
-    at = axis_index(axis, x.ndim)
-    if x.shape[at] != sum(sizes):
-        raise ValueError(
-            f"sizes {list(sizes)} add up to {sum(sizes)}, axis {at} of shape {list(x.shape)} has "
-            f"size {x.shape[at]}"
-        )
-    parts, start = [], 0
-    for length in sizes:
-        parts.append(x[(slice(None),) * at + (slice(start, start + length),)])
-        start += length
-    return parts
-
-
-@KERNELS.plain("Gather")
-def gather(xp: Any, params: Array, indices: Array, *, axis: int) -> Array:
-    """Pick slices along an axis."""
-    at = axis_index(axis, params.ndim)
-    check_indices(indices, params.shape[at], f"axis {at} of shape {list(params.shape)}")
-    if indices.ndim and indices.size and params.size:
-        return xp.take(params, indices, axis=at)
-    # Unlike `take`, this yields an array where one element is picked, and takes empty arrays.
-    return params[(slice(None),) * at + (indices, ...)]
-
-
 @KERNELS.plain("BroadcastTo")
 def broadcast_to(xp: Any, x: Array, shape: Array) -> Array:
     """Repeat along axes of size 1 and new leading ones."""
     dims = dimensions(shape)
-    return x if dims == x.shape else xp.broadcast_to(x, dims)
+    if dims == x.shape:
+        return x
+    fits = all(old in (1, new) for old, new in zip(x.shape[::-1], dims[::-1], strict=False))
+    if x.ndim > len(dims) or not fits:
+        raise ValueError(f"shape {list(x.shape)} does not broadcast to {list(dims)}")
+    return xp.broadcast_to(x, dims)
 
 
-@KERNELS.plain("Tile")
-def tile(xp: Any, x: Array, *, multiples: Sequence[int]) -> Array:
-    """Repeat along all axes."""
-    check_rank(x, len(multiples), f"what is tiled by {list(multiples)}")
-    return xp.tile(x, tuple(multiples))
-
-
-@KERNELS.plain("Pad")
-def pad(
-    xp: Any,
-    x: Array,
-    *,
-    paddings: Sequence[Sequence[int]],
-    mode: str,
-    constant_values: float,
-) -> Array:
-    """Put a border of one value around an array."""
-    check_rank(x, len(paddings), f"what is padded by {[list(p) for p in paddings]}")
-    border = np.asarray(constant_values).astype(x.dtype)
-    if x.dtype.kind in "iu" and border != constant_values:
-        raise ValueError(f"constant_values must be a value of {x.dtype}, got {constant_values}")
-    dims = tuple(d + before + after for d, (before, after) in zip(x.shape, paddings, strict=True))
-    padded = xp.full(dims, border[()], x.dtype)
-    inner = tuple(
-        slice(before, before + d) for d, (before, _) in zip(x.shape, paddings, strict=True)
-    )
-    padded[inner] = x
-    return padded
+@KERNELS.plain("BroadcastShape")
+def broadcast_shape(xp: Any, left: Array, right: Array) -> Array:
+    """Return the shape to which two shapes broadcast."""
+    wide = np.int64 if np.int64 in (left.dtype, right.dtype) else np.int32
+    first, second = extents(left), extents(right)
+    rank = max(len(first), len(second))
+    dims = []
+    for a, b in zip(
+        (1,) * (rank - len(first)) + first, (1,) * (rank - len(second)) + second, strict=True
+    ):
+        if a != b and 1 not in (a, b):
+            raise ValueError(f"shapes {list(first)} and {list(second)} do not broadcast")
+        dims.append(b if a == 1 else a)
+    return xp.asarray(dims, wide)

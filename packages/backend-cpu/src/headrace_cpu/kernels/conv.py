@@ -11,13 +11,15 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from headrace.extend import KernelTable
+from headrace.ops.windows import Padding
 from headrace_cpu.kernels.numeric import (
     Array,
     check_rank,
@@ -26,7 +28,13 @@ from headrace_cpu.kernels.numeric import (
     narrowed,
     widened,
 )
-from headrace_cpu.kernels.windows import Windows, channels_last, laid_out, lay_windows
+from headrace_cpu.kernels.windows import (
+    Windows,
+    channels_last,
+    laid_out,
+    laid_out_sizes,
+    lay_windows,
+)
 
 KERNELS = KernelTable()
 
@@ -39,7 +47,7 @@ _SHORT_RUN = 16
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Some of the windows: rows ``top`` to ``bottom`` of images ``first`` to ``last``."""
+    """Some of the windows: ``top`` to ``bottom`` along the first axis, of some images."""
 
     first: int
     last: int
@@ -60,17 +68,19 @@ class _Columns:
         self.xp = xp
         self.windows = windows
         self.channels = channels
-        self.depth = windows.sizes[0] * windows.sizes[1] * channels
-        run = channels * (windows.sizes[1] if windows.dilations[1] == 1 else 1)
+        self.depth = math.prod(windows.sizes) * channels
+        run = channels * (windows.sizes[-1] if windows.dilations[-1] == 1 else 1)
         self._by_column = run < _SHORT_RUN
         self._images = images
         limit = _HOST_BLOCK_BYTES if xp is np else _DEVICE_BLOCK_BYTES
-        row_bytes = max(1, windows.out[1] * self.depth * dtype.itemsize)
+        # Windows in one row, which is all that has one place along the first axis.
+        self._across = math.prod(windows.out[1:])
+        row_bytes = max(1, self._across * self.depth * dtype.itemsize)
         rows = max(1, limit // row_bytes)
         self._per_block = max(1, rows // windows.out[0])
         # Blocks of one size: a short last one would cost as much in time as it saves in memory.
         self._rows = -(-windows.out[0] // -(-windows.out[0] // rows))
-        size = min(self._per_block, images) * self._rows * windows.out[1] * self.depth
+        size = min(self._per_block, images) * self._rows * self._across * self.depth
         self._scratch = xp.empty((size,), dtype)
 
     def image_blocks(self) -> Iterator[tuple[int, int]]:
@@ -84,23 +94,28 @@ class _Columns:
             yield _Block(first, last, top, min(top + self._rows, self.windows.out[0]))
 
     def view(self, padded: Array) -> Array:
-        """Return the view [n, *out, *sizes, c] of padded images [n, *padded, c]."""
-        n, y, x, c = padded.strides
-        (down, across), (row, column) = self.windows.strides, self.windows.dilations
+        """Return the view ``[n, *out, *sizes, c]`` of padded images ``[n, *padded, c]``."""
+        n, *axes, c = padded.strides
+        w = self.windows
+        # Where there is but one, its distance to the next may be larger than any array.
+        steps = [a * s if n > 1 else 0 for a, s, n in zip(axes, w.strides, w.out, strict=True)]
+        taps = [a * d if n > 1 else 0 for a, d, n in zip(axes, w.dilations, w.sizes, strict=True)]
         return self.xp.lib.stride_tricks.as_strided(
             padded,
             (padded.shape[0], *self.windows.out, *self.windows.sizes, self.channels),
-            (n, y * down, x * across, y * row, x * column, c),
+            (n, *steps, *taps, c),
         )
 
     def place(self, block: _Block) -> tuple[Array, Array]:
-        """Return room for a block, as [rows, depth] and as [n, r, ow, fh, fw, c]."""
-        shape = (block.last - block.first, block.bottom - block.top, self.windows.out[1])
+        """Return room for a block, as [rows, depth] and as ``[n, r, *out[1:], *sizes, c]``."""
+        shape = (block.last - block.first, block.bottom - block.top, *self.windows.out[1:])
         window = (*self.windows.sizes, self.channels)
-        count = shape[0] * shape[1] * shape[2]
+        count = shape[0] * shape[1] * self._across
         room = self._scratch[: count * self.depth]
         if self._by_column:
-            parts = room.reshape((*window, *shape)).transpose(3, 4, 5, 0, 1, 2)
+            ahead = len(window)
+            order = (*range(ahead, ahead + len(shape)), *range(ahead))
+            parts = room.reshape((*window, *shape)).transpose(order)
             return room.reshape((self.depth, count)).T, parts
         return room.reshape((count, self.depth)), room.reshape((*shape, *window))
 
@@ -120,114 +135,235 @@ def _padded(xp: Any, windows: Windows, images: Array) -> Array:
 
 
 def _rows(array: Array, block: _Block) -> Array:
-    """Return the rows [rows, channels] of an array [n, *out, channels] that belong to a block."""
+    """Return the rows of an array ``[n, *out, channels]`` that belong to a block."""
     part = array[block.first : block.last, block.top : block.bottom]
-    return part.reshape((-1, array.shape[3]))
-
-
-@KERNELS.plain("Conv2D")
-def conv2d(
-    xp: Any,
-    images: Array,
-    filter: Array,
-    *,
-    strides: tuple[int, int],
-    padding: str,
-    data_format: str,
-    dilations: tuple[int, int],
-) -> Array:
-    """Convolve."""
-    check_rank(images, 4, "input")
-    check_rank(filter, 4, "filter")
-    source = channels_last(images, data_format)
-    _check_channels(source.shape[3], filter.shape)
-    windows = lay_windows(source.shape[1:3], filter.shape[:2], strides, dilations, padding)
-    taps = _taps(filter)
-    out = xp.empty((source.shape[0], *windows.out, filter.shape[3]), taps.dtype)
-    if not out.size or not taps.size:
-        out[...] = 0
-        return laid_out(narrowed(out, images.dtype), data_format)
-    columns = _Columns(xp, windows, source.shape[0], source.shape[3], taps.dtype)
-    for first, last in columns.image_blocks():
-        view = columns.view(_padded(xp, windows, source[first:last]))
-        for block in columns.blocks(first, last):
-            xp.matmul(columns.gather(view, block), taps, out=_rows(out, block))
-    return laid_out(narrowed(out, images.dtype), data_format)
+    return part.reshape((-1, array.shape[-1]))
 
 
 def _taps(filter: Array) -> Array:
     """Return a filter as a matrix [window, out]."""
-    height, width, channels, out = filter.shape
-    return widened(filter).reshape((height * width * channels, out))
+    return widened(filter).reshape((math.prod(filter.shape[:-1]), filter.shape[-1]))
 
 
-def _check_channels(channels: int, filter_shape: Any) -> None:
-    if channels != filter_shape[2]:
+def _groups(channels: int, filter_shape: Sequence[int]) -> int:
+    """Return into how many groups the channels of an input fall.
+
+    Raises:
+        ValueError: if a filter of this shape does not fit.
+    """
+    takes, gives = filter_shape[-2:]
+    if channels == takes:
+        return 1
+    if not takes or not channels or channels % takes:
         raise ValueError(
-            f"the input has {channels} channels, the filter {list(filter_shape)} takes "
-            f"{filter_shape[2]}; a filter is [height, width, in, out]"
+            f"the input has {channels} channels, which is no multiple of the {takes} that a "
+            f"filter of shape {list(filter_shape)} takes; a filter is [..., in, out]"
+        )
+    groups = channels // takes
+    if gives % groups:
+        raise ValueError(
+            f"a filter of shape {list(filter_shape)} gives {gives} channels, which must be a "
+            f"multiple of the {groups} groups of the {channels} channels of the input"
+        )
+    return groups
+
+
+def _forward(xp: Any, windows: Windows, source: Array, taps: Array, out: Array) -> None:
+    """Write the convolution of images with a filter [window, out] into ``out``."""
+    columns = _Columns(xp, windows, source.shape[0], source.shape[-1], taps.dtype)
+    for first, last in columns.image_blocks():
+        view = columns.view(_padded(xp, windows, source[first:last]))
+        for block in columns.blocks(first, last):
+            xp.matmul(columns.gather(view, block), taps, out=_rows(out, block))
+
+
+@KERNELS.plain("Conv2D")
+@KERNELS.plain("Conv3D")
+def conv(
+    xp: Any,
+    images: Array,
+    filter: Array,
+    *,
+    strides: Sequence[int],
+    padding: Padding,
+    data_format: str,
+    dilations: Sequence[int],
+) -> Array:
+    """Convolve."""
+    check_rank(images, len(data_format), "input")
+    check_rank(filter, len(data_format), "filter")
+    source = channels_last(images, data_format)
+    groups = _groups(source.shape[-1], filter.shape)
+    windows = lay_windows(source.shape[1:-1], filter.shape[:-2], strides, dilations, padding)
+    taps = widened(filter)
+    out = xp.empty((source.shape[0], *windows.out, filter.shape[-1]), taps.dtype)
+    if not out.size or not taps.size:
+        out[...] = 0
+    elif groups == 1:
+        _forward(xp, windows, source, _taps(taps), out)
+    elif filter.shape[-2] == 1:
+        _forward_by_channel(xp, windows, source, taps, out)
+    else:
+        for mine, theirs in _group_slices(groups, filter.shape):
+            part = xp.empty((*out.shape[:-1], filter.shape[-1] // groups), out.dtype)
+            _forward(xp, windows, source[..., mine], _taps(taps[..., theirs]), part)
+            out[..., theirs] = part
+    return laid_out(narrowed(out, images.dtype), data_format)
+
+
+def _group_slices(groups: int, filter_shape: Sequence[int]) -> Iterator[tuple[slice, slice]]:
+    """Yield for each group its channels in the input and in the output."""
+    takes, gives = filter_shape[-2], filter_shape[-1] // groups
+    for group in range(groups):
+        yield (
+            slice(group * takes, (group + 1) * takes),
+            slice(group * gives, (group + 1) * gives),
         )
 
 
+# With one channel in each group a product of matrices would have a row of them: elements of
+# windows are multiplied as they are instead. Arrays then are [n, *out, groups, gives].
+
+
+def _forward_by_channel(xp: Any, windows: Windows, source: Array, taps: Array, out: Array) -> None:
+    channels = source.shape[-1]
+    split = out.reshape((*out.shape[:-1], channels, -1))
+    weights = taps.reshape((*taps.shape[:-2], channels, -1))
+    out[...] = 0
+    for first, last in _image_blocks(xp, source, out):
+        padded = windows.pad(xp, widened(source[first:last]), 0.0)
+        for place in windows.places:
+            part = windows.tap(padded, place)
+            split[first:last] += part[..., None] * weights[place]
+
+
+def _image_blocks(xp: Any, source: Array, out: Array) -> Iterator[tuple[int, int]]:
+    """Yield the first and last image of blocks that stay in the cache together."""
+    images = source.shape[0]
+    limit = _HOST_BLOCK_BYTES if xp is np else _DEVICE_BLOCK_BYTES
+    size = max(1, (source.size + out.size) // images * out.dtype.itemsize)
+    step = max(1, limit // size)
+    for first in range(0, images, step):
+        yield first, min(first + step, images)
+
+
 @KERNELS.plain("Conv2DBackpropFilter")
-def conv2d_backprop_filter(
+@KERNELS.plain("Conv3DBackpropFilter")
+def conv_backprop_filter(
     xp: Any,
     images: Array,
     filter_sizes: Array,
     grad: Array,
     *,
-    strides: tuple[int, int],
-    padding: str,
+    strides: Sequence[int],
+    padding: Padding,
     data_format: str,
-    dilations: tuple[int, int],
+    dilations: Sequence[int],
 ) -> Array:
     """Return the gradient with respect to the filter."""
-    check_rank(images, 4, "input")
-    shape = _four(dimensions(filter_sizes), "filter_sizes")
+    check_rank(images, len(data_format), "input")
+    shape = _sized(filter_sizes, data_format, "filter_sizes")
     source = channels_last(images, data_format)
-    _check_channels(source.shape[3], shape)
-    windows = lay_windows(source.shape[1:3], shape[:2], strides, dilations, padding)
-    outer = _checked_grad(grad, source.shape[0], windows, shape[3], data_format)
-    total = xp.zeros((shape[0] * shape[1] * shape[2], shape[3]), widened(images[:0]).dtype)
-    if outer.size and total.size:
-        columns = _Columns(xp, windows, source.shape[0], source.shape[3], total.dtype)
-        for first, last in columns.image_blocks():
-            view = columns.view(_padded(xp, windows, source[first:last]))
-            for block in columns.blocks(first, last):
-                total += xp.matmul(columns.gather(view, block).T, widened(_rows(outer, block)))
+    groups = _groups(source.shape[-1], shape)
+    windows = lay_windows(source.shape[1:-1], shape[:-2], strides, dilations, padding)
+    outer = _checked_grad(grad, source.shape[0], windows, shape[-1], data_format)
+    total = xp.zeros((math.prod(shape[:-1]), shape[-1]), widened(images[:0]).dtype)
+    if not outer.size or not total.size:
+        pass
+    elif groups == 1:
+        _to_taps(xp, windows, source, outer, total)
+    elif shape[-2] == 1:
+        _to_taps_by_channel(xp, windows, source, outer, total.reshape(shape))
+    else:
+        for mine, theirs in _group_slices(groups, shape):
+            part = xp.zeros((total.shape[0], shape[-1] // groups), total.dtype)
+            _to_taps(xp, windows, source[..., mine], outer[..., theirs], part)
+            total[:, theirs] = part
     return narrowed(total, images.dtype).reshape(shape)
 
 
+def _to_taps(xp: Any, windows: Windows, source: Array, outer: Array, total: Array) -> None:
+    """Add the gradient for a filter [window, out] to ``total``."""
+    columns = _Columns(xp, windows, source.shape[0], source.shape[-1], total.dtype)
+    for first, last in columns.image_blocks():
+        view = columns.view(_padded(xp, windows, source[first:last]))
+        for block in columns.blocks(first, last):
+            total += xp.matmul(columns.gather(view, block).T, widened(_rows(outer, block)))
+
+
+def _to_taps_by_channel(
+    xp: Any, windows: Windows, source: Array, outer: Array, total: Array
+) -> None:
+    channels = source.shape[-1]
+    weights = total.reshape((*total.shape[:-2], channels, -1))
+    split = widened(outer).reshape((*outer.shape[:-1], channels, -1))
+    axes = tuple(range(outer.ndim - 1))
+    for first, last in _image_blocks(xp, source, outer):
+        padded = windows.pad(xp, widened(source[first:last]), 0.0)
+        for place in windows.places:
+            part = windows.tap(padded, place)
+            weights[place] += (part[..., None] * split[first:last]).sum(axes)
+
+
 @KERNELS.plain("Conv2DBackpropInput")
-def conv2d_backprop_input(
+@KERNELS.plain("Conv3DBackpropInput")
+def conv_backprop_input(
     xp: Any,
     input_sizes: Array,
     filter: Array,
     grad: Array,
     *,
-    strides: tuple[int, int],
-    padding: str,
+    strides: Sequence[int],
+    padding: Padding,
     data_format: str,
-    dilations: tuple[int, int],
+    dilations: Sequence[int],
 ) -> Array:
     """Return the gradient with respect to the input."""
-    check_rank(filter, 4, "filter")
-    shape = _four(dimensions(input_sizes), "input_sizes")
-    n, height, width, channels = (
-        (shape[0], shape[2], shape[3], shape[1]) if data_format == "NCHW" else shape
-    )
-    _check_channels(channels, filter.shape)
-    windows = lay_windows((height, width), filter.shape[:2], strides, dilations, padding)
-    outer = _checked_grad(grad, n, windows, filter.shape[3], data_format)
-    taps = _taps(filter)
-    out = xp.zeros((n, height, width, channels), taps.dtype)
+    check_rank(filter, len(data_format), "filter")
+    shape = _sized(input_sizes, data_format, "input_sizes")
+    n, image, channels = shape[0], shape[1:-1], shape[-1]
+    if data_format.startswith("NC"):
+        image, channels = shape[2:], shape[1]
+    groups = _groups(channels, filter.shape)
+    windows = lay_windows(image, filter.shape[:-2], strides, dilations, padding)
+    outer = _checked_grad(grad, n, windows, filter.shape[-1], data_format)
+    _check_stretch(image, windows)
+    taps = widened(filter)
+    out = xp.zeros((n, *image, channels), taps.dtype)
     if not out.size or not outer.size:
-        return laid_out(narrowed(out, filter.dtype), data_format)
+        pass
+    elif groups == 1:
+        _to_images(xp, windows, _taps(taps), outer, out)
+    elif filter.shape[-2] == 1:
+        _to_images_by_channel(xp, windows, taps, outer, out)
+    else:
+        for mine, theirs in _group_slices(groups, filter.shape):
+            part = xp.zeros((*out.shape[:-1], filter.shape[-2]), out.dtype)
+            _to_images(xp, windows, _taps(taps[..., theirs]), outer[..., theirs], part)
+            out[..., mine] = part
+    return laid_out(narrowed(out, filter.dtype), data_format)
+
+
+# Strides may make a large image of a small one; beyond this it is taken for a mistake.
+_MOST_PIXELS = 1 << 30
+_MOST_STRETCH = 1 << 12
+
+
+def _check_stretch(image: Sequence[int], windows: Windows) -> None:
+    pixels = math.prod(image)
+    touched = math.prod(windows.out) * math.prod(windows.sizes)
+    if pixels > _MOST_PIXELS and pixels > _MOST_STRETCH * touched:
+        raise ValueError(f"input_sizes {list(image)} are too large for {list(windows.out)} windows")
+
+
+def _to_images(xp: Any, windows: Windows, taps: Array, outer: Array, out: Array) -> None:
+    """Add the gradient for images, of a filter [window, out], to ``out``."""
+    n, channels = out.shape[0], out.shape[-1]
     columns = _Columns(xp, windows, n, channels, taps.dtype)
     for first, last in columns.image_blocks():
         images = out[first:last]
         if windows.has_padding:
-            images = xp.zeros((last - first, *windows.padded, channels), taps.dtype)
+            images = xp.zeros(windows.padded_shape(last - first, channels), taps.dtype)
         for block in columns.blocks(first, last):
             matrix, parts = columns.place(block)
             part = widened(_rows(outer, block))
@@ -235,27 +371,35 @@ def conv2d_backprop_input(
                 xp.matmul(part, taps.T, out=matrix)
             else:
                 xp.matmul(taps, part.T, out=matrix.T)
-            for i in range(windows.sizes[0]):
-                for j in range(windows.sizes[1]):
-                    target = windows.tap(images, i, j)[:, block.top : block.bottom]
-                    target += parts[:, :, :, i, j]
+            for place in windows.places:
+                target = windows.tap(images, place)[:, block.top : block.bottom]
+                target += parts[(..., *place, slice(None))]
         if windows.has_padding:
             out[first:last] = windows.inside(images)
-    return laid_out(narrowed(out, filter.dtype), data_format)
 
 
-def _four(dims: tuple[int, ...], label: str) -> tuple[int, int, int, int]:
-    if len(dims) != 4:
-        raise ValueError(f"{label} must have 4 elements, got {list(dims)}")
-    return dims[0], dims[1], dims[2], dims[3]
+def _to_images_by_channel(xp: Any, windows: Windows, taps: Array, outer: Array, out: Array) -> None:
+    channels = out.shape[-1]
+    weights = taps.reshape((*taps.shape[:-2], channels, -1))
+    split = widened(outer).reshape((*outer.shape[:-1], channels, -1))
+    for first, last in _image_blocks(xp, out, outer):
+        images = xp.zeros(windows.padded_shape(last - first, channels), out.dtype)
+        for place in windows.places:
+            target = windows.tap(images, place)
+            target += (split[first:last] * weights[place]).sum(-1)
+        out[first:last] = windows.inside(images)
+
+
+def _sized(sizes: Array, data_format: str, label: str) -> tuple[int, ...]:
+    dims = dimensions(sizes)
+    if len(dims) != len(data_format):
+        raise ValueError(f"{label} must have {len(data_format)} elements, got {list(dims)}")
+    return dims
 
 
 def _checked_grad(
     grad: Array, images: int, windows: Windows, channels: int, data_format: str
 ) -> Array:
-    """Return the gradient of a convolution's output as [n, oh, ow, out]."""
-    expected = (images, *windows.out, channels)
-    if data_format == "NCHW":
-        expected = (images, channels, *windows.out)
-    check_shape(grad, expected, "out_backprop")
+    """Return the gradient of a convolution's output as ``[n, *out, channels]``."""
+    check_shape(grad, laid_out_sizes(images, windows.out, channels, data_format), "out_backprop")
     return channels_last(grad, data_format)

@@ -1,59 +1,41 @@
-"""Elementwise kernels: arithmetic, comparisons, logic and elementary functions."""
+"""Elementwise kernels: arithmetic, rounding, comparisons, logic and choice."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
-from headrace.extend import DType, KernelTable
-from headrace_cpu.kernels.numeric import Array, narrowed, widened
+from headrace.extend import KernelTable
+from headrace_cpu.kernels.numeric import Array, binary, check_shape, narrowed, unary, widened
 
 KERNELS = KernelTable()
 
 # Ops that are functions of the array module under another name.
 _SAME_AS = {
-    "Sign": "sign",
     "Abs": "absolute",
-    "Sqrt": "sqrt",
-    "Exp": "exp",
-    "Log": "log",
-    "Log1p": "log1p",
-    "Sin": "sin",
-    "Cos": "cos",
-    "Tanh": "tanh",
+    "Ceil": "ceil",
+    "Floor": "floor",
+    "IsFinite": "isfinite",
+    "IsInf": "isinf",
+    "IsNan": "isnan",
+    "Rint": "rint",
+    "Sign": "sign",
 }
 _SAME_AS_OF_TWO = {
-    "Maximum": "maximum",
-    "Minimum": "minimum",
     "Equal": "equal",
-    "NotEqual": "not_equal",
-    "Less": "less",
-    "LessEqual": "less_equal",
     "Greater": "greater",
     "GreaterEqual": "greater_equal",
+    "Less": "less",
+    "LessEqual": "less_equal",
+    "Maximum": "maximum",
+    "Minimum": "minimum",
+    "NextAfter": "nextafter",
+    "NotEqual": "not_equal",
 }
 
-
-def _unary(function: str) -> Callable[[Any, Array], Array]:
-    def unary(xp: Any, x: Array) -> Array:
-        return getattr(xp, function)(x)
-
-    return unary
-
-
-def _binary(function: str) -> Callable[[Any, Array, Array], Array]:
-    def binary(xp: Any, x: Array, y: Array) -> Array:
-        return getattr(xp, function)(x, y)
-
-    return binary
-
-
 for _op, _function in _SAME_AS.items():
-    KERNELS.plain(_op)(_unary(_function))
+    KERNELS.plain(_op)(unary(_function, __name__))
 for _op, _function in _SAME_AS_OF_TWO.items():
-    KERNELS.plain(_op)(_binary(_function))
+    KERNELS.plain(_op)(binary(_function, __name__))
 
 
 @KERNELS.plain("Add")
@@ -84,7 +66,20 @@ def divide(xp: Any, x: Array, y: Array) -> Array:
 def floor_divide(xp: Any, x: Array, y: Array) -> Array:
     """Divide, rounding towards minus infinity."""
     _check_divisor(y)
-    return x // y
+    # Floats are divided before they are rounded: infinity stays infinity.
+    return x // y if x.dtype.kind in "iu" else xp.floor(x / y)
+
+
+@KERNELS.plain("TruncateDiv")
+def truncate_divide(xp: Any, x: Array, y: Array) -> Array:
+    """Divide, rounding towards 0."""
+    _check_divisor(y)
+    if x.dtype.kind not in "iu":
+        return xp.trunc(x / y)
+    # The remainder has the sign of y: where x has the other one, one is missing towards 0.
+    quotient = x // y
+    short = (quotient < 0) & (quotient * y != x)
+    return quotient + short.astype(x.dtype)
 
 
 @KERNELS.plain("FloorMod")
@@ -92,6 +87,43 @@ def floor_mod(xp: Any, x: Array, y: Array) -> Array:
     """Return the remainder, with the sign of ``y``."""
     _check_divisor(y)
     return x % y
+
+
+@KERNELS.plain("TruncateMod")
+def truncate_mod(xp: Any, x: Array, y: Array) -> Array:
+    """Return the remainder, with the sign of ``x``."""
+    _check_divisor(y)
+    return xp.fmod(x, y)
+
+
+@KERNELS.plain("MulNoNan")
+def multiply_no_nan(xp: Any, x: Array, y: Array) -> Array:
+    """Multiply, with 0 wherever ``y`` is 0."""
+    return xp.where(y == 0, y.dtype.type(0), x * y)
+
+
+@KERNELS.plain("DivNoNan")
+def divide_no_nan(xp: Any, x: Array, y: Array) -> Array:
+    """Divide, with 0 wherever ``y`` is 0."""
+    return xp.where(y == 0, y.dtype.type(0), x / y)
+
+
+@KERNELS.plain("AddN")
+def add_all(xp: Any, arrays: list[Array]) -> Array:
+    """Add from first to last, 16-bit floats in float32."""
+    first = arrays[0]
+    for array in arrays[1:]:
+        check_shape(array, first.shape, "each of inputs")
+    total = widened(first)
+    for array in arrays[1:]:
+        total = total + widened(array)
+    return narrowed(total, first.dtype)
+
+
+@KERNELS.plain("Reciprocal")
+def reciprocal(xp: Any, x: Array) -> Array:
+    """Divide 1."""
+    return x.dtype.type(1) / x
 
 
 def _check_divisor(y: Array) -> None:
@@ -119,15 +151,6 @@ def negative(xp: Any, x: Array) -> Array:
 def square(xp: Any, x: Array) -> Array:
     """Square."""
     return x * x
-
-
-@KERNELS.plain("Sigmoid")
-def sigmoid(xp: Any, x: Array) -> Array:
-    """Compute the logistic function from ``exp(-abs(x))``, which never overflows."""
-    wide = widened(x)
-    decay = xp.exp(-xp.absolute(wide))
-    one = wide.dtype.type(1)
-    return narrowed(xp.where(wide >= 0, one, decay) / (decay + one), x.dtype)
 
 
 @KERNELS.plain("Conj")
@@ -164,11 +187,3 @@ def logical_not(xp: Any, x: Array) -> Array:
 def select(xp: Any, condition: Array, x: Array, y: Array) -> Array:
     """Choose between two arrays."""
     return xp.where(condition, x, y)
-
-
-@KERNELS.plain("Cast")
-def cast(xp: Any, x: Array, *, dtype: DType) -> Array:
-    """Convert to another dtype."""
-    if x.dtype.kind == "c" and dtype.kind not in ("complex", "bool"):
-        x = x.real
-    return x.astype(np.dtype(dtype.numpy), copy=False)

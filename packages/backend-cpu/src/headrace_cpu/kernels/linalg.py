@@ -25,4 +25,7 @@ def matmul(xp: Any, a: Array, b: Array, *, transpose_a: bool, transpose_b: bool)
             f"inner dimensions differ: {left.shape[-1]} of a {list(a.shape)} against "
             f"{right.shape[-2]} of b {list(b.shape)}"
         )
+    pairs = zip(left.shape[-3::-1], right.shape[-3::-1], strict=False)
+    if any(m != n and 1 not in (m, n) for m, n in pairs):
+        raise ValueError(f"shapes {list(a.shape)} and {list(b.shape)} do not broadcast")
     return narrowed(xp.matmul(left, right), a.dtype)

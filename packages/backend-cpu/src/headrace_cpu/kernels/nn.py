@@ -1,4 +1,4 @@
-"""Kernels of activations, softmax and cross-entropies."""
+"""Kernels of softmax and cross-entropies."""
 
 from __future__ import annotations
 
@@ -18,20 +18,6 @@ from headrace_cpu.kernels.numeric import (
 )
 
 KERNELS = KernelTable()
-
-
-@KERNELS.plain("Relu")
-def relu(xp: Any, x: Array) -> Array:
-    """Return the larger of each element and 0."""
-    return xp.maximum(x, x.dtype.type(0))
-
-
-@KERNELS.plain("Softplus")
-def softplus(xp: Any, x: Array) -> Array:
-    """Compute from ``exp(-abs(x))``, which never overflows."""
-    wide = widened(x)
-    tail = xp.log1p(xp.exp(-xp.absolute(wide)))
-    return narrowed(xp.maximum(wide, wide.dtype.type(0)) + tail, x.dtype)
 
 
 def _below_maximum(xp: Any, logits: Array, axis: int) -> Array:

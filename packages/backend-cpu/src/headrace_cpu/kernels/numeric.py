@@ -7,7 +7,8 @@ their inputs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +18,30 @@ from headrace import dtypes
 # An array of the module `xp`, or one of NumPy's scalars.
 Array: TypeAlias = Any
 
+# So many elements of any dtype have more bytes than NumPy counts.
+_MOST_ELEMENTS = 1 << 59
+
 _HALF = frozenset({dtypes.float16.numpy, dtypes.bfloat16.numpy})
+
+
+def unary(function: str, module: str) -> Callable[[Any, Array], Array]:
+    """Return a kernel that is a function of the array module, as one of a kernel module's own."""
+
+    def kernel(xp: Any, x: Array) -> Array:
+        return getattr(xp, function)(x)
+
+    kernel.__module__ = module
+    return kernel
+
+
+def binary(function: str, module: str) -> Callable[[Any, Array, Array], Array]:
+    """Return a kernel that is a function of two arrays; see ``unary``."""
+
+    def kernel(xp: Any, x: Array, y: Array) -> Array:
+        return getattr(xp, function)(x, y)
+
+    kernel.__module__ = module
+    return kernel
 
 
 def is_half(x: Array) -> bool:
@@ -43,7 +67,18 @@ def integers(vector: Array) -> tuple[int, ...]:
 
 
 def dimensions(vector: Array) -> tuple[int, ...]:
-    """Return a vector of dimensions as numbers of the host.
+    """Return a vector of an array's dimensions as numbers of the host.
+
+    Raises:
+        ValueError: if it is no vector, one is negative, or no memory holds so many elements.
+    """
+    dims = extents(vector)
+    check_size(dims)
+    return dims
+
+
+def extents(vector: Array) -> tuple[int, ...]:
+    """Return a vector of dimensions of what need not be an array, such as a sparse tensor.
 
     Raises:
         ValueError: if it is no vector, or one is negative.
@@ -52,6 +87,30 @@ def dimensions(vector: Array) -> tuple[int, ...]:
     if any(d < 0 for d in dims):
         raise ValueError(f"dimensions must be >= 0, got {list(dims)}")
     return dims
+
+
+def check_size(dims: Sequence[int]) -> None:
+    """Refuse a shape that array modules cannot count the bytes of, even where it is empty.
+
+    Raises:
+        ValueError: if it is such a shape.
+    """
+    if math.prod(d for d in dims if d) >= _MOST_ELEMENTS:
+        raise ValueError(f"an array of shape {list(dims)} is too large")
+
+
+def check_broadcast(*shapes: Sequence[int]) -> None:
+    """Refuse shapes that do not broadcast to one.
+
+    Raises:
+        ValueError: if they do not.
+    """
+    sizes: dict[int, int] = {}
+    for shape in shapes:
+        for place, size in enumerate(reversed(shape)):
+            if size != 1 and sizes.setdefault(place, size) != size:
+                listed = ", ".join(str(list(shape)) for shape in shapes)
+                raise ValueError(f"shapes {listed} do not broadcast")
 
 
 def scalar(x: Array, label: str) -> Any:

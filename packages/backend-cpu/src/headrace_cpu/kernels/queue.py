@@ -95,7 +95,7 @@ def dequeue_many(
     count = int(scalar(n, "n"))
     if count < 0:
         raise ValueError(f"n must be >= 0, got {count}")
-    if not all(shape.is_fully_defined for shape in queue.shapes):
+    if not all(shape.is_fully_defined() for shape in queue.shapes):
         raise ShapeError(
             f"queue {queue.name!r} has components of shapes {', '.join(map(str, queue.shapes))}; "
             "elements are joined only where all dimensions are fixed: pass shapes= to the queue"

@@ -25,11 +25,13 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.extend import DType, KernelContext, KernelTable
-from headrace_cpu.kernels.numeric import Array, dimensions, scalar
+from headrace_cpu.kernels.numeric import Array, check_size, dimensions, scalar
 
 # (xp, key, counter, count) to [count] words of 64 bits.
 RandomBits: TypeAlias = Callable[[Any, tuple[int, int], int, int], Array]
 Seeds: TypeAlias = tuple[int, int] | None
+# The words of one draw: (turn, count) to [count] of them, others in each turn.
+Words: TypeAlias = Callable[[int, int], Array]
 
 _WORD = 1 << 64
 # Probability that a standard normal number lies within two standard deviations: erf(sqrt(2)).
@@ -70,51 +72,82 @@ def kernels(random_bits: RandomBits) -> KernelTable:
     """
     table = KernelTable()
 
-    def words(ctx: KernelContext, seeds: Seeds, count: int) -> Callable[[int], Array]:
-        """Return the function from a round to the words of this draw."""
-        (graph_seed, op_seed), draw = ctx.draw(seeds)
-        key = (graph_seed % _WORD, op_seed % _WORD)
-        return lambda turn: random_bits(ctx.xp, key, turn << 128 | draw << 64, count)
-
     @table.stateful("RandomUniform")
     def random_uniform(ctx: KernelContext, shape: Array, *, dtype: DType, seeds: Seeds) -> Array:
-        dims = dimensions(shape)
-        n = math.prod(dims)
-        bits = words(ctx, seeds, _words_for(n, dtype.itemsize))(0)
-        return _uniform(bits, dtype)[:n].reshape(dims)
+        return drawn_uniform(stream_words(random_bits, ctx, seeds), dimensions(shape), dtype)
 
     @table.stateful("RandomStandardNormal")
     def random_normal(ctx: KernelContext, shape: Array, *, dtype: DType, seeds: Seeds) -> Array:
-        dims = dimensions(shape)
-        n = math.prod(dims)
-        size = max(dtype.itemsize, 4)
-        half = -(-n // 2)
-        bits = words(ctx, seeds, 2 * _words_for(half, size))(0)
-        return _normal(ctx.xp, bits, half, size)[:n].astype(dtype.numpy, copy=False).reshape(dims)
+        words = stream_words(random_bits, ctx, seeds)
+        return drawn_normal(ctx.xp, words, dimensions(shape), dtype)
 
     @table.stateful("TruncatedNormal")
     def truncated_normal(ctx: KernelContext, shape: Array, *, dtype: DType, seeds: Seeds) -> Array:
-        dims = dimensions(shape)
-        n = math.prod(dims)
-        size = max(dtype.itemsize, 4)
-        bits = words(ctx, seeds, _words_for(n, size))(0)
-        drawn = _truncated_normal(ctx.xp, _signed(bits, size)[:n])
-        return drawn.astype(dtype.numpy, copy=False).reshape(dims)
+        words = stream_words(random_bits, ctx, seeds)
+        return drawn_truncated_normal(ctx.xp, words, dimensions(shape), dtype)
 
     @table.stateful("RandomUniformInt")
     def random_uniform_int(
         ctx: KernelContext, shape: Array, minval: Array, maxval: Array, *, seeds: Seeds
     ) -> Array:
-        dims = dimensions(shape)
-        low, high = scalar(minval, "minval"), scalar(maxval, "maxval")
-        if high <= low:
-            raise ValueError(f"maxval must be above minval, got [{low}, {high})")
-        drawn = _below(ctx.xp, words(ctx, seeds, math.prod(dims)), high - low)
-        # Modulo 2**64, which narrowing to the dtype turns into the number itself.
-        shifted = drawn + np.uint64(low % _WORD)
-        return shifted.astype(minval.dtype).reshape(dims)
+        words = stream_words(random_bits, ctx, seeds)
+        return drawn_integers(ctx.xp, words, dimensions(shape), minval, maxval)
+
+    @table.stateful("RandomPermutation")
+    def random_permutation(ctx: KernelContext, size: Array, *, seeds: Seeds) -> Array:
+        count = scalar(size, "size")
+        if count < 0:
+            raise ValueError(f"size must be >= 0, got {count}")
+        check_size((count,))
+        # Two words are equal once in 2**64 pairs.
+        keys = stream_words(random_bits, ctx, seeds)(0, count)
+        return ctx.xp.argsort(keys).astype(np.int64, copy=False)
 
     return table
+
+
+def stream_words(random_bits: RandomBits, ctx: KernelContext, seeds: Seeds) -> Words:
+    """Return the words of the next draw of a node's stream."""
+    (graph_seed, op_seed), draw = ctx.draw(seeds)
+    key = (graph_seed % _WORD, op_seed % _WORD)
+    return lambda turn, count: random_bits(ctx.xp, key, turn << 128 | draw << 64, count)
+
+
+def drawn_uniform(words: Words, dims: tuple[int, ...], dtype: DType) -> Array:
+    """Return numbers uniform in [0, 1)."""
+    n = math.prod(dims)
+    return _uniform(words(0, _words_for(n, dtype.itemsize)), dtype)[:n].reshape(dims)
+
+
+def drawn_normal(xp: Any, words: Words, dims: tuple[int, ...], dtype: DType) -> Array:
+    """Return standard normal numbers."""
+    n = math.prod(dims)
+    size = max(dtype.itemsize, 4)
+    half = -(-n // 2)
+    bits = words(0, 2 * _words_for(half, size))
+    return _normal(xp, bits, half, size)[:n].astype(dtype.numpy, copy=False).reshape(dims)
+
+
+def drawn_truncated_normal(xp: Any, words: Words, dims: tuple[int, ...], dtype: DType) -> Array:
+    """Return standard normal numbers within two standard deviations."""
+    n = math.prod(dims)
+    size = max(dtype.itemsize, 4)
+    drawn = _truncated_normal(xp, _signed(words(0, _words_for(n, size)), size)[:n])
+    return drawn.astype(dtype.numpy, copy=False).reshape(dims)
+
+
+def drawn_integers(
+    xp: Any, words: Words, dims: tuple[int, ...], minval: Array, maxval: Array
+) -> Array:
+    """Return integers uniform in [minval, maxval)."""
+    low, high = scalar(minval, "minval"), scalar(maxval, "maxval")
+    n = math.prod(dims)
+    if n and high <= low:
+        raise ValueError(f"maxval must be above minval, got [{low}, {high})")
+    drawn = _below(xp, lambda turn: words(turn, n), max(high - low, 1))
+    # Modulo 2**64, which narrowing to the dtype turns into the number itself.
+    shifted = drawn + np.uint64(low % _WORD)
+    return shifted.astype(minval.dtype).reshape(dims)
 
 
 def _words_for(n: int, itemsize: int) -> int:

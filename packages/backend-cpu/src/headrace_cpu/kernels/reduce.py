@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 
 from headrace.extend import DType, KernelTable
+from headrace.graph.spec import MAX_RANK
 from headrace.ops.reduce import Axis, reduced_axes
 from headrace_cpu.kernels.numeric import (
     Array,
-    add_rows,
     axis_index,
-    check_indices,
     dimensions,
+    integers,
     is_half,
     narrowed,
     scalar,
-    widened,
 )
 
 KERNELS = KernelTable()
@@ -26,9 +25,16 @@ KERNELS = KernelTable()
 @KERNELS.plain("ReduceSum")
 def reduce_sum(xp: Any, x: Array, *, axis: Axis, keepdims: bool) -> Array:
     """Add up; 16-bit floats in float32."""
+    _check_axis(x, axis)
     if is_half(x):
         return x.sum(axis, dtype=np.float32, keepdims=keepdims).astype(x.dtype)
     return x.sum(axis, dtype=x.dtype, keepdims=keepdims)
+
+
+def _check_axis(x: Array, axis: Axis) -> None:
+    """Refuse axes out of range; NumPy ignores those of scalars, and CuPy names them otherwise."""
+    if axis is not None:
+        reduced_axes(axis, x.ndim)
 
 
 @KERNELS.plain("ReduceMean")
@@ -70,6 +76,7 @@ def _integer_mean(xp: Any, x: Array, count: int, axis: Axis, keepdims: bool) -> 
 @KERNELS.plain("ReduceProd")
 def reduce_prod(xp: Any, x: Array, *, axis: Axis, keepdims: bool) -> Array:
     """Multiply up; 16-bit floats in float32."""
+    _check_axis(x, axis)
     if is_half(x):
         return x.prod(axis, dtype=np.float32, keepdims=keepdims).astype(x.dtype)
     return x.prod(axis, dtype=x.dtype, keepdims=keepdims)
@@ -78,6 +85,7 @@ def reduce_prod(xp: Any, x: Array, *, axis: Axis, keepdims: bool) -> Array:
 @KERNELS.plain("ReduceMax")
 def reduce_max(xp: Any, x: Array, *, axis: Axis, keepdims: bool) -> Array:
     """Return the largest; the lowest value of the dtype of no elements."""
+    _check_axis(x, axis)
     if not x.size:
         lowest = -np.inf if x.dtype.kind not in "iu" else np.iinfo(x.dtype).min
         return _of_nothing(xp, x, axis, keepdims, lowest)
@@ -87,6 +95,7 @@ def reduce_max(xp: Any, x: Array, *, axis: Axis, keepdims: bool) -> Array:
 @KERNELS.plain("ReduceMin")
 def reduce_min(xp: Any, x: Array, *, axis: Axis, keepdims: bool) -> Array:
     """Return the smallest; the highest value of the dtype of no elements."""
+    _check_axis(x, axis)
     if not x.size:
         highest = np.inf if x.dtype.kind not in "iu" else np.iinfo(x.dtype).max
         return _of_nothing(xp, x, axis, keepdims, highest)
@@ -103,25 +112,41 @@ def _of_nothing(xp: Any, x: Array, axis: Axis, keepdims: bool, value: float) -> 
 @KERNELS.plain("ReduceAll")
 def reduce_all(xp: Any, x: Array, *, axis: Axis, keepdims: bool) -> Array:
     """Return whether all hold."""
+    _check_axis(x, axis)
     return x.all(axis, keepdims=keepdims)
 
 
 @KERNELS.plain("ReduceAny")
 def reduce_any(xp: Any, x: Array, *, axis: Axis, keepdims: bool) -> Array:
     """Return whether any holds."""
+    _check_axis(x, axis)
     return x.any(axis, keepdims=keepdims)
 
 
 @KERNELS.plain("ArgMax")
 def argmax(xp: Any, x: Array, *, axis: int | None, output_type: DType) -> Array:
-    """Return the index of the first largest."""
-    return x.argmax(_searched(x, axis)).astype(output_type.numpy)
+    """Return the index of the first largest that is not NaN."""
+    at = _searched(x, axis)
+    return _without_nan(xp, x, at, "argmax", -np.inf).astype(output_type.numpy)
 
 
 @KERNELS.plain("ArgMin")
 def argmin(xp: Any, x: Array, *, axis: int | None, output_type: DType) -> Array:
-    """Return the index of the first smallest."""
-    return x.argmin(_searched(x, axis)).astype(output_type.numpy)
+    """Return the index of the first smallest that is not NaN."""
+    at = _searched(x, axis)
+    return _without_nan(xp, x, at, "argmin", np.inf).astype(output_type.numpy)
+
+
+def _without_nan(xp: Any, x: Array, axis: int, search: str, instead: float) -> Array:
+    """Search with NaN replaced; NumPy finds NaN first, so that it is replaced on demand there."""
+    if x.dtype.kind in "iu":
+        return getattr(x, search)(axis)
+    if xp is np:
+        found = np.asarray(getattr(x, search)(axis))
+        if not np.isnan(np.take_along_axis(x, np.expand_dims(found, axis), axis)).any():
+            return found
+    replaced = xp.where(xp.isnan(x), x.dtype.type(instead), x)
+    return getattr(replaced, search)(axis)
 
 
 def _searched(x: Array, axis: int | None) -> int:
@@ -145,25 +170,14 @@ def sum_to_shape(xp: Any, x: Array, shape: Array) -> Array:
     return reduce_sum(xp, x, axis=axes, keepdims=True).reshape(dims)
 
 
-@KERNELS.plain("UnsortedSegmentSum")
-def unsorted_segment_sum(xp: Any, data: Array, segment_ids: Array, num_segments: Array) -> Array:
-    """Add up the rows with the same id; rows with negative ids are dropped."""
-    count = int(scalar(num_segments, "num_segments"))
-    if count < 0:
-        raise ValueError(f"num_segments must be >= 0, got {count}")
-    lead = segment_ids.ndim
-    if tuple(data.shape[:lead]) != tuple(segment_ids.shape):
-        raise ValueError(
-            f"segment_ids must have the leading axes of data {list(data.shape)}, got shape "
-            f"{list(segment_ids.shape)}"
-        )
-    row_shape = tuple(data.shape[lead:])
-    ids = segment_ids.reshape(-1)
-    rows = widened(data).reshape((ids.size, int(np.prod(row_shape))))
-    if ids.size and int(ids.min()) < 0:
-        kept = ids >= 0
-        ids, rows = ids[kept], rows[kept]
-    check_indices(ids, count, f"{count} segments")
-    total = xp.zeros((count, rows.shape[1]), rows.dtype)
-    add_rows(xp, total, ids, rows)
-    return narrowed(total.reshape((count, *row_shape)), data.dtype)
+@KERNELS.plain("ReductionOrder")
+def reduction_order(xp: Any, axes: Array, rank: Array) -> tuple[Array, ...]:
+    """Return the other axes followed by the given ones, the inverse, and 1 for each other."""
+    count = int(scalar(rank, "rank"))
+    if not 0 <= count <= MAX_RANK:
+        raise ValueError(f"rank must be in [0, {MAX_RANK}], got {count}")
+    last = reduced_axes(integers(axes), count)
+    others = [axis for axis in range(count) if axis not in last]
+    order = np.array([*others, *last], np.int32)
+    kept = np.array([axis not in last for axis in range(count)], np.int32)
+    return tuple(xp.asarray(part) for part in (order, order.argsort().astype(np.int32), kept))

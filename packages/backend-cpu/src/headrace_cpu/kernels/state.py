@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from headrace.errors import OutOfRangeError
 from headrace.extend import DType, KernelContext, KernelTable, Shape
 from headrace.runtime.containers import VariableCell
 from headrace_cpu.kernels.numeric import (
@@ -15,6 +17,11 @@ from headrace_cpu.kernels.numeric import (
     check_shape,
     narrowed,
     widened,
+)
+from headrace_cpu.kernels.segment import (
+    unsorted_segment_max,
+    unsorted_segment_min,
+    unsorted_segment_prod,
 )
 
 KERNELS = KernelTable()
@@ -76,18 +83,17 @@ def _alike(cell: VariableCell, old: Array, value: Array) -> Array:
     return old
 
 
+# How the rows of a variable [rows, width] change: a function of the array module, the old rows,
+# the indices of rows, and one update for each.
+Change: TypeAlias = Callable[[Any, Array, Array, Array], Array]
+
+
 @KERNELS.stateful("ScatterAddVariable")
 def scatter_add_variable(
     ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array
 ) -> Array:
     """Add to rows; rows named twice add up."""
-
-    def change(old: Array, rows: Array, values: Array) -> Array:
-        total = widened(old).copy() if old.dtype == widened(old).dtype else widened(old)
-        add_rows(ctx.xp, total, rows, widened(values))
-        return narrowed(total, old.dtype)
-
-    return _scatter(cell, indices, updates, change)
+    return _scatter(ctx, cell, indices, updates, _add)
 
 
 @KERNELS.stateful("ScatterSubVariable")
@@ -95,7 +101,41 @@ def scatter_sub_variable(
     ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array
 ) -> Array:
     """Subtract from rows; rows named twice add up."""
-    return scatter_add_variable(ctx, cell, indices, -updates)
+    return _scatter(ctx, cell, indices, -updates, _add)
+
+
+@KERNELS.stateful("ScatterMulVariable")
+def scatter_mul_variable(
+    ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array
+) -> Array:
+    """Multiply rows."""
+    return _scatter(ctx, cell, indices, updates, _multiply)
+
+
+@KERNELS.stateful("ScatterDivVariable")
+def scatter_div_variable(
+    ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array
+) -> Array:
+    """Divide rows."""
+    if updates.dtype.kind in "iu" and bool((updates == 0).any()):
+        raise ValueError(f"division by zero in the integer variable {cell.name!r}")
+    return _scatter(ctx, cell, indices, updates, _divide)
+
+
+@KERNELS.stateful("ScatterMinVariable")
+def scatter_min_variable(
+    ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array
+) -> Array:
+    """Lower rows."""
+    return _scatter(ctx, cell, indices, updates, _lower)
+
+
+@KERNELS.stateful("ScatterMaxVariable")
+def scatter_max_variable(
+    ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array
+) -> Array:
+    """Raise rows."""
+    return _scatter(ctx, cell, indices, updates, _raise)
 
 
 @KERNELS.stateful("ScatterUpdateVariable")
@@ -103,32 +143,158 @@ def scatter_update_variable(
     ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array
 ) -> Array:
     """Replace rows; of rows named twice one wins."""
+    return _scatter(ctx, cell, indices, updates, _replace)
 
-    def change(old: Array, rows: Array, values: Array) -> Array:
-        new = old.copy()
-        new[rows] = values
-        return new
 
-    return _scatter(cell, indices, updates, change)
+@KERNELS.stateful("ScatterNdUpdateVariable")
+def scatter_nd_update_variable(
+    ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array
+) -> Array:
+    """Replace slices; of those named twice one wins."""
+    return _scatter_nd(ctx, cell, indices, updates, _replace)
+
+
+@KERNELS.stateful("ScatterNdAddVariable")
+def scatter_nd_add_variable(
+    ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array
+) -> Array:
+    """Add to slices; updates of those named twice add up."""
+    return _scatter_nd(ctx, cell, indices, updates, _add)
+
+
+@KERNELS.stateful("ScatterNdSubVariable")
+def scatter_nd_sub_variable(
+    ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array
+) -> Array:
+    """Subtract from slices; updates of those named twice add up."""
+    return _scatter_nd(ctx, cell, indices, -updates, _add)
+
+
+@KERNELS.stateful("CountUpTo")
+def count_up_to_variable(ctx: KernelContext, cell: VariableCell, *, limit: int) -> Array:
+    """Increment, and return the old value."""
+    before: list[Array] = []
+
+    def change(old: Array) -> Array:
+        if old.ndim:
+            raise ValueError(f"variable {cell.name!r} has shape {list(old.shape)}, not []")
+        if int(old) >= limit:
+            raise OutOfRangeError(f"variable {cell.name!r} has reached its limit {limit}")
+        before.append(old)
+        return _frozen(ctx.xp.asarray(old + 1, old.dtype))
+
+    cell.update(change)
+    return before[0]
+
+
+# -- how rows change
+
+
+def _add(xp: Any, old: Array, rows: Array, values: Array) -> Array:
+    total = widened(old).copy() if old.dtype == widened(old).dtype else widened(old)
+    add_rows(xp, total, rows, widened(values))
+    return narrowed(total, old.dtype)
+
+
+def _replace(xp: Any, old: Array, rows: Array, values: Array) -> Array:
+    new = old.copy()
+    new[rows] = values
+    return new
+
+
+def _multiply(xp: Any, old: Array, rows: Array, values: Array) -> Array:
+    count = np.asarray(old.shape[0])
+    return old * unsorted_segment_prod(xp, values, rows, count)
+
+
+def _lower(xp: Any, old: Array, rows: Array, values: Array) -> Array:
+    least = unsorted_segment_min(xp, values, rows, np.asarray(old.shape[0]))
+    return xp.where(_named(xp, old, rows), xp.minimum(old, least), old)
+
+
+def _raise(xp: Any, old: Array, rows: Array, values: Array) -> Array:
+    most = unsorted_segment_max(xp, values, rows, np.asarray(old.shape[0]))
+    return xp.where(_named(xp, old, rows), xp.maximum(old, most), old)
+
+
+def _named(xp: Any, old: Array, rows: Array) -> Array:
+    """Return a column that says which rows are named."""
+    named = xp.zeros((old.shape[0], 1), bool)
+    named[rows] = True
+    return named
+
+
+def _divide(xp: Any, old: Array, rows: Array, values: Array) -> Array:
+    """Divide rows as often as they are named, one after the other."""
+    new = widened(old).copy()
+    order = rows.argsort(kind="stable")
+    while order.size:
+        ids = rows[order]
+        first = xp.concatenate((xp.ones((1,), bool), ids[1:] != ids[:-1]))
+        now = order[first]
+        new[rows[now]] = _quotient(xp, new[rows[now]], widened(values[now]))
+        order = order[~first]
+    return narrowed(new, old.dtype)
+
+
+def _quotient(xp: Any, x: Array, y: Array) -> Array:
+    """Return a quotient; one of integers is rounded towards zero."""
+    if x.dtype.kind not in "iu":
+        return x / y
+    down = x // y
+    return down + ((down < 0) & (down * y != x)).astype(x.dtype)
+
+
+# -- which rows change
 
 
 def _scatter(
-    cell: VariableCell,
-    indices: Array,
-    updates: Array,
-    change: Callable[[Array, Array, Array], Array],
+    ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array, change: Change
 ) -> Array:
-    """Replace the value by ``change`` of it as a matrix of rows, the rows' indices and updates."""
+    """Change the value as a matrix of rows."""
+    xp = ctx.xp
 
     def update(old: Array) -> Array:
         if not old.ndim:
             raise ValueError(f"variable {cell.name!r} is a scalar and has no rows to update")
         shape = tuple(old.shape)
-        check_shape(updates, (*indices.shape, *shape[1:]), "updates")
+        wanted = (*indices.shape, *shape[1:])
+        if updates.ndim:
+            check_shape(updates, wanted, "updates")
         check_indices(indices, shape[0], f"the rows of variable {cell.name!r}")
         width = int(np.prod(shape[1:]))
         rows = indices.reshape(-1)
-        new = change(old.reshape((shape[0], width)), rows, updates.reshape((rows.size, width)))
+        values = updates if updates.ndim else xp.broadcast_to(updates, wanted)
+        new = change(xp, old.reshape((shape[0], width)), rows, values.reshape((rows.size, width)))
+        return _frozen(new.reshape(shape))
+
+    return cell.update(update)
+
+
+def _scatter_nd(
+    ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array, change: Change
+) -> Array:
+    """Change the value as a matrix with a row for each slice that indices can name."""
+    xp = ctx.xp
+
+    def update(old: Array) -> Array:
+        if not indices.ndim or indices.shape[-1] > old.ndim:
+            raise ValueError(
+                f"indices of shape {list(indices.shape)} do not index variable {cell.name!r} of "
+                f"shape {list(old.shape)}"
+            )
+        depth = indices.shape[-1]
+        shape = tuple(old.shape)
+        check_shape(updates, (*indices.shape[:-1], *shape[depth:]), "updates")
+        count = int(np.prod(indices.shape[:-1]))
+        places = indices.reshape((count, depth))
+        rows = xp.zeros((count,), np.int64)
+        for axis in range(depth):
+            column = places[:, axis]
+            check_indices(column, shape[axis], f"axis {axis} of variable {cell.name!r}")
+            rows = rows * shape[axis] + column
+        height, width = int(np.prod(shape[:depth])), int(np.prod(shape[depth:]))
+        new = change(xp, old.reshape((height, width)), rows, updates.reshape((count, width)))
         return _frozen(new.reshape(shape))
 
     return cell.update(update)

@@ -1,123 +1,182 @@
-"""Windows over images: where they lie, and images with the padding that they need."""
+"""Windows over images of any number of axes: where they lie, and images with their padding."""
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
-from headrace.ops.conv import window_padding
+from headrace.ops.windows import Padding, padding_of, window_padding
 from headrace_cpu.kernels.numeric import Array
+
+# Images may be padded to this many elements, or to so many times their own size; more is refused
+# before memory is taken for it.
+_MOST_ELEMENTS = 1 << 26
+_MOST_TIMES = 16
+# Geometries that are kept, and views of each: a step has the same ones again and again.
+_KEPT = 256
+_KEPT_TAPS = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of one size over images of one size.
+    """The windows of one size over images of one size; all tuples are by spatial axis.
 
     Attributes:
-        sizes: Height and width of a window, in elements.
+        sizes: Of a window, in elements.
         strides: Steps between windows.
         dilations: Steps between the elements of a window.
-        out: How many windows there are, down and across.
-        before: Padding above and to the left.
-        image: Height and width of an image.
-        padded: Height and width of an image with its padding.
+        out: How many windows there are.
+        before: Padding in front.
+        image: The size of an image.
+        padded: The size of an image with its padding.
     """
 
-    sizes: tuple[int, int]
-    strides: tuple[int, int]
-    dilations: tuple[int, int]
-    out: tuple[int, int]
-    before: tuple[int, int]
-    image: tuple[int, int]
-    padded: tuple[int, int]
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    dilations: tuple[int, ...]
+    out: tuple[int, ...]
+    before: tuple[int, ...]
+    image: tuple[int, ...]
+    padded: tuple[int, ...]
+    _taps: dict[tuple[int, ...], tuple[slice, ...]] = field(default_factory=dict, compare=False)
 
     @property
     def has_padding(self) -> bool:
         """Whether any window reaches beyond the image."""
         return self.padded != self.image
 
-    def tap(self, images: Array, row: int, column: int) -> Array:
+    @property
+    def places(self) -> list[tuple[int, ...]]:
+        """The places of the elements in a window, in order."""
+        return list(product(*map(range, self.sizes)))
+
+    def tap(self, images: Array, place: tuple[int, ...]) -> Array:
         """Return the view of padded images that holds one element of every window.
 
         Args:
-            images: [n, *padded, c].
-            row: Of the element in its window.
-            column: Of the element in its window.
+            images: ``[n, *padded, c]``.
+            place: Of the element in its window.
 
         Returns:
-            [n, *out, c].
+            ``[n, *out, c]``.
         """
-        top, left = row * self.dilations[0], column * self.dilations[1]
-        bottom = top + (self.out[0] - 1) * self.strides[0] + 1
-        right = left + (self.out[1] - 1) * self.strides[1] + 1
-        if 0 in self.out:
-            bottom, right = top, left
-        return images[:, top : bottom : self.strides[0], left : right : self.strides[1]]
+        index = self._taps.get(place)
+        if index is None:
+            index = self._tap_index(place)
+            if len(self._taps) < _KEPT_TAPS:
+                self._taps[place] = index
+        return images[index]
+
+    def _tap_index(self, place: tuple[int, ...]) -> tuple[slice, ...]:
+        parts = [slice(None)]
+        for at, step, stride, count in zip(
+            place, self.dilations, self.strides, self.out, strict=True
+        ):
+            first = at * step
+            parts.append(slice(first, first + (count - 1) * stride + 1 if count else first, stride))
+        return tuple(parts)
 
     def inside(self, images: Array) -> Array:
         """Return the view of padded images without the padding."""
-        top, left = self.before
-        return images[:, top : top + self.image[0], left : left + self.image[1]]
+        parts = [slice(a, a + n) for a, n in zip(self.before, self.image, strict=True)]
+        return images[(slice(None), *parts)]
+
+    def padded_shape(self, images: int, channels: int) -> tuple[int, ...]:
+        """Return the shape of images with their padding.
+
+        Raises:
+            ValueError: if it is many times larger than that of the images.
+        """
+        shape = (images, *self.padded, channels)
+        _check_padded((images, *self.image, channels), shape)
+        return shape
 
     def pad(self, xp: Any, images: Array, border: float) -> Array:
         """Return images with their padding; without any, the images themselves.
 
         Args:
             xp: The array module.
-            images: [n, *image, c].
+            images: ``[n, *image, c]``.
             border: What the padding holds.
         """
         if not self.has_padding:
             return images
-        shape = (images.shape[0], *self.padded, images.shape[3])
+        shape = self.padded_shape(images.shape[0], images.shape[-1])
         padded = xp.full(shape, border, images.dtype) if border else xp.zeros(shape, images.dtype)
         self.inside(padded)[...] = images
         return padded
 
 
+def _check_padded(image: Sequence[int], padded: Sequence[int]) -> None:
+    if math.prod(padded) > max(_MOST_ELEMENTS, _MOST_TIMES * math.prod(image)):
+        raise ValueError(
+            f"images of shape {list(image)} would be padded to {list(padded)}, many times their "
+            "size; take smaller windows, dilations or padding"
+        )
+
+
 def lay_windows(
     image: Sequence[int],
     sizes: Sequence[int],
-    strides: tuple[int, int],
-    dilations: tuple[int, int],
-    padding: str,
+    strides: Sequence[int],
+    dilations: Sequence[int] | None,
+    padding: Padding,
 ) -> Windows:
     """Return the windows over an image.
 
     Raises:
-        ValueError: if a window does not fit into an image that is not padded.
+        ValueError: if a window does not fit into an image that is not padded, or the padding is
+            many times larger than the image.
     """
+    rule = padding if isinstance(padding, str) else tuple(map(tuple, padding))
+    steps = (1,) * len(sizes) if dilations is None else tuple(dilations)
+    return _laid(tuple(image), tuple(sizes), tuple(strides), steps, rule)
+
+
+@functools.lru_cache(_KEPT)
+def _laid(
+    image: tuple[int, ...],
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    steps: tuple[int, ...],
+    padding: Padding,
+) -> Windows:
     out, before, padded = [], [], []
-    for axis in (0, 1):
-        reach = (sizes[axis] - 1) * dilations[axis] + 1
-        if padding == "VALID" and image[axis] < reach:
+    for axis, size in enumerate(image):
+        rule = padding_of(padding, axis)
+        reach = (sizes[axis] - 1) * steps[axis] + 1
+        room = size if isinstance(rule, str) else size + sum(rule)
+        if rule != "SAME" and room < reach:
             raise ValueError(
                 f"a window that reaches over {reach} elements does not fit into an image of shape "
                 f"{list(image)}"
             )
-        count, head, tail = window_padding(
-            image[axis], sizes[axis], strides[axis], dilations[axis], padding
-        )
+        count, head, tail = window_padding(size, sizes[axis], strides[axis], steps[axis], rule)
         out.append(count)
         before.append(head)
-        padded.append(head + image[axis] + tail)
-    return Windows(
-        (sizes[0], sizes[1]),
-        strides,
-        dilations,
-        (out[0], out[1]),
-        (before[0], before[1]),
-        (image[0], image[1]),
-        (padded[0], padded[1]),
-    )
+        padded.append(head + size + tail)
+    _check_padded(image, padded)
+    return Windows(sizes, strides, steps, tuple(out), tuple(before), image, tuple(padded))
 
 
 def channels_last(images: Array, data_format: str) -> Array:
-    """Return images of a layout as [n, h, w, c], sharing memory."""
-    return images.transpose(0, 2, 3, 1) if data_format == "NCHW" else images
+    """Return images of a layout as [n, ..., c], sharing memory."""
+    if not data_format.startswith("NC"):
+        return images
+    return images.transpose(0, *range(2, images.ndim), 1)
 
 
 def laid_out(images: Array, data_format: str) -> Array:
-    """Return images [n, h, w, c] in a layout, sharing memory."""
-    return images.transpose(0, 3, 1, 2) if data_format == "NCHW" else images
+    """Return images [n, ..., c] in a layout, sharing memory."""
+    if not data_format.startswith("NC"):
+        return images
+    return images.transpose(0, images.ndim - 1, *range(1, images.ndim - 1))
+
+
+def laid_out_sizes(n: int, sizes: Sequence[int], c: int, data_format: str) -> tuple[int, ...]:
+    """Return the shape of images in a layout."""
+    return (n, c, *sizes) if data_format.startswith("NC") else (n, *sizes, c)

@@ -1,0 +1,185 @@
+"""Kernels of decompositions of matrices, by LAPACK or what a GPU has in its place.
+
+Matrices with NaN or infinities decompose into NaN, where the libraries raise, or never end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from typing import Any
+
+import numpy as np
+
+from headrace.extend import DType, KernelTable
+from headrace_cpu.kernels.numeric import Array
+
+KERNELS = KernelTable()
+# LU decompositions with their permutations are SciPy's, one matrix after the other.
+HOST_KERNELS = KernelTable()
+
+
+def matrix_dims(x: Array, label: str) -> tuple[int, int]:
+    """Return rows and columns of matrices.
+
+    Raises:
+        ValueError: if there are fewer than 2 dimensions.
+    """
+    if x.ndim < 2:
+        raise ValueError(f"{label} must have at least 2 dimensions, got shape {list(x.shape)}")
+    return x.shape[-2], x.shape[-1]
+
+
+def check_square(x: Array, label: str) -> int:
+    """Return the size of square matrices.
+
+    Raises:
+        ValueError: if they are not square.
+    """
+    rows, columns = matrix_dims(x, label)
+    if rows != columns:
+        raise ValueError(f"{label} must be square matrices, got shape {list(x.shape)}")
+    return int(rows)
+
+
+@contextlib.contextmanager
+def failures(xp: Any, message: str) -> Any:
+    """Raise ``ValueError(message)`` where a library finds that a matrix does not do.
+
+    CuPy says nothing of it unless it is asked to.
+    """
+    with contextlib.ExitStack() as stack:
+        if xp.__name__ == "cupy" and getattr(xp, "cuda", None) is not None:
+            with contextlib.suppress(ImportError):
+                stack.enter_context(importlib.import_module("cupyx").errstate(linalg="raise"))
+        try:
+            yield
+        except xp.linalg.LinAlgError as error:
+            raise ValueError(message) from error
+
+
+def all_finite(xp: Any, x: Array) -> bool:
+    """Whether no element is NaN or infinite."""
+    return bool(xp.isfinite(x).all())
+
+
+def set_apart(xp: Any, x: Array) -> tuple[Array, Array | None]:
+    """Return matrices with zeros for those that are not finite, and which those are, if any."""
+    if all_finite(xp, x):
+        return x, None
+    lost = ~xp.isfinite(x).all(axis=(-2, -1))
+    return xp.where(lost[..., None, None], xp.zeros((), x.dtype), x), lost
+
+
+def blotted(xp: Any, result: Array, lost: Array | None, axes: int) -> Array:
+    """Return ``result``, whose last ``axes`` are a matrix's, with NaN for those set apart."""
+    if lost is None:
+        return result
+    mask = lost.reshape(lost.shape + (1,) * axes)
+    return xp.where(mask, xp.asarray(np.nan, result.dtype), result)
+
+
+@KERNELS.plain("Cholesky")
+def cholesky(xp: Any, x: Array) -> Array:
+    """Decompose positive definite matrices."""
+    size = check_square(x, "input")
+    if not x.size:
+        return xp.zeros(x.shape, x.dtype)
+    below = xp.arange(size)[:, None] >= xp.arange(size)
+    matrices = xp.where(below, x, xp.zeros((), x.dtype))
+    matrices, lost = set_apart(xp, matrices)
+    if lost is not None:
+        matrices = matrices + xp.where(lost[..., None, None], xp.eye(size, dtype=x.dtype), 0)
+    with failures(
+        xp, "a matrix is not positive definite: the Cholesky decomposition was not successful"
+    ):
+        factors = xp.linalg.cholesky(matrices.astype(x.dtype, copy=False))
+    return xp.where(below, blotted(xp, factors, lost, 2), xp.zeros((), x.dtype))
+
+
+@KERNELS.plain("Qr")
+def qr(xp: Any, x: Array, *, full_matrices: bool) -> tuple[Array, Array]:
+    """Decompose into orthogonal and triangular matrices."""
+    m, n = matrix_dims(x, "input")
+    batch, k = x.shape[:-2], min(m, n)
+    p = m if full_matrices else k
+    if not x.size:
+        unit = xp.broadcast_to(xp.eye(m, p, dtype=x.dtype), (*batch, m, p))
+        return unit.copy(), xp.zeros((*batch, p, n), x.dtype)
+    matrices, lost = set_apart(xp, x)
+    q, r = xp.linalg.qr(matrices, mode="complete" if full_matrices else "reduced")
+    if lost is None:
+        return q, r
+    above = xp.arange(p)[:, None] <= xp.arange(n)
+    spoiled = xp.where(above, blotted(xp, r, lost, 2), xp.zeros((), x.dtype))
+    return blotted(xp, q, lost, 2), spoiled
+
+
+@KERNELS.plain("Svd")
+def svd(xp: Any, x: Array, *, full_matrices: bool, compute_uv: bool) -> tuple[Array, Array, Array]:
+    """Compute singular values and vectors."""
+    m, n = matrix_dims(x, "input")
+    batch, k = x.shape[:-2], min(m, n)
+    real = np.finfo(x.dtype).dtype
+    nothing = xp.zeros((0,), x.dtype)
+    if not x.size:
+        values = xp.zeros((*batch, k), real)
+        if not compute_uv:
+            return values, nothing, nothing
+        p, q = (m, n) if full_matrices else (k, k)
+        left = xp.broadcast_to(xp.eye(m, p, dtype=x.dtype), (*batch, m, p)).copy()
+        right = xp.broadcast_to(xp.eye(n, q, dtype=x.dtype), (*batch, n, q)).copy()
+        return values, left, right
+    matrices, lost = set_apart(xp, x)
+    with failures(xp, "the singular value decomposition did not converge"):
+        if not compute_uv:
+            values = xp.linalg.svd(matrices, full_matrices=False, compute_uv=False)
+            return blotted(xp, values, lost, 1), nothing, nothing
+        u, values, vh = xp.linalg.svd(matrices, full_matrices=full_matrices)
+    v = xp.conj(vh).swapaxes(-1, -2)
+    return blotted(xp, values, lost, 1), blotted(xp, u, lost, 2), blotted(xp, v, lost, 2)
+
+
+@KERNELS.plain("SelfAdjointEig")
+def self_adjoint_eig(xp: Any, x: Array, *, compute_v: bool) -> tuple[Array, Array]:
+    """Compute eigenvalues and eigenvectors of symmetric matrices, from their lower triangles."""
+    size = check_square(x, "input")
+    nothing = xp.zeros((0,), x.dtype)
+    if not x.size:
+        return xp.zeros(x.shape[:-1], x.dtype), xp.zeros(x.shape, x.dtype) if compute_v else nothing
+    below = xp.arange(size)[:, None] >= xp.arange(size)
+    matrices, lost = set_apart(xp, xp.where(below, x, xp.zeros((), x.dtype)))
+    if lost is not None:
+        raise ValueError("the input has NaN or infinite elements: it has no eigenvalues")
+    with failures(xp, "the eigenvalue decomposition did not converge"):
+        if not compute_v:
+            values = xp.linalg.eigvalsh(matrices, UPLO="L")
+            return values.astype(x.dtype, copy=False), nothing
+        values, vectors = xp.linalg.eigh(matrices, UPLO="L")
+    return values.astype(x.dtype, copy=False), vectors
+
+
+@HOST_KERNELS.plain("Lu")
+def lu(xp: Any, x: Array, *, output_idx_type: DType) -> tuple[Array, Array]:
+    """Decompose into triangular matrices, with exchanges of rows."""
+    from scipy.linalg import get_lapack_funcs
+
+    size = check_square(x, "input")
+    factors = np.array(x)
+    order = np.zeros(x.shape[:-1], output_idx_type.numpy)
+    if not x.size:
+        return factors, order
+    getrf = get_lapack_funcs("getrf", (x,))
+    for at in np.ndindex(x.shape[:-2]):
+        packed, pivots, info = getrf(x[at])
+        if info > 0 or not np.isfinite(x[at]).all():
+            raise ValueError(f"the matrix{_named(at)} is not invertible")
+        rows = np.arange(size)
+        for i, j in enumerate(pivots):
+            rows[[i, j]] = rows[[j, i]]
+        factors[at], order[at] = packed, rows
+    return factors, order
+
+
+def _named(at: tuple[int, ...]) -> str:
+    return f" at {list(map(int, at))}" if at else ""

@@ -1,0 +1,157 @@
+"""Kernels of lookup tables, which are on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import DTypeError, ResourceError
+from headrace.extend import DType, KernelContext, KernelTable, Shape
+from headrace_cpu.kernels.numeric import Array
+from headrace_cpu.kernels.text import one_string
+from headrace_cpu.kernels.text_convert import number
+from headrace_cpu.tables import LookupTable, lines_of
+
+KERNELS = KernelTable()
+
+_LINE_NUMBER, _WHOLE_LINE = -1, -2
+
+
+@KERNELS.stateful("LookupTable")
+def lookup_table(
+    ctx: KernelContext,
+    *,
+    key_dtype: DType,
+    value_dtype: DType,
+    value_shape: Shape,
+    kind: str,
+    reserved: Sequence[Any],
+    container: str,
+    shared_name: str,
+) -> LookupTable:
+    """Find the table of a name, made when first asked for."""
+    new = LookupTable(shared_name, key_dtype, value_dtype, value_shape, kind, reserved)
+    table = ctx.container(container).get_or_create(shared_name, LookupTable, lambda: new)
+    if table.signature != new.signature:
+        raise ResourceError(
+            f"table {shared_name!r} is {table.kind}, from {table.key_dtype} to "
+            f"{table.value_dtype}{list(table.value_shape)}, expected {kind}, from {key_dtype} to "
+            f"{value_dtype}{value_shape}; give one of them another shared_name"
+        )
+    return table
+
+
+@KERNELS.stateful("LookupTableFind")
+def find(ctx: KernelContext, table: LookupTable, keys: Array, default_value: Array) -> Array:
+    """Look up keys."""
+    return table.find(_host(keys), _host(default_value))
+
+
+@KERNELS.stateful("LookupTableInitialize")
+def initialize(ctx: KernelContext, table: LookupTable, keys: Array, values: Array) -> None:
+    """Fill a static table."""
+    table.initialize(_host(keys), _host(values))
+
+
+@KERNELS.stateful("LookupTableInitializeFromFile")
+def initialize_from_file(
+    ctx: KernelContext,
+    table: LookupTable,
+    filename: Array,
+    *,
+    key_index: int,
+    value_index: int,
+    vocab_size: int,
+    delimiter: str,
+) -> None:
+    """Fill a static table with the lines of a file."""
+    path = one_string(filename, "filename").decode(errors="surrogateescape")
+    key = _column(key_index, table.key_dtype, delimiter.encode(), path)
+    value = _column(value_index, table.value_dtype, delimiter.encode(), path)
+    keys, values = [], []
+    for count, line in lines_of(path, vocab_size):
+        keys.append(key(count, line))
+        values.append(value(count, line))
+    table.initialize(_array(keys, table.key_dtype), _array(values, table.value_dtype))
+
+
+def _column(index: int, dtype: DType, delimiter: bytes, path: str) -> Callable[[int, bytes], Any]:
+    """Return the function that reads a column of a line."""
+    if index == _LINE_NUMBER:
+        return lambda count, line: count
+    if index == _WHOLE_LINE:
+        return lambda count, line: line
+
+    def read(count: int, line: bytes) -> Any:
+        parts = line.split(delimiter)
+        if index >= len(parts):
+            raise ResourceError(
+                f"line {count + 1} of {path!r} has {len(parts)} columns, no column {index}"
+            )
+        if dtype.kind == "string":
+            return parts[index]
+        found = number(parts[index], dtype.numpy)
+        if found is None:
+            raise ResourceError(
+                f"column {index} of line {count + 1} of {path!r} is no {dtype}: "
+                f"{parts[index][:60]!r}"
+            )
+        return found
+
+    if dtype.kind == "string" or dtype.is_integer or dtype.is_floating:
+        return read
+    raise DTypeError(f"columns of files are strings, integers or floats, not {dtype}")
+
+
+def _array(values: list[Any], dtype: DType) -> Array:
+    made = np.empty(len(values), dtype.numpy)
+    for i, value in enumerate(values):
+        made[i] = value
+    return made
+
+
+def _host(array: Array) -> Array:
+    # A string without dimensions is Python's bytes here and there.
+    return array if isinstance(array, np.ndarray) else np.asarray(array, _dtype_of(array))
+
+
+def _dtype_of(value: Any) -> Any:
+    return object if isinstance(value, bytes) else None
+
+
+@KERNELS.stateful("LookupTableInsert")
+def insert(ctx: KernelContext, table: LookupTable, keys: Array, values: Array) -> None:
+    """Put values under keys."""
+    table.insert(_host(keys), _host(values))
+
+
+@KERNELS.stateful("LookupTableRemove")
+def remove(ctx: KernelContext, table: LookupTable, keys: Array) -> None:
+    """Remove keys."""
+    table.remove(_host(keys))
+
+
+@KERNELS.stateful("LookupTableSize")
+def size(ctx: KernelContext, table: LookupTable) -> Array:
+    """Return the number of keys."""
+    return np.asarray(table.size(), np.int64)
+
+
+@KERNELS.stateful("LookupTableExport")
+def export(
+    ctx: KernelContext,
+    table: LookupTable,
+    *,
+    key_dtype: DType,
+    value_dtype: DType,
+    value_shape: Shape,
+) -> tuple[Array, Array]:
+    """Return all keys and values."""
+    if (key_dtype, value_dtype) != (table.key_dtype, table.value_dtype):
+        raise DTypeError(
+            f"table {table.name!r} is from {table.key_dtype} to {table.value_dtype}, expected "
+            f"from {key_dtype} to {value_dtype}"
+        )
+    return table.export()

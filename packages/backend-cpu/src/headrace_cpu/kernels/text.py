@@ -1,0 +1,354 @@
+"""Kernels of strings. Strings are Python's bytes in arrays of objects, so these run on the host."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace import regex
+from headrace.errors import AttributeValueError
+from headrace.extend import KernelTable
+from headrace_cpu.kernels.numeric import Array, check_broadcast
+
+KERNELS = KernelTable()
+
+
+def mapped(function: Callable[[Any], Any], strings: Array, dtype: Any = object) -> Array:
+    """Return what a function makes of each string, in the same shape."""
+    strings = np.asarray(strings, object)
+    return filled(map(function, strings.ravel().tolist()), strings.shape, dtype)
+
+
+def filled(values: Iterable[Any], shape: tuple[int, ...], dtype: Any = object) -> Array:
+    """Return values, in row-major order, as an array of a shape."""
+    listed = list(values)
+    made = np.empty(len(listed), dtype)
+    for i, value in enumerate(listed):
+        made[i] = value
+    return made.reshape(shape)
+
+
+def one_string(x: Array, label: str) -> bytes:
+    """Return the one element of a scalar.
+
+    Raises:
+        ValueError: if it is no scalar.
+    """
+    array = np.asarray(x, object)
+    if array.ndim:
+        raise ValueError(f"{label} must be a scalar, got shape {list(array.shape)}")
+    found = array.item()
+    assert isinstance(found, bytes)
+    return found
+
+
+@KERNELS.plain("StringJoin")
+def join(xp: Any, inputs: list[Array], *, separator: str) -> Array:
+    """Join elementwise."""
+    arrays = [np.asarray(x, object) for x in inputs]
+    shapes = {a.shape for a in arrays if a.ndim}
+    if len(shapes) > 1:
+        listed = ", ".join(sorted(str(list(s)) for s in shapes))
+        raise ValueError(f"inputs must be scalars or have one shape, got {listed}")
+    shape = shapes.pop() if shapes else ()
+    glue = separator.encode()
+    rows = [np.broadcast_to(a, shape).ravel().tolist() for a in arrays]
+    return filled((glue.join(parts) for parts in zip(*rows, strict=True)), shape)
+
+
+@KERNELS.plain("StringSplit")
+def split_at_bytes(
+    xp: Any, source: Array, delimiter: Array, *, skip_empty: bool
+) -> tuple[Array, Array, Array]:
+    """Split at any of some bytes."""
+    separators = one_string(delimiter, "delimiter")
+    # An empty class is no expression, and not needed.
+    members = b"".join(re.escape(bytes([b])) for b in sorted(set(separators)))
+    splitter = re.compile(b"[" + (members or b"x") + b"]")
+
+    def pieces(text: bytes) -> list[bytes]:
+        if not separators:
+            return [text[i : i + 1] for i in range(len(text))]
+        found = splitter.split(text) if text else []
+        return [piece for piece in found if piece] if skip_empty else found
+
+    return _sparse(source, pieces)
+
+
+@KERNELS.plain("StringSplitV2")
+def split_words(xp: Any, source: Array, sep: Array, *, maxsplit: int) -> tuple[Array, Array, Array]:
+    """Split at a separator, or at white space."""
+    separator = one_string(sep, "sep") or None
+    limit = maxsplit if maxsplit > 0 else -1
+
+    def pieces(text: bytes) -> list[bytes]:
+        if maxsplit == 0:
+            return [text]
+        found = text.split(separator, limit)
+        # As in TensorFlow, what is left after the last split counts, even if it is nothing.
+        return [*found, b""] if separator is None and len(found) == limit else found
+
+    return _sparse(source, pieces)
+
+
+def _sparse(source: Array, pieces: Callable[[bytes], list[bytes]]) -> tuple[Array, Array, Array]:
+    source = np.asarray(source, object)
+    if source.ndim != 1:
+        raise ValueError(f"the strings to split must be a vector, got shape {list(source.shape)}")
+    rows = [pieces(text) for text in source.tolist()]
+    counts = np.array([len(row) for row in rows], np.int64)
+    total = int(counts.sum())
+    indices = np.empty((total, 2), np.int64)
+    indices[:, 0] = np.repeat(np.arange(len(rows)), counts)
+    starts = np.cumsum(counts) - counts
+    indices[:, 1] = np.arange(total) - np.repeat(starts, counts)
+    values = filled((piece for row in rows for piece in row), (total,))
+    most = int(counts.max()) if len(rows) else 0
+    return indices, values, np.array([len(rows), most], np.int64)
+
+
+@KERNELS.plain("Substr")
+def substr(xp: Any, input: Array, pos: Array, len: Array, *, unit: str) -> Array:
+    """Take parts."""
+    strings, starts, lengths = np.asarray(input, object), np.asarray(pos), np.asarray(len)
+    if starts.shape != lengths.shape:
+        raise ValueError(
+            f"pos and len must have one shape, got {list(starts.shape)} and {list(lengths.shape)}"
+        )
+    check_broadcast(strings.shape, starts.shape)
+    shape = np.broadcast_shapes(strings.shape, starts.shape)
+    texts, starts, lengths = (np.broadcast_to(a, shape) for a in (strings, starts, lengths))
+    part = _bytes_part if unit == "BYTE" else _characters_part
+    triples = zip(texts.ravel(), starts.ravel().tolist(), lengths.ravel().tolist(), strict=True)
+    return filled((part(*triple) for triple in triples), shape)
+
+
+def _bytes_part(text: bytes, start: int, length: int) -> bytes:
+    first = _inside(text, start, len(text))
+    return text[first:] if length < 0 else text[first : first + length]
+
+
+def _characters_part(text: bytes, start: int, length: int) -> bytes:
+    starts = _character_starts(text)
+    first = _inside(text, start, len(starts) - 1)
+    last = min(first + max(length, 0), len(starts) - 1)
+    return text[starts[first] : starts[last]]
+
+
+def _inside(text: bytes, start: int, length: int) -> int:
+    if not -length <= start <= length:
+        raise IndexError(f"pos {start} is out of range for the string {text[:40]!r}")
+    return start + length if start < 0 else start
+
+
+def _character_starts(text: bytes) -> list[int]:
+    """Return where characters begin, and the end: at every byte that continues none."""
+    codes = np.frombuffer(text, np.uint8)
+    return [*np.flatnonzero((codes & 0xC0) != 0x80).tolist(), len(text)]
+
+
+@KERNELS.plain("RegexReplace")
+def regex_replace(
+    xp: Any, input: Array, pattern: Array, rewrite: Array, *, replace_global: bool
+) -> Array:
+    """Replace matches."""
+    matcher = _matcher(one_string(pattern, "pattern"))
+    parts = [
+        part if isinstance(part, int) else regex.bytes_of(part)
+        for part in regex.parse_rewrite(one_string(rewrite, "rewrite"))
+    ]
+    if any(isinstance(part, int) and part > matcher.groups for part in parts):
+        return input
+    return mapped(lambda text: _rewritten(matcher, parts, text, replace_global), input)
+
+
+@functools.lru_cache(maxsize=256)
+def _matcher(pattern: bytes) -> Any:
+    """Return a matcher that takes time linear in the text, whatever the pattern."""
+    import re2
+
+    regex.compile_pattern(pattern)  # the refusals that building gives to constants
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise AttributeValueError(f"the pattern {pattern[:60]!r} is invalid: {error}") from None
+
+
+def _rewritten(matcher: Any, parts: Sequence[bytes | int], text: bytes, every: bool) -> bytes:
+    """Return ``text`` with its matches, or the first of them, replaced.
+
+    An empty match right after another match does not count, unlike in Python.
+    """
+    done: list[bytes] = []
+    at, last = 0, -1
+    while at <= len(text):
+        match = matcher.search(text, at)
+        if match is None:
+            break
+        start, end = match.span()
+        done.append(text[at:start])
+        if start == end == last:
+            step = _character(text, start)
+            done.append(text[start : start + step])
+            at = start + step
+            continue
+        done += [part if isinstance(part, bytes) else match.group(part) or b"" for part in parts]
+        at = last = end
+        if not every:
+            break
+    done.append(text[at:])
+    return b"".join(done)
+
+
+def _character(text: bytes, at: int) -> int:
+    """Return the number of bytes of the character that begins somewhere; 1 if none does."""
+    for size in (1, 2, 3, 4):
+        try:
+            text[at : at + size].decode()
+        except UnicodeDecodeError:
+            continue
+        return size
+    return 1
+
+
+@KERNELS.plain("RegexFullMatch")
+def regex_full_match(xp: Any, input: Array, pattern: Array) -> Array:
+    """Match all of each string."""
+    matcher = _matcher(one_string(pattern, "pattern"))
+    return mapped(lambda text: matcher.fullmatch(text) is not None, input, np.bool_)
+
+
+@KERNELS.plain("StringStrip")
+def strip(xp: Any, input: Array) -> Array:
+    """Drop white space at both ends."""
+    return mapped(bytes.strip, input)
+
+
+@KERNELS.plain("StringLength")
+def length(xp: Any, input: Array, *, unit: str) -> Array:
+    """Count bytes or characters."""
+    count = len if unit == "BYTE" else lambda text: len(_character_starts(text)) - 1
+    return mapped(count, input, np.int32)
+
+
+@KERNELS.plain("StringLower")
+def lower(xp: Any, input: Array, *, encoding: str) -> Array:
+    """Change to lower case."""
+    if not encoding:
+        return mapped(bytes.lower, input)
+    return mapped(lambda text: text.decode(errors="replace").lower().encode(), input)
+
+
+@KERNELS.plain("StringUpper")
+def upper(xp: Any, input: Array, *, encoding: str) -> Array:
+    """Change to upper case."""
+    if not encoding:
+        return mapped(bytes.upper, input)
+    return mapped(lambda text: text.decode(errors="replace").upper().encode(), input)
+
+
+@KERNELS.plain("ReduceJoin")
+def reduce_join(
+    xp: Any, inputs: Array, reduction_indices: Array, *, keep_dims: bool, separator: str
+) -> Array:
+    """Join along axes, the first one given running fastest."""
+    inputs = np.asarray(inputs, object)
+    given = np.asarray(reduction_indices).reshape(-1).tolist()
+    for axis in given:
+        if not -inputs.ndim <= axis < inputs.ndim:
+            raise IndexError(f"axis {axis} is out of range for shape {list(inputs.shape)}")
+    axes = [axis % inputs.ndim for axis in given]
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"an axis is named twice: {given}")
+    if not axes:
+        return inputs
+    kept = [axis for axis in range(inputs.ndim) if axis not in axes]
+    dims = inputs.shape
+    count = int(np.prod([dims[a] for a in axes], dtype=object))
+    outer = tuple(dims[a] for a in kept)
+    rows = inputs.transpose([*kept, *reversed(axes)]).reshape(
+        (int(np.prod(outer, dtype=object)), count)
+    )
+    glue = separator.encode()
+    shape = tuple(1 if a in axes else d for a, d in enumerate(dims)) if keep_dims else outer
+    return filled((glue.join(row) for row in rows.tolist()), shape)
+
+
+@KERNELS.plain("UnicodeTranscode")
+def transcode(
+    xp: Any,
+    input: Array,
+    *,
+    input_encoding: str,
+    output_encoding: str,
+    errors: str,
+    replacement_char: int,
+    replace_control_characters: bool,
+) -> Array:
+    """Write text in another encoding."""
+    put = "" if errors == "ignore" else chr(replacement_char)
+
+    def convert(data: bytes) -> bytes:
+        try:
+            text = data.decode(input_encoding, "strict" if errors == "strict" else "replace")
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{data[:40]!r} is not valid {input_encoding}: {error.reason}"
+            ) from None
+        if errors != "strict" and put != "\ufffd" and "\ufffd" in text:
+            text = _replaced(data, input_encoding, put)
+        if replace_control_characters:
+            text = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f]", lambda _: _refused(errors, put), text)
+        return text.encode(output_encoding, "replace")
+
+    return mapped(convert, input)
+
+
+def _replaced(data: bytes, encoding: str, put: str) -> str:
+    """Return text with ``put`` for each part that cannot be read, and for nothing else."""
+    parts = []
+    at = 0
+    while True:
+        try:
+            parts.append(data[at:].decode(encoding))
+            return "".join(parts)
+        except UnicodeDecodeError as error:
+            parts.append(data[at : at + error.start].decode(encoding, "ignore"))
+            parts.append(put)
+            at += max(error.end, 1)
+
+
+def _refused(errors: str, put: str) -> str:
+    if errors == "strict":
+        raise ValueError("a text holds control characters, which errors='strict' refuses")
+    return put
+
+
+@KERNELS.plain("UnicodeEncode")
+def unicode_encode(
+    xp: Any, input: Array, *, output_encoding: str, errors: str, replacement_char: int
+) -> Array:
+    """Write code points as text."""
+    if not input.ndim:
+        raise ValueError("code points are a vector at least, got a scalar")
+
+    def encode(codes: list[int]) -> bytes:
+        text = []
+        for code in codes:
+            if 0 <= code <= 0x10FFFF and not 0xD800 <= code < 0xE000:
+                text.append(chr(code))
+            elif errors == "strict":
+                raise ValueError(f"{code} is no code point, which errors='strict' refuses")
+            elif errors == "replace":
+                text.append(chr(replacement_char))
+        return "".join(text).encode(output_encoding)
+
+    shape = input.shape[:-1]
+    rows = np.asarray(input).reshape((int(np.prod(shape, dtype=object)), input.shape[-1]))
+    return filled((encode(row) for row in rows.tolist()), shape)

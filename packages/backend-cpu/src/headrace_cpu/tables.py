@@ -1,0 +1,216 @@
+"""Lookup tables: what handles of the lookup ops stand for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, final
+
+import numpy as np
+
+from headrace.errors import DTypeError, ResourceError, ShapeError, UninitializedError
+from headrace.extend import DType, Shape
+
+_NDArray = np.ndarray[Any, np.dtype[Any]]
+
+
+@final
+class LookupTable:
+    """A mapping from keys to values, which threads may use at the same time.
+
+    Keys are Python's values (bytes, numbers), values are rows of the table's value shape.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        key_dtype: DType,
+        value_dtype: DType,
+        value_shape: Shape,
+        kind: str,
+        reserved: Sequence[Any],
+    ) -> None:
+        self.name = name
+        self.key_dtype = key_dtype
+        self.value_dtype = value_dtype
+        self.value_shape = value_shape.known
+        self.kind = kind
+        self.reserved = frozenset(reserved)
+        self._lock = threading.Lock()
+        self._rows: dict[Any, Any] = {}
+        self._ready = kind != "static"
+
+    @property
+    def signature(self) -> tuple[Any, ...]:
+        """What all handles to it must agree on."""
+        return self.key_dtype, self.value_dtype, self.value_shape, self.kind, self.reserved
+
+    def reset(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._rows = {}
+            self._ready = self.kind != "static"
+
+    def initialize(self, keys: _NDArray, values: _NDArray) -> None:
+        """Fill a static table.
+
+        Raises:
+            ResourceError: if it has other content already, or a key has two values.
+        """
+        found: dict[Any, Any] = {}
+        for key, value in self._pairs(keys, values):
+            if key in found and not _same(found[key], value):
+                raise ResourceError(
+                    f"table {self.name!r} has the value {found[key]!r:.60} for the key "
+                    f"{key!r:.60}, it cannot have {value!r:.60}, too"
+                )
+            found[key] = value
+        with self._lock:
+            if self._ready and not _equal(self._rows, found):
+                raise ResourceError(
+                    f"table {self.name!r} is initialized already, with other content; it keeps "
+                    "what it has for as long as its session"
+                )
+            self._rows = found
+            self._ready = True
+
+    def find(self, keys: _NDArray, default: _NDArray) -> _NDArray:
+        """Return the values of keys, ``default`` for those that are not there.
+
+        Raises:
+            UninitializedError: if a static table was not filled.
+        """
+        listed = self._keys(keys)
+        self._check_values(default, default.shape, self.value_shape)
+        fallback = self._row(default)
+        with self._lock:
+            if not self._ready:
+                raise UninitializedError(
+                    f"table {self.name!r} is not initialized; run hr.tables_initializer() first"
+                )
+            get = self._rows.get
+            rows = [get(key, fallback) for key in listed]
+        return self._array(rows, keys.shape)
+
+    def insert(self, keys: _NDArray, values: _NDArray) -> None:
+        """Put values under keys."""
+        self._check_mutable("insert into")
+        pairs = self._pairs(keys, values)
+        with self._lock:
+            self._rows.update(pairs)
+
+    def remove(self, keys: _NDArray) -> None:
+        """Remove keys."""
+        self._check_mutable("remove from")
+        listed = self._keys(keys)
+        with self._lock:
+            for key in listed:
+                self._rows.pop(key, None)
+
+    def size(self) -> int:
+        """Return the number of keys.
+
+        Raises:
+            UninitializedError: if a static table was not filled.
+        """
+        with self._lock:
+            if not self._ready:
+                raise UninitializedError(
+                    f"table {self.name!r} is not initialized; run hr.tables_initializer() first"
+                )
+            return len(self._rows)
+
+    def export(self) -> tuple[_NDArray, _NDArray]:
+        """Return all keys and values."""
+        with self._lock:
+            keys, rows = list(self._rows), list(self._rows.values())
+        made = np.empty(len(keys), self.key_dtype.numpy)
+        made[:] = keys
+        return made, self._array(rows, (len(rows),))
+
+    def _check_mutable(self, verb: str) -> None:
+        if self.kind == "static":
+            raise ResourceError(f"one cannot {verb} table {self.name!r}: it is static")
+
+    def _keys(self, keys: _NDArray) -> list[Any]:
+        if keys.dtype != self.key_dtype.numpy:
+            raise DTypeError(f"table {self.name!r} has keys {self.key_dtype}, got {_dtype(keys)}")
+        listed = keys.ravel().tolist()
+        if self.reserved:
+            used = self.reserved.intersection(listed)
+            if used:
+                raise ResourceError(
+                    f"table {self.name!r} reserves {min(used)!r:.60} as empty_key or deleted_key; "
+                    "it cannot be a key"
+                )
+        return listed
+
+    def _pairs(self, keys: _NDArray, values: _NDArray) -> list[tuple[Any, Any]]:
+        self._check_values(values, values.shape, (*keys.shape, *self.value_shape))
+        listed = self._keys(keys)
+        if not self.value_shape:
+            return list(zip(listed, values.ravel().tolist(), strict=True))
+        rows = values.reshape((len(listed), *self.value_shape)).copy()
+        return list(zip(listed, rows, strict=True))
+
+    def _row(self, value: _NDArray) -> Any:
+        return value if self.value_shape else value.ravel().tolist()[0]
+
+    def _check_values(
+        self, values: _NDArray, shape: tuple[int, ...], expected: tuple[int, ...]
+    ) -> None:
+        if values.dtype != self.value_dtype.numpy:
+            raise DTypeError(
+                f"table {self.name!r} has values {self.value_dtype}, got {_dtype(values)}"
+            )
+        if shape != expected:
+            raise ShapeError(
+                f"table {self.name!r} expects values of shape {list(expected)}, got {list(shape)}"
+            )
+
+    def _array(self, rows: list[Any], shape: tuple[int, ...]) -> _NDArray:
+        made = np.empty((len(rows), *self.value_shape), self.value_dtype.numpy)
+        if rows and self.value_shape:
+            np.stack(rows, out=made)
+        elif rows:
+            made[:] = rows
+        return made.reshape((*shape, *self.value_shape))
+
+
+def _dtype(array: _NDArray) -> str:
+    return "string" if array.dtype == object else str(array.dtype)
+
+
+def _same(left: Any, right: Any) -> bool:
+    # A NaN is the same content as another.
+    if isinstance(left, np.ndarray):
+        return all(map(_same, left.ravel().tolist(), right.ravel().tolist()))
+    return bool(left == right or (left != left and right != right))
+
+
+def _equal(left: dict[Any, Any], right: dict[Any, Any]) -> bool:
+    return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
+
+
+def lines_of(path: str, limit: int) -> Iterable[tuple[int, bytes]]:
+    """Yield the lines of a text file with their numbers, at most ``limit`` where it is not -1.
+
+    Raises:
+        ResourceError: if there is no such file, a line is empty, or there are fewer.
+    """
+    count = 0
+    try:
+        with Path(path).open("rb") as file:
+            for line in file:
+                text = line.rstrip(b"\n").removesuffix(b"\r")
+                if count == limit:
+                    break
+                if not text:
+                    raise ResourceError(f"line {count + 1} of {path!r} is empty")
+                yield count, text
+                count += 1
+    except (OSError, ValueError) as error:
+        raise ResourceError(f"the file {path!r} cannot be read: {error}") from None
+    if count < limit:
+        raise ResourceError(f"the file {path!r} has {count} lines, expected {limit}")
