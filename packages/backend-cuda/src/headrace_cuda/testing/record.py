@@ -7,6 +7,7 @@ for any number of further ones.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 import types
@@ -15,6 +16,8 @@ from typing import Any
 
 FILE = "cupy_api.txt"
 MODULES = ("", "linalg", "lib", "lib.stride_tricks")
+# What of SciPy's modules for CuPy can be imported without a GPU's libraries.
+SPECIAL = "cupyx.scipy.special"
 _UFUNC_PARAMETERS = ["out", "dtype", "casting"]
 
 
@@ -32,6 +35,10 @@ def describe_cupy() -> list[str]:
             if not name.startswith("_"):
                 line = _line(cupy, f"{prefix}{name}", getattr(owner, name))
                 lines.extend([line] if line else [])
+    owner = importlib.import_module(SPECIAL)
+    for name in sorted(vars(owner)):
+        line = "" if name.startswith("_") else _line(cupy, f"{SPECIAL}.{name}", vars(owner)[name])
+        lines.extend([line] if line else [])
     members = [name for name in sorted(dir(cupy.ndarray)) if not name.startswith("_")]
     lines.extend(_member(f"ndarray.{name}", getattr(cupy.ndarray, name)) for name in members)
     return lines

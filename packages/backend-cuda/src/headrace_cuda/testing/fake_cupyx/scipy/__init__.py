@@ -1,0 +1,1 @@
+"""What CuPy has of SciPy."""
