@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Protocol, final
 
 from headrace.device_name import DeviceName
 from headrace.errors import CancelledError, ClusterError
+from headrace.graph.function import Function
 from headrace.graph.graph import Graph
 from headrace.placement.place import Machine
 from headrace.runtime.containers import ContainerSet
 from headrace.runtime.engine import Engine, LocalRuntime, LocalStep
-from headrace.runtime.plan import build_plan
+from headrace.runtime.nested import function_partitions
+from headrace.runtime.plan import Plan, build_plan
 from headrace.runtime.runtime import Runtime
 from headrace.runtime.state import SessionState
 from headrace_mpi.deadline import StartDeadline
@@ -192,6 +194,14 @@ class SoloRuntime(LocalRuntime):
 
     def register(self, partitions: Mapping[DeviceName, Graph], fetches: int) -> LocalStep:
         """Make the partitions of a step ready to run."""
+        return LocalStep(self, self._plan(partitions, fetches))
+
+    def _plan(self, partitions: Mapping[DeviceName, Graph], fetches: int) -> Plan:
         devices = {name: self._engines[name.task_name].device(name) for name in partitions}
-        kernels = self._machine.kernels
-        return LocalStep(self, build_plan(partitions, devices, kernels, self.state, fetches))
+
+        def nest(function: Function, saves: tuple[str, ...], home: DeviceName) -> Plan:
+            machine = self._engines[home.task_name].machine()
+            parts = function_partitions(function, saves, home, machine)
+            return self._plan(parts, len(function.results) + len(saves))
+
+        return build_plan(partitions, devices, self._machine.kernels, self.state, fetches, nest)

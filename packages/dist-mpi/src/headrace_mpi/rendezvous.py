@@ -4,6 +4,9 @@ The transfers of a step are numbered when it is registered, so a value travels u
 its step's and its edge's; no name does. Values may come before their step has begun here, because
 ranks start at their own pace: they are kept. What comes after a step has ended here is dropped;
 with each step a client says which of its steps are over, so nothing has to be remembered of those.
+
+An edge inside a loop carries one value in each iteration. Both ends go through the iterations in
+the same order, so the values of an edge are counted at both ends, and no iteration has a name.
 """
 
 from __future__ import annotations
@@ -25,6 +28,9 @@ _RANK_SHIFT = 44
 # What names a transfer within its step: tensor, source and destination.
 Edge = tuple[str, str, str]
 NumberedEdge = tuple[int, str, str, str]
+# Where a value meets who waits for it: the number of its edge and which of the edge's values it is,
+# or the key of a transfer within this rank.
+Place = tuple[int, int] | Key
 
 
 def first_step(rank: int) -> int:
@@ -74,19 +80,29 @@ class Routes:
         return routes
 
 
+def _value(frame: Frame) -> Any:
+    return DEAD if frame.dead else frame.payload
+
+
 @final
 class StepRendezvous:
     """The rendezvous of one step on this rank."""
 
-    __slots__ = ("_closed", "_lock", "_routes", "_step", "_transport", "_values", "_waiting")
+    __slots__ = (
+        *("_closed", "_lock", "_received", "_routes", "_sent", "_step", "_transport", "_values"),
+        "_waiting",
+    )
 
     def __init__(self, step: int, routes: Routes, transport: Transport) -> None:
         self._step = step
         self._routes = routes
         self._transport = transport
-        # By the number of an edge that comes from another rank, by its names within this one.
-        self._values: dict[int | Edge, Any] = {}
-        self._waiting: dict[int | Edge, Receive] = {}
+        # By the number of an edge that comes from another rank and the count of its values; by
+        # all that names a transfer within this one.
+        self._values: dict[Place, Any] = {}
+        self._waiting: dict[Place, Receive] = {}
+        self._sent: dict[int, int] = {}
+        self._received: dict[int, int] = {}
         self._closed: BaseException | None = None
         self._lock = threading.Lock()
 
@@ -95,14 +111,17 @@ class StepRendezvous:
         edge = (key.edge, key.source, key.destination)
         route = self._routes.outgoing.get(edge)
         if route is None:
-            self.deliver(edge, value)
+            self.deliver(key, value)
             return
         rank, number = route
         dead = value is DEAD
         flags, payload = (FLAG_DEAD, None) if dead else (0, value)
-        self._transport.send(rank, Frame(Kind.TENSOR, self._step, number, 0, flags, payload))
+        # Only the thread that runs the step sends for it.
+        count = self._sent.get(number, 0)
+        self._sent[number] = count + 1
+        self._transport.send(rank, Frame(Kind.TENSOR, self._step, number, count, flags, payload))
 
-    def deliver(self, place: int | Edge, value: Any) -> None:
+    def deliver(self, place: Place, value: Any) -> None:
         """Give a value to who waits for it, or keep it; drop it if the step is over."""
         with self._lock:
             if self._closed is not None:
@@ -116,10 +135,13 @@ class StepRendezvous:
     def recv(self, key: Key, receive: Receive) -> None:
         """Call ``receive`` with the value, at once where it is there already."""
         edge = (key.edge, key.source, key.destination)
-        place: int | Edge = self._routes.incoming.get(edge, -1)
-        if place == -1:
-            place = edge
+        number = self._routes.incoming.get(edge)
         with self._lock:
+            place: Place = key
+            if number is not None:
+                count = self._received.get(number, 0)
+                self._received[number] = count + 1
+                place = (number, count)
             if self._closed is not None:
                 value: Any = self._closed
             elif place in self._values:
@@ -167,7 +189,7 @@ class Exchange:
             self._open[step] = rendezvous
             early = self._early.pop(step, None) if self._early else None
         for frame in early or ():
-            rendezvous.deliver(frame.edge, DEAD if frame.dead else frame.payload)
+            rendezvous.deliver((frame.edge, frame.iteration), _value(frame))
         return rendezvous
 
     def end(self, step: int, *, failed: bool) -> None:
@@ -207,7 +229,7 @@ class Exchange:
                 if not (ours or step in self._failed or self._is_over(step)):
                     self._early.setdefault(step, []).append(frame)
                 return
-        rendezvous.deliver(frame.edge, DEAD if frame.dead else frame.payload)
+        rendezvous.deliver((frame.edge, frame.iteration), _value(frame))
 
     @property
     def kept(self) -> int:

@@ -16,6 +16,7 @@ from typing import Any, final
 
 from headrace.device_name import DeviceName
 from headrace.errors import CancelledError
+from headrace.graph.function import functions_in
 from headrace.graph.graph import Graph
 from headrace.placement.place import Machine
 from headrace.runtime.cancellation import Cancellation
@@ -240,8 +241,7 @@ class ClusterRuntime:
         call = client.begin_registration(handle, parts)
         try:
             for rank, part in parts.items():
-                devices = set(map(str, part))
-                theirs = [edge for edge in edges if edge[2] in devices or edge[3] in devices]
+                theirs = [edge for edge in edges if rank in self._ends(edge)]
                 payload = pack_registration(self._session, part, theirs)
                 client.transport.send(rank, Frame(Kind.REGISTER, edge=handle, payload=payload))
             call.wait()
@@ -249,6 +249,11 @@ class ClusterRuntime:
             client.end_registration(handle)
         if call.error is not None:
             raise call.error
+
+    def _ends(self, edge: NumberedEdge) -> tuple[int, int]:
+        _, _, source, destination = edge
+        rank_of = self._client.layout.rank
+        return rank_of(DeviceName.parse(source)), rank_of(DeviceName.parse(destination))
 
     # -- running
 
@@ -348,9 +353,10 @@ class ClusterStep:
 def _transfers(
     partitions: Mapping[DeviceName, Graph], rank_of: Callable[[DeviceName], int]
 ) -> list[NumberedEdge]:
-    """Number the transfers of a step that cross ranks."""
+    """Number the transfers of a step that cross ranks, also those inside functions."""
     edges: list[NumberedEdge] = []
-    for graph in partitions.values():
+    graphs = [g for graph in partitions.values() for g in (graph, *functions_in(graph))]
+    for graph in graphs:
         for op in graph.operations:
             if op.type == "Send":
                 source, destination = op.attrs["source"], op.attrs["destination"]

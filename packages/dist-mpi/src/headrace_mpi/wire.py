@@ -100,7 +100,7 @@ class Frame(NamedTuple):
         kind: What it says.
         step: The step it belongs to, unique over all clients.
         edge: The edge whose tensor it carries, or the handle that it is about.
-        iteration: The loop iteration of the tensor; 0 outside loops.
+        iteration: How many values the edge has carried before, as it does in loops; 0 outside.
         flags: ``FLAG_DEAD``, ``FLAG_REPLY``.
         payload: An array (TENSOR), bytes (text kinds), or None.
     """
