@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace_train import datasets as datasets
+from headrace_train.averages import ExponentialMovingAverage as ExponentialMovingAverage
 from headrace_train.checkpoint import CheckpointReader as CheckpointReader
 from headrace_train.checkpoint import latest_checkpoint as latest_checkpoint
 from headrace_train.optimizers import AdamOptimizer as AdamOptimizer
@@ -20,6 +21,7 @@ from headrace_train.steps import get_or_create_global_step as get_or_create_glob
 __all__ = [
     "AdamOptimizer",
     "CheckpointReader",
+    "ExponentialMovingAverage",
     "FIFOQueue",
     "GradientDescentOptimizer",
     "MomentumOptimizer",

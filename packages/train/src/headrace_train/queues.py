@@ -153,7 +153,7 @@ class FIFOQueue:
         loose = [
             f"{label}: {shape}"
             for label, shape in zip(self._labels(), self.shapes, strict=True)
-            if not shape.is_fully_defined
+            if not shape.is_fully_defined()
         ]
         if loose:
             raise ShapeError(
@@ -192,7 +192,7 @@ class FIFOQueue:
 
     def _scope(self, name: str | None, method: str) -> Any:
         """Return the scope of what a method adds."""
-        if self.handle.graph is not hr.get_default_graph():
+        if self.handle.graph is not hr.get_default_graph().outermost:
             raise GraphError(
                 f"the queue {self.name!r} belongs to another graph than the default one; use it "
                 "inside 'with graph.as_default():'"

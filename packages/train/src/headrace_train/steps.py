@@ -89,4 +89,5 @@ def exponential_decay(
         periods = hr.truediv(step, hr.cast(decay_steps, rate.dtype))
         if staircase:
             periods = hr.floordiv(periods, 1.0)
-        return rate * hr.pow(hr.cast(decay_rate, rate.dtype), periods)
+        base: Tensor = hr.cast(decay_rate, rate.dtype)
+        return rate * base**periods

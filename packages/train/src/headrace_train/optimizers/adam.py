@@ -86,7 +86,7 @@ class AdamOptimizer(Optimizer):
         new_m = m.assign_add((gradient - m) * self._complement("beta1", dtype))
         new_v = v.assign_add((hr.square(gradient) - v) * self._complement("beta2", dtype))
         denominator = hr.sqrt(new_v) + self._hyperparameter("epsilon", dtype)
-        return variable.assign_sub(new_m * hr.cast(self._rate, dtype) / denominator)
+        return hr.assign_sub(variable, new_m * hr.cast(self._rate, dtype) / denominator)
 
     def _finish(self, updates: Sequence[Operation]) -> Sequence[Operation]:
         last = list(updates)

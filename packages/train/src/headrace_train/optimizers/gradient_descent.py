@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
-from headrace import IndexedSlices, Tensor, Variable
+from headrace import IndexedSlices, Tensor, Variable, assign_sub, scatter_sub
 from headrace_train.optimizers.optimizer import Hyperparameter, Optimizer
 
 
@@ -38,8 +38,9 @@ class GradientDescentOptimizer(Optimizer):
         super().__init__(name, use_locking, {"learning_rate": learning_rate})
 
     def _apply_dense(self, gradient: Tensor, variable: Variable) -> Tensor:
-        return variable.assign_sub(gradient * self._hyperparameter("learning_rate", gradient.dtype))
+        change = gradient * self._hyperparameter("learning_rate", gradient.dtype)
+        return assign_sub(variable, change)
 
     def _apply_sparse(self, gradient: IndexedSlices, variable: Variable) -> Tensor:
         change = gradient.values * self._hyperparameter("learning_rate", gradient.dtype)
-        return variable.scatter_sub(gradient.indices, change)
+        return scatter_sub(variable, gradient.indices, change)

@@ -65,19 +65,19 @@ class MomentumOptimizer(Optimizer):
         slot = self._slots.of(variable, _SLOT)
         momentum = self._hyperparameter("momentum", gradient.dtype)
         accumulation = slot.assign(slot * momentum + gradient)
-        return variable.assign_sub(self._change(gradient, accumulation, momentum))
+        change = self._change(gradient, accumulation, momentum)
+        return hr.assign_sub(variable, change)
 
     def _apply_sparse(self, gradient: IndexedSlices, variable: Variable) -> Operation:
         slot = self._slots.of(variable, _SLOT)
         momentum = self._hyperparameter("momentum", gradient.dtype)
-        rows = gradient.indices
-        # Each entry gets the sum over all entries of its row, so that entries of one row agree on
-        # the row's new value, and it does not matter which of them is written last.
-        summed = hr.gather(hr.convert_to_tensor(gradient), rows)
+        # Each row once, with the sum over all entries of it.
+        rows, entries = hr.unique(gradient.indices)
+        summed = hr.unsorted_segment_sum(gradient.values, entries, hr.size(rows))
         accumulation = hr.gather(slot.value(), rows) * momentum + summed
         changed = hr.gather(variable.value(), rows) - self._change(summed, accumulation, momentum)
         return hr.group(
-            slot.scatter_update(rows, accumulation), variable.scatter_update(rows, changed)
+            hr.scatter_update(slot, rows, accumulation), hr.scatter_update(variable, rows, changed)
         )
 
     def _change(self, gradient: Tensor, accumulation: Tensor, momentum: Tensor) -> Tensor:

@@ -28,6 +28,8 @@ class Optimizer(ABC):
     An optimizer is a way to build a graph: ``minimize`` adds gradients and updates, made of
     ordinary operations, and each run of the operation that it returns is one step of training.
 
+    A variable's ``constraint`` is applied to its new value within the step.
+
     All updates of one step use gradients from before the step: whatever of the loss and the
     gradients reads a variable does so before the variable is changed. Each write is atomic. Steps
     that run concurrently on the same variables may interleave between the reads and the writes of
@@ -278,13 +280,17 @@ class Optimizer(ABC):
                     if isinstance(gradient, IndexedSlices)
                     else self._apply_dense(gradient, variable)
                 )
+                if variable.constraint is not None:
+                    with hr.control_dependencies([update]):
+                        update = variable.assign(variable.constraint(variable.value()))
             updates.append(update.op if isinstance(update, Tensor) else update)
         last = self._finish(updates)
         if global_step is None:
             return hr.group(*last, name="apply")
         counter = self._checked_step(global_step)
         with hr.control_dependencies(last):
-            return counter.assign_add(1, name="count_step").op
+            counted: Tensor = counter.assign_add(1, name="count_step")
+            return counted.op
 
     def _checked_list(self, var_list: Iterable[Variable]) -> list[Variable]:
         if isinstance(var_list, Variable):
@@ -316,6 +322,9 @@ class Optimizer(ABC):
         checked: Gradient
         if isinstance(gradient, IndexedSlices):
             checked = gradient
+            if gradient.dense_shape is None:
+                whole = hr.shape(variable.value())
+                checked = IndexedSlices(gradient.values, gradient.indices, whole)
             shape = gradient.values.shape[1:]
             expected = variable.shape[1:]
             what = "rows of the gradient"
@@ -358,5 +367,6 @@ class Optimizer(ABC):
 def as_scalar(value: Any, dtype: DType) -> Tensor:
     """Return a number, tensor or variable as a tensor of ``dtype``."""
     if isinstance(value, Tensor | Variable):
-        return hr.cast(value, dtype)
+        scalar: Tensor = hr.cast(value, dtype)
+        return scalar
     return hr.convert_to_tensor(float(value), dtype)

@@ -50,7 +50,7 @@ class Slots:
         """
 
         def start() -> Tensor:
-            if variable.shape.is_fully_defined:
+            if variable.shape.is_fully_defined():
                 return hr.zeros(variable.shape, variable.dtype)
             return hr.zeros_like(variable.initial_value)
 
@@ -66,7 +66,7 @@ class Slots:
         key = (first.graph, name)
         known = self._shared.get(key)
         if known is None:
-            with _place_of(first), hr.name_scope(""):
+            with place_of(first), hr.name_scope(""):
                 known = Variable(initial_value, trainable=False, name=f"{self._owner}/{name}")
             self._shared[key] = known
         return known
@@ -81,19 +81,19 @@ class Slots:
 def _beside(variable: Variable, path: str, start: Callable[[], Tensor]) -> Variable:
     name = variable.graph.unique_name(f"{variable.op_name}/{path}")
     attrs: Any = variable.handle.op.attrs
-    with _place_of(variable):
+    with place_of(variable):
         return Variable(
             start,
             trainable=False,
             name=f"{name}/",
-            validate_shape=variable.shape.is_fully_defined,
+            validate_shape=variable.shape.is_fully_defined(),
             # Programs that share the variable share its state.
             shared_name=attrs["shared_name"] + name.removeprefix(variable.op_name),
         )
 
 
 @contextmanager
-def _place_of(variable: Variable) -> Iterator[None]:
+def place_of(variable: Variable) -> Iterator[None]:
     """Make state on the device and in the container of ``variable``."""
     handle = variable.handle.op
     with (
