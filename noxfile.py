@@ -24,8 +24,17 @@ WORKSPACE = ["core", "autodiff", "backend-cpu", "backend-cuda", "dist-mpi[openmp
 WITHOUT_CUDA = [name for name in WORKSPACE if name != "backend-cuda"]
 
 # Hatchling builds the plugin package of tests/plugin_example.
-TEST_TOOLS = ["pytest>=9.0", "pytest-timeout>=2.3", "hypothesis>=6.100", "hatchling>=1.27"]
+TEST_TOOLS = [
+    "pytest>=9.0",
+    "pytest-timeout>=2.3",
+    "pytest-xdist>=3.6",
+    "hypothesis>=6.100",
+    "hatchling>=1.27",
+    "mpmath>=1.3",
+]
 LINTER = "ruff>=0.17,<0.18"  # a formatter's taste changes between releases
+# The libraries that the functions' values are compared with.
+ORACLES = ["jax==0.10.2", "torch==2.13.0"]
 # Enough to compile kernels: CuPy imports without a driver, and NVRTC needs no GPU.
 CUDA_COMPILER = ["cupy-cuda13x>=14", "nvidia-cuda-nvrtc>=13,<14"]
 
@@ -36,7 +45,10 @@ MPI_ENV = {
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
-RANKS = [1, 2, 4]
+RANKS = [1, 2, 3, 4]
+# A process of pytest for each core; threads of BLAS beside it would only wait for one another.
+PARALLEL = ("-n", "auto")
+ONE_THREAD = {**MPI_ENV, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 def install(session: nox.Session, packages: list[str], *extra: str, editable: bool = True) -> None:
@@ -66,7 +78,15 @@ def tests(session: nox.Session) -> None:
     install(session, WORKSPACE, *TEST_TOOLS)
     required = [f"--require={name}" for name in (*PACKAGES, "mpi")]
     marks = ("-m", "not slow and not gpu")
-    session.run("pytest", *required, *marks, *session.posargs, env=MPI_ENV)
+    session.run("pytest", *PARALLEL, *required, *marks, *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
+def slow(session: nox.Session) -> None:
+    """Run the tests that are too slow for the others: many random programs, many kills."""
+    install(session, WORKSPACE, *TEST_TOOLS)
+    marks = ("-m", "slow and not gpu")
+    session.run("pytest", *PARALLEL, *marks, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
@@ -82,21 +102,38 @@ def tests_isolated(session: nox.Session, package: str) -> None:
 def conformance(session: nox.Session) -> None:
     """Run every op's samples against the device of the cpu package."""
     install(session, ["core", "autodiff", "backend-cpu"], *TEST_TOOLS)
-    session.run("pytest", "tests/conformance", "-m", "not gpu", *session.posargs)
+    marks = ("-m", "not gpu")
+    session.run("pytest", "tests/conformance", *PARALLEL, *marks, *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Call every op and function at random, 100000 times, in two processes."""
+    install(session, ["core", "autodiff", "backend-cpu"])
+    flags = session.posargs or ["--calls", "100000", "--workers", "2"]
+    session.run("python", "-m", "headrace.testing.fuzz", *flags, env=ONE_THREAD)
+
+
+@nox.session(default=False)
+def oracles(session: nox.Session) -> None:
+    """Compare values and gradients with JAX's and PyTorch's; ``--write`` renews the docs page."""
+    install(session, ["core", "autodiff", "backend-cpu"], *ORACLES, *TEST_TOOLS)
+    posargs = [word for word in session.posargs if word != "--write"]
+    session.run("python", "-m", "pytest", "tests/oracles", *posargs)
+    if len(posargs) < len(session.posargs):
+        session.run("python", "-m", "tests.oracles", "--write", "docs/oracles.md")
 
 
 @nox.session
 def ranks(session: nox.Session) -> None:
-    """Run the rank tests inside MPI jobs of one, two and four ranks."""
+    """Run the rank tests inside MPI jobs of one to four ranks."""
     install(session, WITHOUT_CUDA, *TEST_TOOLS)
     mpirun = str(Path(session.bin) / "mpirun")
-    # Four ranks with a BLAS thread per core each would only wait for one another.
-    env = {**MPI_ENV, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     for size in RANKS:
         command = ["python", "-m", "pytest", "tests/ranks", "-p", "no:cacheprovider"]
         # The thread method ends the process, and with it the job: a stuck rank holds up the others.
         flags = ["--timeout-method=thread", *session.posargs]
-        session.run(mpirun, "-n", str(size), *command, *flags, env=env)
+        session.run(mpirun, "-n", str(size), *command, *flags, env=ONE_THREAD)
 
 
 @nox.session

@@ -172,13 +172,13 @@ CASES: list[tuple[str, Build, list[Any], tuple[str, ...]]] = [
     ),
     (
         "cross_entropy_of_labels",
-        lambda x, y: hr.nn.softmax_cross_entropy_with_logits(labels=hr.nn.softmax(y), logits=x),
+        lambda x, y: hr.nn.softmax_cross_entropy_with_logits_v2(hr.nn.softmax(y), x),
         [normal(2, 3), normal(2, 3)],
         RANKED,
     ),
     (
         "cross_entropy_of_three_axes",
-        lambda x, y: hr.nn.softmax_cross_entropy_with_logits(labels=hr.nn.softmax(y), logits=x),
+        lambda x, y: hr.nn.softmax_cross_entropy_with_logits_v2(hr.nn.softmax(y), x),
         [normal(2, 2, 3), normal(2, 2, 3)],
         RANKED,
     ),

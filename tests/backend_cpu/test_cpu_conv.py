@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from headrace.ops.conv import window_padding
+from headrace.ops.windows import window_padding
 from headrace_cpu.kernels import conv as conv_kernels
 
 # n, image, channels, filter, out channels, strides, dilations, padding

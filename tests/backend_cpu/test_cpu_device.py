@@ -14,7 +14,13 @@ from headrace.device_name import DeviceName
 from headrace.extend import OPS
 from headrace.plugins.host import host
 from headrace_cpu.device import CpuDevice
-from headrace_cpu.kernels import ARRAY_KERNELS, CPU_KERNELS, HOST_KERNELS, STATE_KERNELS
+from headrace_cpu.kernels import (
+    ARRAY_KERNELS,
+    CPU_KERNELS,
+    HOST_KERNELS,
+    PREPARED_KERNELS,
+    STATE_KERNELS,
+)
 from headrace_cpu.plugin import headrace_diagnose
 
 OWN = [
@@ -34,7 +40,8 @@ def test_every_op_of_core_has_a_kernel(op):
 def test_tables_tell_apart_what_other_devices_can_use():
     assert {k.style for k in ARRAY_KERNELS} == {"plain"}
     assert {k.style for k in STATE_KERNELS} == {"stateful"}
-    assert all(k.op.startswith(("Queue", "FIFOQueue")) for k in HOST_KERNELS)
+    assert {k.style for k in PREPARED_KERNELS} == {"specialized"}
+    assert {"QueueSize", "StringJoin"} <= {k.op for k in HOST_KERNELS}
     names = [k.op for k in CPU_KERNELS]
     assert len(set(names)) == len(names)
 

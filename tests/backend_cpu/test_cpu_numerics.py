@@ -72,7 +72,8 @@ def test_argmax_has_its_output_type_and_takes_the_first(kernel, output_type):
     x = np.array([[3, 7, 7], [np.nan, 1, np.nan]], np.float32)
     result = kernel("ArgMax", x, axis=1, output_type=output_type)
     assert result.dtype == output_type.numpy
-    assert result.tolist() == [1, 0]
+    # NaN is passed over, as in TensorFlow.
+    assert result.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, *HALVES])
@@ -176,14 +177,17 @@ def test_ranges(kernel):
     halves = kernel("Range", np.float16(0), np.float16(1), np.float16(0.25))
     assert halves.dtype == np.float16
     assert halves.tolist() == [0, 0.25, 0.5, 0.75]
-    assert kernel("Range", np.float32(1), np.float32(0), np.float32(1)).shape == (0,)
+    assert kernel("Range", np.float32(1), np.float32(1), np.float32(1)).shape == (0,)
+    for numbers in (np.float32([1, 0, 1]), np.int32([0, 3, -1])):
+        with pytest.raises(ValueError, match="needs another step"):
+            kernel("Range", *numbers)
 
 
 def test_one_hot_of_indices_outside(kernel):
     on, off = np.float32(1), np.float32(-1)
-    hot = kernel("OneHot", np.array([0, -1, 3], np.int64), on, off, depth=3, axis=0)
+    hot = kernel("OneHot", np.array([0, -1, 3], np.int64), on, off, np.int32(3), axis=0)
     assert hot.tolist() == [[1, -1, -1], [-1, -1, -1], [-1, -1, -1]]
-    wide = kernel("OneHot", np.array([2**64 - 1, 1], np.uint64), on, off, depth=2, axis=-1)
+    wide = kernel("OneHot", np.array([2**64 - 1, 1], np.uint64), on, off, np.int32(2), axis=-1)
     assert wide.tolist() == [[-1, -1], [-1, 1]]
 
 

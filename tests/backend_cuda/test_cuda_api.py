@@ -24,7 +24,7 @@ def used_names(path: Path) -> set[str]:
             node = node.value
         root = [node.id] if isinstance(node, ast.Name) else []
         chain = [*root, *names]
-        if "xp" in chain[:2] and chain[-1] != "xp":
+        if "xp" in chain[:2] and chain[-1] not in ("xp", "__name__"):
             found.add(".".join(chain[chain.index("xp") + 1 :]))
     return found
 

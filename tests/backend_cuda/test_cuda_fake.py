@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from headrace_cpu.kernels.scipy_beside import scipy_module
 from headrace_cuda.testing import FakeArray, fake_cupy
 from headrace_cuda.testing.module import CALLS
 from headrace_cuda.testing.record import describe_cupy, recorded_version
@@ -59,6 +60,15 @@ def test_functions_and_parameters_that_cupy_lacks_are_refused(array):
         xp.max(array, initial=0)
     with pytest.raises(AttributeError, match="cannot be set"):
         array.flags.writeable = False
+
+
+def test_scipy_beside_it_is_as_strict(array):
+    special = scipy_module(xp, "special")
+    assert isinstance(special.erf(array), FakeArray)
+    with pytest.raises(TypeError, match="a host array among device arrays"):
+        special.erf(np.ones(2))
+    with pytest.raises(AttributeError, match=r"special\.struve does not exist"):
+        _ = special.struve
 
 
 def test_reductions_yield_arrays(array):

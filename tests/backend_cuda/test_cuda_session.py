@@ -99,6 +99,29 @@ def test_scattered_rows_add_up_in_every_dtype(session, dtype):
     assert session.run(added)[:, 0].tolist() == [6, 1, 11]
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"), [("mul", 12), ("div", 2), ("min", 2), ("max", 12), ("update", 2)]
+)
+def test_rows_scatter_in_other_ways(session, name, expected):
+    v = hr.Variable(np.full((3, 2), 12 if name in ("div", "min") else 1, np.int64))
+    updates = [[3, 3], [1, 1], [2, 2], [2, 2]]
+    if name == "max":
+        updates[0] = [12, 12]
+    if name == "update":
+        updates[0] = [2, 2]
+    changed = getattr(hr, f"scatter_{name}")(v, [2, 0, 2, 2], np.array(updates, np.int64))
+    session.run(v.initializer)
+    found = session.run(changed)[2, 0]
+    assert found == (1 if name == "div" else expected)
+
+
+def test_slices_scatter(session):
+    v = hr.Variable(np.zeros((3, 2), np.float32))
+    added = hr.scatter_nd_add(v, [[0, 1], [2, 0], [0, 1]], np.ones(3, np.float32))
+    session.run(v.initializer)
+    assert session.run(added).tolist() == [[0, 2], [0, 0], [1, 0]]
+
+
 def test_a_scattered_index_out_of_range_changes_nothing(session):
     v = hr.Variable(np.ones((3, 2), np.float32))
     session.run(v.initializer)

@@ -24,7 +24,7 @@ PACKAGES = {
     "train": ("headrace_train", ("headrace", "headrace_autodiff")),
 }
 # Distributions whose module has another name.
-MODULES = {"ml_dtypes": "ml_dtypes", "cupy_cuda13x": "cupy"}
+MODULES = {"ml_dtypes": "ml_dtypes", "cupy_cuda13x": "cupy", "google_re2": "re2"}
 
 
 class Import(NamedTuple):

@@ -40,6 +40,13 @@ def make_base() -> str:
         )
         hr.pad(flat, [[1, 1], [0, 2]], constant_values=0.5)
         hr.concat([hr.range(0, 5), hr.tile(hr.constant([1]), [3])], 0)
+        scale = hr.constant(0.5, name="scale")
+        twice = hr.function(lambda x: x * scale, name="twice")
+        hr.while_loop(
+            lambda i, a, t: i < 3,
+            lambda i, a, t: (i + 1, hr.cond(a > 1, lambda: twice(a), lambda: a + 1), t.write(i, a)),
+            (0, scale, hr.TensorArray(hr.float32, 3)),
+        )
     return dump(graph)
 
 
@@ -49,6 +56,20 @@ DATA = json.loads(BASE)
 
 def with_changes(**changes: object) -> str:
     return json.dumps({**DATA, **changes})
+
+
+def with_function(name: str, /, **changes: object) -> str:
+    """A document in which the record of a function is another."""
+    records = [{**f, **changes} if f["name"] == name else f for f in DATA["functions"]]
+    assert records != DATA["functions"]
+    return with_changes(functions=records)
+
+
+PRODUCT = next(f for f in DATA["functions"] if f["name"] == "twice")["results"][0][:-2]
+
+
+def without_result(name: str) -> str:
+    return with_function(name, results=[])
 
 
 def with_operations(*records: dict[str, object], variables: object = ()) -> str:
@@ -137,6 +158,35 @@ FAULTS = {
         ),
         "operation 0 'a': Neg: it depends on 'b', which does not come before it: a cycle",
     ),
+    "functions": (with_changes(functions={}), "'functions' must be a list"),
+    "no function": (with_changes(functions=[7]), "function 0 must be an object with"),
+    "function's key": (with_function("twice", code="exit()"), "must be an object with"),
+    "function's name": (with_function("twice", name=""), "'' is no name, or given twice"),
+    "same function": (with_function("while/body", name="twice"), "'twice' is no name, or given"),
+    "unknown function": (with_function("twice", name="thrice"), "'twice'"),
+    "functions' order": (
+        with_changes(functions=[*reversed(DATA["functions"])]),
+        "function 'while/body': operation",
+    ),
+    "parameters": (with_function("twice", parameters=[]), "must be all Parameter operations"),
+    "parameters' order": (
+        with_function("while/cond", parameters=["loop_var_1", "loop_var", "loop_var_2"]),
+        "must be all Parameter operations, by index",
+    ),
+    "no parameter": (with_function("twice", parameters=[PRODUCT]), "must be all Parameter"),
+    "parameter": (with_function("twice", parameters=["x"]), "'x', which is not in the document"),
+    "result": (with_function("twice", results=["x:0"]), "'x', which is not in the document"),
+    "condition's result": (without_result("while/cond"), "cond must return one bool scalar"),
+    "condition's dtype": (
+        with_function("while/cond", results=["loop_var:0"]),
+        "cond must return one bool scalar",
+    ),
+    "body's results": (without_result("while/body"), "body takes 3 loop variables and returns 0"),
+    "body's dtypes": (
+        with_function("while/body", results=["loop_var_1:0", "loop_var:0", "loop_var_2:0"]),
+        "loop variable 0 is int32, and float32 afterwards",
+    ),
+    "branches' results": (without_result("while/cond/then"), "branches return 0 and 1"),
     "itself": (with_operations({"name": "a", "type": "Neg", "inputs": ["a:0"]}), "a cycle"),
     "stranger": (
         with_operations({"name": "a", "type": "Neg", "inputs": ["b:0"]}),
@@ -300,7 +350,7 @@ JUNK = st.one_of(
     st.sampled_from([2**31, 2**63, 10**18, -(2**63), 10**4000]),
     st.floats(),
     st.text(max_size=8),
-    st.sampled_from(["x:0", "x", "kernel/handle:0", "Const:0", "float64", "resource", "string"]),
+    st.sampled_from(["x:0", "x", "kernel:0", "Const:0", "float64", "resource", "string"]),
     st.sampled_from(
         [[], {}, [[1]], [None], {"shape": None}, {"shape": [2, None]}, {"float": "nan"}]
     ),

@@ -186,3 +186,9 @@ def test_variable_lists():
     assert hr.global_variables() == [a, b]
     assert hr.trainable_variables() == [a]
     assert (a.name, a.op_name) == ("a:0", "a")
+
+
+@pytest.mark.parametrize("name", [np.zeros(2), 3, "a:b"])
+def test_name_scopes_refuse_what_is_no_name(name):
+    with pytest.raises(GraphError, match="a name is a string"), hr.name_scope(name):
+        pass

@@ -56,7 +56,7 @@ def test_state_and_its_users_share_a_device(machine):
         v = hr.Variable(1.0, name="v")
     update = hr.assign_add(v, 1.0, name="update")
     devices, _ = placed(machine, update)
-    assert devices["v/handle"] == devices["update"] == CPU1
+    assert devices["v"] == devices["update"] == CPU1
 
 
 def test_colocated_operations_share_a_device(machine):

@@ -19,9 +19,11 @@ from headrace.errors import (
     GraphError,
     NoKernelError,
     PluginError,
+    ResourceExhaustedError,
     SessionClosedError,
     UninitializedError,
 )
+from headrace.session.session import _owned
 
 pytestmark = pytest.mark.usefixtures("mini")
 
@@ -51,8 +53,15 @@ def test_ordered_dicts_stay_ordered_dicts():
     assert type(result) is OrderedDict
 
 
+class Odd:
+    """No tensor, and always of the same name."""
+
+    def __repr__(self):
+        return "odd"
+
+
 @pytest.mark.parametrize(
-    "bad", [None, 3.0, object(), "missing:0", "missing", [None], np.zeros(2), {"a": 1}], ids=repr
+    "bad", [None, 3.0, Odd(), "missing:0", "missing", [None], np.zeros(2), {"a": 1}], ids=repr
 )
 def test_bad_fetches(bad):
     with hr.Session() as sess, pytest.raises(FetchError, match="cannot fetch"):
@@ -397,3 +406,9 @@ def test_waiting_nodes_hold_up_nothing_else(gates):
         gates["slow"].set()
         thread.join(10)
     assert results == [[7.0, 1.0]]
+
+
+def test_a_value_too_large_to_copy_is_told_so():
+    huge = np.broadcast_to(np.float32(1), (1 << 45,))
+    with pytest.raises(ResourceExhaustedError, match="the memory has no room for a copy of"):
+        _owned(huge, [], hr.constant(1.0))

@@ -27,7 +27,7 @@ DIMS = st.lists(st.integers(0, 4), max_size=4)
 )
 def test_shape(shape, text, rank, elements):
     made = Shape(shape)
-    assert (str(made), made.rank, made.num_elements) == (text, rank, elements)
+    assert (str(made), made.rank, made.num_elements()) == (text, rank, elements)
     assert Shape(made) == made
     assert hash(Shape(made)) == hash(made)
 

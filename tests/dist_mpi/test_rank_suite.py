@@ -15,7 +15,7 @@ RANK_TESTS = Path(__file__).parents[1] / "ranks"
 
 @pytest.mark.needs("mpi")
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_rank_tests_pass_in_a_job_of(size: int, mpirun: MpiRun) -> None:
     flags = ["-p", "no:cacheprovider", "--timeout-method=thread", "--color=no"]
     done = mpirun(size, "-m", "pytest", str(RANK_TESTS), *flags, timeout_s=220.0)

@@ -37,8 +37,10 @@ class Wires:
         self.sent.append((rank, frame))
         return True
 
-    def arrive(self, step: int, edge: int, payload: Any = None, flags: int = 0) -> None:
-        frame = Frame(Kind.TENSOR, step, edge, 0, flags, payload)
+    def arrive(
+        self, step: int, edge: int, payload: Any = None, flags: int = 0, count: int = 0
+    ) -> None:
+        frame = Frame(Kind.TENSOR, step, edge, count, flags, payload)
         self.handlers[Kind.TENSOR](CLIENT, frame)
 
 
@@ -82,7 +84,7 @@ def test_a_value_for_another_rank_travels_under_numbers(exchange: Exchange, wire
     step.send(Key(STEP, "y:0", PS, WORKER), DEAD)
     assert wires.sent == [
         (1, Frame(Kind.TENSOR, STEP, 2, 0, 0, 3)),
-        (1, Frame(Kind.TENSOR, STEP, 2, 0, FLAG_DEAD, None)),
+        (1, Frame(Kind.TENSOR, STEP, 2, 1, FLAG_DEAD, None)),
     ]
 
 
@@ -96,6 +98,33 @@ def test_a_value_within_the_rank_stays_there(exchange: Exchange, wires: Wires) -
     step.send(key, 6)
     assert got == [5, 6]
     assert not wires.sent
+
+
+def test_the_values_of_an_edge_are_received_in_the_order_of_their_counts(
+    exchange: Exchange, wires: Wires
+) -> None:
+    step = exchange.open(STEP, ROUTES)
+    got: list[Any] = []
+    # A large value travels apart, and may come after a small one that was sent later.
+    wires.arrive(STEP, 1, "second", count=1)
+    for tag in ("loop#0/", "loop#1/", "loop#2/"):
+        step.recv(incoming(STEP)._replace(tag=tag), got.append)
+    assert got == ["second"]
+    wires.arrive(STEP, 1, "third", count=2)
+    wires.arrive(STEP, 1, "first", count=0)
+    assert got == ["second", "third", "first"]
+
+
+def test_within_a_rank_tags_tell_iterations_apart(exchange: Exchange) -> None:
+    step = exchange.open(STEP, ROUTES)
+    got: list[Any] = []
+    key = Key(STEP, "z:0", PS, "/job:ps/task:0/device:cpu:1", "loop#0/")
+    later = key._replace(tag="loop#1/")
+    step.send(later, 2)
+    step.send(key, 1)
+    step.recv(key, got.append)
+    step.recv(later, got.append)
+    assert got == [1, 2]
 
 
 def test_values_come_before_the_step_or_after_the_recv(exchange: Exchange, wires: Wires) -> None:

@@ -63,11 +63,17 @@ def test_pages_name_no_environment_variable_that_does_not_exist() -> None:
     assert named <= set(VARIABLES)
 
 
+NAMESPACES = [
+    *("bitwise", "debugging", "image", "initializers", "linalg", "lookup", "losses", "math"),
+    *("nn", "random", "rnn_cell", "sparse", "strings"),
+]
+
+
 @pytest.mark.parametrize(
     ("module", "file"),
     [
         ("headrace", "headrace.md"),
-        ("headrace.nn", "nn.md"),
+        *((f"headrace.{name}", f"{name}.md") for name in NAMESPACES),
         ("headrace.extend", "extend.md"),
         pytest.param("headrace_train", "train.md", marks=pytest.mark.needs("train")),
         pytest.param("headrace_mpi", "dist.md", marks=pytest.mark.needs("dist-mpi")),
@@ -80,7 +86,8 @@ def test_every_public_name_is_documented(module: str, file: str) -> None:
         name for name in vars(found) if not name.startswith("_")
     ]
     text = page(file)
-    missing = [name for name in names if not re.search(rf"\b{name}\b", text)]
+    generated = tables.public(module) if f"{{headrace}} functions {module}\n" in text else {}
+    missing = [n for n in names if n not in generated and not re.search(rf"\b{n}\b", text)]
     assert not missing
 
 

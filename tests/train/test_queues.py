@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -386,7 +386,15 @@ class TestEnd:
         with pytest.raises(SessionClosedError, match="the session was closed"):
             waiting.result(10)
 
+    @pytest.fixture
+    def interrupts(self) -> Iterator[None]:
+        """Let an interrupt raise, also where a shell started this process in the background."""
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        yield
+        signal.signal(signal.SIGINT, before)
+
     @pytest.mark.skipif(os.name != "posix", reason="needs signals")
+    @pytest.mark.usefixtures("interrupts")
     def test_an_interrupted_step_waits_no_longer(self) -> None:
         queue = hr.train.FIFOQueue(1, hr.int32, [])
         take, put = queue.dequeue(), queue.enqueue(5)

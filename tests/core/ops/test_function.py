@@ -1,0 +1,203 @@
+"""Functions that are traced once and called like ops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.errors import DTypeError, GraphError, ShapeError
+from headrace.graph.spec import TensorSpec, as_shape
+
+pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
+
+
+@pytest.fixture(autouse=True)
+def graph():
+    with hr.Graph().as_default() as graph:
+        yield graph
+
+
+def run(fetches, feeds=None):
+    with hr.Session() as session:
+        session.run(hr.global_variables_initializer())
+        return session.run(fetches, feeds)
+
+
+def test_a_call_is_one_node_and_traced_once(graph):
+    traces = []
+
+    @hr.function
+    def f(x, y):
+        traces.append(x)
+        return hr.tanh(x) * y
+
+    a = f(hr.constant(1.0), hr.constant(2.0))
+    b = f(hr.constant(3.0), hr.constant(4.0))
+    assert len(traces) == 1
+    assert [op.type for op in graph.operations].count("Call") == 2
+    np.testing.assert_allclose(run([a, b]), [2 * np.tanh(1), 4 * np.tanh(3)], rtol=1e-6)
+    f(hr.constant([1.0]), hr.constant(2.0))
+    assert len(traces) == 2, "another shape, another trace"
+
+
+def test_python_values_are_constants_of_the_trace():
+    @hr.function
+    def power(x, n, *, scale=1.0):
+        found = x
+        for _ in range(n - 1):
+            found = found * x
+        return found * scale
+
+    assert run([power(hr.constant(2.0), 3), power(hr.constant(2.0), 4, scale=0.5)]) == [8.0, 8.0]
+
+
+def test_structures_in_and_out():
+    @hr.function
+    def f(pair, *, extra):
+        return {"sum": pair[0] + pair[1], "rest": [extra["x"], 1.0]}
+
+    made = f((hr.constant(1.0), hr.constant(2.0)), extra={"x": hr.constant(5.0)})
+    assert run(made) == {"sum": 3.0, "rest": [5.0, 1.0]}
+
+
+def test_arrays_and_variables_are_passed_on():
+    v = hr.Variable([1.0, 2.0])
+
+    @hr.function
+    def f(x, y):
+        return x + y
+
+    np.testing.assert_array_equal(run(f(v, np.float32([10.0, 20.0]))), [11, 22])
+
+
+def test_captured_tensors_and_variables_have_gradients():
+    x = hr.constant(2.0)
+    w = hr.Variable(3.0)
+    outside = hr.constant(5.0)
+
+    @hr.function
+    def f(a):
+        return a * a * w * outside
+
+    y = f(x)
+    first = hr.gradients(y, [x, w, outside])
+    (second,) = hr.gradients(first[0], [x])
+    assert run([y, *first, second]) == [60.0, 60.0, 20.0, 12.0, 30.0]
+
+
+def test_what_changes_state_runs_with_every_call():
+    v = hr.Variable(0)
+
+    @hr.function
+    def count(x):
+        v.assign_add(1)
+        return x * 2.0
+
+    a, b = count(hr.constant(1.0)), count(hr.constant(2.0))
+    with hr.Session() as session:
+        session.run(hr.global_variables_initializer())
+        session.run([a, b])
+        assert session.run(v) == 2
+
+
+def test_functions_call_functions_in_branches_and_loops():
+    @hr.function
+    def square(x):
+        return x * x
+
+    @hr.function
+    def quartic(x):
+        return square(square(x))
+
+    x = hr.placeholder(hr.float64, [])
+    y = hr.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, quartic(s)), (0, x))[1]
+    z = hr.cond(x > 1, lambda: quartic(x), lambda: square(x))
+    slopes = [hr.gradients(t, [x])[0] for t in (y, z)]
+    assert run([y, z, *slopes], {x: 1.5}) == pytest.approx(
+        [1.5**16, 1.5**4, 16 * 1.5**15, 4 * 1.5**3]
+    )
+
+
+def test_random_numbers_differ_from_call_to_call():
+    @hr.function
+    def noise(x):
+        return x + hr.random_normal([])
+
+    found = run([noise(hr.constant(0.0)) for _ in range(3)])
+    assert len(set(found)) == 3
+
+
+def test_one_trace_for_all_that_fits_a_signature():
+    traces = []
+
+    @hr.function(input_signature=[([None], hr.float32)])
+    def total(x):
+        traces.append(x.shape.as_list())
+        return hr.reduce_sum(x)
+
+    assert run([total(hr.ones([2])), total(hr.ones([5]))]) == [2.0, 5.0]
+    assert traces == [[None]]
+    with pytest.raises(GraphError, match="by its input_signature, got float64"):
+        total(hr.ones([2], hr.float64))
+    with pytest.raises(GraphError, match="takes 1 tensors by its input_signature, got 2"):
+        total(hr.ones([2]), hr.ones([2]))
+
+
+def test_methods():
+    class Model:
+        def __init__(self):
+            self.w = hr.Variable(4.0)
+
+        @hr.function
+        def __call__(self, x):
+            return x * self.w
+
+    assert run(Model()(hr.constant(2.0))) == 8.0
+
+
+def test_mistakes():
+    @hr.function
+    def endless(x):
+        return endless(x - 1.0)
+
+    with pytest.raises(GraphError, match="calls itself while it is traced"):
+        endless(hr.constant(3.0))
+    with pytest.raises(GraphError, match="returned None"):
+        hr.function(lambda x: None)(hr.constant(1.0))
+    with pytest.raises(GraphError, match="there is no autograph"):
+        hr.function(lambda x: x, autograph=True)
+    with pytest.raises((DTypeError, ShapeError), match="matmul"):
+        hr.function(lambda x: hr.matmul(x, x))(hr.constant(1.0))
+
+
+def test_graphs_with_functions_survive_as_documents(graph):
+    w = hr.Variable(2.0)
+    x = hr.placeholder(hr.float32, [], name="x")
+
+    @hr.function
+    def f(a):
+        return hr.cond(a > 0, lambda: a * w, lambda: a)
+
+    y = hr.while_loop(lambda s: hr.abs(s) < 50.0, lambda s: f(s) * 2.0, [x])
+    (slope,) = hr.gradients(y, [x])
+    document = graph.to_document()
+    other = hr.Graph.from_document(document)
+    assert other.to_document() == document
+    with hr.Session(graph=other) as session:
+        session.run([v.initializer for v in other.variables])
+        found = session.run([y.name, slope.name], {"x:0": 1.0})
+    assert found == run([y, slope], {x: 1.0}) == [64.0, 64.0]
+
+
+def test_a_finished_function_takes_in_nothing_more(graph):
+    late = hr.placeholder(hr.float32, [])
+    made = hr.cond(hr.placeholder(hr.bool, []), lambda: hr.constant(1.0), lambda: hr.constant(2.0))
+    branch = made.op.attrs["then_branch"]
+    with branch.as_default(), pytest.raises(GraphError, match="any more: it is complete"):
+        hr.identity(late)
+
+
+def test_a_vector_longer_than_any_shape_is_no_shape():
+    assert as_shape(TensorSpec(hr.int32, hr.Shape([1 << 40]))).rank is None
+    assert as_shape(TensorSpec(hr.int32, hr.Shape([3]))).as_list() == [None, None, None]

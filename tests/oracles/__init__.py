@@ -1,0 +1,1 @@
+"""Headrace's functions beside those of JAX and PyTorch: values and gradients."""
