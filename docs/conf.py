@@ -28,6 +28,8 @@ autodoc_typehints_description_target = "documented"
 autodoc_member_order = "bysource"
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
+# Fields that are described where their class is are not described again as members.
+napoleon_use_ivar = True
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 smartquotes_action = "D"  # dashes only: quotes and dots are code here

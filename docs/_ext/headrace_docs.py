@@ -12,7 +12,7 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class Generated(SphinxDirective):
-    """``{headrace} environment``, ``hooks``, ``ops``, or ``ops <family>``."""
+    """``{headrace} environment``, ``hooks``, ``functions <module>``, ``ops``, ``ops <family>``."""
 
     required_arguments = 1
     optional_arguments = 1
@@ -24,6 +24,8 @@ class Generated(SphinxDirective):
             text = tables.environment()
         elif what == "hooks":
             text = tables.hook_reference()
+        elif what == "functions":
+            text = tables.functions(names[0])
         elif what == "ops":
             text = tables.family(names[0]) if names else tables.overview()
         else:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import inspect
 import io
 import json
 import re
+import sys
 from collections.abc import Iterable
 from typing import Any
 
+import headrace
 from headrace.cli import ops as ops_command
 from headrace.graph.schema import OPS, REQUIRED, OpSchema
 from headrace.plugins import hookspecs
@@ -63,6 +66,32 @@ def family_of(schema: OpSchema) -> str:
 def families() -> list[str]:
     """Return all families."""
     return sorted({family_of(schema) for schema in declared()})
+
+
+def functions(module: str) -> str:
+    """Return the reference of a module's functions and classes, under a heading for each family."""
+    families: dict[str, list[str]] = {}
+    for name, value in public(module).items():
+        families.setdefault(value.__module__, []).append(name)
+    parts = []
+    for family, names in families.items():
+        title = (sys.modules[family].__doc__ or family).partition("\n")[0].partition(":")[0]
+        lines = [f"## {title.rstrip('.')}", "", "```{eval-rst}"]
+        for name in names:
+            kind = "class" if inspect.isclass(public(module)[name]) else "function"
+            lines.append(f".. auto{kind}:: {module}.{name}")
+            lines += ["   :members:"] if kind == "class" else []
+            # A class has one page; the others only show it.
+            again = kind == "class" and module != "headrace" and name in vars(headrace)
+            lines += ["   :no-index:"] if again else []
+        parts.append("\n".join([*lines, "```"]))
+    return "\n\n".join(parts)
+
+
+def public(module: str) -> dict[str, Any]:
+    """Return the functions and classes that ``{headrace} functions <module>`` documents."""
+    found = importlib.import_module("headrace.functions" if module == "headrace" else module)
+    return {name: v for name, v in vars(found).items() if not name.startswith("_") and callable(v)}
 
 
 def overview() -> str:
