@@ -17,7 +17,8 @@ from headrace.placement.place import Machine
 from headrace.runtime.containers import ContainerSet
 from headrace.runtime.engine import Engine, LocalRuntime, LocalStep
 from headrace.runtime.nested import function_partitions
-from headrace.runtime.plan import Plan, build_plan
+from headrace.runtime.plan import Plan
+from headrace.runtime.planning import build_plan
 from headrace.runtime.runtime import Runtime
 from headrace.runtime.state import SessionState
 from headrace_mpi.deadline import StartDeadline

@@ -24,7 +24,7 @@ from headrace_cpu.kernels.numeric import Array, check_indices, check_shape
 from headrace_cpu.kernels.random import Seeds, host_bits
 
 if TYPE_CHECKING:
-    from headrace.runtime.plan import NodeView
+    from headrace.runtime.binding import NodeView
 
 KERNELS = KernelTable()
 ARRAY_KERNELS = KernelTable()

@@ -46,7 +46,7 @@ def read_variable(ctx: KernelContext, cell: VariableCell) -> Array:
 @KERNELS.stateful("VariableInitialized")
 def variable_initialized(ctx: KernelContext, cell: VariableCell) -> Array:
     """Return whether there is a value."""
-    return ctx.xp.asarray(cell.value is not None)
+    return ctx.xp.asarray(cell.initialized)
 
 
 @KERNELS.stateful("AssignVariable")

@@ -19,7 +19,7 @@ from headrace.errors import PluginError
 
 if TYPE_CHECKING:
     from headrace.plugins.registries import Kernel
-    from headrace.runtime.plan import NodeView
+    from headrace.runtime.binding import NodeView
 
 # For each op the positions of such inputs.
 HOST_INPUTS: dict[str, tuple[int, ...]] = {

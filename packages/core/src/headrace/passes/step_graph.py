@@ -58,15 +58,21 @@ class Rewriter:
         """Whether an operation of the old graph is represented in the new one."""
         return old in self._operations
 
-    def copy(self, old: Operation, device: DeviceName | None = None) -> Operation:
-        """Add an operation as it is, or asking for another device."""
+    def copy(
+        self,
+        old: Operation,
+        device: DeviceName | None = None,
+        specs: Sequence[TensorSpec] | None = None,
+    ) -> Operation:
+        """Add an operation as it is, or asking for another device, or knowing more of its outputs.
+        """
         new = self.graph.add_operation(
             old.schema,
             name=old.name,
             inputs=[self._tensors[t] for t in old.inputs],
             arity=old.arity,
             attrs=old.attrs,
-            specs=[t.spec for t in old.outputs],
+            specs=[t.spec for t in old.outputs] if specs is None else specs,
             control_inputs=self.controls(old.control_inputs),
             device=old.device_name if device is None else device,
             colocated_with=self.controls(old.colocated_with),
@@ -128,6 +134,31 @@ class Rewriter:
             tuple(self._tensors[t] for t in step.fetches),
             tuple(self._operations[op] for op in step.targets),
         )
+
+
+def with_fetches(
+    step: StepGraph, device: DeviceName
+) -> tuple[Graph, dict[Operation, Operation]]:
+    """Return the graph of a step with ``Fetch`` nodes, all on one device.
+
+    Returns:
+        The graph, and what stands in it for each operation of the step's.
+    """
+    rewriter = Rewriter("plan")
+    stands_for = {op: rewriter.copy(op, device) for op in step.graph.operations}
+    for i, tensor in enumerate(step.fetches):
+        rewriter.graph.add_operation(
+            OPS["Fetch"],
+            name=f"_fetch/{i}",
+            inputs=[rewriter.tensor(tensor)],
+            arity=(1,),
+            attrs={"index": i},
+            specs=[],
+            device=device,
+            site=tensor.op.site,
+            origin=f"fetch of {tensor.name}",
+        )
+    return rewriter.graph, stands_for
 
 
 def verify(step: StepGraph) -> None:

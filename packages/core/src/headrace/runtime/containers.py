@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any, TypeVar, final
+
+import numpy as np
 
 from headrace.dtypes import DType
 from headrace.errors import ResourceError, UninitializedError
@@ -13,12 +16,28 @@ from headrace.shapes import Shape
 T = TypeVar("T")
 
 
+class _Taken:
+    """Stands in a cell while a step changes the value in place."""
+
+
+_TAKEN: Any = _Taken()
+
+
+def _holders(value: Any) -> int:
+    return sys.getrefcount(value)
+
+
+# What ``_holders`` answers for a value that one local variable holds, and nothing else.
+_alone = np.empty(0)
+_ALONE = _holders(_alone)
+
+
 @final
 class VariableCell:
     """The buffer of a variable on one device.
 
-    The value is replaced, never changed in place, so a reader keeps a consistent value however
-    long it holds it.
+    Who reads the value may hold it as long as it likes: it never changes. A step that changes it
+    in place takes it out of the cell first, and gets a copy where somebody holds it.
     """
 
     __slots__ = ("dtype", "lock", "name", "shape", "value")
@@ -30,13 +49,21 @@ class VariableCell:
         self.value: Any = None
         self.lock = threading.Lock()
 
+    @property
+    def initialized(self) -> bool:
+        """Whether there is a value."""
+        return self.value is not None
+
     def read(self) -> Any:
-        """Return the value.
+        """Return the value, waiting while a step changes it in place.
 
         Raises:
             UninitializedError: if there is none.
         """
         value = self.value
+        if value is _TAKEN:
+            with self.lock:
+                value = self.value
         if value is None:
             raise UninitializedError(f"variable {self.name!r} is not initialized")
         return value
@@ -52,6 +79,38 @@ class VariableCell:
         with self.lock:
             self.value = new = change(self.read())
         return new
+
+    def take(self) -> np.ndarray[Any, np.dtype[Any]]:
+        """Take the value out, for changing it in place; ``give`` must follow, also after an error.
+
+        Returns:
+            A C-contiguous array of which nobody else holds a part: the value itself where nobody
+            reads it, or a copy. Readers and writers wait until it is given back.
+
+        Raises:
+            UninitializedError: if there is none.
+        """
+        self.lock.acquire()
+        value = self.value
+        if value is None:
+            self.lock.release()
+            raise UninitializedError(f"variable {self.name!r} is not initialized")
+        self.value = _TAKEN
+        try:
+            if _holders(value) > _ALONE or not (value.flags.owndata and value.flags.c_contiguous):
+                # The old value stays as it is for those who hold it.
+                copy = np.array(value, order="C")
+                copy.flags.writeable = False
+                return copy
+        except BaseException:
+            self.give(value)
+            raise
+        return value  # type: ignore[no-any-return]
+
+    def give(self, value: Any) -> None:
+        """Put a value that was taken, and changed, back."""
+        self.value = value
+        self.lock.release()
 
     def reset(self) -> None:
         """Drop the value."""

@@ -17,7 +17,9 @@ from headrace.runtime.cancellation import Cancellation
 from headrace.runtime.device import Device, HostArray
 from headrace.runtime.executor import Step, execute
 from headrace.runtime.nested import function_partitions
-from headrace.runtime.plan import Plan, build_plan
+from headrace.runtime.options import DEFAULT_OPTIONS, Options
+from headrace.runtime.plan import Plan
+from headrace.runtime.planning import build_plan
 from headrace.runtime.rendezvous import LocalRendezvous, Rendezvous
 from headrace.runtime.state import SessionState
 
@@ -107,23 +109,31 @@ class Engine:
         )
 
     def plan(
-        self, partitions: Mapping[DeviceName, Graph], state: SessionState, fetches: int = 0
+        self,
+        partitions: Mapping[DeviceName, Graph],
+        state: SessionState,
+        fetches: int = 0,
+        options: Options = DEFAULT_OPTIONS,
     ) -> Plan:
         """Return the plan of this task's partitions of a step."""
         devices = {name: self.device(name) for name in partitions}
 
         def nest(function: Function, saves: tuple[str, ...], home: DeviceName) -> Plan:
             parts = function_partitions(function, saves, home, self.machine())
-            return self.plan(parts, state, len(function.results) + len(saves))
+            return self.plan(parts, state, len(function.results) + len(saves), options)
 
-        return build_plan(partitions, devices, self.plugins.kernels, state, fetches, nest)
+        kernels = self.plugins.kernels
+        return build_plan(partitions, devices, kernels, state, fetches, nest, options)
 
 
 class LocalRuntime:
     """The runtime of a session without a target: everything runs in this process."""
 
-    def __init__(self, engine: Engine | None = None) -> None:
+    def __init__(
+        self, engine: Engine | None = None, options: Options = DEFAULT_OPTIONS
+    ) -> None:
         self.engine = engine if engine is not None else Engine()
+        self.options = options
         self.state = SessionState()
         self.rendezvous: Rendezvous = LocalRendezvous()
         self._steps = itertools.count(1)
@@ -137,7 +147,7 @@ class LocalRuntime:
 
     def register(self, partitions: Mapping[DeviceName, Graph], fetches: int) -> LocalStep:
         """Make the partitions of a step ready to run."""
-        return LocalStep(self, self.engine.plan(partitions, self.state, fetches))
+        return LocalStep(self, self.engine.plan(partitions, self.state, fetches, self.options))
 
     def run(self, plan: Plan, feeds: Sequence[HostArray]) -> list[Any]:
         """Run a plan once."""

@@ -14,21 +14,12 @@ from contextlib import ExitStack
 from queue import SimpleQueue
 from typing import Any
 
-from headrace.errors import (
-    CancelledError,
-    ExecutionError,
-    HeadraceError,
-    ResourceExhaustedError,
-    ShapeError,
-    UninitializedError,
-    listing,
-    shorten,
-)
+from headrace.errors import CancelledError
 from headrace.runtime.cancellation import Cancellation
-from headrace.runtime.containers import VariableCell
+from headrace.runtime.failures import located
 from headrace.runtime.frames import Frames, Run
 from headrace.runtime.plan import Mode, Plan, PlanNode
-from headrace.runtime.rendezvous import DEAD, Rendezvous
+from headrace.runtime.rendezvous import DEAD, LocalRendezvous, Rendezvous
 
 
 class Step:
@@ -78,6 +69,17 @@ def execute(plan: Plan, step: Step) -> None:
         _run(plan, step)
 
 
+def run_alone(plan: Plan) -> Callable[[Sequence[Any]], list[Any]]:
+    """Return a function that runs a plan in which nothing waits, as a step of its own."""
+
+    def run(feeds: Sequence[Any]) -> list[Any]:
+        step = Step(0, feeds, plan.fetches, LocalRendezvous(), Cancellation())
+        execute(plan, step)
+        return step.fetches
+
+    return run
+
+
 def _run(plan: Plan, step: Step) -> None:
     if plan.waits or plan.branches:
         _run_by_arrival(plan, step)
@@ -99,10 +101,10 @@ def _run_in_order(plan: Plan, step: Step) -> None:
             else:
                 result = node.call(step, *values)
         except Exception as error:
-            located = explain(error, node, values, plan)
-            if located is error:
+            named = located(error, node.op, values, plan.state_uses)
+            if named is error:
                 raise
-            raise located from error
+            raise named from error
         if node.single:
             slots[node.outputs[0]] = result[0] if type(result) in _SEQUENCES else result
         else:
@@ -245,7 +247,7 @@ class _Arrivals:
         except Exception as error:
             if node.mode is Mode.BLOCKING:
                 self.waiting -= 1
-            self.fail(explain(error, node, values, frame.plan), error)
+            self.fail(located(error, node.op, values, frame.plan.state_uses), error)
             return
         self.finish(frame, index, result)
 
@@ -266,7 +268,7 @@ class _Arrivals:
             self.finish(frame, index, stop.value)
         except Exception as error:
             values = [frame.slots[i] for i in node.inputs]
-            self.fail(explain(error, node, values, frame.plan), error)
+            self.fail(located(error, node.op, values, frame.plan.state_uses), error)
 
     def after(self, frame: _Frame, index: int, frames: Frames, inner: Step) -> None:
         self.advance(frame, index, frames, inner.fetches)
@@ -278,7 +280,7 @@ class _Arrivals:
             # What arrives after the failure is its consequence, not its cause.
             if self.failure is None:
                 values = [slots[i] for i in node.inputs]
-                self.fail(explain(result, node, values, frame.plan), result)
+                self.fail(located(result, node.op, values, frame.plan.state_uses), result)
             return
         if result is DEAD:
             slots[node.control] = DEAD
@@ -321,80 +323,3 @@ def _merged(node: PlanNode, values: list[Any]) -> Any:
         if value is not DEAD:
             return value, node.call(i)
     return DEAD
-
-
-def explain(
-    error: BaseException, node: PlanNode, values: Sequence[Any], plan: Plan
-) -> BaseException:
-    """Return an error of the same kind that names the node, its inputs and the user's line."""
-    if getattr(error, "located", False) or isinstance(error, CancelledError):
-        return error
-    op = node.op
-    text = str(error)
-    if isinstance(error, UninitializedError):
-        names = sorted(_uninitialized(plan))
-        if names:
-            text = (
-                f"{len(names)} variable{'s are' if len(names) > 1 else ' is'} not initialized: "
-                f"{listing(names, 40)}; run hr.global_variables_initializer() first, or restore a "
-                "checkpoint"
-            )
-        elif any(n.op.type == "AssignVariable" and _cell(n, plan) is values[0] for n in plan.nodes):
-            text += (
-                ", and this step assigns to it in no order with this read; an initial value that "
-                "depends on another variable takes its initialized_value()"
-            )
-    given = ", ".join(_brief(value) for value in values) or "none"
-    lines = [text, f"  in {op.type} {op.name!r}; inputs: {given}", f"  at {op.site}"]
-    if isinstance(error, HeadraceError):
-        kind: type[HeadraceError] = type(error)
-    elif node.op.schema.elementwise and not _broadcast(values):
-        # The array module says so in its own words.
-        kind = ShapeError
-        lines[0] = "the shapes of the inputs do not broadcast"
-    elif isinstance(error, MemoryError):
-        kind = ResourceExhaustedError
-        lines[0] = f"{op.type} needs more memory than there is: {text or 'nothing is left'}"
-    else:
-        kind = ExecutionError
-        lines[0] = f"{op.type} failed: {type(error).__name__}: {text}"
-    located = kind(shorten(lines))
-    located.located = True  # type: ignore[attr-defined]
-    return located
-
-
-def _uninitialized(plan: Plan) -> set[str]:
-    """Return the variables that the plan needs, that have no value, and that it does not assign."""
-    needed: dict[str, VariableCell] = {}
-    assigned: set[str] = set()
-    for node in plan.nodes:
-        cell = _cell(node, plan)
-        if not isinstance(cell, VariableCell) or node.op.type == "VariableInitialized":
-            continue
-        if node.op.type == "AssignVariable":
-            assigned.add(cell.name)
-        else:
-            needed[cell.name] = cell
-    return {name for name, c in needed.items() if c.value is None and name not in assigned}
-
-
-def _cell(node: PlanNode, plan: Plan) -> Any:
-    return plan.slots[node.inputs[0]] if node.inputs else None
-
-
-def _broadcast(values: Sequence[Any]) -> bool:
-    """Whether the shapes of arrays broadcast to one; True where one has none."""
-    shapes = [getattr(value, "shape", None) for value in values]
-    sizes: dict[int, int] = {}
-    for shape in shapes:
-        for place, size in enumerate(reversed(shape or ())):
-            if size != 1 and sizes.setdefault(place, size) != size:
-                return False
-    return True
-
-
-def _brief(value: Any) -> str:
-    if isinstance(value, VariableCell):
-        return f"variable {value.name!r} {value.dtype}{value.shape}"
-    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
-    return f"{dtype}{list(shape)}" if shape is not None else type(value).__name__

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.errors import ConfigError
+from headrace.runtime.options import Options
+
+_EXECUTORS = ("plan", "plain")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,15 +15,54 @@ class Config:
     """Settings of one session.
 
     Attributes:
-        optimize: Fold constants and merge equal nodes before a step is planned.
+        optimize: Fold constants, merge equal nodes and simplify before a step is planned.
         verify: Check the step's graph after every pass; for tests of passes.
-        executor: "plain", which runs node by node.
+        executor: "plan", which compiles what a step does for the shapes that come; or "plain",
+            which runs node by node, for debugging.
+        threads: How many threads the kernels of a step may use; None for all cores of the process.
+        deterministic: Give bitwise equal results in equal runs, or refuse the operation that
+            cannot.
+        check_numerics: Stop a step at the first operation that makes a NaN or an infinity of
+            finite numbers.
+        onednn: Use oneDNN on the CPU where it is installed.
+        compile_after: How often a step runs before kernels are generated and compiled for it;
+            until then NumPy does their work. 0 compiles at once.
     """
 
     optimize: bool = True
     verify: bool = False
-    executor: str = "plain"
+    executor: str = "plan"
+    threads: int | None = None
+    deterministic: bool = False
+    check_numerics: bool = False
+    onednn: bool = True
+    compile_after: int = 2
 
     def __post_init__(self) -> None:
-        if self.executor != "plain":
-            raise ConfigError(f"executor must be 'plain', got {self.executor!r}")
+        if self.executor not in _EXECUTORS:
+            raise ConfigError(f"executor must be 'plan' or 'plain', got {self.executor!r}")
+        if self.threads is not None and (type(self.threads) is not int or self.threads < 1):
+            raise ConfigError(
+                f"threads must be a positive integer, or None for all cores, got {self.threads!r}"
+            )
+        if type(self.compile_after) is not int or self.compile_after < 0:
+            raise ConfigError(
+                f"compile_after must be a number of steps, 0 or more, got {self.compile_after!r}"
+            )
+        for name in ("optimize", "verify", "deterministic", "check_numerics", "onednn"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name} must be True or False, got {getattr(self, name)!r}")
+
+    @property
+    def options(self) -> Options:
+        """What the runtime needs of these settings."""
+        return Options(
+            compiled=self.executor == "plan",
+            optimize=self.optimize,
+            verify=self.verify,
+            threads=self.threads,
+            deterministic=self.deterministic,
+            check_numerics=self.check_numerics,
+            onednn=self.onednn,
+            compile_after=self.compile_after,
+        )

@@ -108,7 +108,7 @@ class Session:
         if target:
             self._runtime = host().open_runtime(target, self.config)
         else:
-            self._runtime = LocalRuntime()
+            self._runtime = LocalRuntime(options=self.config.options)
         self._prepared: dict[Hashable, PreparedStep] = {}
         self._pinned: dict[str, DeviceName] = {}
         self._lock = threading.Lock()

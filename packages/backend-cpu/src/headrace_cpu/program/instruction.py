@@ -1,0 +1,83 @@
+"""Instructions: what a program is made of, each computing one or several operations at once.
+
+An instruction works on memory. It names the tensors that it reads and writes; the program lays
+them out, and binds the instruction to their addresses once for each instance of the program.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+
+# Buffers start at multiples of this many bytes: a cache line, and the widest vector.
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """An instruction bound to the buffers of one instance of a program.
+
+    Attributes:
+        call: Runs it.
+        point: For each tensor or handle whose address is not known when it is bound, the function
+            that takes the address, called in each step before ``call``.
+    """
+
+    call: Callable[[], object]
+    point: Mapping[Tensor, Callable[[int], object]] = field(default_factory=dict)
+
+
+class Addresses(ABC):
+    """Where an instance of a program keeps its buffers."""
+
+    @abstractmethod
+    def of(self, tensor: Tensor) -> int | None:
+        """Return the address of a tensor's buffer, None where each step has another."""
+
+    @abstractmethod
+    def scratch(self) -> int:
+        """Return the address of the instruction's scratch memory."""
+
+
+class Instruction(ABC):
+    """Something that a program does on buffers without Python objects.
+
+    Buffers of tensors are C-contiguous, aligned to 64 bytes where the program allocated them, and
+    of the tensor's dtype (bool is a byte of 0 or 1). Every dimension is known.
+
+    Attributes:
+        ops: What it computes, in an order in which they could run.
+        reads: Tensors that it reads.
+        writes: Tensors that it fills, wholly.
+        updates: Handles of variables whose buffers it changes in place.
+        scratch: Bytes of scratch memory that it needs while it runs.
+        reuses: Pairs (written, read) of tensors that may have the same buffer.
+        name: What it is called in the program's source: a Python identifier.
+    """
+
+    ops: tuple[Operation, ...]
+    reads: tuple[Tensor, ...]
+    writes: tuple[Tensor, ...]
+    updates: tuple[Tensor, ...] = ()
+    scratch: int = 0
+    reuses: tuple[tuple[Tensor, Tensor], ...] = ()
+    name: str = "call"
+
+    @abstractmethod
+    def bind(self, at: Addresses) -> Bound:
+        """Return what runs the instruction on buffers at ``at``."""
+
+    def prepare(self) -> None:
+        """Do what takes long, such as compiling, once; called when the program has become hot."""
+
+    def flops(self) -> int:
+        """Return how many floating-point operations it does."""
+        return 0
+
+    def source(self) -> str:
+        """Return the source of what it runs, empty where there is none to show."""
+        return ""

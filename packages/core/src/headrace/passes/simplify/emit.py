@@ -1,0 +1,107 @@
+"""From the working form back to a graph."""
+
+from __future__ import annotations
+
+import heapq
+
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace.passes.simplify.workgraph import Node, Value, WorkGraph
+from headrace.passes.step_graph import StepGraph
+
+
+def emit(work: WorkGraph) -> StepGraph:
+    """Return the step that the working form stands for, on a new graph.
+
+    Nodes keep the order of the step as far as what they depend on lets them. A new node has the
+    name of the one that it replaces where that is gone, or one inside its name scope.
+    """
+    nodes = _in_order(_needed(work))
+    names = _names(nodes)
+    graph = Graph()
+    made: dict[Node, Operation] = {}
+    for node, name in zip(nodes, names, strict=True):
+        made[node] = graph.add_operation(
+            node.schema,
+            name=name,
+            inputs=[made[v.node].outputs[v.index] for v in node.inputs],
+            arity=node.arity,
+            attrs=node.attrs,
+            specs=node.specs,
+            control_inputs=tuple(dict.fromkeys(made[c] for c in node.controls)),
+            device=node.device,
+            colocated_with=tuple(made[c] for c in node.colocated if c in made),
+            site=node.site,
+            origin=node.origin,
+            gradient_rule=node.gradient_rule,
+        )
+
+    def tensor(value: Value) -> Tensor:
+        return made[value.node].outputs[value.index]
+
+    return StepGraph(
+        graph,
+        tuple(map(tensor, work.feeds)),
+        tuple(map(tensor, work.fetches)),
+        tuple(made[node] for node in work.targets),
+    )
+
+
+def _needed(work: WorkGraph) -> set[Node]:
+    """Return what fetches, targets, feeds and effects need."""
+    waiting = [v.node for v in (*work.fetches, *work.feeds)] + work.targets
+    waiting += [node for node in work.of.values() if node.alive and node.fixed]
+    needed: set[Node] = set()
+    while waiting:
+        node = waiting.pop()
+        if node not in needed:
+            needed.add(node)
+            waiting.extend(v.node for v in node.inputs)
+            waiting.extend(node.controls)
+    return needed
+
+
+def _in_order(nodes: set[Node]) -> list[Node]:
+    """Return nodes after all that they depend on, otherwise in the order of the step."""
+    missing: dict[Node, int] = {}
+    after: dict[Node, list[Node]] = {node: [] for node in nodes}
+    for node in nodes:
+        before = {v.node for v in node.inputs}.union(node.controls)
+        before.update(c for c in node.colocated if c in nodes)
+        missing[node] = len(before)
+        for other in before:
+            after[other].append(node)
+    ready = [(node.order, node) for node in nodes if not missing[node]]
+    heapq.heapify(ready)
+    ordered: list[Node] = []
+    while ready:
+        _, node = heapq.heappop(ready)
+        ordered.append(node)
+        for user in after[node]:
+            missing[user] -= 1
+            if not missing[user]:
+                heapq.heappush(ready, (user.order, user))
+    return ordered
+
+
+def _names(nodes: list[Node]) -> list[str]:
+    """Return a name for each node; the step's own keep theirs."""
+    taken = {node.name for node in nodes if not node.order[1]}
+    names = []
+    for node in nodes:
+        name = node.name
+        if node.order[1]:
+            # Of several new nodes for one, the last computes its output and bears its name.
+            name = _unique(node.name, node.type, taken)
+            taken.add(name)
+        names.append(name)
+    return names
+
+
+def _unique(name: str, type_name: str, taken: set[str]) -> str:
+    candidate, count = name, 0
+    while candidate in taken:
+        candidate = f"{name}/{type_name}" + (f"_{count}" if count else "")
+        count += 1
+    return candidate

@@ -1,0 +1,175 @@
+"""Applying rewrite rules to a step's graph until none applies any more.
+
+Each node is looked at when all that it depends on was. A rewrite brings back those that took the
+replaced outputs; when nothing is left to look at, the nodes a few edges around all changes are
+looked at once more, since rules see that far. The work grows linearly with the nodes and
+rewrites, and rewrites are bounded.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+
+from headrace.errors import HeadraceError
+from headrace.graph.operation import Operation
+from headrace.passes.simplify.draft import Draft, sharpened
+from headrace.passes.simplify.emit import emit
+from headrace.passes.simplify.rules import Rewrite, Rule, RuleTable
+from headrace.passes.simplify.table import RULES
+from headrace.passes.simplify.workgraph import Node, Value, WorkGraph
+from headrace.passes.step_graph import StepGraph
+
+# Rules look this many edges up from the node that they replace.
+_DEPTH = 6
+_SWEEPS = 20
+
+
+def simplify(
+    step: StepGraph, fixed: Collection[Operation] = (), rules: RuleTable = RULES
+) -> tuple[StepGraph, tuple[Rewrite, ...]]:
+    """Rewrite a step into one that computes the same with less work, or more exactly.
+
+    Feeds, targets and operations with an effect stay, and every effect on which a tensor depended
+    still comes before it. What nobody uses any more is left out.
+
+    Args:
+        step: The step; shapes that are known make more rules apply.
+        fixed: Operations that must stay as they are.
+        rules: The rules, all of them by default.
+
+    Returns:
+        The step on a new graph, and what was rewritten, in order; without rewrites the step
+        itself, if it holds nothing superfluous.
+    """
+    graph = WorkGraph(step, fixed)
+    rewrites = _Engine(graph, rules).run()
+    return emit(graph), tuple(rewrites)
+
+
+class _Engine:
+    def __init__(self, graph: WorkGraph, rules: RuleTable) -> None:
+        self.graph = graph
+        self.rules = rules.by_op()
+        self.queue: deque[Node] = deque()
+        self.rewrites: list[Rewrite] = []
+        self.changed: dict[Node, None] = {}
+        # Each rewrite is an improvement; the bound is for rules that undo each other by mistake.
+        self.left = 1000 + 20 * len(graph.of)
+
+    def run(self) -> list[Rewrite]:
+        nodes: Iterable[Node] = self.graph.nodes()
+        for node in reversed(list(nodes)):
+            self.graph.drop(node)
+        for _ in range(_SWEEPS):
+            self._push(node for node in nodes if node.alive)
+            while self.queue and self.left > 0:
+                node = self.queue.popleft()
+                node.queued = False
+                if node.alive and not node.fixed:
+                    self._look_at(node)
+            if not self.changed or self.left <= 0:
+                break
+            nodes = self._around(self.changed)
+            self.changed = {}
+        return self.rewrites
+
+    def _push(self, nodes: Iterable[Node], *, front: bool = False) -> None:
+        found = [node for node in nodes if not node.queued and node.type in self.rules]
+        for node in found:
+            node.queued = True
+        if front:
+            self.queue.extendleft(reversed(found))
+        else:
+            self.queue.extend(found)
+
+    def _around(self, changed: Iterable[Node]) -> list[Node]:
+        """Return the nodes that may see a changed one, in order."""
+        found = dict.fromkeys(node for node in changed if node.alive)
+        edge = list(found)
+        for _ in range(_DEPTH):
+            edge = [user for node in edge for user in node.users if user not in found]
+            found.update(dict.fromkeys(edge))
+        return sorted(found, key=lambda node: node.order)
+
+    def _look_at(self, node: Node) -> None:
+        for rule in self.rules.get(node.type, ()):
+            draft = Draft(self.graph, node, rule.name)
+            try:
+                answer = rule.match(node, draft)
+            except HeadraceError:
+                # Shapes that do not fit: the step itself reports them, with the user's line.
+                answer = None
+            if answer is not None and self._apply(rule, node, draft, answer):
+                return
+            for added in reversed(draft.added):
+                self.graph.drop(added)
+
+    def _apply(
+        self, rule: Rule, node: Node, draft: Draft, answer: Value | Sequence[Value]
+    ) -> bool:
+        values = (answer,) if isinstance(answer, Value) else tuple(answer)
+        if any(value.node is node for value in values) or not self._keeps_place(node, values):
+            return False
+        if node.controls:
+            held = self._after_controls(node, draft, values)
+            if held is None:
+                return False
+            values = held
+        effects = 0
+        for value in values:
+            effects |= value.node.effects
+        if node.effects & ~effects:
+            return False
+        for value, spec in zip(values, node.specs, strict=True):
+            if value.node in draft.added:
+                specs = list(value.node.specs)
+                specs[value.index] = sharpened(specs[value.index], spec)
+                value.node.specs = tuple(specs)
+        site = node.site
+        names = [node.name]
+        before = self._inner(node)
+        users = self.graph.replace(node, values)
+        names += [inner.name for inner in before if not inner.alive]
+        self.rewrites.append(Rewrite(rule.name, rule.reason, tuple(dict.fromkeys(names)), site))
+        self.left -= 1
+        for added in reversed(draft.added):
+            self.graph.drop(added)
+        added_nodes = [added for added in draft.added if added.alive]
+        self.changed.update(dict.fromkeys((*added_nodes, *users)))
+        self.changed.update(dict.fromkeys(value.node for value in values))
+        self._push((*added_nodes, *(v.node for v in values), *users), front=True)
+        return True
+
+    def _inner(self, node: Node) -> list[Node]:
+        """Return the nodes of which the outputs go to this one alone, directly or not."""
+        found: list[Node] = []
+        edge = [node]
+        for _ in range(_DEPTH):
+            edge = [
+                source
+                for near in edge
+                for source in dict.fromkeys(v.node for v in near.inputs)
+                if len(source.users) <= 4 and not source.fixed and source.type != "Const"
+            ]
+            found += edge
+        return found
+
+    def _keeps_place(self, node: Node, values: Sequence[Value]) -> bool:
+        """Whether what replaces a node is where the node was asked to be."""
+        return not node.device or all(value.node.device == node.device for value in values)
+
+    def _after_controls(
+        self, node: Node, draft: Draft, values: Sequence[Value]
+    ) -> tuple[Value, ...] | None:
+        """Return what replaces a node that waits for others, waiting for them too."""
+        if len(values) != 1 or node.type == "Identity":
+            return None
+        value = values[0]
+        fresh = value.node in draft.added and len(value.node.specs) == 1 and not value.node.users
+        if not fresh:
+            value = draft.add("Identity", value)
+            if value.node not in draft.added:
+                return None
+        self.graph.wait(value.node, node.controls)
+        return (value,)

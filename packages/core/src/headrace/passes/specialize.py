@@ -1,0 +1,129 @@
+"""Specialisation: a segment of a step for inputs of known shapes.
+
+With the shapes of what goes in known, the rules of the ops tell all others, as long as they do not
+depend on data. What only asks for shapes becomes a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.graph.operation import Operation
+from headrace.graph.schema import OPS
+from headrace.graph.spec import TensorSpec, constant_spec
+from headrace.graph.tensor import Tensor
+from headrace.passes.fold import Evaluate
+from headrace.passes.step_graph import Rewriter, StepGraph
+
+# Larger values are computed in the step; what shapes are computed from is small.
+MAX_ELEMENTS = 1 << 12
+
+
+def specialize(
+    operations: Sequence[Operation],
+    inputs: Sequence[tuple[Tensor, TensorSpec]],
+    outputs: Sequence[Tensor],
+    evaluate: Evaluate,
+    is_effect: Callable[[Operation], bool],
+) -> StepGraph:
+    """Return operations as a step of their own, with the specs that follow from its inputs'.
+
+    Args:
+        operations: The operations, in an order in which they can run; those that yield ``inputs``
+            may be among them and are left out.
+        inputs: What is handed in, each with what is known of it now.
+        outputs: What is handed back.
+        evaluate: Computes a node on the host.
+        is_effect: Whether an operation must run although nobody reads what it yields.
+
+    Raises:
+        HeadraceError: if the inputs do not fit together.
+    """
+    rewriter = Rewriter("specialize")
+    feeds = []
+    for i, (tensor, spec) in enumerate(inputs):
+        feed = rewriter.graph.add_operation(
+            OPS["Feed"],
+            name=f"_input/{i}/{tensor.op.name}/{tensor.index}",
+            inputs=[],
+            arity=(),
+            attrs={"dtype": spec.dtype, "shape": spec.shape, "index": i},
+            specs=[spec],
+            site=tensor.op.site,
+            origin=f"input {tensor.name}",
+        )
+        rewriter.stand_for_tensor(tensor, feed.outputs[0])
+        feeds.append(feed.outputs[0])
+    given = {tensor for tensor, _ in inputs}
+    effects = []
+    for op in operations:
+        if op.outputs and all(t in given for t in op.outputs):
+            rewriter.stand_for_operation(op, rewriter.tensor(op.outputs[0]).op)
+            continue
+        new = _specialized(op, rewriter, evaluate)
+        if is_effect(op):
+            effects.append(new)
+    return StepGraph(
+        rewriter.graph,
+        tuple(feeds),
+        tuple(rewriter.tensor(t) for t in outputs),
+        tuple(effects),
+    )
+
+
+def _specialized(op: Operation, rewriter: Rewriter, evaluate: Evaluate) -> Operation:
+    inputs = [rewriter.tensor(t) for t in op.inputs]
+    specs: Sequence[TensorSpec] = [t.spec for t in op.outputs]
+    if any(new.spec is not old.spec for new, old in zip(inputs, op.inputs, strict=True)):
+        inferred, _ = op.schema.output_specs([t.spec for t in inputs], op.arity, op.attrs)
+        pairs = zip(inferred, specs, strict=True)
+        specs = [new.sharpened(old.shape) for new, old in pairs]
+    values = _values(op, inputs, specs, evaluate)
+    if values is None:
+        return rewriter.copy(op, specs=specs)
+    first: Operation | None = None
+    for i, (tensor, value) in enumerate(zip(op.outputs, values, strict=True)):
+        name = op.name if i == 0 else f"{op.name}/known_{i}"
+        spec = constant_spec(value, tensor.dtype)
+        new = rewriter.add("Const", {"value": value}, [spec], like=op, name=name)
+        rewriter.stand_for_tensor(tensor, new.outputs[0])
+        first = first or new
+    assert first is not None
+    rewriter.stand_for_operation(op, first)
+    return first
+
+
+def _values(
+    op: Operation, inputs: Sequence[Tensor], specs: Sequence[TensorSpec], evaluate: Evaluate
+) -> list[np.ndarray[Any, np.dtype[Any]]] | None:
+    """Return an operation's outputs where they follow from constants, or from shapes alone."""
+    if op.stateful or op.type == "Const" or not specs or op.control_inputs:
+        return None
+    if any(t.op.control_inputs for t in inputs):
+        # What the inputs wait for must run, too.
+        return None
+    if all(spec.value is not None for spec in specs):
+        return [_frozen(spec.value) for spec in specs]
+    if not inputs or any(t.op.type != "Const" for t in inputs):
+        return None
+    sizes = [spec.shape.num_elements() for spec in specs]
+    if any(size is None or size > MAX_ELEMENTS for size in sizes):
+        return None
+    found = evaluate(op, [t.op.attrs["value"] for t in inputs])
+    if found is None:
+        return None
+    values = [_frozen(value) for value in found]
+    fits = all(
+        spec.dtype.numpy == value.dtype and spec.shape.is_compatible_with(value.shape)
+        for spec, value in zip(specs, values, strict=True)
+    )
+    return values if fits else None
+
+
+def _frozen(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
+    array = np.array(value)
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,327 @@
+"""Planning: making the plan of what one process does in a step.
+
+Operations are sorted, cut into units, and given slots for their values and the calls that compute
+them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from headrace.device_name import DeviceName
+from headrace.errors import GraphError
+from headrace.graph.function import Function
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace.passes.step_graph import StepGraph, with_fetches
+from headrace.plugins.registries import KernelRegistry
+from headrace.runtime import builtin
+from headrace.runtime.binding import Call, activated, bind, is_blocking
+from headrace.runtime.cut import Role, Unit, cut
+from headrace.runtime.device import Device
+from headrace.runtime.executor import run_alone
+from headrace.runtime.frames import FRAMES
+from headrace.runtime.nested import evaluate
+from headrace.runtime.options import DEFAULT_OPTIONS, Options
+from headrace.runtime.plan import Mode, Plan, PlanNode
+from headrace.runtime.segment import Program, SegmentCall, Surroundings, is_handle
+from headrace.runtime.state import SessionState
+
+Nest = Callable[[Function, tuple[str, ...], DeviceName], Plan]
+
+# With these in a plan, values may be dead.
+_DEADLY = frozenset(("Switch", "Merge", "Recv"))
+
+
+def build_plan(
+    partitions: Mapping[DeviceName, Graph],
+    devices: Mapping[DeviceName, Device],
+    kernels: KernelRegistry,
+    state: SessionState,
+    fetches: int,
+    nest: Nest,
+    options: Options = DEFAULT_OPTIONS,
+    alone: Collection[Operation] = (),
+) -> Plan:
+    """Return the plan for the partitions that one process runs.
+
+    Args:
+        partitions: The graphs, by device.
+        devices: The devices, open.
+        kernels: All kernels.
+        state: The session's state, to which handles are bound here, once.
+        fetches: How many values the step hands back.
+        nest: Plans a function that a node holds, with further results by name, for a device.
+        options: How to plan.
+        alone: Operations that run by themselves, since the shapes behind them depend on data.
+
+    Raises:
+        NoKernelError: if a device has no kernel for one of its nodes.
+    """
+    order = _ordered([op for graph in partitions.values() for op in graph.operations])
+    builder = _PlanBuilder(devices, kernels, state, nest, options)
+    if options.compiled:
+        builder.add_units(order, alone)
+    else:
+        for op in order:
+            builder.add(op)
+    return builder.finish(order, fetches, tuple(devices[name] for name in partitions))
+
+
+def _transfer_key(op: Operation) -> tuple[str, str, str]:
+    return op.attrs["edge"], op.attrs["source"], op.attrs["destination"]
+
+
+def _ordered(operations: Sequence[Operation]) -> list[Operation]:
+    """Sort operations so that each follows what it waits for, a Recv also its local Send."""
+    sends = {_transfer_key(op): op for op in operations if op.type == "Send"}
+    waits: dict[Operation, int] = {}
+    users: dict[Operation, list[Operation]] = {op: [] for op in operations}
+    for op in operations:
+        needed = {t.op for t in op.inputs} | set(op.control_inputs)
+        if op.type == "Recv" and _transfer_key(op) in sends:
+            needed.add(sends[_transfer_key(op)])
+        waits[op] = len(needed)
+        for other in needed:
+            users[other].append(op)
+    ready = [op for op in reversed(operations) if not waits[op]]
+    order = []
+    while ready:
+        op = ready.pop()
+        order.append(op)
+        for user in users[op]:
+            waits[user] -= 1
+            if not waits[user]:
+                ready.append(user)
+    if len(order) < len(operations):
+        stuck = next(op for op in operations if waits[op])
+        raise GraphError(f"{stuck!r} waits for itself: the graph has a cycle")
+    return order
+
+
+class _PlanBuilder:
+    def __init__(
+        self,
+        devices: Mapping[DeviceName, Device],
+        kernels: KernelRegistry,
+        state: SessionState,
+        nest: Nest,
+        options: Options,
+    ) -> None:
+        self.options = options
+        self.devices = devices
+        self.kernels = kernels
+        self.state = state
+        self.nest = nest
+        self.slots: list[Any] = []
+        self.nodes: list[PlanNode] = []
+        self.slot_of: dict[Any, int] = {}
+        self.producer: dict[int, int] = {}
+        self.sends: dict[tuple[str, str, str], int] = {}
+        self.waits = False
+        self.branches = False
+        self.transfers = False
+        self.uses: list[tuple[str, Any]] = []
+        self.bound: dict[Operation, Call] = {}
+        self.shared: set[Operation] = set()
+        self.surroundings: dict[Device, Surroundings] = {}
+        # The only device of a kind stays active for the whole step; of several, such as two GPUs,
+        # each is activated for its own nodes.
+        kinds = Counter(n.kind for n, device in devices.items() if device.activate() is not None)
+        self.switched = {kind for kind, count in kinds.items() if count > 1}
+
+    def add_units(self, order: Sequence[Operation], alone: Collection[Operation]) -> None:
+        """Add operations, as segments where their device can compile them."""
+        may_die = any(op.type in _DEADLY for op in order)
+        sends = {_transfer_key(op): op for op in order if op.type == "Send"}
+
+        def role(op: Operation) -> Role:
+            if is_handle(op) or (op.type == "Const" and not op.control_inputs):
+                return Role.SHARED
+            if op.type in _DEADLY or is_blocking(op, self.kernels):
+                return Role.SOURCE
+            if op.type in FRAMES:
+                before, self.waits = self.waits, False
+                self.bound[op] = self._bind(op, self.devices[op.device_name])
+                waits, self.waits = self.waits, before or self.waits
+                return Role.SOURCE if waits else Role.HOLDER
+            if op in alone:
+                return Role.HOLDER
+            ends = op.type == "Send" or (may_die and op.type in ("Fetch", "Return"))
+            compiles = hasattr(self.devices[op.device_name], "compile")
+            return Role.ALONE if ends or not compiles else Role.INSIDE
+
+        def local_send(op: Operation) -> Iterable[Operation]:
+            found = sends.get(_transfer_key(op)) if op.type == "Recv" else None
+            return () if found is None else (found,)
+
+        roles = {op: role(op) for op in order}
+        shared = [op for op in order if roles[op] is Role.SHARED]
+        self.shared.update(shared)
+        for op in shared:
+            self.add(op)
+        units = cut(order, roles.__getitem__, local_send)
+        place = {op: unit for unit in units for op in unit.ops}
+        readers: dict[Tensor, set[Unit]] = {}
+        for op in order:
+            for tensor in op.inputs:
+                if op in place:
+                    readers.setdefault(tensor, set()).add(place[op])
+        for unit in units:
+            if unit.segment:
+                self._add_segment(unit, lambda t, unit=unit: bool(readers.get(t, set()) - {unit}))
+            else:
+                self.add(unit.ops[0])
+
+    def _add_segment(self, unit: Unit, needed: Callable[[Tensor], bool]) -> None:
+        """Add a node that runs a segment."""
+        device: Any = self.devices[unit.ops[0].device_name]
+        used = dict.fromkeys(t.op for op in unit.ops for t in op.inputs)
+        used.update(dict.fromkeys(c for op in unit.ops for c in op.control_inputs))
+        own = [op for op in used if op in self.shared]
+        segment = SegmentCall([*own, *unit.ops], needed, device, self._surroundings(device))
+        index = len(self.nodes)
+        inputs = tuple(self.slot_of[t] for t in segment.inputs)
+        inside = set(unit.ops)
+        waited = dict.fromkeys(
+            self.slot_of[c]
+            for op in unit.ops
+            for c in op.control_inputs
+            if c not in inside and c in self.slot_of
+        )
+        outputs = tuple(self._new_slot() for _ in segment.exports)
+        control = self._new_slot()
+        node = PlanNode(
+            unit.ops[0], Mode.STEP, segment, inputs, tuple(waited), outputs, control, False
+        )
+        node.segment = segment
+        self._link(node, index, ())
+        self.slot_of.update(zip(segment.exports, outputs, strict=True))
+        self.slot_of.update(dict.fromkeys(unit.ops, control))
+
+    def _surroundings(self, device: Any) -> Surroundings:
+        found = self.surroundings.get(device)
+        if found is not None:
+            return found
+
+        def call(op: Operation) -> Callable[..., Any]:
+            return bind(op, device, self.kernels, self.state)[1]
+
+        def on_host(op: Operation, values: Any) -> Any:
+            return evaluate(op, values, self.kernels)
+
+        def split(step: StepGraph, late: frozenset[Operation]) -> Program:
+            graph, stands_for = with_fetches(step, device.name)
+            plan = build_plan(
+                {device.name: graph},
+                self.devices,
+                self.kernels,
+                self.state,
+                len(step.fetches),
+                self.nest,
+                self.options,
+                {stands_for[op] for op in late},
+            )
+            return run_alone(plan)
+
+        found = Surroundings(
+            call, lambda op: call(op)(), on_host, split, self.uses, self.options
+        )
+        self.surroundings[device] = found
+        return found
+
+    def add(self, op: Operation) -> None:
+        device = self.devices[op.device_name]
+        if op.type == "Const" and not op.control_inputs:
+            self._preset(op, [builtin.const_value(op, device)])
+            return
+        mode, call = self.bound.get(op) or self._bind(op, device)
+        if op.device_name.kind in self.switched and mode not in (Mode.MERGE, Mode.FRAMES):
+            call = activated(device, call)
+        if is_handle(op):
+            self._preset(op, [call()])
+            return
+        index = len(self.nodes)
+        outputs = tuple(self._new_slot() for _ in op.outputs)
+        control = self._new_slot()
+        inputs = tuple(self.slot_of[t] for t in op.inputs)
+        controls = tuple(self.slot_of[c] for c in op.control_inputs if c in self.slot_of)
+        node = PlanNode(op, mode, call, inputs, controls, outputs, control, len(outputs) == 1)
+        also: tuple[int, ...] = ()
+        if op.type == "Send":
+            self.sends[_transfer_key(op)] = index
+        if op.type == "Recv":
+            local = self.sends.get(_transfer_key(op))
+            if local is not None:
+                also = (local,)
+            else:
+                self.waits = True
+        elif mode is Mode.BLOCKING:
+            self.waits = True
+        self.branches = self.branches or op.type in _DEADLY
+        self._link(node, index, also)
+        self.slot_of.update(zip(op.outputs, outputs, strict=True))
+        self.slot_of[op] = control
+
+    def _link(self, node: PlanNode, index: int, also: Iterable[int]) -> None:
+        """Append a node, which waits for the producers of what it takes and for ``also``."""
+        needed = {
+            self.producer[s] for s in (*node.inputs, *node.controls) if s in self.producer
+        }
+        needed.update(also)
+        for other in needed:
+            self.nodes[other].users.append(index)
+        node.waits = len(needed)
+        self.producer.update(dict.fromkeys((*node.outputs, node.control), index))
+        self.nodes.append(node)
+
+    def finish(
+        self, order: Sequence[Operation], fetches: int, devices: tuple[Device, ...]
+    ) -> Plan:
+        last: dict[int, int] = {}
+        for index, node in enumerate(self.nodes):
+            for slot in (*node.outputs, *node.inputs):
+                if slot in self.producer:
+                    last[slot] = index
+        frees: dict[int, list[int]] = {}
+        for slot, index in last.items():
+            frees.setdefault(index, []).append(slot)
+        for index, node in enumerate(self.nodes):
+            node.frees = tuple(frees.get(index, ()))
+        for op in order:
+            if op.inputs and op.inputs[0].dtype.kind == "resource":
+                resource = self.slots[self.slot_of[op.inputs[0]]]
+                if resource is not None:
+                    self.uses.append((op.type, resource))
+        only = self.nodes[0].segment if len(self.nodes) == 1 else None
+        return Plan(
+            tuple(self.nodes),
+            tuple(self.slots),
+            fetches,
+            self.waits,
+            self.branches,
+            devices,
+            self.transfers or any(node.op.type in ("Send", "Recv") for node in self.nodes),
+            self.uses,
+            only if only is not None and only.direct else None,
+        )
+
+    def _new_slot(self, value: Any = None) -> int:
+        self.slots.append(value)
+        return len(self.slots) - 1
+
+    def _preset(self, op: Operation, values: list[Any]) -> None:
+        for tensor, value in zip(op.outputs, values, strict=True):
+            self.slot_of[tensor] = self._new_slot(value)
+
+    def _bind(self, op: Operation, device: Device) -> Call:
+        if op.type in FRAMES:
+            home = op.device_name
+            call, plans = FRAMES[op.type](op, device, lambda f, saves: self.nest(f, saves, home))
+            self.waits = self.waits or any(plan.waits for plan in plans)
+            self.transfers = self.transfers or any(plan.transfers for plan in plans)
+            return Mode.FRAMES, call
+        return bind(op, device, self.kernels, self.state)

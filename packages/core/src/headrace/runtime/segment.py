@@ -1,0 +1,289 @@
+"""Segments: operations of one device that run at one go, compiled for the shapes that come.
+
+A segment is compiled once for each combination of shapes of its inputs, in two steps: it is
+specialised (every shape follows from those of the inputs) and simplified here, and then handed to
+its device. Where shapes inside depend on data, the segment is cut there, and what follows is
+compiled when it is known what came.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from headrace.errors import HeadraceError
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation
+from headrace.graph.spec import TensorSpec
+from headrace.graph.tensor import Tensor
+from headrace.passes.dedupe import dedupe
+from headrace.passes.fold import Evaluate
+from headrace.passes.prune import prune
+try:
+    from headrace.passes.simplify import Rewrite, simplify
+except ImportError:
+    Rewrite = object
+    simplify = lambda s: (s, ())
+from headrace.passes.specialize import specialize
+from headrace.passes.step_graph import StepGraph, verify
+from headrace.runtime.failures import StateUses
+from headrace.runtime.options import Options
+from headrace.shapes import Shape
+
+# Runs a compiled segment: takes a value for each input, returns one for each output.
+Program = Callable[[Sequence[Any]], list[Any]]
+# More combinations of shapes than these are not worth what compiling each of them costs.
+MAX_PROGRAMS = 32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segment:
+    """What a device is asked to compile.
+
+    Attributes:
+        graph: All operations, in an order in which they can run; ``Feed`` nodes yield the inputs.
+        inputs: The tensors that are handed in.
+        outputs: The tensors to hand back, which the receiver may keep.
+        effects: Operations that must run although nobody reads what they yield.
+        handles: What the tensors of resources stand for.
+        bind: Returns the plain kernel of an operation, as a function of its inputs' values.
+        uses: What the plan does with resources, for messages; complete when a step runs.
+        options: How to plan and run.
+        rewrites: What the simplifier did.
+    """
+
+    graph: Graph
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    effects: tuple[Operation, ...]
+    handles: Mapping[Tensor, Any]
+    bind: Callable[[Operation], Callable[..., Any]]
+    uses: StateUses
+    options: Options
+    rewrites: tuple[Rewrite, ...] = ()
+
+
+class Compiler(Protocol):
+    """A device that compiles segments."""
+
+    def compile(self, segment: Segment) -> Program:
+        """Return what runs a segment."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surroundings:
+    """What segments get from the plan that they belong to.
+
+    Attributes:
+        bind: Returns the plain kernel of an operation.
+        handle: Returns what a handle stands for.
+        evaluate: Computes an operation on the host.
+        split: Returns a program for a segment in which shapes depend on data: it plans the
+            segment's graph anew, with the given operations running by themselves.
+        uses: What the plan does with resources.
+        options: How to plan and run.
+    """
+
+    bind: Callable[[Operation], Callable[..., Any]]
+    handle: Callable[[Operation], Any]
+    evaluate: Evaluate
+    split: Callable[[StepGraph, frozenset[Operation]], Program]
+    uses: StateUses
+    options: Options
+
+
+class SegmentCall:
+    """A segment as a node of a plan.
+
+    Attributes:
+        feeds: Indices of the step's feeds that it takes, before other inputs.
+        fetches: Indices of the step's fetches that it fills, with its first outputs.
+        inputs: The tensors that come from other nodes.
+        exports: The tensors that other nodes take.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        needed: Callable[[Tensor], bool],
+        device: Compiler,
+        around: Surroundings,
+    ) -> None:
+        """Take operations together.
+
+        Args:
+            operations: The operations with the constants and handles that they use, in an order in
+                which they can run.
+            needed: Whether a tensor is read outside.
+            device: The device that compiles them.
+            around: The plan that they belong to.
+        """
+        self._device = device
+        self._around = around
+        inside = set(operations)
+        feeds = [op for op in operations if op.type in ("Feed", "Parameter")]
+        fetches = [op for op in operations if op.type in ("Fetch", "Return")]
+        self.feeds = tuple(op.attrs["index"] for op in feeds)
+        self.fetches = tuple(op.attrs["index"] for op in fetches)
+        self.inputs = tuple(
+            dict.fromkeys(t for op in operations for t in op.inputs if t.op not in inside)
+        )
+        self.exports = tuple(t for op in operations for t in op.outputs if needed(t))
+        self._given = (*(op.outputs[0] for op in feeds), *self.inputs)
+        self._wanted = (*(op.inputs[0] for op in fetches), *self.exports)
+        ends = {*feeds, *fetches}
+        self.operations = tuple(op for op in operations if op not in ends)
+        self._varying = tuple(
+            i
+            for i, t in enumerate(self._given)
+            if t.dtype.kind not in _UNSHAPED and not t.shape.is_fully_defined()
+        )
+        self._programs: dict[tuple[Any, ...], Program] = {}
+        self._only: Program | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def direct(self) -> bool:
+        """Whether it is a whole step: takes all feeds in order, and fills all fetches in order."""
+        in_order = all(i == index for i, index in enumerate(self.feeds))
+        out_order = all(i == index for i, index in enumerate(self.fetches))
+        return in_order and out_order and not self.inputs and not self.exports
+
+    @property
+    def programs(self) -> Mapping[tuple[Any, ...], Program]:
+        """The programs compiled so far, by the shapes of the inputs whose shapes vary."""
+        return dict(self._programs)
+
+    def __call__(self, step: Any, *values: Any) -> Sequence[Any]:
+        """Run as a node of a plan."""
+        given = [*map(step.feeds.__getitem__, self.feeds), *values]
+        results = self.run(given)
+        for index, value in zip(self.fetches, results, strict=False):
+            step.fetches[index] = value
+        return results[len(self.fetches) :]
+
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """Return the outputs for values of the inputs."""
+        program = self._only
+        if program is None:
+            key = tuple([_shape(values[i]) for i in self._varying])
+            program = self._programs.get(key)
+            if program is None:
+                program = self.program(key)
+        return program(values)
+
+    def program(self, shapes: tuple[Any, ...]) -> Program:
+        """Return the program for shapes of the inputs whose shapes vary."""
+        with self._lock:
+            known = self._programs.get(shapes)
+            if known is not None:
+                return known
+            if len(self._programs) == MAX_PROGRAMS:
+                self._warn()
+            crowded = len(self._programs) >= MAX_PROGRAMS
+            key: tuple[Any, ...] = ("any",) if crowded else shapes
+            program = self._programs.get(key)
+            if program is None:
+                program = self._programs[key] = self._compile(None if crowded else shapes)
+            if not self._varying:
+                self._only = program
+            return program
+
+    def _warn(self) -> None:
+        first = self.operations[0] if self.operations else self._given[0].op
+        warnings.warn(
+            f"a step has run with {MAX_PROGRAMS} combinations of shapes, each planned by itself; "
+            "further ones run without a plan of their own, slower. Pad batches to a few sizes, or "
+            f"state shapes that do not vary. The step's first operation is {first.name!r}\n"
+            f"  at {first.site}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+    def _compile(self, shapes: tuple[Any, ...] | None) -> Program:
+        around = self._around
+        specs = [t.spec for t in self._given]
+        if shapes is not None:
+            for i, shape in zip(self._varying, shapes, strict=True):
+                if shape is not None:
+                    specs[i] = TensorSpec(specs[i].dtype, Shape(shape), content=specs[i].content)
+            try:
+                return self._specialized(specs)
+            except HeadraceError:
+                # The inputs do not fit together: run as it stands, the step names the node.
+                pass
+        step = specialize(
+            self.operations,
+            [(t, t.spec) for t in self._given],
+            self._wanted,
+            lambda op, values: None,
+            _is_effect,
+        )
+        return self._device.compile(self._segment(step, (), around))
+
+    def _specialized(self, specs: Sequence[TensorSpec]) -> Program:
+        around = self._around
+        given = list(zip(self._given, specs, strict=True))
+        step = specialize(self.operations, given, self._wanted, around.evaluate, _is_effect)
+        rewrites: tuple[Rewrite, ...] = ()
+        if around.options.optimize:
+            step, rewrites = simplify(prune(dedupe(step)))
+            step = prune(step)
+        if around.options.verify:
+            verify(step)
+        late = frozenset(op for op in step.graph.operations if _is_late(op))
+        if late and not all(_is_last(op, step) for op in late):
+            return around.split(step, late)
+        return self._device.compile(self._segment(step, rewrites, around))
+
+    def _segment(
+        self, step: StepGraph, rewrites: tuple[Rewrite, ...], around: Surroundings
+    ) -> Segment:
+        handles = {
+            op.outputs[0]: around.handle(op) for op in step.graph.operations if is_handle(op)
+        }
+        return Segment(
+            step.graph,
+            step.feeds,
+            step.fetches,
+            step.targets,
+            handles,
+            around.bind,
+            around.uses,
+            around.options,
+            rewrites,
+        )
+
+
+_UNSHAPED = ("resource", "list")
+
+
+def is_handle(op: Operation) -> bool:
+    """Whether an op only finds a resource, which stays the same for all steps."""
+    found = not op.inputs and bool(op.outputs) and op.outputs[0].dtype.kind == "resource"
+    return found and op.type not in ("Parameter", "Feed")
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    return getattr(value, "shape", None)
+
+
+def _is_effect(op: Operation) -> bool:
+    return (op.stateful and not is_handle(op)) or not op.outputs
+
+
+def _is_late(op: Operation) -> bool:
+    """Whether the shape of what an operation yields shows only when it has run."""
+    return op.type != "Feed" and any(map(_unknown, op.outputs)) and not any(map(_unknown, op.inputs))
+
+
+def _unknown(tensor: Tensor) -> bool:
+    return tensor.dtype.kind not in _UNSHAPED and not tensor.shape.is_fully_defined()
+
+
+def _is_last(op: Operation, step: StepGraph) -> bool:
+    """Whether nothing in a step reads what an operation yields."""
+    return not any(t.op is op for other in step.graph.operations for t in other.inputs)
