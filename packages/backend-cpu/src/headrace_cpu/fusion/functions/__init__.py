@@ -1,0 +1,72 @@
+"""Elementary functions that loops over arrays vectorise, for kernels that numba compiles.
+
+Each is straight-line code that LLVM's loop vectoriser widens, with NumPy's results for NaN,
+infinities, signed zeros and subnormal numbers. Kernels that use them must not be compiled with
+`fastmath`, which would undo the compensated sums. Their errors are in the reference.
+
+Importing this package imports numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from headrace_cpu.fusion.functions import exponential, logarithm, selection
+from headrace_cpu.fusion.functions.intrinsics import FORMATS, Written, compiled_in_place
+
+# Each op's function, how many numbers it takes, and about how many instructions it has for each of
+# the dtypes float32 and float64.
+_WRITTEN: dict[str, tuple[Written, int, int, int]] = {
+    "Abs": (selection.absolute, 1, 1, 1),
+    "Ceil": (selection.ceil, 1, 1, 1),
+    "DivNoNan": (selection.divide_no_nan, 2, 8, 16),
+    "Exp": (exponential.exp, 1, 30, 36),
+    "Expm1": (exponential.expm1, 1, 30, 35),
+    "Floor": (selection.floor, 1, 1, 1),
+    "FloorDiv": (selection.floor_divide, 2, 8, 16),
+    "IsFinite": (selection.is_finite, 1, 2, 2),
+    "IsInf": (selection.is_infinite, 1, 2, 2),
+    "IsNan": (selection.is_nan, 1, 1, 1),
+    "Log": (logarithm.log, 1, 40, 50),
+    "Log1p": (logarithm.log1p, 1, 45, 60),
+    "Maximum": (selection.maximum, 2, 3, 3),
+    "Minimum": (selection.minimum, 2, 3, 3),
+    "MulNoNan": (selection.multiply_no_nan, 2, 3, 3),
+    "Reciprocal": (selection.reciprocal, 1, 8, 16),
+    "Relu": (selection.relu, 1, 1, 1),
+    "Rint": (selection.rint, 1, 1, 1),
+    "Rsqrt": (selection.rsqrt, 1, 20, 40),
+    "Sigmoid": (exponential.sigmoid, 1, 50, 60),
+    "Sign": (selection.sign, 1, 6, 6),
+    "Softplus": (logarithm.softplus, 1, 75, 95),
+    "Sqrt": (selection.sqrt, 1, 12, 24),
+    "Square": (selection.square, 1, 1, 1),
+    "Tanh": (exponential.tanh, 1, 45, 60),
+    "TruncateDiv": (selection.truncate_divide, 2, 8, 16),
+    "Xdivy": (selection.xdivy, 2, 9, 17),
+}
+
+# Those with a boolean result.
+_TESTS = frozenset({"IsFinite", "IsInf", "IsNan"})
+
+# From the type of an op and the name of a dtype to the function that computes it of numbers.
+FUNCTIONS: Mapping[tuple[str, str], Callable[..., Any]] = MappingProxyType(
+    {
+        (op, dtype): compiled_in_place(written, dtype, arity, test=op in _TESTS)
+        for op, (written, arity, _, _) in _WRITTEN.items()
+        for dtype in FORMATS
+    }
+)
+
+# From the same to about how many floating-point additions one element costs, in time.
+COST: Mapping[tuple[str, str], int] = MappingProxyType(
+    {
+        (op, dtype): cost
+        for op, (_, _, *costs) in _WRITTEN.items()
+        for dtype, cost in zip(FORMATS, costs, strict=True)
+    }
+)
+
+__all__ = ["COST", "FUNCTIONS"]

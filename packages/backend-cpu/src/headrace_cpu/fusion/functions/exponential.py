@@ -1,0 +1,107 @@
+"""Exponentials: exp, expm1, and the hyperbolic tangent and the logistic function made of them.
+
+``x = k ln 2 + r`` with a whole k and r within +-ln(2)/2; then ``exp(x) = 2**k exp(r)``. The
+reduction takes ln 2 in two parts (Cody and Waite, "Software Manual for the Elementary Functions",
+1980), the first so short that its products with k are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headrace_cpu.fusion.functions.coefficients import EXP, EXPM1, TANH
+from headrace_cpu.fusion.functions.emitter import Emitter, Value
+
+# Beyond these, exp is infinite and 0 by the arithmetic below itself.
+_ENDS = {"float32": (-104.0, 89.0), "float64": (-746.0, 710.0)}
+# Below these expm1 rounds to -1, and tanh of more than half rounds to 1.
+_ALL_GONE = {"float32": -18.0, "float64": -40.0}
+# Where tanh goes from its polynomial to exp.
+_TANH_SPLIT = 0.55
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """``exp(x) = 2**k (1 + rest)``.
+
+    Attributes:
+        k: A whole number, in the lowest bits of an integer.
+        rest: ``expm1(r)``.
+    """
+
+    k: Value
+    rest: Value
+
+
+def _reduced(e: Emitter, x: Value, coefficients: Sequence[float]) -> Reduced:
+    """Reduce an argument that is not so large that 2**k is far from all numbers."""
+    high, low = e.form.ln2
+    k, k_bits = e.nearest(x, 1 / math.log(2))
+    r_high = e.fma(k, -high, x)
+    r = e.fma(k, -low, r_high)
+    # What the rounding of r lost goes into the polynomial's tail.
+    lost = e.fma(k, -low, e.sub(r_high, r))
+    tail = e.fma(e.mul(r, r), e.polynomial(r, coefficients), lost)
+    return Reduced(k_bits, e.add(r, tail))
+
+
+def _scale(e: Emitter, bits: Value) -> Value:
+    """Return 2**k of the lowest bits of an integer, where it is a normal number."""
+    return e.number(e.plus(e.left(bits, e.form.fraction), e.bits(e.constant(1.0))))
+
+
+def exp(e: Emitter, x: Value) -> Value:
+    """Return the exponential: overflow, subnormal results and NaN come by the arithmetic."""
+    low, high = _ENDS[e.form.dtype]
+    reduced = _reduced(e, e.at_least(e.at_most(x, high), low), EXP[e.form.dtype])
+    # 2**k as a product: each factor is a normal number, and only the last product rounds.
+    k = e.right(e.left(reduced.k, e.form.fraction), e.form.fraction)
+    half = e.right(k, 1)
+    first = _scale(e, half)
+    second = _scale(e, e.minus(k, half))
+    return e.mul(e.mul(e.add(1.0, reduced.rest), first), second)
+
+
+def exp_inside(e: Emitter, x: Value) -> Value:
+    """Return exp(x) where neither it nor 2**k leaves the normal numbers."""
+    reduced = _reduced(e, x, EXP[e.form.dtype])
+    scale = _scale(e, reduced.k)
+    return e.fma(scale, reduced.rest, scale)
+
+
+def expm1(e: Emitter, x: Value) -> Value:
+    """Return exp(x) - 1, precise near 0."""
+    _, high = _ENDS[e.form.dtype]
+    inside = e.at_least(e.at_most(x, high), _ALL_GONE[e.form.dtype])
+    reduced = _reduced(e, inside, EXPM1[e.form.dtype])
+    # Half of the result, which does not overflow before its time.
+    half = _scale(e, e.minus(reduced.k, 1))
+    value = e.mul(2.0, e.fma(half, reduced.rest, e.sub(half, 0.5)))
+    near_zero = e.compare(e.abs(x), "<", e.form.epsilon / 4)
+    return e.select(near_zero, x, value)
+
+
+def sigmoid(e: Emitter, x: Value) -> Value:
+    """Return 1 / (1 + exp(-x)), from exp(-abs(x)), which never overflows."""
+    decay = exp(e, e.neg(e.abs(x)))
+    positive = e.compare(x, ">=", 0.0)
+    over = e.select(positive, 1.0, decay)
+    under = e.add(1.0, decay)
+    quotient = e.div(over, under)
+    # One step of Newton's, for what the sum and the quotient lost; 1 / under is known already.
+    lost = e.sub(decay, e.sub(under, 1.0))
+    rest = e.fma(e.neg(quotient), lost, e.fma(e.neg(quotient), under, over))
+    inverse = e.select(positive, quotient, e.sub(1.0, quotient))
+    return e.fma(rest, inverse, quotient)
+
+
+def tanh(e: Emitter, x: Value) -> Value:
+    """Return the hyperbolic tangent: a polynomial near 0, else 1 - 2 / (exp(2 abs(x)) + 1)."""
+    size = e.abs(x)
+    square = e.mul(x, x)
+    near = e.fma(e.mul(x, square), e.polynomial(square, TANH[e.form.dtype]), x)
+    growth = exp_inside(e, e.at_most(e.add(size, size), -_ALL_GONE[e.form.dtype] + 2.0))
+    far = e.sub(1.0, e.div(2.0, e.add(growth, 1.0)))
+    return e.select(e.compare(size, "<", _TANH_SPLIT), near, e.copysign(far, x))

@@ -1,0 +1,90 @@
+"""Logarithms: log, log1p, and softplus made of them.
+
+``x = 2**k (1 + f)`` with 1 + f between the square root of 1/2 and that of 2; then
+``log(x) = k ln 2 + log(1 + f)``, ln 2 in two parts.
+"""
+
+from __future__ import annotations
+
+import math
+
+from headrace_cpu.fusion.functions.coefficients import LOG
+from headrace_cpu.fusion.functions.emitter import Emitter, Value
+from headrace_cpu.fusion.functions.exponential import exp
+
+
+def _split(e: Emitter, x: Value) -> tuple[Value, Value]:
+    """Return the integer k and 1 + f of a positive normal number."""
+    lowest = e.bits(e.constant(math.sqrt(0.5)))
+    above = e.minus(e.bits(x), lowest)
+    k = e.right(above, e.form.fraction)
+    fraction = e.both(above, (1 << e.form.fraction) - 1)
+    return k, e.number(e.plus(fraction, lowest))
+
+
+def _combined(e: Emitter, k: Value, f: Value) -> Value:
+    """Return ``k ln 2 + log(1 + f)``."""
+    high, low = e.form.ln2
+    coefficients = LOG[e.form.dtype]
+    half_square = e.mul(e.mul(f, 0.5), f)
+    if e.form.bits == 32:
+        # log(1 + f) = f - f**2 / 2 + f**3 q(f)
+        cube = e.mul(e.mul(f, f), f)
+        tail = e.fma(cube, e.polynomial(f, coefficients), e.mul(k, low))
+        tail = e.sub(tail, half_square)
+    else:
+        # With s = f / (2 + f): log(1 + f) = f - (f**2 / 2 - s (f**2 / 2 + z q(z))), z = s**2.
+        s = e.div(f, e.add(f, 2.0))
+        z = e.mul(s, s)
+        inner = e.fma(z, e.polynomial(z, coefficients), half_square)
+        tail = e.sub(e.fma(s, inner, e.mul(k, low)), half_square)
+    main = e.fma(k, high, f)
+    lost = e.sub(f, e.fma(k, -high, main))
+    return e.add(main, e.add(tail, lost))
+
+
+def log(e: Emitter, x: Value) -> Value:
+    """Return the natural logarithm: -inf of 0, NaN of what is negative."""
+    form = e.form
+    small = e.compare(x, "<", form.tiny)
+    up = form.fraction + 2
+    normal = e.select(small, e.mul(x, 2.0**up), x)
+    k, significand = _split(e, normal)
+    whole = e.to_number(k)
+    exponent = e.select(small, e.sub(whole, float(up)), whole)
+    value = _combined(e, exponent, e.sub(significand, 1.0))
+    return _with_ends(e, x, x, value)
+
+
+def _with_ends(e: Emitter, x: Value, argument: Value, value: Value) -> Value:
+    """Return a logarithm of `argument` with what it is at and beyond the ends."""
+    value = e.select(e.compare(x, "<", math.inf), value, x)
+    beyond = e.select(e.compare(argument, "==", 0.0), -math.inf, math.nan)
+    return e.select(e.compare(argument, ">", 0.0), value, beyond)
+
+
+def _log1p(e: Emitter, x: Value) -> tuple[Value, Value]:
+    """Return 1 + x and log(1 + x) where the former is positive and finite."""
+    total = e.add(1.0, x)
+    # What the sum lost (Knuth's TwoSum).
+    other = e.sub(total, 1.0)
+    lost = e.add(e.sub(1.0, e.sub(total, other)), e.sub(x, other))
+    k, significand = _split(e, total)
+    scale = e.number(e.minus(e.bits(e.constant(1.0)), e.left(k, e.form.fraction)))
+    # It matters no more where 2**-k may have left the normal numbers.
+    lost = e.select(e.compare(x, "<", 2.0 ** (e.form.fraction + 6)), e.mul(lost, scale), 0.0)
+    return total, _combined(e, e.to_number(k), e.add(e.sub(significand, 1.0), lost))
+
+
+def log1p(e: Emitter, x: Value) -> Value:
+    """Return log(1 + x), precise near 0."""
+    total, value = _log1p(e, x)
+    value = e.select(e.compare(x, "==", 0.0), x, value)
+    return _with_ends(e, x, total, value)
+
+
+def softplus(e: Emitter, x: Value) -> Value:
+    """Return log(1 + exp(x)) as max(x, 0) + log1p(exp(-abs(x)))."""
+    _, tail = _log1p(e, exp(e, e.neg(e.abs(x))))
+    positive = e.select(e.compare(x, ">", 0.0), x, 0.0)
+    return e.select(e.is_nan(x), x, e.add(positive, tail))
