@@ -18,7 +18,11 @@ VARIABLES = {
     "HEADRACE_CPU_DEVICES": "number of cpu devices that a process has (default 1)",
     "HEADRACE_START_TIMEOUT": "seconds within which all ranks of a cluster must have started",
     "HEADRACE_CUDA_MEMORY_LIMIT": "memory that a process takes of each GPU at most, as in 8GiB",
+    "HEADRACE_ONEDNN": "file of the oneDNN library (default the package onednn-cpu-gomp's)",
     "HEADRACE_CACHE": "folder of compiled kernels (default ~/.cache/headrace)",
+    "HEADRACE_CACHE_SIZE": "size of the compiled kernels that are kept, as in 1GiB (default 256MiB)",
+    "HEADRACE_THREADS": "number of threads that a kernel uses (default: the cores of the process)",
+    "HEADRACE_QUIET": "1 keeps reports of compiling and notices off stderr",
 }
 
 
@@ -33,6 +37,10 @@ class Settings:
         start_timeout_s: Seconds that a cluster may take to start.
         cuda_memory_limit: Bytes that a process takes of each GPU at most, None for all it needs.
         cache_folder: Where compiled kernels are kept.
+        cache_size: Bytes of compiled kernels that are kept at most.
+        threads: Number of threads that a kernel uses, None for what the process may use.
+        quiet: Whether reports of compiling and notices are kept off stderr.
+        onednn_library: The file of the oneDNN library, None to look for it.
     """
 
     disabled_plugins: frozenset[str] = frozenset()
@@ -41,6 +49,10 @@ class Settings:
     start_timeout_s: float = 60.0
     cuda_memory_limit: int | None = None
     cache_folder: Path = Path("~/.cache/headrace")
+    cache_size: int = 256 * 2**20
+    threads: int | None = None
+    quiet: bool = False
+    onednn_library: str | None = None
 
 
 def read_settings() -> Settings:
@@ -57,6 +69,10 @@ def read_settings() -> Settings:
         start_timeout_s=_number("HEADRACE_START_TIMEOUT", 60),
         cuda_memory_limit=_size("HEADRACE_CUDA_MEMORY_LIMIT"),
         cache_folder=_cache_folder(),
+        cache_size=_size("HEADRACE_CACHE_SIZE") or 256 * 2**20,
+        threads=int(_number("HEADRACE_THREADS", 0, whole=True)) or None,
+        quiet=os.environ.get("HEADRACE_QUIET", "") not in ("", "0"),
+        onednn_library=os.environ.get("HEADRACE_ONEDNN") or None,
     )
 
 

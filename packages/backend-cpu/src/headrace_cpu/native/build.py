@@ -7,13 +7,18 @@ import hashlib
 import importlib
 import linecache
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType, MethodType
 from typing import Any
 
+from headrace_cpu.native.cache import kernel_cache
 from headrace_cpu.native.load import load
+from headrace_cpu.native.report import Compiled, compiling
 from headrace_cpu.native.threads import open_mp
 
 ENVIRONMENT = ("headrace_cpu.fusion.intrinsics",)
@@ -42,33 +47,74 @@ def build(sources: Sequence[KernelSource], environment: Sequence[str] = ENVIRONM
 
     Args:
         sources: The kernels.
-        environment: Names of the modules whose public names the sources use: intrinsics and
-            functions that numba compiles. A change of their files makes kernels compile anew.
+        environment: Names of the modules (or packages) whose public names the sources use:
+            intrinsics and functions that numba compiles. They are imported only to compile; a
+            change of their files makes kernels compile anew.
 
     Returns:
         The address of each: ``void kernel(int64_t *block)``.
+
+    Raises:
+        CompileError: if a kernel cannot be compiled.
     """
-    with _LOCK:
-        return [_built(source, tuple(environment)) for source in sources]
+    names = tuple(environment)
+    with _LOCK, compiling() as work:
+        return [_built(source, names, work) for source in sources]
 
 
-def _built(source: KernelSource, environment: tuple[str, ...]) -> int:
-    key = hashlib.sha256(
-        "\0".join((version(environment), source.name, source.text)).encode()
-    ).hexdigest()
-    if key not in _ADDRESSES:
-        symbol = f"{source.name}_{key[:16]}"
-        _ADDRESSES[key] = load(compile_source(source, symbol, environment), symbol)
+def _built(source: KernelSource, environment: tuple[str, ...], work: Compiled) -> int:
+    key = _key(source, environment)
+    if key in _ADDRESSES:
+        return _ADDRESSES[key]
+    cache = kernel_cache()
+    symbol = f"{source.name}_{key[:16]}"
+    code = cache.get(key)
+    if code is not None:
+        try:
+            _ADDRESSES[key] = load(code, symbol)
+        except RuntimeError:
+            # Whole, yet not loadable: compile it again.
+            cache.drop(key)
+        else:
+            work.cached += 1
+            return _ADDRESSES[key]
+    start = time.perf_counter()
+    code = compile_source(source, symbol, environment)
+    _ADDRESSES[key] = load(code, symbol)
+    work.kernels += 1
+    work.seconds += time.perf_counter() - start
+    cache.put(key, code)
     return _ADDRESSES[key]
+
+
+def _key(source: KernelSource, environment: tuple[str, ...]) -> str:
+    parts = (version(environment), toolchain(), source.name, source.text)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+@functools.cache
+def toolchain() -> str:
+    """Return what compiled code depends on besides its source: versions, and the processor."""
+    import llvmlite.binding as llvm
+
+    features = llvm.get_host_cpu_features().flatten()
+    own = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    packages = (f"{name} {metadata.version(name)}" for name in ("numba", "llvmlite"))
+    return " ".join((*packages, llvm.get_host_cpu_name(), features, own))
 
 
 @functools.cache
 def version(environment: tuple[str, ...]) -> str:
-    """Return a digest of the files of the environment's modules."""
+    """Return a digest of the files of the environment's modules, which are not imported."""
     digest = hashlib.sha256()
     for name in environment:
-        module = importlib.import_module(name)
-        digest.update(Path(str(module.__file__)).read_bytes())
+        spec = find_spec(name)
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError(f"kernels need the module {name}", name=name)
+        origin = Path(spec.origin)
+        files = sorted(origin.parent.rglob("*.py")) if spec.submodule_search_locations else [origin]
+        for file in files:
+            digest.update(file.read_bytes())
     return digest.hexdigest()
 
 

@@ -1,0 +1,151 @@
+"""The cache of object code on disk.
+
+An entry is a file of its own: a line that says what it is, the checksum of the rest, and the code.
+It is written beside its place and then moved there, so that processes that start together may all
+write it and none ever reads a part. An entry that does not agree with its checksum is removed. When
+the folder grows too large, the entries that were not used for the longest time go.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from headrace.settings import read_settings
+from headrace_cpu.native.report import notice
+
+_MAGIC = b"headrace kernel 1\n"
+_SUFFIX = ".kernel"
+# Files of writers that did not come to their end are removed after so many seconds.
+_STALE_S = 3600.0
+# A folder that is too large shrinks to this part of its limit, so that it does so seldom.
+_SHRINK_TO = 0.8
+
+
+class KernelCache:
+    """Object code by key, in a folder that processes may share.
+
+    Where the folder cannot be read or written, nothing is kept, which is said once.
+
+    Attributes:
+        folder: Where the entries are.
+        limit: How many bytes they may take together.
+    """
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder = folder
+        self.limit = limit
+        # How many bytes this process may write before it looks at the folder's size again.
+        self._allowance = 0
+
+    def get(self, key: str) -> bytes | None:
+        """Return the code of a key, None where there is none that is whole."""
+        place = self._place(key)
+        try:
+            data = place.read_bytes()
+        except OSError:
+            return None
+        code = _unpacked(data)
+        with contextlib.suppress(OSError):
+            if code is None:
+                place.unlink()
+            else:
+                os.utime(place)
+        return code
+
+    def put(self, key: str, code: bytes) -> None:
+        """Keep the code of a key; nothing happens where the folder cannot be written."""
+        data = _packed(code)
+        place = self._place(key)
+        # pid and a random number: ranks on several machines may share the folder.
+        draft = place.with_name(f"{key}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            draft.write_bytes(data)
+            draft.replace(place)
+        except OSError as reason:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+            notice(
+                f"compiled kernels are not kept on disk: {self.folder}: "
+                f"{reason.strerror or reason}; set HEADRACE_CACHE to a folder that can be written"
+            )
+            return
+        self._allowance -= len(data)
+        if self._allowance <= 0:
+            self._allowance = (self.limit - self.shrink()) // 4
+
+    def drop(self, key: str) -> None:
+        """Remove an entry, as one that turned out to be of no use."""
+        with contextlib.suppress(OSError):
+            self._place(key).unlink()
+
+    def clear(self) -> None:
+        """Remove all entries."""
+        for _, _, place in self._entries():
+            with contextlib.suppress(OSError):
+                place.unlink()
+
+    def size(self) -> int:
+        """Return the bytes of all entries."""
+        return sum(size for _, size, _ in self._entries())
+
+    def shrink(self) -> int:
+        """Remove what was not used for the longest time, down to the limit; return the size."""
+        now = time.time()
+        for draft in self._files(".tmp"):
+            with contextlib.suppress(OSError):
+                if now - draft.stat().st_mtime > _STALE_S:
+                    draft.unlink()
+        entries = sorted(self._entries())
+        total = sum(size for _, size, _ in entries)
+        if total <= self.limit:
+            return total
+        for _, size, place in entries:
+            if total <= self.limit * _SHRINK_TO:
+                break
+            with contextlib.suppress(OSError):
+                place.unlink()
+            total -= size
+        return total
+
+    def _place(self, key: str) -> Path:
+        return self.folder / f"{key}{_SUFFIX}"
+
+    def _files(self, suffix: str) -> Iterator[Path]:
+        with contextlib.suppress(OSError), os.scandir(self.folder) as found:
+            for entry in found:
+                if entry.name.endswith(suffix):
+                    yield Path(entry.path)
+
+    def _entries(self) -> Iterator[tuple[float, int, Path]]:
+        """Yield when each entry was used last, its size, and where it is."""
+        for place in self._files(_SUFFIX):
+            with contextlib.suppress(OSError):
+                facts = place.stat()
+                if stat.S_ISREG(facts.st_mode):
+                    yield facts.st_mtime, facts.st_size, place
+
+
+def _packed(code: bytes) -> bytes:
+    return _MAGIC + hashlib.sha256(code).digest() + code
+
+
+def _unpacked(data: bytes) -> bytes | None:
+    start = len(_MAGIC)
+    code = data[start + 32 :]
+    if data[:start] != _MAGIC or hashlib.sha256(code).digest() != data[start : start + 32]:
+        return None
+    return code
+
+
+def kernel_cache() -> KernelCache:
+    """Return the cache that the environment's settings describe."""
+    settings = read_settings()
+    return KernelCache(settings.cache_folder / "cpu", settings.cache_size)

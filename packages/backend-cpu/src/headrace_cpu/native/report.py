@@ -1,0 +1,93 @@
+"""What is said about compiling: one line for all kernels that were asked for together.
+
+Lines go to the logger ``headrace`` at level INFO. Where the program has not configured logging, they
+are seen on stderr; ``HEADRACE_QUIET=1`` silences them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headrace.settings import read_settings
+
+_said: set[str] = set()
+_lock = threading.Lock()
+_current = threading.local()
+
+
+@dataclass(slots=True)
+class Compiled:
+    """What was compiled.
+
+    Attributes:
+        kernels: How many kernels were compiled.
+        seconds: How long that took.
+        cached: How many others came from the cache on disk.
+    """
+
+    kernels: int = 0
+    seconds: float = 0.0
+    cached: int = 0
+
+    def __str__(self) -> str:
+        """Return the line that tells of it."""
+        number = f"{self.kernels} kernel{'s' * (self.kernels != 1)}"
+        rest = f", {self.cached} from the cache" if self.cached else ""
+        return f"compiled {number} in {self.seconds:.1f} s{rest}"
+
+
+@contextlib.contextmanager
+def compiling() -> Iterator[Compiled]:
+    """Collect what this thread compiles inside, and tell of it once at the end.
+
+    Inside another one, the outer one tells. Nothing is said where nothing was compiled.
+    """
+    outer: Compiled | None = getattr(_current, "work", None)
+    if outer is not None:
+        yield outer
+        return
+    work = _current.work = Compiled()
+    try:
+        yield work
+    finally:
+        _current.work = None
+        if work.kernels:
+            say(str(work))
+
+
+def say(text: str) -> None:
+    """Tell the user, on stderr where logging is not configured."""
+    if read_settings().quiet:
+        return
+    logger = logging.getLogger("headrace")
+    if not logger.hasHandlers():
+        logger.addHandler(_StderrHandler())
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.INFO)
+    logger.info(text)
+
+
+def notice(text: str) -> None:
+    """Tell the user once in the life of the process."""
+    with _lock:
+        if text in _said:
+            return
+        _said.add(text)
+    say(text)
+
+
+class _StderrHandler(logging.StreamHandler):  # type: ignore[type-arg]
+    """Writes to what ``sys.stderr`` is when a line comes."""
+
+    def __init__(self) -> None:
+        super().__init__(sys.stderr)
+        self.setFormatter(logging.Formatter("headrace: %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.setStream(sys.stderr)
+        super().emit(record)
