@@ -25,7 +25,7 @@ def emit(work: WorkGraph) -> StepGraph:
         made[node] = graph.add_operation(
             node.schema,
             name=name,
-            inputs=[made[v.node].outputs[v.index] for v in node.inputs],
+            inputs=[made[v.node].outputs[v.slot] for v in node.inputs],
             arity=node.arity,
             attrs=node.attrs,
             specs=node.specs,
@@ -38,7 +38,7 @@ def emit(work: WorkGraph) -> StepGraph:
         )
 
     def tensor(value: Value) -> Tensor:
-        return made[value.node].outputs[value.index]
+        return made[value.node].outputs[value.slot]
 
     return StepGraph(
         graph,
@@ -68,7 +68,6 @@ def _in_order(nodes: set[Node]) -> list[Node]:
     after: dict[Node, list[Node]] = {node: [] for node in nodes}
     for node in nodes:
         before = {v.node for v in node.inputs}.union(node.controls)
-        before.update(c for c in node.colocated if c in nodes)
         missing[node] = len(before)
         for other in before:
             after[other].append(node)
@@ -89,14 +88,14 @@ def _names(nodes: list[Node]) -> list[str]:
     """Return a name for each node; the step's own keep theirs."""
     taken = {node.name for node in nodes if not node.order[1]}
     names = []
-    for node in nodes:
+    # Of several new nodes for one, the last computes its output and bears its name.
+    for node in reversed(nodes):
         name = node.name
         if node.order[1]:
-            # Of several new nodes for one, the last computes its output and bears its name.
             name = _unique(node.name, node.type, taken)
             taken.add(name)
         names.append(name)
-    return names
+    return names[::-1]
 
 
 def _unique(name: str, type_name: str, taken: set[str]) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
 
+from headrace.device_name import DeviceName
 from headrace.errors import HeadraceError
 from headrace.graph.operation import Operation
 from headrace.passes.simplify.draft import Draft, sharpened
@@ -23,6 +24,7 @@ from headrace.passes.step_graph import StepGraph
 # Rules look this many edges up from the node that they replace.
 _DEPTH = 6
 _SWEEPS = 20
+_ANYWHERE = DeviceName()
 
 
 def simplify(
@@ -50,7 +52,8 @@ def simplify(
 class _Engine:
     def __init__(self, graph: WorkGraph, rules: RuleTable) -> None:
         self.graph = graph
-        self.rules = rules.by_op()
+        self.table = rules
+        self.rules: dict[str, tuple[Rule, ...]] = {}
         self.queue: deque[Node] = deque()
         self.rewrites: list[Rewrite] = []
         self.changed: dict[Node, None] = {}
@@ -59,8 +62,9 @@ class _Engine:
 
     def run(self) -> list[Rewrite]:
         nodes: Iterable[Node] = self.graph.nodes()
-        for node in reversed(list(nodes)):
+        for node in reversed(self.graph.nodes()):
             self.graph.drop(node)
+        self.graph.freed.clear()
         for _ in range(_SWEEPS):
             self._push(node for node in nodes if node.alive)
             while self.queue and self.left > 0:
@@ -75,13 +79,19 @@ class _Engine:
         return self.rewrites
 
     def _push(self, nodes: Iterable[Node], *, front: bool = False) -> None:
-        found = [node for node in nodes if not node.queued and node.type in self.rules]
+        found = [node for node in nodes if not node.queued and self._rules_of(node)]
         for node in found:
             node.queued = True
         if front:
             self.queue.extendleft(reversed(found))
         else:
             self.queue.extend(found)
+
+    def _rules_of(self, node: Node) -> tuple[Rule, ...]:
+        found = self.rules.get(node.type)
+        if found is None:
+            found = self.rules[node.type] = self.table.of(node.schema)
+        return found
 
     def _around(self, changed: Iterable[Node]) -> list[Node]:
         """Return the nodes that may see a changed one, in order."""
@@ -93,7 +103,7 @@ class _Engine:
         return sorted(found, key=lambda node: node.order)
 
     def _look_at(self, node: Node) -> None:
-        for rule in self.rules.get(node.type, ()):
+        for rule in self._rules_of(node):
             draft = Draft(self.graph, node, rule.name)
             try:
                 answer = rule.match(node, draft)
@@ -105,9 +115,7 @@ class _Engine:
             for added in reversed(draft.added):
                 self.graph.drop(added)
 
-    def _apply(
-        self, rule: Rule, node: Node, draft: Draft, answer: Value | Sequence[Value]
-    ) -> bool:
+    def _apply(self, rule: Rule, node: Node, draft: Draft, answer: Value | Sequence[Value]) -> bool:
         values = (answer,) if isinstance(answer, Value) else tuple(answer)
         if any(value.node is node for value in values) or not self._keeps_place(node, values):
             return False
@@ -124,40 +132,23 @@ class _Engine:
         for value, spec in zip(values, node.specs, strict=True):
             if value.node in draft.added:
                 specs = list(value.node.specs)
-                specs[value.index] = sharpened(specs[value.index], spec)
+                specs[value.slot] = sharpened(specs[value.slot], spec)
                 value.node.specs = tuple(specs)
-        site = node.site
-        names = [node.name]
-        before = self._inner(node)
-        users = self.graph.replace(node, values)
-        names += [inner.name for inner in before if not inner.alive]
-        self.rewrites.append(Rewrite(rule.name, rule.reason, tuple(dict.fromkeys(names)), site))
+        users, dropped = self.graph.replace(node, values)
+        names = dict.fromkeys([node.name, *(gone.name for gone in dropped)])
+        self.rewrites.append(Rewrite(rule.name, rule.reason, tuple(names), node.site))
         self.left -= 1
         for added in reversed(draft.added):
             self.graph.drop(added)
-        added_nodes = [added for added in draft.added if added.alive]
-        self.changed.update(dict.fromkeys((*added_nodes, *users)))
-        self.changed.update(dict.fromkeys(value.node for value in values))
-        self._push((*added_nodes, *(v.node for v in values), *users), front=True)
+        near = [*(added for added in draft.added if added.alive), *(v.node for v in values), *users]
+        self.changed.update(dict.fromkeys((*near, *self.graph.freed)))
+        self.graph.freed.clear()
+        self._push(near, front=True)
         return True
-
-    def _inner(self, node: Node) -> list[Node]:
-        """Return the nodes of which the outputs go to this one alone, directly or not."""
-        found: list[Node] = []
-        edge = [node]
-        for _ in range(_DEPTH):
-            edge = [
-                source
-                for near in edge
-                for source in dict.fromkeys(v.node for v in near.inputs)
-                if len(source.users) <= 4 and not source.fixed and source.type != "Const"
-            ]
-            found += edge
-        return found
 
     def _keeps_place(self, node: Node, values: Sequence[Value]) -> bool:
         """Whether what replaces a node is where the node was asked to be."""
-        return not node.device or all(value.node.device == node.device for value in values)
+        return node.device == _ANYWHERE or all(value.node.device == node.device for value in values)
 
     def _after_controls(
         self, node: Node, draft: Draft, values: Sequence[Value]

@@ -6,11 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from headrace.graph.schema import OpSchema
 from headrace.graph.site import Site
 from headrace.passes.simplify.workgraph import Node, Value
 
 if TYPE_CHECKING:
     from headrace.passes.simplify.draft import Draft
+
+# In place of types: all ops that compute each element on its own.
+ELEMENTWISE = "elementwise ops"
 
 # Looks at a node; returns what to take for its output (for its outputs), None to leave it.
 Match = Callable[[Node, "Draft"], Value | Sequence[Value] | None]
@@ -70,13 +74,13 @@ class RuleTable:
 
         return enter
 
-    def by_op(self) -> dict[str, tuple[Rule, ...]]:
-        """Return the rules for each type of node."""
-        found: dict[str, list[Rule]] = {}
-        for rule in self._rules:
-            for op in rule.ops:
-                found.setdefault(op, []).append(rule)
-        return {op: tuple(rules) for op, rules in found.items()}
+    def of(self, schema: OpSchema) -> tuple[Rule, ...]:
+        """Return the rules for nodes of an op."""
+        return tuple(
+            rule
+            for rule in self._rules
+            if schema.type in rule.ops or (schema.elementwise and ELEMENTWISE in rule.ops)
+        )
 
     def __iter__(self) -> Iterator[Rule]:
         return iter(self._rules)

@@ -88,31 +88,31 @@ class Node:
 
 
 class Value(NamedTuple):
-    """Output ``index`` of a node."""
+    """Output ``slot`` of a node."""
 
     node: Node
-    index: int
+    slot: int
 
     @property
     def spec(self) -> TensorSpec:
         """What is known of it."""
-        return self.node.specs[self.index]
+        return self.node.specs[self.slot]
 
     @property
     def dtype(self) -> DType:
         """Its element type."""
-        return self.node.specs[self.index].dtype
+        return self.node.specs[self.slot].dtype
 
     @property
     def dims(self) -> tuple[int, ...] | None:
         """Its shape where every dimension is known, else None."""
-        dims = self.node.specs[self.index].shape.dims
+        dims = self.node.specs[self.slot].shape.dims
         return None if dims is None or None in dims else dims  # type: ignore[return-value]
 
     @property
     def rank(self) -> int | None:
         """Its number of dimensions, None where unknown."""
-        dims = self.node.specs[self.index].shape.dims
+        dims = self.node.specs[self.slot].shape.dims
         return None if dims is None else len(dims)
 
 
@@ -129,7 +129,9 @@ class WorkGraph:
         self.step = step
         self.of: dict[Operation, Node] = {}
         self._keys: dict[Hashable, Node] = {}
-        self._serial = len(step.graph)
+        # Nodes that have lost a user, until the engine takes notice.
+        self.freed: dict[Node, None] = {}
+        self._serial = 0
         self._effects = 0
         for op in step.graph.operations:
             self._take(op)
@@ -138,7 +140,11 @@ class WorkGraph:
         self.targets = [self.of[op] for op in step.targets]
         for value in self.fetches:
             value.node.fetched = True
-        for node in (*self.targets, *(v.node for v in self.feeds), *map(self.of.__getitem__, fixed)):
+        for node in (
+            *self.targets,
+            *(v.node for v in self.feeds),
+            *map(self.of.__getitem__, fixed),
+        ):
             node.fixed = True
 
     def nodes(self) -> list[Node]:
@@ -236,15 +242,17 @@ class WorkGraph:
 
     # -- changing
 
-    def replace(self, node: Node, values: Sequence[Value]) -> list[Node]:
+    def replace(self, node: Node, values: Sequence[Value]) -> tuple[list[Node], list[Node]]:
         """Let others take ``values`` for the outputs of a node, and drop it.
 
-        What waited for the node waits for whatever the node waited for.
+        What waited for the node waits for whatever the node waited for. Nodes that become equal
+        to others are merged with them.
 
         Returns:
-            The nodes that take other inputs now, and remain.
+            The nodes that take other inputs now, and remain; and what was dropped with the node.
         """
         changed: list[Node] = []
+        dropped: list[Node] = []
         waiting = [(node, tuple(values))]
         while waiting:
             old, new = waiting.pop()
@@ -259,14 +267,25 @@ class WorkGraph:
             self._move_waiting(old)
             if old.fetched:
                 self._move_fetches(old, new)
-            self.drop(old)
-        return [node for node in changed if node.alive]
+            gone = self.drop(old)
+            dropped += gone if old is node else ()
+        return [node for node in changed if node.alive], dropped
+
+    def wait(self, node: Node, controls: tuple[Node, ...]) -> None:
+        """Let a node start after others, which none of its users precede."""
+        if node.key is not None and self._keys.get(node.key) is node:
+            del self._keys[node.key]
+        node.key = None
+        node.controls = tuple(dict.fromkeys((*node.controls, *controls)))
+        for control in controls:
+            control.waiting[node] = None
+            node.effects |= control.effects
 
     def _rewire(self, user: Node, old: Node, new: Sequence[Value]) -> Node | None:
         """Change the inputs of a node; return the equal node that there is already."""
         if user.key is not None and self._keys.get(user.key) is user:
             del self._keys[user.key]
-        user.inputs = tuple(new[v.index] if v.node is old else v for v in user.inputs)
+        user.inputs = tuple(new[v.slot] if v.node is old else v for v in user.inputs)
         for value in new:
             if value in user.inputs:
                 value.node.users[user] = None
@@ -293,8 +312,8 @@ class WorkGraph:
     def _move_fetches(self, old: Node, new: Sequence[Value]) -> None:
         for i, value in enumerate(self.fetches):
             if value.node is old:
-                self.fetches[i] = new[value.index]
-                new[value.index].node.fetched = True
+                self.fetches[i] = new[value.slot]
+                new[value.slot].node.fetched = True
         old.fetched = False
 
     def drop(self, node: Node) -> list[Node]:
@@ -311,6 +330,7 @@ class WorkGraph:
                 del self._keys[found.key]
             for source in dict.fromkeys(v.node for v in found.inputs):
                 source.users.pop(found, None)
+                self.freed[source] = None
                 waiting.append(source)
             for control in found.controls:
                 control.waiting.pop(found, None)
@@ -319,7 +339,7 @@ class WorkGraph:
 
 
 def _by_order(value: Value) -> tuple[tuple[int, int], int]:
-    return value.node.order, value.index
+    return value.node.order, value.slot
 
 
 def _flattened(inputs: Sequence[Any]) -> tuple[tuple[Value, ...], tuple[int, ...]]:

@@ -1,0 +1,25 @@
+"""All rules, in the order in which they are tried on a node."""
+
+from __future__ import annotations
+
+from headrace.passes.simplify import (
+    arithmetic,
+    broadcasting,
+    constants,
+    reductions,
+    shaping,
+    softmax,
+    transposing,
+)
+from headrace.passes.simplify.rules import RuleTable
+
+RULES = RuleTable(
+    shaping.RULES,
+    broadcasting.RULES,
+    constants.RULES,
+    # What these recognise would otherwise be taken apart by the rules below.
+    softmax.RULES,
+    arithmetic.RULES,
+    reductions.RULES,
+    transposing.RULES,
+)
