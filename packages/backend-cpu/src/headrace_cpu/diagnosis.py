@@ -24,6 +24,7 @@ def diagnose() -> dict[str, object]:
         "blas": _blas(),
         "blas threads": ", ".join(f"{k}={v}" for k, v in threads.items()) or f"{cores} (unset)",
         "numba": _version("numba"),
+        "onednn": _onednn(problems),
     }
     if facts["blas"] == "none":
         problems.append(
@@ -34,6 +35,23 @@ def diagnose() -> dict[str, object]:
         )
     facts["problems"] = problems
     return facts
+
+
+def _onednn(problems: list[tuple[str, str]]) -> str:
+    """Return which oneDNN there is; it is optional, but what is there should work."""
+    from headrace_cpu.onednn.library import find
+
+    found = find()
+    if found.library is not None:
+        return f"{found.library.version} {found.library.path}"
+    if found.reason != "not installed":
+        problems.append(
+            (
+                f"oneDNN {found.reason}; convolutions run without it, several times slower",
+                "pip install 'headrace-backend-cpu[onednn]', and unset HEADRACE_ONEDNN",
+            )
+        )
+    return found.reason
 
 
 def _blas() -> str:

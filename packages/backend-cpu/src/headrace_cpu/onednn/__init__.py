@@ -1,0 +1,1 @@
+"""Convolutions, pooling and products by oneDNN, where its library is installed."""

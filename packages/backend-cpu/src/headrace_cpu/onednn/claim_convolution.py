@@ -1,0 +1,213 @@
+"""Convolutions of a segment, with what follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace.ops.reduce import reduced_axes
+from headrace.ops.windows import channel_axis
+from headrace_cpu.onednn.convolution import (
+    Convolutions,
+    Geometry,
+    as_channels_last,
+    geometry,
+)
+from headrace_cpu.onednn.instruction import Operand, PrimitiveInstruction
+from headrace_cpu.onednn.library import (
+    BIAS,
+    DIFF_BIAS,
+    DIFF_DST,
+    DIFF_SRC,
+    DIFF_WEIGHTS,
+    DST,
+    SRC,
+    WEIGHTS,
+    Library,
+)
+from headrace_cpu.onednn.patterns import (
+    all_float32,
+    along_axis,
+    relu_after,
+    shape_of,
+    sum_after,
+)
+from headrace_cpu.onednn.primitive import Plus, PostOp, Relu, post_op_argument
+from headrace_cpu.program.claims import Claims
+
+_FORWARD = ("Conv2D", "Conv3D")
+_TO_IMAGES = ("Conv2DBackpropInput", "Conv3DBackpropInput")
+_TO_FILTER = ("Conv2DBackpropFilter", "Conv3DBackpropFilter")
+
+
+def claim_convolution(
+    claims: Claims, op: Operation, library: Library, threads: int
+) -> PrimitiveInstruction | None:
+    """Return what computes a convolution or one of its gradients; None where oneDNN does not.
+
+    Raises:
+        OnednnError: if oneDNN fails.
+    """
+    if op.type in _FORWARD and all_float32(op.inputs):
+        return _forward(claims, op, library, threads)
+    if op.type in _TO_IMAGES and all_float32(op.inputs[1:]):
+        return _to_images(op, library, threads)
+    if op.type in _TO_FILTER and all_float32((op.inputs[0], op.inputs[2])):
+        return _to_filter(claims, op, library, threads)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Chain:
+    """A convolution with some of what follows it.
+
+    Attributes:
+        ops: All operations.
+        bias: A tensor along the channels that is added.
+        addend: A tensor of the result's shape that is added.
+        relu: Whether negative elements become 0.
+    """
+
+    ops: tuple[Operation, ...]
+    bias: Tensor | None = None
+    addend: Tensor | None = None
+    relu: bool = False
+
+    @property
+    def result(self) -> Tensor:
+        return self.ops[-1].outputs[0]
+
+
+def _chains(claims: Claims, op: Operation) -> Iterator[_Chain]:
+    """Yield what can be computed at once, the longest first."""
+    axis = channel_axis(op.attrs["data_format"])
+    grown = [_Chain((op,))]
+    bias = addend = None
+    for _ in range(2):
+        last = grown[-1]
+        found = sum_after(claims, last.result)
+        if found is None:
+            break
+        user, other = found
+        channels = shape_of(last.result)[axis]
+        vector = along_axis(shape_of(other), len(shape_of(last.result)), axis)
+        if bias is None and addend is None and vector == channels:
+            bias = other
+        elif addend is None and shape_of(other) == shape_of(last.result):
+            addend = other
+        else:
+            break
+        grown.append(_Chain((*last.ops, user), bias, addend))
+    ends = []
+    for chain in grown:
+        relu = relu_after(claims, chain.result)
+        if relu is not None:
+            ends.append(_Chain((*chain.ops, relu), chain.bias, chain.addend, relu=True))
+        ends.append(chain)
+    for chain in sorted(ends, key=lambda c: -len(c.ops)):
+        if claims.can_join(chain.ops):
+            yield chain
+
+
+def _forward(
+    claims: Claims, op: Operation, library: Library, threads: int
+) -> PrimitiveInstruction | None:
+    images, taps = op.inputs
+    shape = geometry(shape_of(images), shape_of(taps), shape_of(op.outputs[0]), op.attrs)
+    if shape.empty:
+        return None
+    convolutions = Convolutions(library, threads, shape)
+    for chain in _chains(claims, op):
+        operands = [Operand(SRC, images, shape.images), Operand(WEIGHTS, taps, shape.filter)]
+        post_ops: list[PostOp] = []
+        if chain.bias is not None:
+            operands.append(Operand(BIAS, chain.bias, shape.bias))
+        if chain.addend is not None:
+            operands.append(Operand(post_op_argument(len(post_ops)), chain.addend, shape.out))
+            post_ops.append(Plus(as_channels_last(shape.out)))
+        if chain.relu:
+            post_ops.append(Relu())
+        primitive = convolutions.forward(chain.bias is not None, tuple(post_ops))
+        if primitive is None:
+            continue
+        operands.append(Operand(DST, chain.result, shape.out, written=True))
+        return PrimitiveInstruction(
+            library,
+            primitive,
+            chain.ops,
+            operands,
+            name="convolve",
+            flops=shape.flops,
+            threads=threads,
+        )
+    return None
+
+
+def _to_images(op: Operation, library: Library, threads: int) -> PrimitiveInstruction | None:
+    _, taps, grad = op.inputs
+    shape = geometry(shape_of(op.outputs[0]), shape_of(taps), shape_of(grad), op.attrs)
+    primitive = None if shape.empty else Convolutions(library, threads, shape).backward_data()
+    if primitive is None:
+        return None
+    operands = [
+        Operand(DIFF_DST, grad, shape.out),
+        Operand(WEIGHTS, taps, shape.filter),
+        Operand(DIFF_SRC, op.outputs[0], shape.images, written=True),
+    ]
+    return PrimitiveInstruction(
+        library,
+        primitive,
+        (op,),
+        operands,
+        name="convolve_to_images",
+        flops=shape.flops,
+        threads=threads,
+    )
+
+
+def _to_filter(
+    claims: Claims, op: Operation, library: Library, threads: int
+) -> PrimitiveInstruction | None:
+    images, _, grad = op.inputs
+    shape = geometry(shape_of(images), shape_of(op.outputs[0]), shape_of(grad), op.attrs)
+    if shape.empty:
+        return None
+    convolutions = Convolutions(library, threads, shape)
+    for total in (_bias_gradient(claims, op, grad, shape), None):
+        primitive = convolutions.backward_weights(bias=total is not None)
+        if primitive is None:
+            continue
+        operands = [
+            Operand(SRC, images, shape.images),
+            Operand(DIFF_DST, grad, shape.out),
+            Operand(DIFF_WEIGHTS, op.outputs[0], shape.filter, written=True),
+        ]
+        if total is not None:
+            operands.append(Operand(DIFF_BIAS, total.outputs[0], shape.bias, written=True))
+        return PrimitiveInstruction(
+            library,
+            primitive,
+            (op,) if total is None else (op, total),
+            operands,
+            name="convolve_to_filter",
+            flops=shape.flops,
+            threads=threads,
+        )
+    return None
+
+
+def _bias_gradient(
+    claims: Claims, op: Operation, grad: Tensor, shape: Geometry
+) -> Operation | None:
+    """Return the sum of a gradient along all axes but the channels'."""
+    axis = channel_axis(op.attrs["data_format"])
+    rank = len(shape.out.sizes)
+    others = {at for at in range(rank) if at != axis}
+    for user in claims.users(grad):
+        if user.type != "ReduceSum" or not claims.free(user) or user.control_inputs:
+            continue
+        if set(reduced_axes(user.attrs["axis"], rank)) == others and claims.can_join((op, user)):
+            return user
+    return None

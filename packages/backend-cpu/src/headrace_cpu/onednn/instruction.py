@@ -1,0 +1,212 @@
+"""Instructions that execute a oneDNN primitive on tensors."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from ctypes import c_int
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace_cpu.onednn.library import DST, SCRATCHPAD, SRC, Argument, Library
+from headrace_cpu.onednn.memory import Descriptor, Layout, Memory
+from headrace_cpu.onednn.primitive import Primitive, reorder
+from headrace_cpu.program.instruction import ALIGNMENT, Addresses, Bound, Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor that a primitive reads or writes.
+
+    Attributes:
+        number: Of the primitive's argument.
+        tensor: The tensor.
+        layout: How the tensor lies in its buffer.
+        written: Whether the primitive writes it.
+    """
+
+    number: int
+    tensor: Tensor
+    layout: Layout
+    written: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Reordered:
+    """An operand which the primitive wants in another layout, for which there is scratch memory."""
+
+    operand: Operand
+    plain: Descriptor
+    offset: int
+    copy: Primitive
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+class PrimitiveInstruction(Instruction):
+    """Executes a primitive, and reorders what it wants in another layout before and after it."""
+
+    def __init__(
+        self,
+        library: Library,
+        primitive: Primitive,
+        ops: Sequence[Operation],
+        operands: Sequence[Operand],
+        *,
+        name: str,
+        flops: int,
+        threads: int,
+    ) -> None:
+        self.ops = tuple(ops)
+        self.reads = tuple(dict.fromkeys(o.tensor for o in operands if not o.written))
+        self.writes = tuple(o.tensor for o in operands if o.written)
+        self.name = name
+        self.primitive = primitive
+        self._library = library
+        self._operands = tuple(operands)
+        self._flops = flops
+        self._threads = threads
+        self._plain = {o.number: Descriptor.of(library, o.layout) for o in operands}
+        self._reordered, self.scratch = self._plan()
+
+    def _plan(self) -> tuple[dict[int, _Reordered], int]:
+        """Return what is reordered, and the bytes of scratch memory for it and the primitives."""
+        found: dict[int, _Reordered] = {}
+        end = 0
+        for operand in self._operands:
+            plain, wanted = self._plain[operand.number], self.primitive.argument(operand.number)
+            if plain == wanted:
+                continue
+            pair = (wanted, plain) if operand.written else (plain, wanted)
+            copy = reorder(self._library, self._threads, *pair)
+            found[operand.number] = _Reordered(operand, plain, end, copy)
+            end += _aligned(wanted.size)
+        # One after the other, they use the same scratch memory, behind the reordered tensors.
+        return found, end + max([self.primitive.scratch, *(r.copy.scratch for r in found.values())])
+
+    @property
+    def reordered(self) -> tuple[Tensor, ...]:
+        """Tensors that are copied to another layout."""
+        return tuple(r.operand.tensor for r in self._reordered.values())
+
+    def flops(self) -> int:
+        """Return how many floating-point operations it does."""
+        return self._flops
+
+    def source(self) -> str:
+        """Return what oneDNN computes it with."""
+        copied = ", ".join(o.tensor.name for o in self._operands if o.number in self._reordered)
+        return f"oneDNN {self.primitive.implementation}" + (
+            f", reorders {copied}" if copied else ""
+        )
+
+    def bind(self, at: Addresses) -> Bound:
+        """Return what runs it on buffers at ``at``."""
+        return _Binder(self, self._library, at).bound(
+            self._operands, self._plain, self._reordered, self._threads
+        )
+
+
+class _Binder:
+    """Makes the memories and the steps of one bound instruction."""
+
+    def __init__(self, instruction: PrimitiveInstruction, library: Library, at: Addresses) -> None:
+        self._instruction = instruction
+        self._library = library
+        self._at = at
+        self._stream = library.create("dnnl_stream_create", library.engine, 1)
+        self._base = at.scratch() if instruction.scratch else 0
+        self._memories: list[Memory] = []
+
+    def bound(
+        self,
+        operands: Sequence[Operand],
+        plain: dict[int, Descriptor],
+        reordered: dict[int, _Reordered],
+        threads: int,
+    ) -> Bound:
+        primitive = self._instruction.primitive
+        room = sum(_aligned(primitive.argument(n).size) for n in reordered)
+        pad = self._base + room
+        point: dict[Tensor, Any] = {}
+        arguments: dict[int, Memory] = {}
+        before: list[Callable[[], object]] = []
+        after: list[Callable[[], object]] = []
+        for operand in operands:
+            memory = self._memory(plain[operand.number])
+            self._place(memory, operand.tensor, point)
+            changed = reordered.get(operand.number)
+            if changed is not None:
+                inner = self._memory(primitive.argument(operand.number))
+                inner.point(self._base + changed.offset)
+                pair = (inner, memory) if operand.written else (memory, inner)
+                step = self._step(changed.copy, {SRC: pair[0], DST: pair[1]}, pad)
+                (after if operand.written else before).append(step)
+                memory = inner
+            arguments[operand.number] = memory
+        steps = (*before, self._step(primitive, arguments, pad), *after)
+        kept = (self._instruction, self._memories)
+        return Bound(_Run(self._library, threads, self._stream, steps, kept), point)
+
+    def _memory(self, descriptor: Descriptor) -> Memory:
+        memory = Memory(self._library, descriptor)
+        self._memories.append(memory)
+        return memory
+
+    def _place(self, memory: Memory, tensor: Tensor, point: dict[Tensor, Any]) -> None:
+        address = self._at.of(tensor)
+        if address is not None:
+            memory.point(address)
+        elif tensor in point:
+            point[tensor] = _both(point[tensor], memory.point)
+        else:
+            point[tensor] = memory.point
+
+    def _step(
+        self, primitive: Primitive, arguments: dict[int, Memory], pad: int
+    ) -> Callable[[], object]:
+        given = dict(arguments)
+        if primitive.scratch:
+            given[SCRATCHPAD] = self._memory(primitive.argument(SCRATCHPAD))
+            given[SCRATCHPAD].point(pad)
+        array = (Argument * len(given))(*[Argument(n, m.handle) for n, m in given.items()])
+        return partial(
+            self._library.execute, primitive.handle, self._stream, c_int(len(given)), array
+        )
+
+
+def _both(one: Callable[[int], object], other: Callable[[int], object]) -> Callable[[int], object]:
+    def point(address: int) -> None:
+        one(address)
+        other(address)
+
+    return point
+
+
+class _Run:
+    """Executes primitives one after the other."""
+
+    __slots__ = ("__weakref__", "_kept", "_set_threads", "_steps", "_threads")
+
+    def __init__(
+        self,
+        library: Library,
+        threads: int,
+        stream: Any,
+        steps: Sequence[Callable[[], object]],
+        kept: object,
+    ) -> None:
+        self._set_threads, self._threads = library.set_threads, threads
+        self._steps, self._kept = steps, kept
+        release = weakref.finalize(self, library.call, "dnnl_stream_destroy", stream)
+        release.atexit = False
+
+    def __call__(self) -> None:
+        self._set_threads(self._threads)
+        for step in self._steps:
+            step()
