@@ -7,6 +7,7 @@ never clash, and what is missing or damaged is a Python exception, where MCJIT e
 from __future__ import annotations
 
 import functools
+import importlib
 import threading
 from typing import Any
 
@@ -17,11 +18,14 @@ _LOCK = threading.Lock()
 _LOADED: list[Any] = []
 
 
+def _llvm() -> Any:
+    return importlib.import_module("llvmlite.binding")
+
+
 @functools.cache
 def _linker() -> Any:
     """Return the linker, which stays for the process's life."""
-    import llvmlite.binding as llvm
-
+    llvm = _llvm()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     return llvm.create_lljit_compiler()
@@ -39,10 +43,8 @@ def load(code: bytes, symbol: str) -> int:
     Raises:
         RuntimeError: if the code cannot be loaded, or has no such function.
     """
-    import llvmlite.binding as llvm
-
     with _LOCK:
-        builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        builder = _llvm().JITLibraryBuilder().add_object_img(code).add_current_process()
         pool = open_mp()
         for name, address in (pool.symbols if pool else {}).items():
             builder.import_symbol(name, address)

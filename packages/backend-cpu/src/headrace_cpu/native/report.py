@@ -1,7 +1,7 @@
 """What is said about compiling: one line for all kernels that were asked for together.
 
-Lines go to the logger ``headrace`` at level INFO. Where the program has not configured logging, they
-are seen on stderr; ``HEADRACE_QUIET=1`` silences them.
+Lines go to the logger ``headrace`` at level INFO. Where the program has not configured logging,
+they are seen on stderr; ``HEADRACE_QUIET=1`` silences them.
 """
 
 from __future__ import annotations

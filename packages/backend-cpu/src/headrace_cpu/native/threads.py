@@ -1,20 +1,32 @@
-"""Threads: how many, and the one pool that our kernels and oneDNN share."""
+"""Threads: how many, who may use them, and the pool that our kernels and oneDNN share.
+
+Parallel kernels run on GNU OpenMP's pool, which oneDNN's wheel uses too: the dynamic linker loads a
+library of the name ``libgomp.so.1`` once, so both have the same threads, and never fight.
+
+A step that runs alone has all threads. Steps that run at the same time, each called from a Python
+thread of its own, share them: OpenMP keeps a team for each calling thread, and eight teams of two
+on two cores would mostly wait for one another at barriers.
+"""
 
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import functools
+import math
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
-_NAMES = (
-    "GOMP_parallel",
-    "GOMP_barrier",
-    "omp_get_thread_num",
-    "omp_get_num_threads",
-)
+from headrace.settings import read_settings
+from headrace_cpu.native.report import notice
+
+_NAMES = ("GOMP_barrier", "omp_get_thread_num", "omp_get_num_threads")
+# How often an idle thread of the pool looks for work before it sleeps. Left alone, libgomp looks
+# 300 000 times, which took 10 ms, a core that BLAS and other Python threads lack. A look took 30
+# ns: 60 us is longer than the pauses in a step; a kernel then starts in 1 us instead of 5 to 10.
+_SPINS = "2000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,46 +35,145 @@ class OpenMP:
 
     Attributes:
         library: Its handle.
-        parallel: ``GOMP_parallel(function, block, threads, flags)``.
+        parallel: ``GOMP_parallel(kernel, block, threads, flags)``, runs a kernel on several
+            threads; 0 threads are as many as ``limit`` allowed the calling thread.
+        limit: ``omp_set_num_threads(threads)``, for the calling thread, oneDNN included.
         symbols: Addresses of the functions that kernels call.
     """
 
     library: ctypes.CDLL
     parallel: Callable[..., object]
-    symbols: dict[str, int] = field(default_factory=dict)
+    limit: Callable[[int], object]
+    symbols: Mapping[str, int] = field(default_factory=dict)
 
 
 @functools.cache
 def open_mp() -> OpenMP | None:
-    """Return the process's OpenMP, None where there is no GNU OpenMP."""
-    try:
-        library = ctypes.CDLL("libgomp.so.1")
-    except OSError:
-        return None
-    parallel = library.GOMP_parallel
-    parallel.restype = None
+    """Return the process's OpenMP, None where there is no GNU OpenMP: then kernels run serially."""
+    with _defaults({"GOMP_SPINCOUNT": _SPINS}):
+        try:
+            library = ctypes.CDLL("libgomp.so.1")
+            symbols = {n: ctypes.cast(library[n], ctypes.c_void_p).value or 0 for n in _NAMES}
+            parallel, limit = library["GOMP_parallel"], library["omp_set_num_threads"]
+        except (OSError, AttributeError):
+            notice(
+                "kernels run on one thread: the library libgomp.so.1 (package libgomp1 on Debian, "
+                "libgomp on Fedora) was not found"
+            )
+            return None
+    parallel.restype, limit.restype = None, None
     parallel.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
-    symbols = {name: ctypes.cast(library[name], ctypes.c_void_p).value or 0 for name in _NAMES}
-    return OpenMP(library, parallel, symbols)
+    limit.argtypes = (ctypes.c_int,)
+    return OpenMP(library, parallel, limit, symbols)
+
+
+class _defaults:  # noqa: N801 - a context manager
+    """Sets environment variables that are unset, for the libraries that are loaded inside."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        said = "OMP_WAIT_POLICY" in os.environ
+        self._values = {k: v for k, v in values.items() if not said and k not in os.environ}
+
+    def __enter__(self) -> None:
+        os.environ.update(self._values)
+
+    def __exit__(self, *_: object) -> None:
+        for name in self._values:
+            os.environ.pop(name, None)
 
 
 def thread_count() -> int:
-    """Return how many threads kernels use unless they are told otherwise."""
-    return len(os.sched_getaffinity(0))
+    """Return how many threads a step that runs alone uses, unless its session says otherwise.
+
+    That is ``HEADRACE_THREADS`` or ``OMP_NUM_THREADS`` where one is set, else the cores that the
+    process may use, which the ranks of an MPI job on one machine share.
+    """
+    chosen = read_settings().threads or _whole(os.environ.get("OMP_NUM_THREADS"))
+    return chosen or max(1, available_cores() // _sharing_ranks())
+
+
+def available_cores() -> int:
+    """Return how many cores the process may use: its affinity, and its control group's quota."""
+    cores = len(os.sched_getaffinity(0))
+    quota = _quota()
+    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
+
+
+def _sharing_ranks() -> int:
+    """Return how many ranks of an MPI job share the process's cores."""
+    if len(os.sched_getaffinity(0)) < (os.cpu_count() or 1):
+        return 1  # The launcher gave each rank cores of its own.
+    names = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "SLURM_NTASKS_PER_NODE")
+    return next((n for n in map(_whole, map(os.environ.get, names)) if n), 1)
+
+
+def _whole(text: str | None) -> int | None:
+    """Return the first number of a setting such as ``"4"`` or ``"4,2"``, None for others."""
+    first = (text or "").split(",")[0].strip()
+    return int(first) if first.isdigit() and int(first) > 0 else None
+
+
+def _quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
+    """Return the control group's limit in cores, None where there is none."""
+    try:
+        share, period = (root / "cpu.max").read_text().split()[:2]
+    except (OSError, ValueError):
+        try:
+            share = (root / "cpu/cpu.cfs_quota_us").read_text().strip()
+            period = (root / "cpu/cpu.cfs_period_us").read_text().strip()
+        except OSError:
+            return None
+    if not share.isdigit() or not period.isdigit() or not int(share) or not int(period):
+        return None
+    return int(share) / int(period)
+
+
+_Kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def launch(address: int, block: int, threads: int = 1) -> Callable[[], object]:
-    """Return what runs a kernel on its block, on so many threads.
+    """Return what runs a kernel on its block; calling it takes half a microsecond.
 
     Args:
         address: The kernel's address, ``void kernel(int64_t *block)``.
         block: The block's address, which stays valid as long as the result is called.
-        threads: On how many threads of OpenMP's pool at once; 1 calls it here.
+        threads: 1 runs it on the calling thread, more on the step's share of the pool.
     """
-    pool = open_mp()
-    if threads > 1 and pool is not None:
-        return functools.partial(
-            pool.parallel, ctypes.c_void_p(address), ctypes.c_void_p(block), threads, 0
-        )
-    kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
-    return functools.partial(kernel, block)
+    pool = open_mp() if threads > 1 else None
+    if pool is None:
+        return functools.partial(_Kernel(address), block)
+    place, words = ctypes.c_void_p(address), ctypes.c_void_p(block)
+    return functools.partial(pool.parallel, place, words, 0, 0)
+
+
+class Share:
+    """The steps that run at once, and the threads that each may use.
+
+    ``enter`` before a step's kernels and ``leave`` after them: both take under a microsecond.
+
+    Attributes:
+        threads: How many threads a step that runs alone uses.
+    """
+
+    # One list for all programs of the process: its methods are atomic.
+    _running: list[None] = []  # noqa: RUF012
+    _allowed = threading.local()
+
+    def __init__(self, threads: int | None = None) -> None:
+        self.threads = threads or thread_count()
+        pool = open_mp() if self.threads > 1 else None
+        self._limit = pool.limit if pool else None
+
+    def enter(self) -> int:
+        """Take a share of the threads for the calling thread; return how many."""
+        running = self._running
+        running.append(None)
+        threads = max(1, self.threads // len(running))
+        if self._limit is not None and getattr(self._allowed, "threads", 0) != threads:
+            self._limit(threads)
+            self._allowed.threads = threads
+        return threads
+
+    def leave(self) -> None:
+        """Give the share back."""
+        self._running.pop()
