@@ -10,7 +10,7 @@ import pytest
 import headrace as hr
 from headrace.errors import ExecutionError, GraphError
 from headrace.passes.dedupe import dedupe
-from headrace.passes.fold import MAX_ELEMENTS, fold
+from headrace.passes.fold import MAX_BYTES, fold
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import StepGraph, verify
 from headrace.session.prepare import evaluate
@@ -93,7 +93,7 @@ def test_fold_keeps_what_control_edges_order(mini):
 
 
 def test_fold_leaves_large_and_failing_nodes(mini):
-    large = hr.fill([MAX_ELEMENTS + 1], 1.0)
+    large = hr.fill([MAX_BYTES], 1.0)
     step = fold(extract([], [large], []), lambda op, i: evaluate(op, i, mini.kernels))
     assert types(step)["Fill"] == 1
     x = hr.constant(np.ones((2, 3), "f"))

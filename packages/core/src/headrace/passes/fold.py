@@ -9,6 +9,8 @@ import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace.graph.spec import constant_spec
+from headrace.graph.tensor import Tensor
+from headrace.passes.effects import dependents_on_effects
 from headrace.passes.step_graph import Rewriter, StepGraph
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
@@ -16,14 +18,18 @@ _NDArray = np.ndarray[Any, np.dtype[Any]]
 # Computes an operation's outputs from its inputs on the host; None where it cannot.
 Evaluate = Callable[[Operation, Sequence[_NDArray]], Sequence[_NDArray] | None]
 
-# Larger results are computed in the step: a constant of that size would only move the time.
-MAX_ELEMENTS = 1 << 16
+# Larger results are computed in the step: reading a constant of that size takes as long.
+MAX_BYTES = 1 << 18
+# One value repeated is cheaper to make, or to broadcast, than to read; nobody reads few of them.
+MAX_REPEATED_BYTES = 1 << 12
+_REPEATING = frozenset({"Fill", "BroadcastTo", "Tile"})
 
 
 def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
     """Replace nodes by constants where their values are known before the step.
 
-    Stateful nodes are never folded. A node whose evaluation fails is left in place, so that the
+    Stateful nodes are never folded, nor is the shape of a tensor whose computation has an effect,
+    since the effect must come about. A node whose evaluation fails is left in place, so that the
     step reports the failure with the node's line.
 
     Args:
@@ -31,8 +37,10 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
         evaluate: Computes a node on the host.
     """
     rewriter = Rewriter("fold")
+    held = dependents_on_effects(step)
     for op in step.graph.operations:
-        values = None if op.stateful or op.type == "Const" else _values(op, rewriter, evaluate)
+        left = op.stateful or op.type == "Const" or any(t.op in held for t in op.inputs)
+        values = None if left else _values(op, rewriter, evaluate)
         if values is None:
             rewriter.copy(op)
             continue
@@ -55,7 +63,7 @@ def _values(op: Operation, rewriter: Rewriter, evaluate: Evaluate) -> list[_NDAr
         return None
     if all(t.spec.value is not None for t in op.outputs):
         return [_frozen(np.asarray(t.spec.value)) for t in op.outputs]
-    if not op.inputs or any(_too_large(t.shape.num_elements()) for t in op.outputs):
+    if not op.inputs or any(_too_large(op, t, t.shape.num_elements()) for t in op.outputs):
         return None
     if any(source.type != "Const" for source in sources):
         return None
@@ -67,11 +75,13 @@ def _values(op: Operation, rewriter: Rewriter, evaluate: Evaluate) -> list[_NDAr
         t.dtype.numpy == v.dtype and t.shape.is_compatible_with(v.shape)
         for t, v in zip(op.outputs, values, strict=True)
     )
-    return values if fits and not any(_too_large(v.size) for v in values) else None
+    sizes = zip(op.outputs, values, strict=True)
+    return values if fits and not any(_too_large(op, t, v.size) for t, v in sizes) else None
 
 
-def _too_large(elements: int | None) -> bool:
-    return elements is not None and elements > MAX_ELEMENTS
+def _too_large(op: Operation, tensor: Tensor, elements: int | None) -> bool:
+    most = MAX_REPEATED_BYTES if op.type in _REPEATING else MAX_BYTES
+    return elements is not None and elements * tensor.dtype.itemsize > most
 
 
 def _frozen(value: _NDArray) -> _NDArray:

@@ -136,7 +136,7 @@ def _not_equal(node: Node, draft: Draft) -> Value | None:
     return draft.add("NotEqual" if found.type == "Equal" else "Equal", *found.inputs)
 
 
-@RULES.add("add-negated", "Add", reason="a + (-b) is a - b")
+@RULES.add("add-negated", "Add", after=("Neg",), reason="a + (-b) is a - b")
 def _add_negated(node: Node, draft: Draft) -> Value | None:
     for x, y in pairs(node):
         negated = inner(y, "Neg")

@@ -37,6 +37,7 @@ def _broadcast_units(node: Node, draft: Draft) -> Value | None:
 
 @RULES.add(
     *("reshape-of-scalar", "Reshape", "ExpandDims", "Squeeze", "Transpose", "Tile"),
+    after=("BroadcastTo", "Fill"),
     reason="one element repeated is the same in every arrangement",
 )
 def _reshape_of_scalar(node: Node, draft: Draft) -> Value | None:
@@ -52,6 +53,7 @@ def _reshape_of_scalar(node: Node, draft: Draft) -> Value | None:
 
 @RULES.add(
     *("hoist-broadcast", ELEMENTWISE),
+    after=("BroadcastTo", "Fill"),
     reason="elementwise ops broadcast by themselves: what is repeated is computed once, and "
     "repeated afterwards where nothing else gives the shape",
 )
@@ -93,6 +95,7 @@ def _saves(made: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
 
 @RULES.add(
     *("scalar-constant", ELEMENTWISE),
+    after=("Const",),
     reason="a constant of equal elements is one number: elementwise ops broadcast it",
 )
 def _scalar_constant(node: Node, draft: Draft) -> Value | None:
@@ -114,6 +117,7 @@ def _is_large_uniform(value: Value) -> bool:
 
 @RULES.add(
     *("uniform-constant", "BroadcastTo", "Transpose", "Reshape", "ExpandDims", "Squeeze", "Tile"),
+    after=("Const",),
     reason="a constant of equal elements is one number repeated",
 )
 def _uniform_constant(node: Node, draft: Draft) -> Value | None:

@@ -37,7 +37,9 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
 _SMALL = 64
 
 
-@RULES.add("fold-arithmetic", *_ARITHMETIC, reason="small constants are computed ahead")
+@RULES.add(
+    "fold-arithmetic", *_ARITHMETIC, after=("Const",), reason="small constants are computed ahead"
+)
 def _fold_arithmetic(node: Node, draft: Draft) -> Value | None:
     arrays = [array_of(v) for v in node.inputs]
     dtype = node.specs[0].dtype
@@ -84,6 +86,7 @@ def _product(x: Any, y: Any, dtype: DType) -> Any:
 
 @RULES.add(
     *("merge-factors", "Mul"),
+    after=("Mul",),
     reason="c1 * (c2 * x) is (c1 * c2) * x with one rounding less, where the product of the "
     "constants is a normal number; integers wrap around alike",
 )
@@ -157,7 +160,9 @@ def _negate_factor(node: Node, draft: Draft) -> Value | None:
     return None
 
 
-@RULES.add("factor-of-negated", "Mul", "Div", reason="c * (-x) is (-c) * x, exactly")
+@RULES.add(
+    "factor-of-negated", "Mul", "Div", after=("Neg",), reason="c * (-x) is (-c) * x, exactly"
+)
 def _factor_of_negated(node: Node, draft: Draft) -> Value | None:
     if node.specs[0].dtype.kind != "float":
         return None
@@ -195,7 +200,8 @@ def _divide_by_power_of_two(node: Node, draft: Draft) -> Value | None:
 
 def _has_exact_reciprocal(number: Any, dtype: DType) -> bool:
     size = abs(float(number))
-    if size == 0 or not np.isfinite(size) or np.frexp(size)[0] != 0.5:
+    # 1 and -1 have rules of their own.
+    if size in (0, 1) or not np.isfinite(size) or np.frexp(size)[0] != 0.5:
         return False
     return is_normal(size, dtype) and is_normal(1 / size, dtype)
 

@@ -20,16 +20,17 @@ class Draft:
     Attributes:
         graph: The graph that is simplified.
         root: The node that the rule looks at.
+        origin: The rule's name, which added nodes bear.
         added: The nodes that the rule added.
     """
 
     __slots__ = ("added", "graph", "origin", "root")
 
-    def __init__(self, graph: WorkGraph, root: Node, origin: str) -> None:
+    def __init__(self, graph: WorkGraph, root: Node) -> None:
         """Start without nodes."""
         self.graph = graph
         self.root = root
-        self.origin = origin
+        self.origin = ""
         self.added: list[Node] = []
 
     def add(self, type_name: str, *inputs: Any, **attrs: Any) -> Value:

@@ -61,10 +61,11 @@ class _Engine:
         self.left = 1000 + 20 * len(graph.of)
 
     def run(self) -> list[Rewrite]:
-        nodes: Iterable[Node] = self.graph.nodes()
         for node in reversed(self.graph.nodes()):
             self.graph.drop(node)
+        self.graph.merge_equal()
         self.graph.freed.clear()
+        nodes: Iterable[Node] = self.graph.nodes()
         for _ in range(_SWEEPS):
             self._push(node for node in nodes if node.alive)
             while self.queue and self.left > 0:
@@ -103,8 +104,12 @@ class _Engine:
         return sorted(found, key=lambda node: node.order)
 
     def _look_at(self, node: Node) -> None:
+        sources = [value.node.type for value in node.inputs]
+        draft = Draft(self.graph, node)
         for rule in self._rules_of(node):
-            draft = Draft(self.graph, node, rule.name)
+            if rule.after and rule.after.isdisjoint(sources):
+                continue
+            draft.origin = rule.name
             try:
                 answer = rule.match(node, draft)
             except HeadraceError:
@@ -114,6 +119,7 @@ class _Engine:
                 return
             for added in reversed(draft.added):
                 self.graph.drop(added)
+            draft.added.clear()
 
     def _apply(self, rule: Rule, node: Node, draft: Draft, answer: Value | Sequence[Value]) -> bool:
         values = (answer,) if isinstance(answer, Value) else tuple(answer)

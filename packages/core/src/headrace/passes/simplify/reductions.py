@@ -18,7 +18,12 @@ _ALL = (
 )
 
 
-@RULES.add("reduce-single", *_ALL, reason="no axis, or axes of one element, leave the elements")
+@RULES.add(
+    "reduce-single",
+    *_ALL,
+    reason="no axis, or axes of one element, leave the elements; which zero a sum of -0 is was never "
+    "certain",
+)
 def _reduce_single(node: Node, draft: Draft) -> Value | None:
     x, dims, axes = node.inputs[0], Value(node, 0).dims, axes_of(node)
     if axes == ():
@@ -119,6 +124,7 @@ def _fold_of_broadcast(node: Node, draft: Draft) -> Value | None:
 
 @RULES.add(
     *("reduce-of-transpose", *_ALL),
+    after=("Transpose",),
     reason="the other axes are folded instead; sums within rounding, since their order differs",
 )
 def _reduce_of_transpose(node: Node, draft: Draft) -> Value | None:

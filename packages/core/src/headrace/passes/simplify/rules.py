@@ -29,12 +29,15 @@ class Rule:
         ops: The types of the nodes that it looks at.
         reason: Why the result is the same, and how exactly.
         match: The rule itself.
+        after: Types of which one of the node's inputs must be, so that the rule is tried at all;
+            any if empty.
     """
 
     name: str
     ops: tuple[str, ...]
     reason: str
     match: Match
+    after: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +68,13 @@ class RuleTable:
         """Join the rules of tables."""
         self._rules: list[Rule] = [rule for table in tables for rule in table]
 
-    def add(self, name: str, *ops: str, reason: str) -> Callable[[Match], Match]:
+    def add(
+        self, name: str, *ops: str, reason: str, after: Sequence[str] = ()
+    ) -> Callable[[Match], Match]:
         """Return a decorator that adds a rule for nodes of the types ``ops``."""
 
         def enter(match: Match) -> Match:
-            self._rules.append(Rule(name, ops, reason, match))
+            self._rules.append(Rule(name, ops, reason, match, frozenset(after)))
             return match
 
         return enter

@@ -41,6 +41,7 @@ def _exp_log_softmax(node: Node, draft: Draft) -> Value | None:
 
 @RULES.add(
     *("softmax-log-gradient", "Mul"),
+    after=("Softmax",),
     reason="the gradient of log(softmax(x)) is g - softmax(x) * sum(g): nothing is divided by a "
     "probability that may underflow",
 )
@@ -97,6 +98,7 @@ def _along_classes(slope: Value, softmax: Node, draft: Draft) -> Value | None:
 
 @RULES.add(
     *("softmax-gradient-scale", "Sub"),
+    after=("Mul",),
     reason="c * g - p * sum(c * g) is c * (g - p * sum(g)), within rounding, where c is a normal "
     "number at most 1",
 )
@@ -154,6 +156,7 @@ def _one_minus_sigmoid(value: Value) -> Node | None:
 
 @RULES.add(
     *("sigmoid-log-gradient", "Mul"),
+    after=("Mul",),
     reason="the gradients of log(sigmoid(x)) and log(1 - sigmoid(x)) are g * (1 - s) and -g * s: "
     "nothing is divided by a probability that may underflow",
 )

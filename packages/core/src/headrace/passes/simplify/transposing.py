@@ -57,7 +57,9 @@ def _swaps_last(node: Node | None) -> bool:
 
 
 @RULES.add(
-    *("transposed-operand", "MatMul"), reason="products read their operands transposed if asked to"
+    *("transposed-operand", "MatMul"),
+    after=("Transpose",),
+    reason="products read their operands transposed if asked to",
 )
 def _transposed_operand(node: Node, draft: Draft) -> Value | None:
     a, b = (inner(v, "Transpose") for v in node.inputs)
@@ -128,6 +130,7 @@ def _undone(value: Value, perm: tuple[int, ...]) -> Value | None:
 
 @RULES.add(
     *("transposed-operands", ELEMENTWISE),
+    after=("Transpose",),
     reason="operands in one order of axes are combined before it: one transposition for two",
 )
 def _transposed_operands(node: Node, draft: Draft) -> Value | None:

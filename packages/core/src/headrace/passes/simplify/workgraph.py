@@ -242,6 +242,13 @@ class WorkGraph:
 
     # -- changing
 
+    def merge_equal(self) -> None:
+        """Keep one of each set of equal nodes."""
+        for node in self.nodes():
+            twin = None if node.key is None else self._keys.get(node.key)
+            if node.alive and twin is not None and twin is not node and not node.fixed:
+                self.replace(node, [Value(twin, i) for i in range(len(node.specs))])
+
     def replace(self, node: Node, values: Sequence[Value]) -> tuple[list[Node], list[Node]]:
         """Let others take ``values`` for the outputs of a node, and drop it.
 
