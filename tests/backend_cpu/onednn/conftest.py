@@ -54,9 +54,10 @@ class Places(Addresses):
         return self._scratch.ctypes.data
 
 
-def claimed(results, *, threads=2):
-    """Return the instructions of a graph, and all of its operations in order."""
-    operations = list(results[0].op.graph.operations)
+def claimed(results, *, threads=2, operations=None):
+    """Return the instructions of a graph."""
+    if operations is None:
+        operations = results[0].op.graph.operations
     claims = Claims(operations, results)
     claim_onednn(claims, SimpleNamespace(threads=threads, deterministic=False, onednn=True))
     return claims.instructions

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from headrace_cpu.onednn.claim_convolution import claim_convolution
+from headrace_cpu.onednn.claim_product import claim_product
 from headrace_cpu.onednn.library import OnednnError, load
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.settings import CompileSettings
@@ -24,7 +25,7 @@ def claim_onednn(claims: Claims, settings: CompileSettings) -> None:
     for op in claims.operations:
         if not claims.free(op) or op.control_inputs:
             continue
-        for claim in (claim_convolution,):
+        for claim in (claim_convolution, claim_product):
             try:
                 instruction = claim(claims, op, library, settings.threads)
             except OnednnError as problem:

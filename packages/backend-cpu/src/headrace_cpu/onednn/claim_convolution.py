@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.ops.reduce import reduced_axes
@@ -29,10 +26,8 @@ from headrace_cpu.onednn.library import (
 )
 from headrace_cpu.onednn.patterns import (
     all_float32,
-    along_axis,
-    relu_after,
+    chains,
     shape_of,
-    sum_after,
 )
 from headrace_cpu.onednn.primitive import Plus, PostOp, Relu, post_op_argument
 from headrace_cpu.program.claims import Claims
@@ -59,58 +54,6 @@ def claim_convolution(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    """A convolution with some of what follows it.
-
-    Attributes:
-        ops: All operations.
-        bias: A tensor along the channels that is added.
-        addend: A tensor of the result's shape that is added.
-        relu: Whether negative elements become 0.
-    """
-
-    ops: tuple[Operation, ...]
-    bias: Tensor | None = None
-    addend: Tensor | None = None
-    relu: bool = False
-
-    @property
-    def result(self) -> Tensor:
-        return self.ops[-1].outputs[0]
-
-
-def _chains(claims: Claims, op: Operation) -> Iterator[_Chain]:
-    """Yield what can be computed at once, the longest first."""
-    axis = channel_axis(op.attrs["data_format"])
-    grown = [_Chain((op,))]
-    bias = addend = None
-    for _ in range(2):
-        last = grown[-1]
-        found = sum_after(claims, last.result)
-        if found is None:
-            break
-        user, other = found
-        channels = shape_of(last.result)[axis]
-        vector = along_axis(shape_of(other), len(shape_of(last.result)), axis)
-        if bias is None and addend is None and vector == channels:
-            bias = other
-        elif addend is None and shape_of(other) == shape_of(last.result):
-            addend = other
-        else:
-            break
-        grown.append(_Chain((*last.ops, user), bias, addend))
-    ends = []
-    for chain in grown:
-        relu = relu_after(claims, chain.result)
-        if relu is not None:
-            ends.append(_Chain((*chain.ops, relu), chain.bias, chain.addend, relu=True))
-        ends.append(chain)
-    for chain in sorted(ends, key=lambda c: -len(c.ops)):
-        if claims.can_join(chain.ops):
-            yield chain
-
-
 def _forward(
     claims: Claims, op: Operation, library: Library, threads: int
 ) -> PrimitiveInstruction | None:
@@ -119,7 +62,7 @@ def _forward(
     if shape.empty:
         return None
     convolutions = Convolutions(library, threads, shape)
-    for chain in _chains(claims, op):
+    for chain in chains(claims, op, channel_axis(op.attrs["data_format"])):
         operands = [Operand(SRC, images, shape.images), Operand(WEIGHTS, taps, shape.filter)]
         post_ops: list[PostOp] = []
         if chain.bias is not None:

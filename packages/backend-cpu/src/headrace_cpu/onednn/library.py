@@ -15,7 +15,7 @@ import ctypes.util
 import functools
 import threading
 from collections.abc import Callable, Iterator
-from ctypes import POINTER, byref, c_char, c_char_p, c_float, c_int, c_int64, c_size_t, c_uint
+from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_size_t, c_uint
 from ctypes import c_void_p as handle
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, files
@@ -95,10 +95,6 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
         *(_dims, _dims, _dims, _dims, _dims, handle, handle),
     ),
     "dnnl_matmul_primitive_desc_create": (_out, handle, handle, handle, handle, handle, handle),
-    "dnnl_sgemm": (
-        *(c_char, c_char, c_int64, c_int64, c_int64),
-        *(c_float, handle, c_int64, handle, c_int64, c_float, handle, c_int64),
-    ),
 }
 
 
@@ -137,6 +133,12 @@ def _executed(status: int) -> int:
     return status
 
 
+def _multiplied(status: int) -> int:
+    if status:
+        raise OnednnError("dnnl_sgemm", status)
+    return status
+
+
 @final
 class Library:
     """A loaded oneDNN.
@@ -146,6 +148,7 @@ class Library:
         version: As in "3.2.0".
         engine: The engine of the CPU.
         execute: ``dnnl_primitive_execute``; it raises where it fails.
+        sgemm: ``dnnl_sgemm``, likewise.
     """
 
     def __init__(self, path: str) -> None:
@@ -162,6 +165,8 @@ class Library:
         # Without prototypes: its arguments are ctypes objects that are made once.
         self.execute: Any = self._library.dnnl_primitive_execute
         self.execute.restype = _executed
+        self.sgemm: Any = self._library.dnnl_sgemm
+        self.sgemm.restype = _multiplied
         self.engine: Any = self.create("dnnl_engine_create", 1, 0)
         self.set_threads, self._threads = self._openmp(path)
 

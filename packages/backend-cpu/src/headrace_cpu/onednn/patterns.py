@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from headrace import dtypes
 from headrace.graph.operation import Operation
@@ -60,3 +61,61 @@ def along_axis(shape: Sequence[int], rank: int, axis: int) -> int | None:
     if len(full) != rank or any(size != 1 for at, size in enumerate(full) if at != axis):
         return None
     return full[axis]
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """An operation with some of what follows it.
+
+    Attributes:
+        ops: All of them.
+        bias: A tensor that is added, along one axis.
+        addend: A tensor of the result's shape that is added.
+        relu: Whether negative elements become 0.
+    """
+
+    ops: tuple[Operation, ...]
+    bias: Tensor | None = None
+    addend: Tensor | None = None
+    relu: bool = False
+
+    @property
+    def result(self) -> Tensor:
+        """What it yields."""
+        return self.ops[-1].outputs[0]
+
+
+def chains(claims: Claims, op: Operation, axis: int) -> Iterator[Chain]:
+    """Yield what could be computed at once with an operation, the longest first.
+
+    Args:
+        claims: The segment.
+        op: The operation.
+        axis: Along which a bias is added.
+    """
+    found = [Chain((op,))]
+    while (longer := _with_sum(claims, found[-1], axis)) is not None:
+        found.append(longer)
+    for chain in reversed(found):
+        relu = relu_after(claims, chain.result)
+        if relu is not None:
+            ops = (*chain.ops, relu)
+            if claims.can_join(ops):
+                yield Chain(ops, chain.bias, chain.addend, relu=True)
+        if claims.can_join(chain.ops):
+            yield chain
+
+
+def _with_sum(claims: Claims, chain: Chain, axis: int) -> Chain | None:
+    """Return a chain with the sum that follows it; a bias comes before an addend."""
+    found = sum_after(claims, chain.result)
+    if found is None or chain.addend is not None:
+        return None
+    user, other = found
+    shape = shape_of(chain.result)
+    ops = (*chain.ops, user)
+    if chain.bias is None and along_axis(shape_of(other), len(shape), axis) == shape[axis]:
+        return Chain(ops, bias=other)
+    if shape_of(other) == shape:
+        return Chain(ops, chain.bias, addend=other)
+    return None

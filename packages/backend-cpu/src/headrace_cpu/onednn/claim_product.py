@@ -1,0 +1,201 @@
+"""Products of matrices in a segment, with what follows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace_cpu.onednn.instruction import Operand, PrimitiveInstruction
+from headrace_cpu.onednn.library import BIAS, DST, SRC, WEIGHTS, Library
+from headrace_cpu.onednn.patterns import (
+    all_float32,
+    chains,
+    only_user,
+    other_operand,
+    shape_of,
+)
+from headrace_cpu.onednn.primitive import Plus, PostOp, Relu, post_op_argument
+from headrace_cpu.onednn.product import (
+    Product,
+    SumOfProducts,
+    Term,
+    better_as_primitive,
+    better_as_sgemm,
+    multiplying,
+    product,
+)
+from headrace_cpu.program.claims import Claims
+from headrace_cpu.program.instruction import Instruction
+
+_CHANGES = {"AssignSubVariable": -1.0, "AssignAddVariable": 1.0}
+_SUMS = ("Add", "AddN")
+
+
+def claim_product(
+    claims: Claims, op: Operation, library: Library, threads: int
+) -> Instruction | None:
+    """Return what computes a product, or a sum of products; None where BLAS does it better.
+
+    Raises:
+        OnednnError: if oneDNN fails.
+    """
+    shape = _shape(op)
+    if shape is None:
+        return None
+    if better_as_sgemm(shape):
+        return _sum(claims, op, library, threads)
+    if better_as_primitive(shape):
+        return _with_followers(claims, op, shape, library, shape.threads(threads))
+    return None
+
+
+def _shape(op: Operation) -> Product | None:
+    if op.type != "MatMul" or not all_float32(op.inputs):
+        return None
+    left, right = map(shape_of, op.inputs)
+    out = shape_of(op.outputs[0])
+    if not all(left + right + out):
+        return None
+    return product(left, right, out, op.attrs["transpose_a"], op.attrs["transpose_b"])
+
+
+def _with_followers(
+    claims: Claims, op: Operation, shape: Product, library: Library, threads: int
+) -> PrimitiveInstruction | None:
+    for chain in chains(claims, op, len(shape_of(op.outputs[0])) - 1):
+        operands = [
+            Operand(SRC, op.inputs[0], shape.left),
+            Operand(WEIGHTS, op.inputs[1], shape.right),
+        ]
+        post_ops: list[PostOp] = []
+        if chain.bias is not None:
+            operands.append(Operand(BIAS, chain.bias, shape.bias))
+        if chain.addend is not None:
+            operands.append(Operand(post_op_argument(len(post_ops)), chain.addend, shape.out))
+            post_ops.append(Plus(shape.out))
+        if chain.relu:
+            post_ops.append(Relu())
+        primitive = multiplying(library, threads, shape, chain.bias is not None, tuple(post_ops))
+        if primitive is None:
+            continue
+        operands.append(Operand(DST, chain.result, shape.out, written=True))
+        return PrimitiveInstruction(
+            library,
+            primitive,
+            chain.ops,
+            operands,
+            name="multiply",
+            flops=shape.flops,
+            threads=threads,
+        )
+    return None
+
+
+# -- sums of products: gradients of weights, and the steps of gradient descent made of them
+
+
+def _sum(claims: Claims, op: Operation, library: Library, threads: int) -> SumOfProducts | None:
+    gathered = _largest_sum(claims, op)
+    for end in _ends(claims, gathered.ops):
+        if claims.can_join(end.ops):
+            return SumOfProducts(
+                library,
+                threads,
+                end.ops,
+                gathered.terms,
+                end.target,
+                in_place=end.in_place,
+                scale=end.scale,
+                factor=end.factor,
+            )
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Products, and what adds them up; ``ops`` ends with the operation that yields the sum."""
+
+    ops: tuple[Operation, ...]
+    terms: tuple[Term, ...]
+
+
+def _largest_sum(claims: Claims, op: Operation) -> _Sum:
+    """Return the largest sum of nothing but products to which a product belongs."""
+    found = _collect(claims, op)
+    assert found is not None, "a product is a sum of itself"
+    while True:
+        user = only_user(claims, found.ops[-1].outputs[0])
+        larger = _collect(claims, user) if user is not None and user.type in _SUMS else None
+        if larger is None:
+            return found
+        found = larger
+
+
+def _collect(claims: Claims, op: Operation) -> _Sum | None:
+    """Return the products that an operation adds up; None where it adds anything else."""
+    if op not in claims or not claims.free(op) or op.control_inputs:
+        return None
+    if op.type not in _SUMS:
+        shape = _shape(op)
+        if shape is None or not better_as_sgemm(shape):
+            return None
+        return _Sum((op,), (Term(op.inputs[0], op.inputs[1], shape),))
+    if len(set(op.inputs)) != len(op.inputs):
+        return None
+    parts = []
+    for tensor in op.inputs:
+        same = shape_of(tensor) == shape_of(op.outputs[0])
+        part = None
+        if same and only_user(claims, tensor) is op:
+            part = _collect(claims, tensor.op)
+        if part is None:
+            return None
+        parts.append(part)
+    ops = tuple(each for part in parts for each in part.ops)
+    return _Sum((*ops, op), tuple(term for part in parts for term in part.terms))
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """Where a sum goes: into a tensor, or scaled into a variable."""
+
+    ops: tuple[Operation, ...]
+    target: Tensor
+    in_place: bool = False
+    scale: float = 1.0
+    factor: Tensor | None = None
+
+
+def _ends(claims: Claims, ops: tuple[Operation, ...]) -> Iterator[_End]:
+    """Yield the ends that a sum may have, what changes a variable in place first."""
+    total = ops[-1].outputs[0]
+    user = _sole_reader(claims, total)
+    factor = None
+    if user is not None and user.type == "Mul" and not user.control_inputs:
+        factor = other_operand(user, total)
+        if factor is not None and shape_of(factor) == () and all_float32([factor]):
+            last = _sole_reader(claims, user.outputs[0])
+            if last is not None and _changes(claims, last, user.outputs[0]):
+                yield _End((*ops, user, last), last.inputs[0], True, _CHANGES[last.type], factor)
+    elif user is not None and _changes(claims, user, total):
+        yield _End((*ops, user), user.inputs[0], True, _CHANGES[user.type])
+    yield _End(ops, total)
+
+
+def _sole_reader(claims: Claims, tensor: Tensor) -> Operation | None:
+    """Return the one operation that reads a tensor, whatever it waits for besides."""
+    users = claims.users(tensor)
+    if len(users) != 1 or not claims.free(users[0]) or claims.needed_outside(tensor, users):
+        return None
+    return users[0]
+
+
+def _changes(claims: Claims, op: Operation, change: Tensor) -> bool:
+    """Whether an operation adds a tensor to a variable, and nobody reads what became of it."""
+    if op.type not in _CHANGES or op.inputs[1] is not change:
+        return False
+    content = op.inputs[0].spec.content
+    fits = content is not None and content.shape.dims == change.shape.dims
+    return fits and not claims.needed_outside(op.outputs[0], ())

@@ -1,0 +1,288 @@
+"""Products of matrices: which of oneDNN's two ways, and their instructions.
+
+The primitive adds a bias and applies an activation on the way. ``sgemm`` adds to what is there, and
+is the faster one for ``transpose(a) @ b``, of which the gradients of weights are made. What both
+do worse than BLAS is left to BLAS. The limits are measured on two cores with AVX-512; where times
+are close, they matter little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from ctypes import c_char, c_float, c_int64, c_void_p
+from dataclasses import dataclass
+from typing import Any
+
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace_cpu.onednn.library import BIAS, DST, SRC, WEIGHTS, Library
+from headrace_cpu.onednn.memory import Descriptor, Layout, contiguous
+from headrace_cpu.onednn.primitive import PostOp, Primitive, prepare
+from headrace_cpu.program.instruction import Addresses, Bound, Instruction
+
+# Below so many operations a second thread is not worth being woken.
+_SERIAL_FLOPS = 2_000_000
+# Below so many, what a call costs decides, and BLAS has the shortest.
+_SMALL_FLOPS = 100_000
+_SMALL_GRADIENT_FLOPS = 4_000_000
+# A wide right-hand side that is used for many rows is worth packing, which only BLAS does.
+_WIDE, _MANY_ROWS = 4096, 128
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product of matrices, of the shapes [*batch, rows, inner] and [*batch, inner, columns].
+
+    Attributes:
+        left: How the first lies, its transposition undone.
+        right: How the second lies, its transposition undone.
+        out: How the result lies.
+        transpose_left: Whether the first lies transposed.
+        transpose_right: Whether the second lies transposed.
+    """
+
+    left: Layout
+    right: Layout
+    out: Layout
+    transpose_left: bool
+    transpose_right: bool
+
+    @property
+    def rows(self) -> int:
+        """Rows of each result."""
+        return self.out.sizes[-2]
+
+    @property
+    def inner(self) -> int:
+        """What is summed over."""
+        return self.left.sizes[-1]
+
+    @property
+    def columns(self) -> int:
+        """Columns of each result."""
+        return self.out.sizes[-1]
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations."""
+        return 2 * math.prod(self.out.sizes) * self.inner
+
+    @property
+    def flat(self) -> bool:
+        """Whether it is one product of two matrices."""
+        return len(self.out.sizes) == 2
+
+    @property
+    def bias(self) -> Layout:
+        """How a bias for each column lies."""
+        sizes = (*(1,) * (len(self.out.sizes) - 1), self.columns)
+        return Layout(sizes, contiguous(sizes))
+
+    def threads(self, most: int) -> int:
+        """Return how many threads it is worth."""
+        return most if self.flops >= _SERIAL_FLOPS else 1
+
+
+def product(
+    left: Sequence[int],
+    right: Sequence[int],
+    out: Sequence[int],
+    transpose_left: bool,
+    transpose_right: bool,
+) -> Product:
+    """Return the product of matrices of the shapes of ``MatMul``."""
+    if len(right) == 2 and len(left) > 2 and not transpose_left:
+        # The same matrix for all rows of the batch.
+        left = (math.prod(left[:-1]), left[-1])
+        out = (math.prod(out[:-1]), out[-1])
+    rank = len(out)
+    return Product(
+        _matrices(left, rank, transpose_left),
+        _matrices(right, rank, transpose_right),
+        _matrices(out, rank, transpose=False),
+        transpose_left,
+        transpose_right,
+    )
+
+
+def _matrices(shape: Sequence[int], rank: int, transpose: bool) -> Layout:
+    sizes = (*(1,) * (rank - len(shape)), *shape)
+    strides = contiguous(sizes)
+    if not transpose:
+        return Layout(sizes, strides)
+    return Layout((*sizes[:-2], sizes[-1], sizes[-2]), (*strides[:-2], strides[-1], strides[-2]))
+
+
+def better_as_primitive(shape: Product) -> bool:
+    """Whether the primitive is quicker than BLAS."""
+    if shape.transpose_left or shape.flops < _SMALL_FLOPS:
+        return not shape.flat and shape.flops >= _SMALL_FLOPS
+    packed = not shape.transpose_right and shape.columns > _WIDE and shape.rows > _MANY_ROWS
+    return not packed
+
+
+def better_as_sgemm(shape: Product) -> bool:
+    """Whether ``sgemm`` is quicker than BLAS, where the first matrix is transposed."""
+    return shape.flat and shape.transpose_left and shape.flops >= _SMALL_GRADIENT_FLOPS
+
+
+def multiplying(
+    library: Library,
+    threads: int,
+    shape: Product,
+    bias: bool = False,
+    post_ops: tuple[PostOp, ...] = (),
+) -> Primitive | None:
+    """Return the primitive of a product, with a bias for each column."""
+
+    def make(attributes: Any) -> Any:
+        layouts = [shape.left, shape.right, shape.bias if bias else None, shape.out]
+        held = [None if at is None else Descriptor.of(library, at) for at in layouts]
+        return library.create(
+            *("dnnl_matmul_primitive_desc_create", library.engine),
+            *(None if each is None else each.handle for each in held),
+            attributes,
+        )
+
+    numbers = (SRC, WEIGHTS, DST, BIAS) if bias else (SRC, WEIGHTS, DST)
+    return prepare(library, threads, ("product", shape, bias), make, numbers, post_ops)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A product of two tensors, one of those that are added up."""
+
+    left: Tensor
+    right: Tensor
+    shape: Product
+
+
+class SumOfProducts(Instruction):
+    """Adds up products of matrices, in a new tensor or in a variable.
+
+    Args:
+        library: oneDNN.
+        threads: How many threads compute it.
+        ops: What it computes.
+        terms: The products.
+        target: The tensor that is written, or the handle of the variable that is changed.
+        in_place: Whether it is a variable's.
+        scale: By what the products are multiplied.
+        factor: A tensor of one number, by which they are multiplied besides.
+    """
+
+    name = "add_products"
+
+    def __init__(
+        self,
+        library: Library,
+        threads: int,
+        ops: Sequence[Operation],
+        terms: Sequence[Term],
+        target: Tensor,
+        *,
+        in_place: bool = False,
+        scale: float = 1.0,
+        factor: Tensor | None = None,
+    ) -> None:
+        self.ops = tuple(ops)
+        factors = [] if factor is None else [factor]
+        operands = [t for term in terms for t in (term.left, term.right)]
+        self.reads = tuple(dict.fromkeys([*operands, *factors]))
+        self.writes = () if in_place else (target,)
+        self.updates = (target,) if in_place else ()
+        self._library = library
+        self._terms = tuple(terms)
+        self._target = target
+        self._in_place = in_place
+        self._scale, self._factor = scale, factor
+        self._threads = max(term.shape.threads(threads) for term in terms)
+
+    def flops(self) -> int:
+        """Return how many floating-point operations it does."""
+        return sum(term.shape.flops for term in self._terms)
+
+    def source(self) -> str:
+        """Return what oneDNN computes it with."""
+        return f"oneDNN sgemm, {len(self._terms)} times"
+
+    def bind(self, at: Addresses) -> Bound:
+        """Return what runs it on buffers at ``at``."""
+        steps = [
+            _Sgemm(term.shape, self._scale, 1.0 if self._in_place or place else 0.0)
+            for place, term in enumerate(self._terms)
+        ]
+        places: dict[Tensor, list[c_void_p]] = {self._target: [step.out for step in steps]}
+        for term, step in zip(self._terms, steps, strict=True):
+            places.setdefault(term.left, []).append(step.left)
+            places.setdefault(term.right, []).append(step.right)
+        factor = None
+        if self._factor is not None:
+            factor = c_void_p()
+            places.setdefault(self._factor, []).append(factor)
+        point: dict[Tensor, Callable[[int], object]] = {}
+        for tensor, holders in places.items():
+            setter = _setter(holders)
+            address = None if self._in_place and tensor is self._target else at.of(tensor)
+            if address is None:
+                point[tensor] = setter
+            else:
+                setter(address)
+        run = _Run(self._library, self._threads, steps, self._scale, factor)
+        return Bound(run, point)
+
+
+def _setter(holders: Sequence[c_void_p]) -> Callable[[int], object]:
+    def point(address: int) -> None:
+        for holder in holders:
+            holder.value = address
+
+    return point
+
+
+class _Sgemm:
+    """The arguments of one call of ``sgemm``, which may change from step to step."""
+
+    __slots__ = ("arguments", "left", "out", "right", "scale")
+
+    def __init__(self, shape: Product, scale: float, keep: float) -> None:
+        self.left, self.right, self.out = c_void_p(), c_void_p(), c_void_p()
+        self.scale = c_float(scale)
+        rows, columns, inner = shape.rows, shape.columns, shape.inner
+        self.arguments = (
+            c_char(b"T" if shape.transpose_left else b"N"),
+            c_char(b"T" if shape.transpose_right else b"N"),
+            *(c_int64(rows), c_int64(columns), c_int64(inner)),
+            self.scale,
+            *(self.left, c_int64(rows if shape.transpose_left else inner)),
+            *(self.right, c_int64(inner if shape.transpose_right else columns)),
+            c_float(keep),
+            *(self.out, c_int64(columns)),
+        )
+
+
+class _Run:
+    """Calls ``sgemm`` once for each product."""
+
+    __slots__ = ("_factor", "_scale", "_set_threads", "_sgemm", "_steps", "_threads")
+
+    def __init__(
+        self,
+        library: Library,
+        threads: int,
+        steps: Sequence[_Sgemm],
+        scale: float,
+        factor: c_void_p | None,
+    ) -> None:
+        self._sgemm, self._set_threads, self._threads = library.sgemm, library.set_threads, threads
+        self._steps, self._scale, self._factor = tuple(steps), scale, factor
+
+    def __call__(self) -> None:
+        if self._factor is not None:
+            scale = self._scale * c_float.from_address(self._factor.value or 0).value
+            for step in self._steps:
+                step.scale.value = scale
+        self._set_threads(self._threads)
+        for step in self._steps:
+            self._sgemm(*step.arguments)
