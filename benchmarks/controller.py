@@ -6,13 +6,15 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from benchmarks.participant import Sample
-from benchmarks.peers import PEERS
-from benchmarks.process import ParticipantError, ParticipantProcess
+from benchmarks.participant import Request, Sample
+from benchmarks.peers import NOT_INSTALLED, PEERS
+from benchmarks.process import (
+    ParticipantError,
+    ParticipantProcess,
+    ParticipantUnavailableError,
+)
 from benchmarks.quiet import others_share, pause
 from benchmarks.workload import Entry, Workload
-
-NOT_INSTALLED = "not installed"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Outcome:
         samples: one per timed round.
         loss: its final loss, None if the workload has none.
         trouble: why it has no figures, "" if it has.
+        absent: True if the trouble is that something is not installed.
     """
 
     entry: Entry
@@ -50,6 +53,7 @@ class Outcome:
     samples: list[Sample] = field(default_factory=list)
     loss: float | None = None
     trouble: str = ""
+    absent: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ def run_workload(workload: Workload, settings: RunSettings, progress: Progress) 
         for outcome in outcomes:
             label = f"{workload.name}: {outcome.entry.label}"
             if not PEERS[outcome.entry.peer].installed():
-                outcome.trouble = NOT_INSTALLED
+                outcome.trouble, outcome.absent = NOT_INSTALLED, True
                 progress(f"{label}: {NOT_INSTALLED}")
                 continue
             progress(f"{label}: starts")
@@ -99,14 +103,15 @@ def run_workload(workload: Workload, settings: RunSettings, progress: Progress) 
                 running.append((outcome, process))
             else:
                 progress(f"{label}: {outcome.trouble}")
-        for number in range(settings.rounds):
+        rounds = workload.rounds_of(settings.rounds)
+        for number in range(rounds):
             # Who begins changes, so that nobody always runs behind the same neighbour's back.
             turn = number % len(running) if running else 0
             for outcome, process in running[turn:] + running[:turn]:
                 pauses.append(pause(settings.settle_s))
                 _round(process, outcome, settings)
             running = [pair for pair in running if not pair[0].trouble]
-            progress(f"{workload.name}: round {number + 1} of {settings.rounds}")
+            progress(f"{workload.name}: round {number + 1} of {rounds}")
         for outcome, process in running:
             _finish(process, outcome, settings)
     return Run(outcomes, others_share(pauses))
@@ -117,10 +122,11 @@ def _start(
 ) -> bool:
     """Build a participant and let it run one round that does not count."""
     entry = outcome.entry
-    module = workload.module_of(entry)
+    request = Request(entry.peer, entry.variant, settings.threads, workload.name)
     try:
-        process.build(module, entry.peer, entry.variant, settings.threads, settings.timeout_s)
+        process.build(workload.module_of(entry), request, settings.timeout_s)
         process.round(settings.timeout_s)
+        process.settle(settings.timeout_s)
     except ParticipantError as error:
         _fail(outcome, error)
     return not outcome.trouble
@@ -144,5 +150,6 @@ def _finish(process: ParticipantProcess, outcome: Outcome, settings: RunSettings
 
 def _fail(outcome: Outcome, error: ParticipantError) -> None:
     """Note why a participant has no figures; half of its rounds would mislead."""
-    outcome.trouble = f"failed: {error}"
+    outcome.absent = isinstance(error, ParticipantUnavailableError)
+    outcome.trouble = f"not available: {error}" if outcome.absent else f"failed: {error}"
     outcome.samples.clear()

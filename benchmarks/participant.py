@@ -7,10 +7,15 @@ a process of its own, so it may import and configure whatever its library wants.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+from benchmarks.memory import METER
+
+
+class UnavailableError(Exception):
+    """A way to run a workload that this installation does not offer; it says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +26,13 @@ class Request:
         peer: key of the peer in ``benchmarks.peers.PEERS``.
         variant: which of the peer's ways to run the workload; "" where there is one.
         threads: number of threads that the participant may use.
+        workload: name of the workload, for modules that build several.
     """
 
     peer: str
     variant: str
     threads: int
+    workload: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,10 +42,16 @@ class Sample:
     Attributes:
         seconds: time of one step, in seconds.
         memory_bytes: peak resident memory up to now, in bytes.
+        step_bytes: peak resident memory of the rounds that count, over what the process had
+            after its imports, in bytes; None where a round is no series of steps.
+        more_seconds: further times of the round, in seconds, by the name that the workload has
+            for them.
     """
 
     seconds: float
     memory_bytes: int
+    step_bytes: int | None = None
+    more_seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 class Participant(Protocol):
@@ -91,26 +104,8 @@ class StepLoop:
             step(*feed)
         self.finish()
         elapsed = time.perf_counter() - start
-        return Sample(elapsed / len(feeds), peak_memory_bytes())
+        return Sample(elapsed / len(feeds), METER.peak(), METER.over_imports())
 
     def loss(self) -> float | None:
         """Return the loss after all steps so far."""
         return self.final_loss()
-
-
-def peak_memory_bytes() -> int:
-    """Return the largest resident size that this process has had.
-
-    The kernel's figure for the address space is preferred to ``getrusage``, which still counts
-    the memory of the parent that started this process.
-    """
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    import resource
-    import sys
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

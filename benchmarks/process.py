@@ -11,10 +11,11 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, Self
 
-from benchmarks.participant import Sample
+from benchmarks.participant import Request, Sample
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -36,6 +37,10 @@ _QUIET = {
 
 class ParticipantError(Exception):
     """A participant raised, ended, or did not answer in time; it leaves the run."""
+
+
+class ParticipantUnavailableError(ParticipantError):
+    """A participant said what this installation lacks for it."""
 
 
 def environment(threads: int) -> dict[str, str]:
@@ -75,15 +80,24 @@ class ParticipantProcess:
         """End the process."""
         self.close()
 
-    def build(self, module: str, peer: str, variant: str, threads: int, timeout_s: float) -> None:
+    def build(self, module: str, request: Request, timeout_s: float) -> None:
         """Let the process import ``module`` and build the participant."""
-        message = {"module": module, "peer": peer, "variant": variant, "threads": threads}
-        self._ask({"do": "build", **message}, timeout_s)
+        self._ask({"do": "build", "module": module, **asdict(request)}, timeout_s)
+
+    def settle(self, timeout_s: float) -> None:
+        """Let the process count its peak memory from now on."""
+        self._ask({"do": "settle"}, timeout_s)
 
     def round(self, timeout_s: float) -> Sample:
         """Let the participant run one timed round."""
         reply = self._ask({"do": "round"}, timeout_s)
-        return Sample(float(reply["seconds"]), int(reply["memory_bytes"]))
+        step_bytes = reply["step_bytes"]
+        return Sample(
+            float(reply["seconds"]),
+            int(reply["memory_bytes"]),
+            None if step_bytes is None else int(step_bytes),
+            {name: float(seconds) for name, seconds in reply["more_seconds"].items()},
+        )
 
     def loss(self, timeout_s: float) -> float | None:
         """Return the participant's loss after all rounds so far."""
@@ -134,6 +148,8 @@ class ParticipantProcess:
         if line is None:
             raise ParticipantError(self._epitaph())
         reply: dict[str, Any] = json.loads(line)
+        if reply.get("unavailable"):
+            raise ParticipantUnavailableError(str(reply["error"]))
         if "error" in reply:
             raise ParticipantError(str(reply["error"]))
         return reply

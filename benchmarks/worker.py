@@ -1,9 +1,10 @@
 """The process of one participant: reads requests and writes replies, one JSON object a line.
 
 Started by ``benchmarks.controller`` as ``python -m benchmarks.worker``. The requests are
-``{"do": "build", "module": ..., "peer": ..., "variant": ..., "threads": ...}``, then any number
-of ``{"do": "round"}`` and ``{"do": "loss"}``. Replies carry the answer, or ``error`` with one
-line of text. The end of the input ends the process.
+``{"do": "build", "module": ..., "peer": ..., "variant": ..., "threads": ..., "workload": ...}``,
+then any number of ``{"do": "round"}``, ``{"do": "settle"}`` and ``{"do": "loss"}``. Replies carry
+the answer, or ``error`` with one line of text, and ``unavailable`` where the error says that this
+installation lacks something. The end of the input ends the process.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, TextIO
 
-from benchmarks.participant import Participant, Request
+from benchmarks.memory import METER
+from benchmarks.participant import Participant, Request, UnavailableError
 
 
 def limit_cpus(threads: int) -> None:
@@ -36,7 +38,10 @@ def build(message: Mapping[str, Any]) -> Participant:
     """Import the participant's module and let it build the participant."""
     limit_cpus(message["threads"])
     module = importlib.import_module(message["module"])
-    request = Request(message["peer"], message["variant"], message["threads"])
+    METER.note_imports()
+    request = Request(
+        message["peer"], message["variant"], message["threads"], message["workload"]
+    )
     participant: Participant = module.build(request)
     return participant
 
@@ -54,8 +59,13 @@ def serve(requests: TextIO, reply: Callable[[Mapping[str, Any]], None]) -> None:
                 reply({"error": "nothing has been built yet"})
             elif message["do"] == "round":
                 reply(asdict(participant.round()))
+            elif message["do"] == "settle":
+                METER.settle()
+                reply({"settled": True})
             else:
                 reply({"loss": participant.loss()})
+        except UnavailableError as error:
+            reply({"error": str(error), "unavailable": True})
         except Exception as error:
             traceback.print_exc()
             reply({"error": one_line(error)})

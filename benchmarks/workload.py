@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 
 from benchmarks.peers import HEADRACE, PEERS
@@ -58,11 +59,16 @@ class Workload:
 
     Attributes:
         name: what the command line calls it.
-        package: package that holds the participants' modules.
+        package: the workload's own package, which holds the participants' modules.
         measured: what one figure of the table is the time of.
         entries: who takes part, in the order of the table.
         unit: unit of the times in the table: "us", "ms" or "s".
         memory: what the table's memory column is.
+        participants: package that holds the participants' modules, where several workloads share
+            them; "" for the workload's own package.
+        rounds: timed rounds at most, for a workload whose rounds are long; None for as many as
+            the run asks for.
+        more_times: name of a further time in the samples -> head of its column.
         loss_tolerance: largest relative distance of a final loss from the median of all, None
             where there is no loss.
     """
@@ -74,10 +80,17 @@ class Workload:
     unit: str
     memory: str = "peak memory"
     loss_tolerance: float | None = None
+    participants: str = ""
+    rounds: int | None = None
+    more_times: Mapping[str, str] = field(default_factory=dict)
+
+    def rounds_of(self, asked: int) -> int:
+        """Return the number of timed rounds in a run that asks for ``asked`` of them."""
+        return asked if self.rounds is None else min(asked, self.rounds)
 
     def module_of(self, entry: Entry) -> str:
         """Return the full name of the module that builds an entry."""
-        return f"{self.package}.{entry.module or entry.peer}"
+        return f"{self.participants or self.package}.{entry.module or entry.peer}"
 
 
 def all_workloads() -> dict[str, Workload]:

@@ -6,8 +6,9 @@ import dataclasses
 
 import pytest
 
-from benchmarks.controller import NOT_INSTALLED, Outcome, Run, RunSettings
+from benchmarks.controller import Outcome, Run, RunSettings
 from benchmarks.participant import Sample
+from benchmarks.peers import NOT_INSTALLED
 from benchmarks.report import SectionError, loss_note, markers, render, replace_section, succeeded
 from benchmarks.workload import Entry, Workload
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import cli
-from benchmarks.controller import NOT_INSTALLED, Outcome, RunSettings, run_workload
-from benchmarks.peers import PEERS, Peer
+from benchmarks.controller import Outcome, RunSettings, run_workload
+from benchmarks.peers import NOT_INSTALLED, PEERS, Peer
 from benchmarks.report import replace_section
 from benchmarks.workload import Entry, Workload, all_workloads
 

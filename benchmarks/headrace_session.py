@@ -1,0 +1,51 @@
+"""Opens the Headrace sessions of all workloads alike, one way for each variant."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import headrace as hr
+from benchmarks.participant import UnavailableError
+
+# The variants that are ways to call the same session, and those that are sessions of another
+# kind; every other variant of a workload is one of its programs.
+RUN = "Session.run"
+CALLABLE = "make_callable"
+PLAIN = "plain executor"
+WITHOUT_ONEDNN = "without oneDNN"
+
+_SETTINGS: Mapping[str, Mapping[str, Any]] = {
+    PLAIN: {"executor": "plain"},
+    WITHOUT_ONEDNN: {"onednn": False},
+}
+
+
+def open_session(threads: int, variant: str = RUN) -> hr.Session:
+    """Return a session on the default graph, of the kind that a variant stands for.
+
+    Raises:
+        UnavailableError: if this Headrace has no such kind of session.
+    """
+    known = {field.name for field in dataclasses.fields(hr.Config)}
+    settings = dict(_SETTINGS.get(variant, {}))
+    missing = sorted(set(settings) - known)
+    if missing:
+        raise UnavailableError(f"this Headrace has no Config({missing[0]}=)")
+    if "threads" in known:
+        settings["threads"] = threads
+    return hr.Session(config=hr.Config(**settings))
+
+
+def stepper(
+    session: hr.Session, variant: str, fetch: Any, feeds: Sequence[hr.Tensor]
+) -> Callable[..., Any]:
+    """Return a function of the feeds' values that runs one step the way a variant says."""
+    if variant == CALLABLE:
+        return session.make_callable(fetch, feeds)
+
+    def step(*values: Any) -> Any:
+        return session.run(fetch, feed_dict=dict(zip(feeds, values, strict=True)))
+
+    return step

@@ -1,0 +1,16 @@
+"""VGG-A, batch 4, SGD."""
+
+from __future__ import annotations
+
+from benchmarks.networks.entries import convolutional
+from benchmarks.workload import Workload
+
+WORKLOAD = Workload(
+    name="vgg-a",
+    package=__name__,
+    participants="benchmarks.networks",
+    measured="Time of one training step with feeds",
+    entries=convolutional(),
+    unit="ms",
+    loss_tolerance=1e-3,
+)
