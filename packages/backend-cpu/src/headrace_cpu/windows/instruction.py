@@ -1,0 +1,156 @@
+"""Instructions that run generated kernels on blocks of numbers, plain kernels until then."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace_cpu.native.build import KernelSource, build
+from headrace_cpu.native.memory import Array, view
+from headrace_cpu.native.threads import launch, open_mp
+from headrace_cpu.program.instruction import Addresses, Bound, Instruction
+from headrace_cpu.windows.text import ENVIRONMENT, TEAM
+
+Interpret = Callable[..., Array]
+
+
+class Call:
+    """A kernel's source, the names of its words, and the words that are known.
+
+    Args:
+        source: The kernel.
+        words: The names of its words behind those of the team.
+        tensors: Words that are addresses of tensors.
+        scratch: Words that are addresses in scratch memory, as offsets.
+        numbers: The other words.
+    """
+
+    def __init__(
+        self,
+        source: KernelSource,
+        words: Sequence[str],
+        *,
+        tensors: Mapping[str, Tensor],
+        scratch: Mapping[str, int],
+        numbers: Mapping[str, int],
+    ) -> None:
+        self.source = source
+        self._place = {name: i for i, name in enumerate((*TEAM, *words))}
+        self._tensors = tensors
+        self._scratch = scratch
+        self._numbers = numbers
+
+    def block(self, threads: int, at: Addresses) -> tuple[Array, list[tuple[Tensor, int]]]:
+        """Return the block, and which of its words wait for the addresses of which tensors."""
+        block = np.zeros(len(self._place), np.int64)
+        pool = open_mp()
+        if threads > 1 and pool is not None:
+            names = ("omp_get_thread_num", "omp_get_num_threads", "GOMP_barrier")
+            block[: len(TEAM)] = [pool.symbols[name] for name in names]
+        for name, number in self._numbers.items():
+            block[self._place[name]] = number
+        for name, offset in self._scratch.items():
+            block[self._place[name]] = at.scratch() + offset
+        late = []
+        for name, tensor in self._tensors.items():
+            where = at.of(tensor)
+            if where is None:
+                late.append((tensor, self._place[name]))
+            else:
+                block[self._place[name]] = where
+        return block, late
+
+
+class WindowInstruction(Instruction):
+    """Runs kernels one after the other; before ``prepare`` the plain kernel of its operation.
+
+    Args:
+        op: What it computes.
+        reads: Tensors that the kernels read.
+        interpret: The plain kernel, of the arrays of all inputs.
+        threads: How many threads run the kernels.
+    """
+
+    def __init__(
+        self, op: Operation, reads: Sequence[Tensor], interpret: Interpret, threads: int
+    ) -> None:
+        self.ops = (op,)
+        self.reads = tuple(dict.fromkeys(reads))
+        self.writes = (op.outputs[0],)
+        self._op = op
+        self._interpret = interpret
+        self._threads = threads if open_mp() is not None else 1
+        self._addresses: list[int] | None = None
+
+    @abstractmethod
+    def calls(self) -> Sequence[Call]:
+        """Return what is called."""
+
+    def around(self, call: Callable[[], object]) -> Callable[[], object]:
+        """Return a call with what must happen before and after it."""
+        return call
+
+    def prepare(self) -> None:
+        """Compile the kernels, or take them from the cache."""
+        self._addresses = build([call.source for call in self.calls()], ENVIRONMENT)
+
+    def source(self) -> str:
+        """Return the sources of the kernels."""
+        return "\n".join(call.source.text for call in self.calls())
+
+    def bind(self, at: Addresses) -> Bound:
+        """Return what runs it on buffers at ``at``."""
+        if self._addresses is None:
+            return self._bind_plain(at)
+        runs, blocks, point = [], [], dict[Tensor, Callable[[int], object]]()
+        words: dict[Tensor, list[tuple[Array, int]]] = {}
+        for address, call in zip(self._addresses, self.calls(), strict=True):
+            block, late = call.block(self._threads, at)
+            blocks.append(block)
+            runs.append(launch(address, block.ctypes.data, self._threads))
+            for tensor, place in late:
+                words.setdefault(tensor, []).append((block, place))
+        for tensor, places in words.items():
+            point[tensor] = partial(_put, places)
+        return Bound(self.around(partial(_run, runs, blocks)), point)
+
+    def _bind_plain(self, at: Addresses) -> Bound:
+        tensors = (*self.reads, *self.writes)
+        where = {tensor: at.of(tensor) for tensor in tensors}
+        point = {t: partial(where.__setitem__, t) for t in tensors if where[t] is None}
+
+        def array(tensor: Tensor) -> Any:
+            shape = tuple(d or 0 for d in tensor.shape.dims or ())
+            if tensor not in where:
+                # The sizes of a tensor; the kernels know them.
+                return np.array(self._sizes(), tensor.dtype.numpy)
+            place = where[tensor]
+            assert place is not None  # noqa: S101
+            return view(place, shape, tensor.dtype.numpy, self)
+
+        def run() -> None:
+            with np.errstate(all="ignore"):
+                found = self._interpret(np, *map(array, self._op.inputs), **self._op.attrs)
+                np.copyto(array(self.writes[0]), found)
+
+        return Bound(run, point)
+
+    def _sizes(self) -> tuple[int, ...]:
+        return tuple(d or 0 for d in self.writes[0].shape.dims or ())
+
+
+def _put(places: Sequence[tuple[Array, int]], address: int) -> None:
+    for block, place in places:
+        block[place] = address
+
+
+def _run(runs: Sequence[Callable[[], object]], blocks: Sequence[Array]) -> None:
+    """Call kernels one after the other; the blocks are those that they read."""
+    for run in runs:
+        run()

@@ -1,0 +1,52 @@
+"""Texts of kernels on windows: what all of them have in common.
+
+A kernel gets its numbers as words of its block. Lists of names say which word is which, both to the
+text, which reads them, and to the instruction, which writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from textwrap import indent
+
+from headrace_cpu.native.build import KernelSource
+
+ENVIRONMENT = ("headrace_cpu.fusion.intrinsics", "headrace_cpu.windows.intrinsics")
+CODES = {"float32": "f32", "float64": "f64"}
+SIZES = {"float32": 4, "float64": 8}
+
+# In front of every block: how to find one's number, and how many there are.
+TEAM = ("number_of", "count_of", "barrier")
+# Windows over images; ``x`` are the images.
+WINDOWS = (
+    *("images", "height", "width", "channels", "out_height", "out_width"),
+    *("window_height", "window_width", "stride_y", "stride_x", "step_y", "step_x", "top", "left"),
+)
+
+_TEAM = """\
+me, team = 0, 1
+if number_of != 0:
+    me, team = ask(number_of), ask(count_of)
+"""
+
+
+def kernel(
+    name: str, words: Sequence[str], body: str, dtype: str, **constants: int
+) -> KernelSource:
+    """Return the source of a kernel.
+
+    Args:
+        name: Of the kernel.
+        words: Names of the words of its block, behind those of ``TEAM``.
+        body: Python source, in which ``T`` ends the names of loads and stores, ``SIZE`` is the
+            size of an element.
+        dtype: "float32" or "float64".
+        **constants: Values for further names in capitals in the body.
+    """
+    reads = "".join(f"{each} = word(block, {i})\n" for i, each in enumerate((*TEAM, *words)))
+    text = reads + _TEAM + body
+    text = text.replace("_T(", f"_{CODES[dtype]}(")
+    for key, value in {"SIZE": SIZES[dtype], **constants}.items():
+        text = text.replace(key, str(value))
+    full = "_".join([name, CODES[dtype], *(str(v) for v in constants.values())])
+    return KernelSource(full, f"def {full}(block):\n" + indent(text, "    "))
