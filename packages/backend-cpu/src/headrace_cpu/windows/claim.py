@@ -13,6 +13,7 @@ from headrace_cpu.program.settings import CompileSettings
 from headrace_cpu.windows import blas
 from headrace_cpu.windows.convolution import Convolve, ConvolveToFilter, ConvolveToImages
 from headrace_cpu.windows.geometry import Geometry, geometry
+from headrace_cpu.windows.pooling import Pool
 from headrace_cpu.windows.text import CODES
 
 # Kernels count pixels and elements with 32 bits where BLAS does.
@@ -78,8 +79,19 @@ def _to_filter(op: Operation, threads: int) -> Instruction | None:
     return None if shape is None else ConvolveToFilter(op, shape, threads)
 
 
+def _pool(op: Operation, threads: int) -> Instruction | None:
+    # The images, or what has their shape: the gradient for them.
+    images = op.outputs[0] if op.type.endswith("Grad") else op.inputs[0]
+    read = [t for t in op.inputs if t.dtype.is_floating]
+    if not _fits(op, *read):
+        return None
+    channels = _shape(images)[-1]
+    return Pool(op, geometry(_shape(images), op.attrs["ksize"], channels, op.attrs), threads)
+
+
 _MAKERS: dict[str, Callable[[Operation, int], Instruction | None]] = {
     "Conv2D": _convolve,
     "Conv2DBackpropInput": _to_images,
     "Conv2DBackpropFilter": _to_filter,
+    **dict.fromkeys(("MaxPool", "AvgPool", "MaxPoolGrad", "AvgPoolGrad"), _pool),
 }
