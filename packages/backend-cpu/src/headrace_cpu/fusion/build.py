@@ -1,0 +1,248 @@
+"""Building the nodes of a region, operation by operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.graph.tensor import Tensor
+from headrace_cpu.fusion.nodes import (
+    Axes,
+    Check,
+    Dim,
+    Domain,
+    Node,
+    Operand,
+    Value,
+    View,
+    Write,
+    code_of,
+    contiguous,
+    element_code,
+    shape_of,
+    uniform_value,
+)
+
+NUMPY = {
+    "b8": np.bool_,
+    "u8": np.uint8,
+    "i32": np.int32,
+    "i64": np.int64,
+    "f32": np.float32,
+    "f64": np.float64,
+}
+
+
+class Unfit(Exception):  # noqa: N818
+    """An operation cannot be part of the region."""
+
+
+class Builder:
+    """Turns operations into nodes.
+
+    Attributes:
+        values: What stands for each tensor of the region's operations.
+        domain: The dimensions.
+        parts: Parts of tensors that are stored although no single operand is the whole of them.
+        checks: What must not hold.
+        updates: What is stored into each variable, by handle.
+        loads: Nodes that read memory.
+    """
+
+    def __init__(self) -> None:
+        self.values: dict[Tensor, Value] = {}
+        self.domain = Domain()
+        self.parts: dict[Tensor, list[Write]] = {}
+        self.checks: list[Check] = []
+        self.updates: dict[Tensor, Write] = {}
+        self.loads: list[Node] = []
+        self._size = 0
+
+    def __len__(self) -> int:
+        return self._size
+
+    # -- tensors
+
+    def value(self, tensor: Tensor) -> Value:
+        """Return what stands for a tensor, made of memory outside where the region has it not."""
+        found = self.values.get(tensor)
+        if found is not None:
+            return found
+        code = code_of(tensor.dtype)
+        if code is None:
+            raise Unfit(f"{tensor.dtype} is not computed with")
+        if tensor in self.parts:
+            raise Unfit("reads what is put together of parts")
+        shape = shape_of(tensor)
+        if 0 in shape:
+            raise Unfit("nothing to compute")
+        element = uniform_value(tensor)
+        if element is not None:
+            node = Node("const", code, (), value=element)
+            return Operand(node, tuple(None if d == 1 else Dim(d) for d in shape))
+        return View(tensor, shape, contiguous(shape))
+
+    def operand(self, tensor: Tensor) -> Operand:
+        """Return a tensor as an operand, loaded along dimensions of its own if need be."""
+        return self.load(self.value(tensor))
+
+    def load(self, value: Value, axes: Axes | None = None) -> Operand:
+        """Return a value as an operand; a view is loaded along ``axes``."""
+        if isinstance(value, Operand):
+            return value
+        if axes is None:
+            axes = tuple(None if d == 1 else Dim(d) for d in value.shape)
+        pairs = [
+            (dim, stride)
+            for dim, stride in zip(axes, value.strides, strict=True)
+            if dim is not None and stride
+        ]
+        code = element_code(value.tensor)
+        assert code is not None
+        node = Node(
+            "load",
+            code,
+            tuple(dim for dim, _ in pairs),
+            tensor=value.tensor,
+            strides=tuple(stride for _, stride in pairs),
+            offset=value.offset,
+        )
+        self.loads.append(node)
+        self._size += 1
+        self.domain.note(axes)
+        return Operand(node, axes)
+
+    # -- nodes
+
+    def const(self, number: Any, code: str) -> Operand:
+        """Return a number as an operand."""
+        return Operand(Node("const", code, (), value=NUMPY[code](number)), ())
+
+    def position(self, dim: Dim, code: str, trailing: int = 0) -> Operand:
+        """Return the position along a dimension, which so many axes follow."""
+        self._size += 1
+        return Operand(Node("index", code, (dim,)), (dim, *(None,) * trailing))
+
+    def map(self, name: str, *values: Value, code: str | None = None) -> Operand:
+        """Return a function of broadcast values; of the dtype of the last one unless told."""
+        rank = max(len(_shape(value)) for value in values)
+        axes: list[Dim | None] = [None] * rank
+        for value in values:
+            if isinstance(value, Operand):
+                self._join(axes, value.axes)
+        for value in values:
+            if isinstance(value, View):
+                self._stretch(axes, value.shape)
+        operands = [self.load(v, _tail(axes, v)) if isinstance(v, View) else v for v in values]
+        args = tuple(operand.node for operand in operands)
+        node = Node("map", code or args[-1].code, _varying(axes, args), name, args)
+        self._size += 1
+        self.domain.note(tuple(axes))
+        return Operand(node, tuple(axes))
+
+    def _join(self, axes: list[Dim | None], more: Axes) -> None:
+        for place, dim in zip(range(len(axes) - len(more), len(axes)), more, strict=True):
+            if dim is None:
+                continue
+            mine = axes[place]
+            axes[place] = dim if mine is None else self.domain.unite(mine, dim)
+
+    def _stretch(self, axes: list[Dim | None], shape: Sequence[int]) -> None:
+        for place, size in zip(range(len(axes) - len(shape), len(axes)), shape, strict=True):
+            if size != 1 and axes[place] is None:
+                axes[place] = Dim(size)
+
+    def broadcast(self, value: Value, shape: Sequence[int]) -> Value:
+        """Repeat a value along new axes and along those of size 1."""
+        if isinstance(value, View):
+            lead = len(shape) - len(value.shape)
+            strides = [0] * lead
+            for size, stride, wanted in zip(value.shape, value.strides, shape[lead:], strict=True):
+                strides.append(stride if size == wanted else 0)
+            return View(value.tensor, tuple(shape), tuple(strides), value.offset)
+        axes: list[Dim | None] = [None] * (len(shape) - len(value.axes)) + list(value.axes)
+        self._stretch(axes, shape)
+        self.domain.note(tuple(axes))
+        return Operand(value.node, tuple(axes))
+
+    def fold(self, name: str, value: Value, places: Sequence[int], keep: bool) -> Operand:
+        """Fold axes of a value."""
+        operand = self.load(value)
+        chosen = set(places)
+        over = tuple(
+            dim for i, dim in enumerate(operand.axes) if i in chosen and dim is not None
+        )
+        axes = tuple(
+            None if i in chosen else dim
+            for i, dim in enumerate(operand.axes)
+            if keep or i not in chosen
+        )
+        if not over:
+            return Operand(operand.node, axes)
+        out = {dim.find() for dim in over}
+        dims = tuple(d for d in operand.node.dims if d.find() not in out)
+        node = Node("fold", operand.node.code, dims, name, (operand.node,), over=over)
+        self._size += 1
+        return Operand(node, axes)
+
+    def reshape(self, value: Value, shape: Sequence[int]) -> Value:
+        """Give a value another shape: any in memory, axes of size 1 come and go elsewhere."""
+        if isinstance(value, View):
+            if value.strides != contiguous(value.shape) and not _same_but_ones(value.shape, shape):
+                raise Unfit("reshapes what is not contiguous")
+            if _same_but_ones(value.shape, shape):
+                kept = iter(s for d, s in zip(value.shape, value.strides, strict=True) if d != 1)
+                strides = tuple(0 if d == 1 else next(kept) for d in shape)
+            else:
+                strides = contiguous(shape)
+            return View(value.tensor, tuple(shape), strides, value.offset)
+        if not value.axes or all(dim is None for dim in value.axes):
+            return Operand(value.node, (None,) * len(shape))
+        if not _same_but_ones(_shape(value), shape):
+            raise Unfit("reshapes a value that is not in memory")
+        dims = iter(dim for dim in value.axes if dim is not None)
+        return Operand(value.node, tuple(None if d == 1 else next(dims) for d in shape))
+
+    def permute(self, value: Value, order: Sequence[int]) -> Value:
+        """Put the axes of a value in another order."""
+        if isinstance(value, View):
+            return View(
+                value.tensor,
+                tuple(value.shape[i] for i in order),
+                tuple(value.strides[i] for i in order),
+                value.offset,
+            )
+        axes = tuple(value.axes[i] for i in order)
+        self.domain.note(axes)
+        return Operand(value.node, axes)
+
+
+def _shape(value: Value) -> tuple[int, ...]:
+    if isinstance(value, View):
+        return value.shape
+    return tuple(1 if dim is None else dim.size for dim in value.axes)
+
+
+def shape_of_value(value: Value) -> tuple[int, ...]:
+    """Return the shape of a value."""
+    return _shape(value)
+
+
+def _tail(axes: Sequence[Dim | None], view: View) -> Axes:
+    start = len(axes) - len(view.shape)
+    return tuple(
+        None if size == 1 else axes[start + i] for i, size in enumerate(view.shape)
+    )
+
+
+def _varying(axes: Sequence[Dim | None], args: Sequence[Node]) -> tuple[Dim, ...]:
+    """Return the dimensions along which some argument varies, in the order of the axes."""
+    found = {dim.find() for arg in args for dim in arg.dims}
+    along = [dim.find() for dim in axes if dim is not None]
+    return tuple(dict.fromkeys(dim for dim in along if dim in found))
+
+
+def _same_but_ones(left: Sequence[int], right: Sequence[int]) -> bool:
+    return [d for d in left if d != 1] == [d for d in right if d != 1]

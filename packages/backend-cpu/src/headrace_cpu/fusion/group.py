@@ -1,0 +1,154 @@
+"""Grouping: which operations become one kernel.
+
+Operations get *levels*: what must wait for an operation that is not fused, or for a control edge,
+is on a higher level than what that waits for. On one level, operations that share dimensions are
+put together. A level never waits for a higher one, and within a level the groups are numbered so
+that none waits for one of a higher number: so no two kernels wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace_cpu.fusion.build import Unfit
+from headrace_cpu.fusion.interpret import data_inputs
+from headrace_cpu.fusion.kernel import FusedKernel
+from headrace_cpu.fusion.levels import Levels
+from headrace_cpu.fusion.nodes import shape_of
+from headrace_cpu.fusion.region import Region, built, folds, is_view
+from headrace_cpu.program.claims import Claims
+from headrace_cpu.program.settings import CompileSettings
+
+# What NumPy does slowly: worth a kernel by itself.
+_SLOW_ALONE = frozenset({"Select", "AssignAddVariable", "AssignSubVariable", "OneHot"})
+# Elements from which on one elementwise operation is worth a kernel.
+_MANY = 1 << 14
+
+
+def claim_fused(claims: Claims, settings: CompileSettings) -> None:
+    """Let fused kernels compute what is left of a segment, where that is worth it."""
+    levels = Levels(claims)
+    number = 0
+    for ops in levels.fused():
+        for region in _regions(ops, levels):
+            kernel = _kernel(claims, region.ops, settings, f"fused_{number}")
+            if kernel is not None and claims.add(kernel):
+                number += 1
+
+
+def _regions(ops: Sequence[Operation], levels: Levels) -> list[Region]:
+    """Return the regions of one level."""
+    component = _components(ops)
+    regions: list[Region] = []
+    place: dict[Operation, int] = {}
+    of: dict[Operation, list[int]] = {}
+    for op in ops:
+        least = max((place[t.op] for t in op.inputs if t.op in place), default=0)
+        mine = of.setdefault(component[op], [])
+        for number in mine:
+            if number >= least and regions[number].add(op):
+                place[op] = number
+                break
+        else:
+            region = Region()
+            place[op] = len(regions)
+            mine.append(len(regions))
+            regions.append(region)
+            # One that does not fit even alone stays by itself, and is not fused.
+            if not region.add(op):
+                mine.pop()
+    return [region for region in regions if region.ops]
+
+
+def _components(ops: Sequence[Operation]) -> dict[Operation, Operation]:
+    """Return for each operation one that stands for all that it shares dimensions with."""
+    parent = {op: op for op in ops}
+
+    def find(op: Operation) -> Operation:
+        while parent[op] is not op:
+            parent[op] = parent[parent[op]]
+            op = parent[op]
+        return op
+
+    for op in ops:
+        makers = dict.fromkeys(t.op for t in data_inputs(op) if t.op in parent)
+        if not makers:
+            continue
+        if _is_scalar(op):
+            # A scalar belongs to what it is computed from if that is one thing.
+            roots = {find(maker) for maker in makers}
+            if len(roots) == 1:
+                parent[find(op)] = roots.pop()
+            continue
+        for maker in makers:
+            if not _is_scalar(maker) and not _folds_to_scalar(maker):
+                parent[find(op)] = find(maker)
+    return {op: find(op) for op in ops}
+
+
+def _is_scalar(op: Operation) -> bool:
+    tensors = (*data_inputs(op), *op.outputs)
+    return all(prod(shape_of(t)) == 1 for t in tensors)
+
+
+def _folds_to_scalar(op: Operation) -> bool:
+    return all(prod(shape_of(t)) == 1 for t in op.outputs)
+
+
+def _kernel(
+    claims: Claims, ops: list[Operation], settings: CompileSettings, name: str
+) -> FusedKernel | None:
+    """Return the kernel of operations, without those that would only copy; None if not worth it."""
+    try:
+        ops = _trimmed(claims, ops)
+        if not _worth(ops):
+            return None
+        builder = built(ops)
+        wanted = [t for op in ops for t in op.outputs if claims.needed_outside(t, ops)]
+        return FusedKernel(ops, builder, wanted, settings.threads, name)
+    except Unfit:
+        return None
+
+
+def _trimmed(claims: Claims, ops: list[Operation]) -> list[Operation]:
+    """Leave out views that others need: they cost nothing where they are."""
+    kept = list(ops)
+    while True:
+        inside = set(kept)
+        made = {t for op in kept for t in op.outputs}
+        left = [
+            op
+            for op in kept
+            if not is_view(op) or not _left_out(claims, op, kept, inside, made)
+        ]
+        if len(left) == len(kept):
+            return kept
+        kept = left
+
+
+def _left_out(
+    claims: Claims,
+    op: Operation,
+    ops: list[Operation],
+    inside: set[Operation],
+    made: set[Tensor],
+) -> bool:
+    used = any(user in inside for t in op.outputs for user in claims.users(t))
+    if not used:
+        return True
+    outside = any(claims.needed_outside(t, ops) for t in op.outputs)
+    return outside and not any(t in made for t in data_inputs(op))
+
+
+def _worth(ops: Sequence[Operation]) -> bool:
+    real = [op for op in ops if not is_view(op) and op.type not in ("Fill", "Cast")]
+    if len(real) != 1:
+        return len(real) > 1
+    op = real[0]
+    if op.type == "AssignVariable" or op.type == "Concat":
+        return False
+    size = max(prod(shape_of(t)) for t in (*data_inputs(op), *op.outputs))
+    return op.type in _SLOW_ALONE or folds(op) or size >= _MANY

@@ -1,0 +1,98 @@
+"""What may share memory: variables updated in place, and results that take an input's place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.graph.tensor import Tensor
+from headrace_cpu.fusion.build import Unfit
+from headrace_cpu.fusion.emit import Kernel
+from headrace_cpu.fusion.nodes import BYTES, shape_of
+from headrace_cpu.fusion.schedule import Root, Schedule
+from headrace_cpu.fusion.space import Value
+
+
+def variable_of(tensor: Tensor) -> Tensor:
+    """Return the handle whose buffer a tensor may be a view of, else the tensor itself."""
+    return tensor.op.inputs[0] if tensor.op.type == "ReadVariable" else tensor
+
+
+def check_updates(schedule: Schedule, kernel: Kernel) -> None:
+    """Refuse kernels that read a variable's old value where the new one may be already.
+
+    The value that was read may be the very buffer that is updated, or a copy. The kernel is right
+    for both if each element is read once, where it is also updated, and the new one depends on it.
+
+    Raises:
+        Unfit: if the kernel is one of these.
+    """
+    for root in _stores(schedule):
+        assert root.store is not None
+        if not root.store.update:
+            continue
+        for nest, phase, load in kernel.loads:
+            assert load.tensor is not None
+            shared = variable_of(load.tensor) is root.store.tensor
+            if shared and not _in_step(root, nest, phase, load):
+                raise Unfit("a variable is read and updated in different orders")
+
+
+def reusable(
+    schedule: Schedule, kernel: Kernel, writes: Sequence[Tensor]
+) -> tuple[tuple[Tensor, Tensor], ...]:
+    """Return pairs (written, read) of tensors that may have the same buffer."""
+    stores: dict[Tensor, list[Root]] = {}
+    for root in _stores(schedule):
+        assert root.store is not None
+        if root.store.tensor is not None:
+            stores.setdefault(root.store.tensor, []).append(root)
+    loads: dict[Tensor, list[tuple[int, int, Value]]] = {}
+    for place in kernel.loads:
+        tensor = place[2].tensor
+        assert tensor is not None
+        loads.setdefault(tensor, []).append(place)
+    found = []
+    for written in writes:
+        roots = stores.get(written, [])
+        # Kept values that live in the result's buffer would be stored before it.
+        if len(roots) != 1:
+            continue
+        for read, places in loads.items():
+            if read.spec.content is not None or read.op.type == "ReadVariable":
+                continue
+            same = BYTES[places[0][2].code] == BYTES[roots[0].value.code]
+            if same and shape_of(read) == shape_of(written):
+                if all(_in_step(roots[0], *place) for place in places):
+                    found.append((written, read))
+    return tuple(found)
+
+
+def _stores(schedule: Schedule) -> list[Root]:
+    return [r for nest in schedule.nests for r in nest.roots if r.store is not None]
+
+
+def _in_step(root: Root, nest: int, phase: int, load: Value) -> bool:
+    """Whether an element is loaded where it is stored, and what is stored depends on it."""
+    store = root.store
+    assert store is not None
+    return (
+        nest == root.nest
+        and phase == root.phase
+        and load.dims == store.dims
+        and load.strides == store.strides
+        and load.offset == store.offset
+        and _depends(root.value, load)
+    )
+
+
+def _depends(value: Value, load: Value) -> bool:
+    stack, seen = [value], set()
+    while stack:
+        here = stack.pop()
+        if here is load:
+            return True
+        if here not in seen:
+            seen.add(here)
+            # A fold or a kept value may have been computed elsewhere.
+            stack.extend(here.args if here.kind == "map" else ())
+    return False

@@ -1,0 +1,117 @@
+"""Levels of operations: what can be fused with what without waiting for itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace_cpu.fusion.interpret import data_inputs
+from headrace_cpu.fusion.region import folds, fusible
+from headrace_cpu.fusion.viewing import UPDATES
+from headrace_cpu.program.claims import Claims
+
+
+class Levels:
+    """The levels of a segment's operations."""
+
+    def __init__(self, claims: Claims) -> None:
+        self.claims = claims
+        self.fusible = {op for op in claims.operations if claims.free(op) and fusible(op)}
+        self.level: dict[Operation, int] = {}
+        self._waiters: dict[Operation, list[Operation]] = {}
+        for op in claims.operations:
+            for other in op.control_inputs:
+                self._waiters.setdefault(other, []).append(op)
+        self._rise()
+        self._sink()
+
+    def fused(self) -> list[list[Operation]]:
+        """Return the operations that can be fused, level by level, in the order of the graph."""
+        found: dict[int, list[Operation]] = {}
+        for op in self.claims.operations:
+            if op in self.fusible:
+                found.setdefault(self.level[op], []).append(op)
+        return [found[level] for level in sorted(found)]
+
+    def _rise(self) -> None:
+        """Give each operation the lowest level; those of one instruction share theirs."""
+        claims = self.claims
+        unit: dict[Operation, tuple[Operation, ...]] = {op: (op,) for op in claims.operations}
+        for instruction in claims.instructions:
+            unit.update(dict.fromkeys(instruction.ops, instruction.ops))
+        for op in _by_unit(claims.operations, unit):
+            members = unit[op]
+            if members[0] is not op:
+                continue
+            level = 0
+            for member in members:
+                for other in {t.op for t in member.inputs} | set(member.control_inputs):
+                    if other not in self.level or unit.get(other) is members:
+                        continue
+                    both = op in self.fusible and other in self.fusible
+                    step = 0 if both and other not in member.control_inputs else 1
+                    level = max(level, self.level[other] + step)
+            for member in members:
+                self.level[member] = level
+
+    def _sink(self) -> None:
+        """Move operations up to those that use their results, where less is stored so."""
+        for op in reversed(self.claims.operations):
+            if op not in self.fusible or folds(op) or op.type in UPDATES:
+                continue
+            if any(t in self.claims.results for t in op.outputs):
+                continue
+            users = [user for t in op.outputs for user in self.claims.users(t)]
+            if not users:
+                continue
+            target = min(self.level[u] - (u not in self.fusible) for u in users)
+            for waiter in self._waiters.get(op, ()):
+                target = min(target, self.level[waiter] - 1)
+            if target > self.level[op] and self._stores_less(op):
+                self.level[op] = target
+
+    def _stores_less(self, op: Operation) -> bool:
+        extra = sum(_size(t) for t in set(data_inputs(op)) if not self._stored(t))
+        return extra <= sum(_size(t) for t in op.outputs)
+
+    def _stored(self, tensor: Tensor) -> bool:
+        """Whether a tensor is in memory for others in any case."""
+        maker = tensor.op
+        if maker not in self.fusible or tensor in self.claims.results:
+            return True
+        level = self.level[maker]
+        return any(
+            user not in self.fusible or self.level[user] > level
+            for user in self.claims.users(tensor)
+        )
+
+
+def _size(tensor: Tensor) -> int:
+    return prod(tensor.shape.known) * tensor.dtype.numpy.itemsize
+
+
+def _by_unit(
+    ops: Sequence[Operation], unit: dict[Operation, tuple[Operation, ...]]
+) -> list[Operation]:
+    """Return operations so that all that a unit waits for comes before its first member."""
+    order: list[Operation] = []
+    done: set[Operation] = set()
+    for start in ops:
+        stack = [(start, False)]
+        while stack:
+            op, ready = stack.pop()
+            first = unit[op][0]
+            if ready:
+                order.append(first)
+                continue
+            if first in done:
+                continue
+            done.add(first)
+            stack.append((first, True))
+            for member in unit[op]:
+                for other in (*(t.op for t in member.inputs), *member.control_inputs):
+                    if other in unit and unit[other][0] not in done:
+                        stack.append((other, False))
+    return order

@@ -1,0 +1,316 @@
+"""The loops of one nest, as lines of Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace_cpu.fusion.nodes import BYTES, FLOATS
+from headrace_cpu.fusion.schedule import Nest, Root
+from headrace_cpu.fusion.space import Value
+
+if TYPE_CHECKING:
+    from headrace_cpu.fusion.emit import Memory, Writer
+
+_CHUNK = 1024
+# Flat ranges are shared among threads in whole cache lines.
+_SHARE = 64
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return ["    " + line for line in lines]
+
+
+class NestWriter:
+    """Writes one nest.
+
+    Lines belong to a row, before or after an inner loop, or to the inner loop of a phase. Stores
+    come after all that is computed beside them: what is updated in place was read then.
+    """
+
+    def __init__(self, writer: Writer, nest: Nest, number: int) -> None:
+        self.writer = writer
+        self.nest = nest
+        self.number = number
+        self.inner = nest.dims[-1] if nest.dims else None
+        self.outer = nest.dims[:-1]
+        phases = nest.phases
+        self.row: list[list[str]] = [[] for _ in range(phases + 1)]
+        self.row_stores: list[list[str]] = [[] for _ in range(phases + 1)]
+        self.before: list[str] = []
+        self.after: list[str] = []
+        self.row_names: dict[Value, str] = {}
+        self.row_bases: dict[tuple[str, tuple[str, ...]], str] = {}
+        self.names: dict[Value, str] = {}
+        self.phase = 0
+        self.lines: list[str] = []
+        self.loops: list[list[str]] = []
+
+    def write(self) -> list[str]:
+        """Return the lines of the nest."""
+        for phase in range(self.nest.phases + 1):
+            self.phase = phase
+            self._row_roots(phase)
+            if phase < self.nest.phases:
+                self.loops.append(self._inner_loop(phase))
+        return self._assemble()
+
+    # -- values
+
+    def value(self, value: Value) -> str:
+        """Return the name of a value, with the lines that compute it."""
+        if value.kind == "const":
+            return self.writer.literal(value)
+        if self.inner is None or self.inner not in value.dims:
+            return self._row_value(value)
+        known = self.names.get(value)
+        if known is not None:
+            return known
+        return self._compute(value, self.names, self.lines, "v")
+
+    def _row_value(self, value: Value) -> str:
+        known = self.row_names.get(value)
+        if known is not None:
+            return known
+        return self._compute(value, self.row_names, self.row[self.phase], "r")
+
+    def _compute(self, value: Value, names: dict[Value, str], lines: list[str], kind: str) -> str:
+        name = f"{kind}{value.number}"
+        root = self.writer.schedule.roots.get(value)
+        if root is not None and (root.folds or self._computed_before(root)):
+            expression = self._from_home(value)
+        elif value.kind == "load":
+            self.writer.loads.append((self.number, self.phase, value))
+            expression = self.load(self.writer.memory_of_load(value))
+        elif value.kind == "index":
+            dim = value.dims[0]
+            place = "j" if dim == self.inner else f"i{dim}"
+            expression = f"to_{value.code}({place})"
+        else:
+            expression = self.writer.mapped(value, [self.value(arg) for arg in value.args])
+        lines.append(f"{name} = {expression}")
+        names[value] = name
+        return name
+
+    def _computed_before(self, root: Root) -> bool:
+        return root.nest != self.number or root.phase < self.phase
+
+    def _from_home(self, value: Value) -> str:
+        memory = self.writer.homes[value]
+        text = self.load(memory)
+        return text if memory.code == value.code else f"to_{value.code}({text})"
+
+    # -- memory
+
+    def place(self, memory: Memory) -> tuple[str, str]:
+        """Return the address of a row of memory, and the index within it."""
+        terms = []
+        for dim in memory.dims:
+            if dim != self.inner:
+                stride = memory.strides[dim]
+                terms.append(f"i{dim} * {stride}" if stride else f"i{dim}")
+        base = memory.base
+        if terms:
+            key = (base, tuple(terms))
+            known = self.row_bases.get(key)
+            if known is None:
+                known = f"{base}_r{len(self.row_bases)}"
+                offset = " + ".join(terms)
+                self.row[0].insert(0, f"{known} = {base} + ({offset}) * {BYTES[memory.code]}")
+                self.row_bases[key] = known
+            base = known
+        if self.inner is None or self.inner not in memory.dims:
+            return base, "0"
+        stride = memory.strides[self.inner]
+        return base, f"j * {stride}" if stride else "j"
+
+    def load(self, memory: Memory) -> str:
+        """Return the expression of an element of memory."""
+        base, index = self.place(memory)
+        return f"load_{memory.code}({base}, {index}, {memory.scope})"
+
+    def store(self, memory: Memory, name: str) -> str:
+        """Return the statement that stores an element."""
+        base, index = self.place(memory)
+        return f"store_{memory.code}({base}, {index}, {name}, {memory.scope})"
+
+    # -- roots
+
+    def _row_roots(self, phase: int) -> None:
+        self.lines = self.row[phase]
+        for root in self.nest.roots:
+            if not root.in_row or root.phase != phase:
+                continue
+            stores = self.row_stores[phase]
+            if root.store is not None:
+                name = self.value(root.value)
+                if root.store.tensor is None:
+                    stores += self.writer.report(root.store, name)
+                else:
+                    stores.append(self.store(self.writer.memory_of_store(root.store), name))
+            elif root.folds:
+                self._accumulate_row(root.value, self.value(root.value.args[0]), stores)
+            else:
+                name = self._row_kept(root.value)
+                if root.value in self.writer.homes:
+                    stores.append(self.store(self.writer.homes[root.value], name))
+
+    def _row_kept(self, value: Value) -> str:
+        return self._row_value(value)
+
+    def _accumulate_row(self, fold: Value, name: str, lines: list[str]) -> None:
+        """Fold one element into the accumulator in memory."""
+        memory = self.writer.homes[fold]
+        if memory.code != fold.code:
+            name = f"to_{memory.code}({name})"
+        lines.append(self.store(memory, f"{fold.name}({self.load(memory)}, {name})"))
+        self._begin(fold)
+
+    def _begin(self, fold: Value) -> None:
+        """Set an accumulator to its identity before the nest, and join those of threads after."""
+        writer, memory = self.writer, self.writer.homes[fold]
+        count = writer.product(memory.dims)
+        start = writer.identity(fold, memory.code)
+        code, scope, base = memory.code, memory.scope, memory.base
+        self.before += [
+            f"for k in range({count}):",
+            f"    store_{code}({base}, k, {start}, {scope})",
+        ]
+        part = f"{base}_all + t * {base}_size"
+        first = f"load_{code}({base}, k, {scope})"
+        self.after += [
+            "for t in range(1, threads):",
+            f"    part = {part}",
+            f"    for k in range({count}):",
+            f"        other = load_{code}(part, k, {scope})",
+            f"        store_{code}({base}, k, {fold.name}({first}, other), {scope})",
+        ]
+
+    def _inner_loop(self, phase: int) -> list[str]:
+        self.lines, self.names = [], {}
+        lines, roots = self.lines, []
+        for root in self.nest.roots:
+            if not root.in_row and root.phase == phase:
+                argument = root.value.args[0] if root.folds else root.value
+                roots.append((root, self.value(argument)))
+        stores: list[str] = []
+        registers: list[Value] = []
+        for root, name in roots:
+            value = root.value
+            if root.store is not None:
+                stores.append(self.store(self.writer.memory_of_store(root.store), name))
+            elif not root.folds:
+                if value in self.writer.homes:
+                    stores.append(self.store(self.writer.homes[value], name))
+            elif self.inner in value.over:
+                registers.append(value)
+                stores.append(f"f{value.number} = {value.name}(f{value.number}, {name})")
+            else:
+                memory = self.writer.homes[value]
+                whole = f"{value.name}({self.load(memory)}, {name})"
+                stores.append(self.store(memory, whole))
+                self._begin(value)
+        for value in registers:
+            self._finish_register(value, phase)
+        return self._looped(lines + stores, registers)
+
+    def _finish_register(self, fold: Value, phase: int) -> None:
+        """Take a fold out of its register after the inner loop."""
+        lines = self.row[phase + 1]
+        name = f"f{fold.number}"
+        if not self.writer.schedule.by_row(fold):
+            self._accumulate_register(fold, name, lines)
+            return
+        row = f"r{fold.number}"
+        wide = self._chunked(fold)
+        lines.append(f"{row} = to_{fold.code}(w{fold.number})" if wide else f"{row} = {name}")
+        self.row_names[fold] = row
+        if fold in self.writer.homes:
+            self.row_stores[phase + 1].append(self.store(self.writer.homes[fold], row))
+
+    def _accumulate_register(self, fold: Value, name: str, lines: list[str]) -> None:
+        memory = self.writer.homes[fold]
+        if self._chunked(fold):
+            name = f"w{fold.number}"
+        elif memory.code != fold.code:
+            name = f"to_{memory.code}({name})"
+        lines.append(self.store(memory, f"{fold.name}({self.load(memory)}, {name})"))
+        self._begin(fold)
+
+    # -- loops
+
+    def _chunked(self, fold: Value) -> bool:
+        assert self.inner is not None
+        return (
+            fold.name == "total" and fold.code in FLOATS and self.inner not in self.writer.baked
+        )
+
+    def _looped(self, lines: list[str], registers: list[Value]) -> list[str]:
+        assert self.inner is not None
+        begin = [
+            f"f{fold.number} = {self.writer.identity(fold, fold.code)}" for fold in registers
+        ]
+        chunked = [fold for fold in registers if self._chunked(fold)]
+        first, last = ("0", self.writer.size(self.inner)) if self._whole() else ("first", "last")
+        if not chunked:
+            return [*begin, f"for j in range({first}, {last}):", *_indented(lines)]
+        zero = self.writer.constant("f64", "0")
+        restart = [b for b, fold in zip(begin, registers, strict=True) if fold in chunked]
+        once = [b for b, fold in zip(begin, registers, strict=True) if fold not in chunked]
+        add = [f"w{f.number} = w{f.number} + to_f64(f{f.number})" for f in chunked]
+        return [
+            *once,
+            *(f"w{fold.number} = {zero}" for fold in chunked),
+            f"for chunk in range({first}, {last}, {_CHUNK}):",
+            *_indented(restart),
+            f"    for j in range(chunk, smaller(chunk + {_CHUNK}, {last})):",
+            *_indented(_indented(lines)),
+            *_indented(add),
+        ]
+
+    def _whole(self) -> bool:
+        """Whether a thread that works on a row works on the whole of it."""
+        return bool(self.outer) or self.inner in self.writer.baked
+
+    def _assemble(self) -> list[str]:
+        body: list[str] = []
+        for phase, loop in enumerate([*self.loops, []]):
+            body += [*self.row[phase], *self.row_stores[phase], *loop]
+        begin, finish = self._shared(body)
+        lines = [f"# {self._title()}", *self.before, *begin, *finish]
+        if self.after:
+            wait = "wait(word(block, 2))"
+            joined = ["if thread == 0:", *_indented(self.after)]
+            lines += ["if threads > 1:", *_indented([wait, *joined])]
+        return lines
+
+    def _shared(self, body: list[str]) -> tuple[list[str], list[str]]:
+        """Return what finds a thread's share, and the loop over its rows."""
+        writer = self.writer
+        if self.inner is None or (not self.outer and self._whole()):
+            return [], ["if thread == 0:", *_indented(body)]
+        if not self.outer:
+            size = writer.size(self.inner)
+            share = f"divided({size} + {_SHARE} * threads - 1, {_SHARE} * threads) * {_SHARE}"
+            return [
+                f"share = {share}",
+                f"first = smaller(share * thread, {size})",
+                f"last = smaller(first + share, {size})",
+            ], body
+        decode = []
+        rest = "row"
+        for dim in reversed(self.outer[1:]):
+            decode.append(f"i{dim} = remaining({rest}, {writer.size(dim)})")
+            decode.append(f"rest{dim} = divided({rest}, {writer.size(dim)})")
+            rest = f"rest{dim}"
+        decode.append(f"i{self.outer[0]} = {rest}")
+        rows = writer.product(self.outer)
+        return [
+            f"rows = {rows}",
+            "first = divided(rows * thread, threads)",
+            "last = divided(rows * (thread + 1), threads)",
+        ], ["for row in range(first, last):", *_indented([*decode, *body])]
+
+    def _title(self) -> str:
+        over = " x ".join(self.writer.size(dim) for dim in self.nest.dims) or "one element"
+        phases = f" in {self.nest.phases} phases" if self.nest.phases > 1 else ""
+        return f"over {over}{phases}"

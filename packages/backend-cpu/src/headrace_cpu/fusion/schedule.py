@@ -1,0 +1,249 @@
+"""The schedule of a region: loop nests, one after the other, and the phases of their rows.
+
+A *nest* runs over some dimensions: rows over all but the last, and within a row one or several
+*phases*, each an inner loop over the last dimension. A fold over the last dimension alone is
+known to later phases of the same row. All other folds are known once their nest has ended.
+
+What is computed is driven by *roots*: folds, stores, and values that are kept because several
+phases or nests need them and computing them again would cost more than memory. Everything else is
+computed where a root needs it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from headrace_cpu.fusion.space import Space, Store, Value
+
+# What an element of a function costs, in additions; others cost 1.
+_COSTS = {"quotient": 6, "root": 8}
+_ELEMENTARY_COST = 30
+# Values are computed again where that costs at most this much.
+_CHEAP = 8
+
+
+@dataclass(slots=True, eq=False)
+class Root:
+    """Something that must be computed somewhere.
+
+    Attributes:
+        value: The value that is folded (the fold itself), stored or kept.
+        store: What a store stores.
+        dims: The dimensions over which it is computed.
+        nest: The number of its nest.
+        phase: Its phase; for one of a row, the phase before which it is computed.
+        in_row: Whether it is computed once for each row.
+    """
+
+    value: Value
+    store: Store | None
+    dims: tuple[int, ...]
+    nest: int = -1
+    phase: int = 0
+    in_row: bool = False
+
+    @property
+    def folds(self) -> bool:
+        """Whether it is a fold."""
+        return self.store is None and self.value.kind == "fold"
+
+
+@dataclass(slots=True, eq=False)
+class Nest:
+    """A loop nest.
+
+    Attributes:
+        dims: The dimensions that it runs over, the last one in the inner loops.
+        roots: What it computes.
+    """
+
+    dims: tuple[int, ...]
+    roots: list[Root] = field(default_factory=list)
+
+    @property
+    def phases(self) -> int:
+        """How many inner loops a row has."""
+        return 1 + max((r.phase for r in self.roots if not r.in_row), default=-1)
+
+
+@dataclass(slots=True, eq=False)
+class Schedule:
+    """What is computed where.
+
+    Attributes:
+        space: The region's space.
+        nests: In order.
+        roots: The root of each fold and of each kept value.
+        distant: Folds and kept values that later nests read: they are in memory wholly.
+    """
+
+    space: Space
+    nests: list[Nest]
+    roots: dict[Value, Root]
+    distant: set[Value]
+
+    def by_row(self, value: Value) -> bool:
+        """Whether a fold is known after a phase of its row."""
+        root = self.roots[value]
+        dims = self.nests[root.nest].dims
+        return not root.in_row and len(dims) > 1 and value.over == dims[-1:]
+
+
+def make_schedule(space: Space) -> Schedule:
+    """Return the schedule of a region."""
+    first = _Scheduler(space, set()).run()
+    kept = _worth_keeping(space, first)
+    return _Scheduler(space, kept).run() if kept else first
+
+
+class _Scheduler:
+    def __init__(self, space: Space, kept: set[Value]) -> None:
+        self.space = space
+        self.kept = kept
+        self.nests: list[Nest] = []
+        self.roots: dict[Value, Root] = {}
+
+    def run(self) -> Schedule:
+        for value in self.space.values:
+            if value.kind == "fold" or value in self.kept:
+                root = Root(value, None, value.iterates)
+                self.roots[value] = root
+                self._place(root, value.args)
+        for store in self.space.stores:
+            self._place(Root(store.value, store, store.dims), (store.value,))
+        schedule = Schedule(self.space, self.nests, self.roots, set())
+        schedule.distant = self._distant()
+        return schedule
+
+    def needed(self, values: tuple[Value, ...]) -> list[Root]:
+        """Return the roots that values are computed from."""
+        found: dict[Root, None] = {}
+        seen: set[Value] = set()
+        stack = list(values)
+        while stack:
+            value = stack.pop()
+            if value in seen:
+                continue
+            seen.add(value)
+            root = self.roots.get(value)
+            if root is not None:
+                found[root] = None
+            else:
+                stack.extend(value.args)
+        return list(found)
+
+    def _place(self, root: Root, values: tuple[Value, ...]) -> None:
+        needed = self.needed(values)
+        number = max((other.nest for other in needed), default=0)
+        for nest_number in range(number, len(self.nests) + 1):
+            if nest_number == len(self.nests):
+                self.nests.append(Nest(root.dims))
+            if self._fits(root, needed, nest_number):
+                root.nest = nest_number
+                self.nests[nest_number].roots.append(root)
+                return
+
+    def _fits(self, root: Root, needed: list[Root], number: int) -> bool:
+        """Try a nest for a root, and set its phase."""
+        nest = self.nests[number]
+        here = [other for other in needed if other.nest == number]
+        if root.dims == nest.dims:
+            root.in_row = not nest.dims
+        elif root.dims == nest.dims[:-1] and root.dims and here:
+            root.in_row = True
+        else:
+            return False
+        phase = 0
+        for other in here:
+            known = self._known(other, nest)
+            if known is None or (root.in_row and not other.in_row and not other.folds):
+                return False
+            phase = max(phase, known)
+        root.phase = phase
+        return True
+
+    def _known(self, root: Root, nest: Nest) -> int | None:
+        """Return from which phase on a root's value is known in its nest, None if never."""
+        if not root.folds:
+            return root.phase
+        if root.in_row or len(nest.dims) < 2 or root.value.over != nest.dims[-1:]:
+            return None
+        return root.phase + 1
+
+    def _distant(self) -> set[Value]:
+        found: set[Value] = set()
+        for nest in self.nests:
+            for root in nest.roots:
+                values = (root.value,) if root.store is not None else root.value.args
+                for other in self.needed(values):
+                    if other.nest != root.nest:
+                        found.add(other.value)
+        return found
+
+
+def _worth_keeping(space: Space, schedule: Schedule) -> set[Value]:
+    """Return values to compute once although several phases or nests need them."""
+    places = _places(space, schedule)
+    users: dict[Value, list[Value]] = {}
+    for value in space.values:
+        for arg in value.args:
+            users.setdefault(arg, []).append(value)
+    kept: set[Value] = set()
+    # From results to arguments: once a value is kept, its arguments are needed in one place only.
+    for value in reversed(space.values):
+        if value.kind != "fold":
+            for user in users.get(value, ()):
+                if user.kind == "fold":
+                    root = schedule.roots[user]
+                    places[value].add((root.nest, root.phase, root.in_row))
+                elif user in kept:
+                    places[value].add(min(places[user]))
+                else:
+                    places[value] |= places[user]
+        if value.kind != "map" or len(places[value]) < 2:
+            continue
+        if not value.dims and len({nest for nest, _, _ in places[value]}) < 2:
+            continue
+        nests = {nest for nest, _, _ in places[value]}
+        dims = schedule.nests[min(nests)].dims
+        if len(nests) == 1 and value.dims != dims:
+            # A value of a row is a variable of the row.
+            continue
+        if cost(value, kept) > _CHEAP:
+            kept.add(value)
+    return kept
+
+
+def _places(space: Space, schedule: Schedule) -> dict[Value, set[tuple[int, int, bool]]]:
+    """Return where stores need values: nest, phase, and whether for a row."""
+    places: dict[Value, set[tuple[int, int, bool]]] = {v: set() for v in space.values}
+    for nest in schedule.nests:
+        for root in nest.roots:
+            if root.store is not None:
+                places[root.value].add((root.nest, root.phase, root.in_row))
+    return places
+
+
+def own_cost(value: Value) -> int:
+    """Return what an element of a value costs beyond its arguments, in additions."""
+    if value.kind == "load":
+        return 1
+    if value.kind != "map":
+        return 0
+    return _ELEMENTARY_COST if value.name[0].isupper() else _COSTS.get(value.name, 1)
+
+
+def cost(value: Value, kept: set[Value]) -> int:
+    """Return what an element of a value costs, with all that it is computed from."""
+    total, seen, stack = 0, {value}, [value]
+    while stack:
+        here = stack.pop()
+        total += own_cost(here)
+        if here.kind == "fold" or (here in kept and here is not value):
+            continue
+        for arg in here.args:
+            # What varies along fewer dimensions is computed less often.
+            if arg not in seen and len(arg.dims) == len(value.dims):
+                seen.add(arg)
+                stack.append(arg)
+    return total
