@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -43,7 +43,7 @@ class Fit:
 
     Attributes:
         name: What the coefficients are called.
-        dtype: The format that they are rounded to.
+        grade: The format that they are rounded to, or `single`: float64 for results in float32.
         function: What is approximated.
         weight: What an error of the polynomial makes of the result, relative to it.
         low: Where the interval begins.
@@ -52,7 +52,7 @@ class Fit:
     """
 
     name: str
-    dtype: str
+    grade: str
     function: Real
     weight: Real
     low: Number
@@ -60,9 +60,9 @@ class Fit:
     terms: int
 
 
-def rounded(value: Number, dtype: str) -> Number:
-    """Return the nearest number of a dtype."""
-    bits = 24 if dtype == "float32" else 53
+def rounded(value: Number, grade: str) -> Number:
+    """Return the nearest number of a grade's format."""
+    bits = 24 if grade == "float32" else 53
     if value == 0:
         return value
     with mp.workprec(bits):
@@ -143,11 +143,18 @@ def _remez(grid: _Grid, fixed: list[Number], free: int) -> list[Number]:
 def solve(fit: Fit) -> tuple[list[Number], Number]:
     """Return the rounded coefficients of a fit, from the lowest, and their largest error."""
     grid = _Grid(fit)
+
+    def error(coefficients: list[Number]) -> Number:
+        return max(abs(e) for e in grid.errors(coefficients))
+
+    best = _remez(grid, [], fit.terms)
     done: list[Number] = []
-    for _ in range(fit.terms):
-        candidate = _remez(grid, done, fit.terms - len(done))
-        done = [*done, rounded(candidate[len(done)], fit.dtype)]
-    return done, max(abs(e) for e in grid.errors(done))
+    for place in range(fit.terms):
+        done = [*done, rounded(best[place], fit.grade)]
+        # Where 0 is inside of the interval, a fit of higher powers alone may fail.
+        anew = _remez(grid, done, fit.terms - len(done))
+        best = min(anew, done + best[place + 1 :], key=error)
+    return done, error(done)
 
 
 def _series(function: Real, value_at_zero: Number) -> Real:
@@ -163,11 +170,11 @@ def _exp_rest(x: Number) -> Number:
     return (mp.expm1(x) - x) / x**2
 
 
-def _exp(name: str, dtype: str, relative_to: Real, terms: int) -> Fit:
+def _exp(name: str, grade: str, relative_to: Real, terms: int) -> Fit:
     """Fit q in exp(x) = 1 + x + x**2 q(x)."""
     return Fit(
         name,
-        dtype,
+        grade,
         _series(_exp_rest, mp.mpf("0.5")),
         _series(lambda x: x**2 / relative_to(x), mp.mpf(0)),
         -_HALF_LN2,
@@ -189,12 +196,12 @@ def _log_narrow(terms: int) -> Fit:
     )
 
 
-def _log_wide(terms: int) -> Fit:
+def _log_wide(grade: str, terms: int) -> Fit:
     """Fit q in log((1 + s) / (1 - s)) = 2 s + s z q(z), z = s**2."""
     end = (_HIGH_LOG / (2 + _HIGH_LOG)) ** 2 * mp.mpf("1.0005")
     return Fit(
         "LOG",
-        "float64",
+        grade,
         _series(lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, mp.mpf(2) / 3),
         lambda z: z / 2,
         mp.mpf(0),
@@ -203,7 +210,7 @@ def _log_wide(terms: int) -> Fit:
     )
 
 
-def _odd(name: str, dtype: str, function: Real, first: Number, end: Number, terms: int) -> Fit:
+def _odd(name: str, grade: str, function: Real, first: Number, end: Number, terms: int) -> Fit:
     """Fit q in f(x) = x + x z q(z), z = x**2, on x from 0 to `end`."""
 
     def rest(z: Number) -> Number:
@@ -212,7 +219,7 @@ def _odd(name: str, dtype: str, function: Real, first: Number, end: Number, term
 
     return Fit(
         name,
-        dtype,
+        grade,
         _series(rest, first),
         _series(lambda z: z * mp.sqrt(z) / function(mp.sqrt(z)), mp.mpf(0)),
         mp.mpf(0),
@@ -221,22 +228,138 @@ def _odd(name: str, dtype: str, function: Real, first: Number, end: Number, term
     )
 
 
+def _log_rest(terms: int) -> Fit:
+    """Fit q in log((1 + s) / (1 - s)) = 2 s + 2 s z / 3 + s z**2 q(z), z = s**2."""
+    end = (_HIGH_LOG / (2 + _HIGH_LOG)) ** 2 * mp.mpf("1.0005")
+
+    def rest(z: Number) -> Number:
+        s = mp.sqrt(z)
+        return ((2 * mp.atanh(s) / s - 2) / z - mp.mpf(2) / 3) / z
+
+    return Fit(
+        "LOG_REST",
+        "float64",
+        _series(rest, mp.mpf(2) / 5),
+        lambda z: z * z / 2,
+        mp.mpf(0),
+        end,
+        terms,
+    )
+
+
+def _cos(grade: str, terms: int) -> Fit:
+    """Fit q in cos(x) = 1 - z / 2 + z**2 q(z), z = x**2."""
+    return Fit(
+        "COS",
+        grade,
+        _series(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24),
+        lambda z: z**2,
+        mp.mpf(0),
+        (mp.pi / 4) ** 2 * mp.mpf("1.001"),
+        terms,
+    )
+
+
+def _erf(grade: str, terms: int) -> Fit:
+    """Fit q in erf(x) = x + x q(z), z = x**2, on x from 0 to 1."""
+    slope = 2 / mp.sqrt(mp.pi)
+
+    def ratio(z: Number) -> Number:
+        return slope if z == 0 else mp.erf(mp.sqrt(z)) / mp.sqrt(z)
+
+    return Fit(
+        "ERF",
+        grade,
+        lambda z: ratio(z) - 1,
+        lambda z: 1 / ratio(z),
+        mp.mpf(0),
+        mp.mpf("1.0005"),
+        terms,
+    )
+
+
+def _erfc(grade: str, high: str, terms: int) -> Fit:
+    """Fit q in (1 + 2 x) exp(x**2) erfc(x) = q((x - 3.75) / (x + 3.75)), on x from 0.5."""
+    middle = mp.mpf("3.75")
+
+    def scaled(t: Number) -> Number:
+        x = middle * (1 + t) / (1 - t)
+        return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+    ends = [(mp.mpf(x) - middle) / (mp.mpf(x) + middle) for x in ("0.4995", high)]
+    return Fit("ERFC", grade, scaled, lambda t: 1 / scaled(t), ends[0], ends[1], terms)
+
+
 def fits() -> list[Fit]:
     """List every polynomial."""
-    third = mp.mpf(1) / 3
+    third, sixth = mp.mpf(1) / 3, mp.mpf(1) / 6
+    split, eighth = mp.mpf("0.55"), mp.pi / 4
+    octant = mp.sqrt(mp.mpf(2)) - 1
     return [
         _exp("EXP", "float32", mp.exp, 5),
         _exp("EXP", "float64", mp.exp, 11),
+        _exp("EXP", "single", mp.exp, 6),
         _exp("EXPM1", "float32", mp.expm1, 6),
         _exp("EXPM1", "float64", mp.expm1, 11),
         _log_narrow(8),
-        _log_wide(7),
-        _odd("TANH", "float32", mp.tanh, -third, mp.mpf("0.55"), 5),
-        _odd("TANH", "float64", mp.tanh, -third, mp.mpf("0.55"), 10),
+        _log_wide("float64", 7),
+        _log_wide("single", 5),
+        _log_rest(7),
+        _odd("TANH", "float32", mp.tanh, -third, split, 5),
+        _odd("TANH", "float64", mp.tanh, -third, split, 10),
+        _odd("SINH", "single", mp.sinh, sixth, mp.mpf(1), 4),
+        _odd("SINH", "float64", mp.sinh, sixth, mp.mpf(1), 7),
+        _odd("SIN", "single", mp.sin, -sixth, eighth, 4),
+        _odd("SIN", "float64", mp.sin, -sixth, eighth, 7),
+        _cos("single", 3),
+        _cos("float64", 6),
+        _odd("ATAN", "single", mp.atan, -third, octant, 5),
+        _odd("ATAN", "float64", mp.atan, -third, octant, 11),
+        _odd("ASIN", "single", mp.asin, sixth, mp.mpf("0.5"), 6),
+        _odd("ASIN", "float64", mp.asin, sixth, mp.mpf("0.5"), 13),
+        _erf("single", 7),
+        _erf("float64", 14),
+        _erfc("single", "11", 12),
+        _erfc("float64", "28", 24),
     ]
 
 
-_HEAD = '''"""Coefficients of polynomials, from that of x**0 on.
+def _parts(value: Number, bits: Sequence[int]) -> list[Number]:
+    """Return a sum of numbers of so many bits that comes close to a value."""
+    parts = []
+    for width in bits:
+        with mp.workprec(width):
+            part = +value
+        parts.append(part)
+        value -= part
+    return parts
+
+
+def _turns(rows: int, bits: Sequence[int]) -> list[Number]:
+    """Return the fractions of 2**(32 j) / (2 pi) in parts, row after row."""
+    parts = []
+    for row in range(rows):
+        value = mp.ldexp(1, 32 * row) / (2 * mp.pi)
+        parts += _parts(value - mp.floor(value), bits)
+    return parts
+
+
+def constants() -> dict[str, list[Number]]:
+    """Return constants in parts."""
+    with mp.workprec(1400):
+        return {
+            # Whole numbers of 9 and of 12 bits times the first part are exact.
+            "LN2_FLOAT32": _parts(mp.log(2), (15, 24)),
+            "LN2_FLOAT64": _parts(mp.log(2), (41, 53)),
+            "PI": _parts(mp.pi, (53, 53)),
+            "TWO_THIRDS": _parts(mp.mpf(2) / 3, (53, 53)),
+            # Products of the first two parts with a number of float32 are exact.
+            "TURNS_SINGLE": _turns(4, (29, 29, 53)),
+            "TURNS_FLOAT64": _turns(31, (53, 53, 53, 53)),
+        }
+
+
+_HEAD = '''"""Constants in parts, and coefficients of polynomials from that of x**0 on.
 
 Written by tools/derive_coefficients.py, which says what each one approximates. The comment of each
 gives the largest error that it makes by itself, relative to the result that it serves.
@@ -252,16 +375,25 @@ def render(chosen: list[Fit]) -> str:
     tables: dict[str, dict[str, str]] = {}
     for fit in chosen:
         coefficients, error = solve(fit)
-        sys.stderr.write(f"{fit.name} {fit.dtype} 2**{float(mp.log(error, 2)):.1f}\n")
+        sys.stderr.write(f"{fit.name} {fit.grade} 2**{float(mp.log(error, 2)):.1f}\n")
         lines = [f"        # 2**{float(mp.log(error, 2)):.1f}"]
         lines += [f"        {np.float64(float(c))!r}," for c in coefficients]
         text = "\n".join(lines).replace("np.float64(", "").replace("),", ",")
-        tables.setdefault(fit.name, {})[fit.dtype] = text
+        tables.setdefault(fit.name, {})[fit.grade] = text
     parts = []
-    for name, by_dtype in tables.items():
-        rows = "\n".join(f'    "{dtype}": (\n{text}\n    ),' for dtype, text in by_dtype.items())
+    for name, by_grade in tables.items():
+        rows = "\n".join(f'    "{grade}": (\n{text}\n    ),' for grade, text in by_grade.items())
         parts.append(f"{name}: dict[str, tuple[float, ...]] = {{\n{rows}\n}}\n")
-    return _HEAD + "\n".join(parts)
+    return "\n".join(parts)
+
+
+def render_constants() -> str:
+    """Return the text of the constants."""
+    parts = []
+    for name, values in constants().items():
+        rows = "\n".join(f"    {float(value)!r}," for value in values)
+        parts.append(f"{name}: tuple[float, ...] = (\n{rows}\n)\n")
+    return "\n".join(parts)
 
 
 def main() -> None:
@@ -272,7 +404,7 @@ def main() -> None:
     if only:
         sys.stdout.write(render([fit for fit in fits() if fit.name == only]))
         return
-    TARGET.write_text(render(fits()))
+    TARGET.write_text(_HEAD + render_constants() + "\n" + render(fits()))
 
 
 if __name__ == "__main__":

@@ -13,15 +13,34 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from headrace_cpu.fusion.functions import exponential, logarithm, selection
+from headrace_cpu.fusion.functions import (
+    arcs,
+    error_function,
+    exponential,
+    logarithm,
+    power,
+    selection,
+    trigonometric,
+)
 from headrace_cpu.fusion.functions.intrinsics import FORMATS, Written, compiled_in_place
 
 # Each op's function, how many numbers it takes, and about how many instructions it has for each of
 # the dtypes float32 and float64.
 _WRITTEN: dict[str, tuple[Written, int, int, int]] = {
     "Abs": (selection.absolute, 1, 1, 1),
+    "Acos": (arcs.acos, 1, 90, 70),
+    "Acosh": (logarithm.acosh, 1, 160, 110),
+    "Asin": (arcs.asin, 1, 90, 70),
+    "Asinh": (logarithm.asinh, 1, 170, 120),
+    "Atan": (arcs.atan, 1, 70, 50),
+    "Atan2": (arcs.atan2, 2, 110, 80),
+    "Atanh": (logarithm.atanh, 1, 160, 110),
     "Ceil": (selection.ceil, 1, 1, 1),
+    "Cos": (trigonometric.cos, 1, 100, 110),
+    "Cosh": (exponential.cosh, 1, 80, 60),
     "DivNoNan": (selection.divide_no_nan, 2, 8, 16),
+    "Erf": (error_function.erf, 1, 170, 130),
+    "Erfc": (error_function.erfc, 1, 170, 130),
     "Exp": (exponential.exp, 1, 30, 36),
     "Expm1": (exponential.expm1, 1, 30, 35),
     "Floor": (selection.floor, 1, 1, 1),
@@ -34,18 +53,23 @@ _WRITTEN: dict[str, tuple[Written, int, int, int]] = {
     "Maximum": (selection.maximum, 2, 3, 3),
     "Minimum": (selection.minimum, 2, 3, 3),
     "MulNoNan": (selection.multiply_no_nan, 2, 3, 3),
+    "Pow": (power.power, 2, 180, 160),
     "Reciprocal": (selection.reciprocal, 1, 8, 16),
     "Relu": (selection.relu, 1, 1, 1),
     "Rint": (selection.rint, 1, 1, 1),
     "Rsqrt": (selection.rsqrt, 1, 20, 40),
     "Sigmoid": (exponential.sigmoid, 1, 50, 60),
     "Sign": (selection.sign, 1, 6, 6),
+    "Sin": (trigonometric.sin, 1, 100, 110),
+    "Sinh": (exponential.sinh, 1, 90, 70),
     "Softplus": (logarithm.softplus, 1, 75, 95),
     "Sqrt": (selection.sqrt, 1, 12, 24),
     "Square": (selection.square, 1, 1, 1),
+    "Tan": (trigonometric.tan, 1, 130, 130),
     "Tanh": (exponential.tanh, 1, 45, 60),
     "TruncateDiv": (selection.truncate_divide, 2, 8, 16),
     "Xdivy": (selection.xdivy, 2, 9, 17),
+    "Xlogy": (power.xlogy, 2, 41, 51),
 }
 
 # Those with a boolean result.

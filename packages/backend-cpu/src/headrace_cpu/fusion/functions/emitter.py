@@ -7,11 +7,14 @@ and sum are fused wherever they are written as `fma`, on every machine: results 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from llvmlite import ir
+
+from headrace_cpu.fusion.functions.coefficients import LN2_FLOAT32, LN2_FLOAT64
 
 # A value of LLVM's: llvmlite publishes no types.
 Value: TypeAlias = Any
@@ -26,15 +29,15 @@ class Format:
         bits: Its width.
         fraction: Bits of the significand after the point.
         bias: What is added to an exponent where it is stored.
-        ln2: The logarithm of 2, as a sum of numbers; whole numbers of up to 12 bits times the
-            first are exact.
+        ln2: The logarithm of 2, as a sum of two numbers; products of the first with whole numbers
+            that can be exponents are exact.
     """
 
     dtype: str
     bits: int
     fraction: int
     bias: int
-    ln2: tuple[float, float]
+    ln2: tuple[float, ...]
 
     @property
     def tiny(self) -> float:
@@ -47,8 +50,8 @@ class Format:
         return float(2.0**-self.fraction)
 
 
-FLOAT32 = Format("float32", 32, 23, 127, (0.693145751953125, 1.4286068203094172e-06))
-FLOAT64 = Format("float64", 64, 52, 1023, (0.6931471805598903, 5.497923018708371e-14))
+FLOAT32 = Format("float32", 32, 23, 127, LN2_FLOAT32)
+FLOAT64 = Format("float64", 64, 52, 1023, LN2_FLOAT64)
 
 
 class Emitter:
@@ -56,13 +59,23 @@ class Emitter:
 
     Methods are named after what they compute; arguments and results are LLVM's values. Numbers of
     Python are constants wherever a float is expected.
+
+    Attributes:
+        builder: The builder of llvmlite.
+        form: The format of all floats.
+        single: Whether results will be rounded to float32, from the float64 of ``form``.
     """
 
-    def __init__(self, builder: Any, form: Format) -> None:
+    def __init__(self, builder: Any, form: Format, *, single: bool = False) -> None:
         self.builder = builder
         self.form = form
+        self.single = single
         self.real = ir.FloatType() if form.bits == 32 else ir.DoubleType()
         self.whole = ir.IntType(form.bits)
+
+    def of(self, table: Mapping[str, tuple[float, ...]]) -> tuple[float, ...]:
+        """Return the coefficients for the format and precision at hand."""
+        return table["single"] if self.single and "single" in table else table[self.form.dtype]
 
     def constant(self, value: Value | float) -> Value:
         """Return a number of Python as a constant."""
@@ -126,6 +139,23 @@ class Emitter:
         for coefficient in reversed(coefficients[:-1]):
             total = self.fma(total, x, coefficient)
         return total
+
+    def exact_product(self, x: Value | float, y: Value | float) -> tuple[Value, Value]:
+        """Return a product, and what its rounding lost."""
+        product = self.mul(x, y)
+        return product, self.fma(x, y, self.neg(product))
+
+    def exact_sum(self, x: Value | float, y: Value | float) -> tuple[Value, Value]:
+        """Return a sum, and what its rounding lost (Knuth's TwoSum)."""
+        total = self.add(x, y)
+        other = self.sub(total, x)
+        lost = self.add(self.sub(x, self.sub(total, other)), self.sub(y, other))
+        return total, lost
+
+    def exact_sum_sorted(self, x: Value | float, y: Value | float) -> tuple[Value, Value]:
+        """Return a sum, and what its rounding lost, where x is 0 or the larger (Dekker)."""
+        total = self.add(x, y)
+        return total, self.sub(y, self.sub(total, x))
 
     # Comparisons
 
@@ -204,9 +234,27 @@ class Emitter:
         biased = self.plus(exponent, self.form.bias)
         return self.number(self.left(biased, self.form.fraction))
 
+    def is_odd(self, bits: Value, place: int = 0) -> Value:
+        """Whether a bit of an integer is set: the lowest, or the one at `place`."""
+        return self.builder.icmp_unsigned("!=", self.both(bits, 1 << place), self.word(0))
+
     def to_number(self, integer: Value) -> Value:
         """Return an integer below 2**(fraction - 1) as a number."""
         # Instructions that convert 64-bit integers exist from AVX-512 on only.
         magic = ir.Constant(self.real, self._magic)
         as_bits = self.plus(self.bits(magic), integer)
         return self.sub(self.number(as_bits), magic)
+
+
+def in_double(written: Callable[..., Value]) -> Callable[..., Value]:
+    """Return the function that computes in float64, and rounds to float32 where that is wanted."""
+
+    @functools.wraps(written)
+    def either(e: Emitter, *values: Value) -> Value:
+        if e.form is FLOAT64:
+            return written(e, *values)
+        wide = Emitter(e.builder, FLOAT64, single=True)
+        result = written(wide, *[e.builder.fpext(x, wide.real) for x in values])
+        return e.builder.fptrunc(result, e.real)
+
+    return either

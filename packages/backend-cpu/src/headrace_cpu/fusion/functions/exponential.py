@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace_cpu.fusion.functions.coefficients import EXP, EXPM1, TANH
-from headrace_cpu.fusion.functions.emitter import Emitter, Value
+from headrace_cpu.fusion.functions.coefficients import EXP, EXPM1, SINH, TANH
+from headrace_cpu.fusion.functions.emitter import Emitter, Value, in_double
 
 # Beyond these, exp is infinite and 0 by the arithmetic below itself.
 _ENDS = {"float32": (-104.0, 89.0), "float64": (-746.0, 710.0)}
@@ -35,14 +35,26 @@ class Reduced:
     rest: Value
 
 
-def _reduced(e: Emitter, x: Value, coefficients: Sequence[float]) -> Reduced:
-    """Reduce an argument that is not so large that 2**k is far from all numbers."""
+def _reduced(
+    e: Emitter, x: Value, coefficients: Sequence[float], more: Value | None = None
+) -> Reduced:
+    """Reduce an argument that is not so large that 2**k is far from all numbers.
+
+    Args:
+        e: The emitter.
+        x: The argument.
+        coefficients: Those of the polynomial.
+        more: What the argument's own rounding has lost, if that matters.
+    """
     high, low = e.form.ln2
     k, k_bits = e.nearest(x, 1 / math.log(2))
     r_high = e.fma(k, -high, x)
     r = e.fma(k, -low, r_high)
     # What the rounding of r lost goes into the polynomial's tail.
     lost = e.fma(k, -low, e.sub(r_high, r))
+    if more is not None:
+        r, again = e.exact_sum_sorted(r, more)
+        lost = e.add(lost, again)
     tail = e.fma(e.mul(r, r), e.polynomial(r, coefficients), lost)
     return Reduced(k_bits, e.add(r, tail))
 
@@ -55,9 +67,19 @@ def _scale(e: Emitter, bits: Value) -> Value:
 def exp(e: Emitter, x: Value) -> Value:
     """Return the exponential: overflow, subnormal results and NaN come by the arithmetic."""
     low, high = _ENDS[e.form.dtype]
-    reduced = _reduced(e, e.at_least(e.at_most(x, high), low), EXP[e.form.dtype])
+    return exp_scaled(e, e.at_least(e.at_most(x, high), low))
+
+
+def exp_scaled(e: Emitter, x: Value, doublings: int = 0, more: Value | None = None) -> Value:
+    """Return ``2**doublings * exp(x + more)`` of a number not far beyond where exp ends.
+
+    `more` is below the rounding error of x, or not given.
+    """
+    reduced = _reduced(e, x, e.of(EXP), more)
     # 2**k as a product: each factor is a normal number, and only the last product rounds.
     k = e.right(e.left(reduced.k, e.form.fraction), e.form.fraction)
+    if doublings:
+        k = e.plus(k, doublings)
     half = e.right(k, 1)
     first = _scale(e, half)
     second = _scale(e, e.minus(k, half))
@@ -66,7 +88,7 @@ def exp(e: Emitter, x: Value) -> Value:
 
 def exp_inside(e: Emitter, x: Value) -> Value:
     """Return exp(x) where neither it nor 2**k leaves the normal numbers."""
-    reduced = _reduced(e, x, EXP[e.form.dtype])
+    reduced = _reduced(e, x, e.of(EXP))
     scale = _scale(e, reduced.k)
     return e.fma(scale, reduced.rest, scale)
 
@@ -75,7 +97,7 @@ def expm1(e: Emitter, x: Value) -> Value:
     """Return exp(x) - 1, precise near 0."""
     _, high = _ENDS[e.form.dtype]
     inside = e.at_least(e.at_most(x, high), _ALL_GONE[e.form.dtype])
-    reduced = _reduced(e, inside, EXPM1[e.form.dtype])
+    reduced = _reduced(e, inside, e.of(EXPM1))
     # Half of the result, which does not overflow before its time.
     half = _scale(e, e.minus(reduced.k, 1))
     value = e.mul(2.0, e.fma(half, reduced.rest, e.sub(half, 0.5)))
@@ -101,7 +123,31 @@ def tanh(e: Emitter, x: Value) -> Value:
     """Return the hyperbolic tangent: a polynomial near 0, else 1 - 2 / (exp(2 abs(x)) + 1)."""
     size = e.abs(x)
     square = e.mul(x, x)
-    near = e.fma(e.mul(x, square), e.polynomial(square, TANH[e.form.dtype]), x)
+    near = e.fma(e.mul(x, square), e.polynomial(square, e.of(TANH)), x)
     growth = exp_inside(e, e.at_most(e.add(size, size), -_ALL_GONE[e.form.dtype] + 2.0))
     far = e.sub(1.0, e.div(2.0, e.add(growth, 1.0)))
     return e.select(e.compare(size, "<", _TANH_SPLIT), near, e.copysign(far, x))
+
+
+def _half_exp(e: Emitter, size: Value) -> Value:
+    """Return exp(size) / 2, which is finite wherever sinh and cosh are."""
+    _, high = _ENDS[e.form.dtype]
+    return exp_scaled(e, e.at_most(size, high + 2.0), doublings=-1)
+
+
+@in_double
+def sinh(e: Emitter, x: Value) -> Value:
+    """Return the hyperbolic sine: a polynomial below 1, else half of exp(x) - exp(-x)."""
+    size = e.abs(x)
+    square = e.mul(x, x)
+    near = e.fma(e.mul(x, square), e.polynomial(square, e.of(SINH)), x)
+    half = _half_exp(e, size)
+    far = e.sub(half, e.div(0.25, half))
+    return e.select(e.compare(size, "<", 1.0), near, e.copysign(far, x))
+
+
+@in_double
+def cosh(e: Emitter, x: Value) -> Value:
+    """Return the hyperbolic cosine, half of exp(x) + exp(-x)."""
+    half = _half_exp(e, e.abs(x))
+    return e.add(half, e.div(0.25, half))

@@ -46,7 +46,7 @@ def compiled_in_place(
         return signature, generate
 
     # numba takes the number of arguments from the function's own.
-    typed: Callable[..., Any] = {1: one, 2: two}[arity]
+    typed: Any = one if arity == 1 else two
     typed.__name__ = typed.__qualname__ = f"{written.__name__}_{dtype}"
     function: Callable[..., Any] = intrinsic(typed)
     return function

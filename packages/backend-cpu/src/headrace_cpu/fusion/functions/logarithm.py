@@ -1,4 +1,4 @@
-"""Logarithms: log, log1p, and softplus made of them.
+"""Logarithms: log, log1p, and softplus and the inverse hyperbolic functions made of them.
 
 ``x = 2**k (1 + f)`` with 1 + f between the square root of 1/2 and that of 2; then
 ``log(x) = k ln 2 + log(1 + f)``, ln 2 in two parts.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 
 from headrace_cpu.fusion.functions.coefficients import LOG
-from headrace_cpu.fusion.functions.emitter import Emitter, Value
+from headrace_cpu.fusion.functions.emitter import Emitter, Value, in_double
 from headrace_cpu.fusion.functions.exponential import exp
 
 
-def _split(e: Emitter, x: Value) -> tuple[Value, Value]:
+def split(e: Emitter, x: Value) -> tuple[Value, Value]:
     """Return the integer k and 1 + f of a positive normal number."""
     lowest = e.bits(e.constant(math.sqrt(0.5)))
     above = e.minus(e.bits(x), lowest)
@@ -25,7 +25,7 @@ def _split(e: Emitter, x: Value) -> tuple[Value, Value]:
 def _combined(e: Emitter, k: Value, f: Value) -> Value:
     """Return ``k ln 2 + log(1 + f)``."""
     high, low = e.form.ln2
-    coefficients = LOG[e.form.dtype]
+    coefficients = e.of(LOG)
     half_square = e.mul(e.mul(f, 0.5), f)
     if e.form.bits == 32:
         # log(1 + f) = f - f**2 / 2 + f**3 q(f)
@@ -49,7 +49,7 @@ def log(e: Emitter, x: Value) -> Value:
     small = e.compare(x, "<", form.tiny)
     up = form.fraction + 2
     normal = e.select(small, e.mul(x, 2.0**up), x)
-    k, significand = _split(e, normal)
+    k, significand = split(e, normal)
     whole = e.to_number(k)
     exponent = e.select(small, e.sub(whole, float(up)), whole)
     value = _combined(e, exponent, e.sub(significand, 1.0))
@@ -65,11 +65,8 @@ def _with_ends(e: Emitter, x: Value, argument: Value, value: Value) -> Value:
 
 def _log1p(e: Emitter, x: Value) -> tuple[Value, Value]:
     """Return 1 + x and log(1 + x) where the former is positive and finite."""
-    total = e.add(1.0, x)
-    # What the sum lost (Knuth's TwoSum).
-    other = e.sub(total, 1.0)
-    lost = e.add(e.sub(1.0, e.sub(total, other)), e.sub(x, other))
-    k, significand = _split(e, total)
+    total, lost = e.exact_sum(1.0, x)
+    k, significand = split(e, total)
     scale = e.number(e.minus(e.bits(e.constant(1.0)), e.left(k, e.form.fraction)))
     # It matters no more where 2**-k may have left the normal numbers.
     lost = e.select(e.compare(x, "<", 2.0 ** (e.form.fraction + 6)), e.mul(lost, scale), 0.0)
@@ -88,3 +85,43 @@ def softplus(e: Emitter, x: Value) -> Value:
     _, tail = _log1p(e, exp(e, e.neg(e.abs(x))))
     positive = e.select(e.compare(x, ">", 0.0), x, 0.0)
     return e.select(e.is_nan(x), x, e.add(positive, tail))
+
+
+# From here on log1p(x) and log(x) are the same, and the square of x still finite.
+_LARGE = 2.0**60
+
+
+@in_double
+def asinh(e: Emitter, x: Value) -> Value:
+    """Return the inverse hyperbolic sine, log1p(a + a**2 / (1 + sqrt(1 + a**2))), a = abs(x)."""
+    size = e.abs(x)
+    square = e.mul(size, size)
+    below = e.add(size, e.div(square, e.add(1.0, e.sqrt(e.add(1.0, square)))))
+    value = _of_twice(e, size, below)
+    return e.select(e.compare(x, "==", 0.0), x, e.copysign(value, x))
+
+
+@in_double
+def acosh(e: Emitter, x: Value) -> Value:
+    """Return the inverse hyperbolic cosine, log1p(t + sqrt(2 t + t**2)), t = x - 1."""
+    above = e.sub(x, 1.0)
+    below = e.add(above, e.sqrt(e.fma(above, above, e.add(above, above))))
+    return e.select(e.compare(x, ">=", 1.0), _of_twice(e, x, below), math.nan)
+
+
+def _of_twice(e: Emitter, size: Value, below: Value) -> Value:
+    """Return log(2 size) where size is large, else log1p(below)."""
+    large = e.compare(size, ">", _LARGE)
+    value = log1p(e, e.select(large, size, below))
+    return e.select(large, e.add(value, math.log(2)), value)
+
+
+@in_double
+def atanh(e: Emitter, x: Value) -> Value:
+    """Return the inverse hyperbolic tangent, log1p(2 a / (1 - a)) / 2, a = abs(x)."""
+    size = e.abs(x)
+    twice = e.add(size, size)
+    small = e.compare(size, "<", 0.5)
+    quotient = e.div(e.select(small, e.mul(twice, size), twice), e.sub(1.0, size))
+    value = log1p(e, e.select(small, e.add(twice, quotient), quotient))
+    return e.copysign(e.mul(0.5, value), x)

@@ -1,0 +1,51 @@
+"""The error function and its complement.
+
+Below 1 a polynomial. Above, the complement is ``exp(-x**2) g(x) / (1 + 2 x)``, where g changes so
+little that it is a polynomial of ``(x - 3.75) / (x + 3.75)`` (Shepherd and Laframboise,
+"Chebyshev approximation of (1 + 2x) exp(x^2) erfc x", Mathematics of Computation 36, 1981).
+"""
+
+from __future__ import annotations
+
+from headrace_cpu.fusion.functions.coefficients import ERF, ERFC
+from headrace_cpu.fusion.functions.emitter import Emitter, Value, in_double
+from headrace_cpu.fusion.functions.exponential import exp_scaled
+
+# Where the complement is 0, or in float32 has long been.
+_END = {True: 11.0, False: 28.0}
+_MIDDLE = 3.75
+
+
+def _below(e: Emitter, x: Value) -> Value:
+    """Return erf(x) within +-1."""
+    return e.fma(x, e.polynomial(e.mul(x, x), e.of(ERF)), x)
+
+
+def _complement(e: Emitter, size: Value) -> Value:
+    """Return erfc of a number from 1/2 on."""
+    size = e.at_most(size, _END[e.single])
+    # Where it is subnormal it is rounded but once, at the end.
+    doublings = 128
+    square, lost = e.exact_product(size, size)
+    more = None if e.single else e.neg(lost)
+    decay = exp_scaled(e, e.neg(square), doublings, more)
+    place = e.div(e.sub(size, _MIDDLE), e.add(size, _MIDDLE))
+    ratio = e.div(e.polynomial(place, e.of(ERFC)), e.fma(size, 2.0, 1.0))
+    return e.mul(e.mul(decay, ratio), 2.0**-doublings)
+
+
+@in_double
+def erf(e: Emitter, x: Value) -> Value:
+    """Return the error function."""
+    size = e.abs(x)
+    far = e.sub(1.0, _complement(e, size))
+    return e.select(e.compare(size, "<", 1.0), _below(e, x), e.copysign(far, x))
+
+
+@in_double
+def erfc(e: Emitter, x: Value) -> Value:
+    """Return the complement of the error function."""
+    size = e.abs(x)
+    tail = _complement(e, size)
+    far = e.select(e.compare(x, "<", 0.0), e.sub(2.0, tail), tail)
+    return e.select(e.compare(size, "<", 0.5), e.sub(1.0, _below(e, x)), far)
