@@ -11,6 +11,7 @@ import numpy as np
 
 from headrace.device_name import DeviceName
 from headrace.runtime.device import HostArray
+from headrace.runtime.segment import Program, Segment
 
 
 @final
@@ -37,6 +38,12 @@ class CpuDevice:
         # An element of an array of strings is Python's bytes, of which NumPy would make another
         # dtype that drops zero bytes at the end.
         return np.asarray(array, object) if type(array) is bytes else np.asarray(array)
+
+    def compile(self, segment: Segment) -> Program:
+        """Return a program that runs a segment of a step."""
+        from headrace_cpu.program.compile import compile_segment
+
+        return compile_segment(segment)
 
     def activate(self) -> AbstractContextManager[Any]:
         """Return a context in which floating-point exceptions are results, not warnings.

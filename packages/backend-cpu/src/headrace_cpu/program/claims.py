@@ -21,7 +21,19 @@ class Claims:
         results: Tensors that are wanted outside the segment: some instruction must write them.
     """
 
-    def __init__(self, operations: Sequence[Operation], results: Iterable[Tensor]) -> None:
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        results: Iterable[Tensor],
+        closed: Iterable[Operation] = (),
+    ) -> None:
+        """Begin with nothing claimed.
+
+        Args:
+            operations: All of them, in an order in which they can run.
+            results: Tensors that are wanted outside.
+            closed: Operations that no instruction can compute, such as those of unknown shapes.
+        """
         self.operations = tuple(operations)
         self.results = frozenset(results)
         self.instructions: list[Instruction] = []
@@ -30,7 +42,7 @@ class Claims:
         self._members: dict[int, list[Operation]] = {
             i: [op] for i, op in enumerate(self.operations)
         }
-        self._claimed: set[Operation] = set()
+        self._claimed: set[Operation] = set(closed)
         self._users: dict[Tensor, list[Operation]] = {}
         self._waiters: dict[Operation, list[Operation]] = {}
         for op in self.operations:

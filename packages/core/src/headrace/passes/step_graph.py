@@ -64,8 +64,7 @@ class Rewriter:
         device: DeviceName | None = None,
         specs: Sequence[TensorSpec] | None = None,
     ) -> Operation:
-        """Add an operation as it is, or asking for another device, or knowing more of its outputs.
-        """
+        """Add an operation as it is, or asking for another device, or knowing more of its outputs."""
         new = self.graph.add_operation(
             old.schema,
             name=old.name,
@@ -136,9 +135,7 @@ class Rewriter:
         )
 
 
-def with_fetches(
-    step: StepGraph, device: DeviceName
-) -> tuple[Graph, dict[Operation, Operation]]:
+def with_fetches(step: StepGraph, device: DeviceName) -> tuple[Graph, dict[Operation, Operation]]:
     """Return the graph of a step with ``Fetch`` nodes, all on one device.
 
     Returns:

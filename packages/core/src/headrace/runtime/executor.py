@@ -101,7 +101,7 @@ def _run_in_order(plan: Plan, step: Step) -> None:
             else:
                 result = node.call(step, *values)
         except Exception as error:
-            named = located(error, node.op, values, plan.state_uses)
+            named = _named(error, node, values, plan)
             if named is error:
                 raise
             raise named from error
@@ -112,6 +112,13 @@ def _run_in_order(plan: Plan, step: Step) -> None:
                 slots[slot] = value
         for slot in node.frees:
             slots[slot] = None
+
+
+def _named(
+    error: BaseException, node: PlanNode, values: Sequence[Any], plan: Plan
+) -> BaseException:
+    """Return an error that names the operation that failed; a segment has named it already."""
+    return error if node.segment is not None else located(error, node.op, values, plan.state_uses)
 
 
 def _run_frames(node: PlanNode, step: Step, values: Sequence[Any]) -> list[Any]:
@@ -247,7 +254,7 @@ class _Arrivals:
         except Exception as error:
             if node.mode is Mode.BLOCKING:
                 self.waiting -= 1
-            self.fail(located(error, node.op, values, frame.plan.state_uses), error)
+            self.fail(_named(error, node, values, frame.plan), error)
             return
         self.finish(frame, index, result)
 
@@ -268,7 +275,7 @@ class _Arrivals:
             self.finish(frame, index, stop.value)
         except Exception as error:
             values = [frame.slots[i] for i in node.inputs]
-            self.fail(located(error, node.op, values, frame.plan.state_uses), error)
+            self.fail(_named(error, node, values, frame.plan), error)
 
     def after(self, frame: _Frame, index: int, frames: Frames, inner: Step) -> None:
         self.advance(frame, index, frames, inner.fetches)
@@ -280,7 +287,7 @@ class _Arrivals:
             # What arrives after the failure is its consequence, not its cause.
             if self.failure is None:
                 values = [slots[i] for i in node.inputs]
-                self.fail(located(result, node.op, values, frame.plan.state_uses), result)
+                self.fail(_named(result, node, values, frame.plan), result)
             return
         if result is DEAD:
             slots[node.control] = DEAD

@@ -22,11 +22,7 @@ from headrace.graph.tensor import Tensor
 from headrace.passes.dedupe import dedupe
 from headrace.passes.fold import Evaluate
 from headrace.passes.prune import prune
-try:
-    from headrace.passes.simplify import Rewrite, simplify
-except ImportError:
-    Rewrite = object
-    simplify = lambda s: (s, ())
+from headrace.passes.simplify import Rewrite, simplify
 from headrace.passes.specialize import specialize
 from headrace.passes.step_graph import StepGraph, verify
 from headrace.runtime.failures import StateUses
@@ -141,9 +137,20 @@ class SegmentCall:
             for i, t in enumerate(self._given)
             if t.dtype.kind not in _UNSHAPED and not t.shape.is_fully_defined()
         )
+        self._effects = self._find_effects()
         self._programs: dict[tuple[Any, ...], Program] = {}
         self._only: Program | None = None
         self._lock = threading.Lock()
+
+    def _find_effects(self) -> frozenset[Operation]:
+        """Return the operations that must run whatever becomes of their outputs.
+
+        These are, besides those with effects, the ones that nobody uses: the step asks for them.
+        """
+        used = {t.op for op in self.operations for t in op.inputs}
+        used.update(c for op in self.operations for c in op.control_inputs)
+        used.update(t.op for t in self._wanted)
+        return frozenset(op for op in self.operations if _has_effect(op) or op not in used)
 
     @property
     def direct(self) -> bool:
@@ -220,14 +227,14 @@ class SegmentCall:
             [(t, t.spec) for t in self._given],
             self._wanted,
             lambda op, values: None,
-            _is_effect,
+            self._effects.__contains__,
         )
         return self._device.compile(self._segment(step, (), around))
 
     def _specialized(self, specs: Sequence[TensorSpec]) -> Program:
         around = self._around
         given = list(zip(self._given, specs, strict=True))
-        step = specialize(self.operations, given, self._wanted, around.evaluate, _is_effect)
+        step = specialize(self.operations, given, self._wanted, around.evaluate, self._effects.__contains__)
         rewrites: tuple[Rewrite, ...] = ()
         if around.options.optimize:
             step, rewrites = simplify(prune(dedupe(step)))
@@ -271,7 +278,7 @@ def _shape(value: Any) -> tuple[int, ...] | None:
     return getattr(value, "shape", None)
 
 
-def _is_effect(op: Operation) -> bool:
+def _has_effect(op: Operation) -> bool:
     return (op.stateful and not is_handle(op)) or not op.outputs
 
 

@@ -1,0 +1,44 @@
+"""Compiling a segment: claims, order, memory, source."""
+
+from __future__ import annotations
+
+from headrace.graph.operation import Operation
+from headrace.runtime.segment import Segment, is_handle
+from headrace_cpu.program.claims import Claims
+from headrace_cpu.program.lifetimes import place_buffers
+from headrace_cpu.program.lower import lower
+from headrace_cpu.program.program import Program
+from headrace_cpu.program.schedule import schedule
+from headrace_cpu.program.settings import CompileSettings
+from headrace_cpu.program.values import Values, is_native
+
+
+def compile_segment(segment: Segment) -> Program:
+    """Return the program of a segment."""
+    settings = CompileSettings.of(segment.options)
+    operations = [op for op in segment.graph.operations if not _is_given(op)]
+    closed = [op for op in operations if not _is_open(op)]
+    claims = Claims(operations, segment.outputs, closed)
+    if segment.options.optimize:
+        claim(claims, settings)
+    items = schedule(claims)
+    values = Values(segment, items)
+    places = place_buffers(items, values)
+    return Program(segment, items, values, places, lower(segment, items, values), settings)
+
+
+def claim(claims: Claims, settings: CompileSettings) -> None:
+    """Let instructions claim what they compute, the most special ones first."""
+
+
+def _is_given(op: Operation) -> bool:
+    """Whether an operation's value is there before the program runs."""
+    return op.type == "Feed" or (op.type == "Const" and not op.control_inputs) or is_handle(op)
+
+
+def _is_open(op: Operation) -> bool:
+    """Whether instructions can compute an operation: it works on numbers of known shapes."""
+    return all(
+        is_native(tensor) or (tensor.dtype.kind == "resource" and tensor in op.inputs)
+        for tensor in (*op.inputs, *op.outputs)
+    )

@@ -1,0 +1,300 @@
+"""Lowering: from the schedule of a program to the source of one straight-line Python function.
+
+The function takes the inputs' values and returns the outputs. What it calls and the views of its
+buffers are bound as variables of an enclosing function, made anew for each instance of the program.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headrace.graph.tensor import Tensor
+from headrace.runtime.segment import Segment
+from headrace_cpu.program.instruction import Instruction
+from headrace_cpu.program.lifetimes import last_uses
+from headrace_cpu.program.schedule import Item
+from headrace_cpu.program.values import Home, Values, keeps
+
+
+# What the source may use without its being bound.
+RESERVED = ("at", "solid", "copied", "empty", "errstate", "many", "take", "give", "type")
+
+
+@dataclass(slots=True, eq=False)
+class Lowered:
+    """The source of a program.
+
+    Attributes:
+        source: It; a function ``make`` of everything bound returns the function of a step.
+        lines: For every line of the source, the item for which it stands, or None.
+        bound: Names of what is bound, in the order of ``make``'s arguments.
+        calls: The name of each instruction's call.
+        points: The name of the function that takes an address: of an instruction and a tensor.
+        views: The name of the array that shows a root's buffer under a tensor's shape.
+        kernels: The name of each operation's plain kernel.
+        presets: The names of known values.
+        names: The name of each tensor's variable.
+        seen: How many addresses are remembered from step to step.
+    """
+
+    source: str = ""
+    lines: list[Item | None] = field(default_factory=list)
+    bound: list[str] = field(default_factory=list)
+    calls: dict[Instruction, str] = field(default_factory=dict)
+    points: dict[tuple[Instruction, Tensor], str] = field(default_factory=dict)
+    views: dict[Tensor, str] = field(default_factory=dict)
+    kernels: dict[Any, str] = field(default_factory=dict)
+    presets: dict[Tensor, str] = field(default_factory=dict)
+    names: dict[Tensor, str] = field(default_factory=dict)
+    seen: int = 0
+
+
+def lower(segment: Segment, items: Sequence[Item], values: Values) -> Lowered:
+    """Return the source of a program."""
+    return _Lowering(segment, items, values).run()
+
+
+class _Lowering:
+    def __init__(self, segment: Segment, items: Sequence[Item], values: Values) -> None:
+        self.segment = segment
+        self.items = items
+        self.values = values
+        self.out = Lowered()
+        self.body: list[tuple[str, Item | None]] = []
+        self.taken: set[str] = {"values", "make", "run", "seen", *RESERVED}
+        self.last = last_uses(items, values)
+        self.kept = {values.root(t) for t in segment.outputs}
+        self.pointed: dict[Tensor, list[tuple[Instruction, Tensor]]] = {}
+        self.plain = False
+
+    def run(self) -> Lowered:
+        for index, tensor in enumerate(self.segment.inputs):
+            self._line(f"{self._new(tensor)} = values[{index}]", None)
+        self._find_pointed()
+        for tensor in self.segment.inputs:
+            self._point(tensor, None)
+        for index, item in enumerate(self.items):
+            if self.values.is_view(item):
+                continue
+            if item.instruction is not None:
+                self._instruction(item.instruction, item)
+            elif item.op.type != "NoOp":
+                self._operation(item)
+            self._drop(index, item)
+        results = ", ".join(self._result(t) for t in self.segment.outputs)
+        self._line(f"return [{results}]", None)
+        self._assemble()
+        return self.out
+
+    # -- names
+
+    def _fresh_name(self, wanted: str) -> str:
+        base = re.sub(r"\W+", "_", wanted.rsplit("/", 2)[-1]).strip("_").lower() or "value"
+        if base[0].isdigit() or keyword.iskeyword(base):
+            base = f"v_{base}"
+        name, count = base, 1
+        while name in self.taken:
+            count += 1
+            name = f"{base}_{count}"
+        self.taken.add(name)
+        return name
+
+    def _bind(self, wanted: str) -> str:
+        name = self._fresh_name(wanted)
+        self.out.bound.append(name)
+        return name
+
+    def _new(self, tensor: Tensor) -> str:
+        """Return the variable that holds a tensor's array."""
+        name = self.out.names.get(tensor)
+        if name is None:
+            suffix = f"_{tensor.index}" if tensor.index else ""
+            name = self.out.names[tensor] = self._fresh_name(tensor.op.name + suffix)
+        return name
+
+    def _line(self, text: str, item: Item | None) -> None:
+        self.body.append((text, item))
+
+    # -- addresses
+
+    def _find_pointed(self) -> None:
+        """Find who must be told the address of a value that has another one in each step."""
+        for item in self.items:
+            instruction = item.instruction
+            if instruction is None:
+                continue
+            for tensor in (*instruction.reads, *instruction.writes):
+                root = self.values.root(tensor)
+                if self.values.home[root] in (Home.OBJECT, Home.RESULT):
+                    self.pointed.setdefault(root, []).append((instruction, tensor))
+
+    def _point(self, root: Tensor, item: Item | None) -> None:
+        """Tell everybody who works on a value's memory where it is in this step."""
+        users = self.pointed.get(root)
+        if not users:
+            return
+        name = self.out.names[root]
+        if self.values.home[root] is Home.OBJECT:
+            shape = root.shape.known
+            self._line(f"{name} = solid({name}, {shape!r}, {_dtype(root)})", item)
+        where, slot = self._fresh_name(f"at_{name}"), self.out.seen
+        self.out.seen += 1
+        self._line(f"{where} = at({name})", item)
+        self._line(f"if {where} != seen[{slot}]:", item)
+        self._line(f"    seen[{slot}] = {where}", item)
+        for instruction, tensor in dict.fromkeys(users):
+            self._line(f"    {self._point_name(instruction, tensor)}({where})", item)
+
+    def _point_name(self, instruction: Instruction, tensor: Tensor) -> str:
+        key = (instruction, tensor)
+        name = self.out.points.get(key)
+        if name is None:
+            name = self._bind(f"point_{instruction.name}_{self._new_hint(tensor)}")
+            self.out.points[key] = name
+        return name
+
+    @staticmethod
+    def _new_hint(tensor: Tensor) -> str:
+        return tensor.op.name.rsplit("/", 1)[-1]
+
+    # -- items
+
+    def _instruction(self, instruction: Instruction, item: Item) -> None:
+        for tensor in instruction.writes:
+            root = self.values.root(tensor)
+            if self.values.home[root] is Home.RESULT:
+                name, shape = self._new(root), root.shape.known
+                self._line(f"{name} = empty({shape!r}, {_dtype(root)})", item)
+                self._point(root, item)
+        call = self.out.calls.get(instruction)
+        if call is None:
+            call = self.out.calls[instruction] = self._bind(instruction.name)
+        what = _comment(item)
+        if not instruction.updates:
+            self._line(f"{call}(){what}", item)
+            return
+        cells = ", ".join(self._preset(t) for t in instruction.updates)
+        taken = self._fresh_name("taken")
+        self._line(f"{taken} = take(({cells},))", item)
+        self._line("try:", item)
+        for i, handle in enumerate(instruction.updates):
+            content = handle.spec.content
+            assert content is not None
+            shape, slot = content.shape.known, self.out.seen
+            where = self._fresh_name("at_variable")
+            self.out.seen += 1
+            kind = content.dtype.numpy.name
+            self._line(f"    {where} = at(solid({taken}[{i}], {shape!r}, {kind}))", item)
+            self._line(f"    if {where} != seen[{slot}]:", item)
+            self._line(f"        seen[{slot}] = {where}", item)
+            self._line(f"        {self._point_name(instruction, handle)}({where})", item)
+        self._line(f"    {call}(){what}", item)
+        self._line("finally:", item)
+        self._line(f"    give(({cells},), {taken})", item)
+        self._line(f"{taken} = None", item)
+
+    def _operation(self, item: Item) -> None:
+        op = item.op
+        if op.type == "ReadVariable":
+            self._line(f"{self._new(op.outputs[0])} = {self._preset(op.inputs[0])}.read()", item)
+            self._point(op.outputs[0], item)
+            return
+        self.plain = True
+        kernel = self._bind(op.type)
+        self.out.kernels[op] = kernel
+        keep = keeps(op.type, op.stateful) or any(t.dtype.kind == "list" for t in op.outputs)
+        given = []
+        for tensor in op.inputs:
+            text = self._array(tensor)
+            lent = self.values.lent(tensor) or self._is_result(tensor)
+            given.append(f"copied({text})" if keep and lent else text)
+        call = f"{kernel}({', '.join(given)})"
+        made = [self._new(t) for t in op.outputs]
+        what = _comment(item)
+        if len(made) == 1:
+            self._line(f"{made[0]} = {call}{what}", item)
+            self._line(f"if type({made[0]}) in many: {made[0]} = {made[0]}[0]", item)
+        elif made:
+            self._line(f"{', '.join(made)} = {call}{what}", item)
+        else:
+            self._line(f"{call}{what}", item)
+        for tensor in op.outputs:
+            self._point(tensor, item)
+
+    def _is_result(self, tensor: Tensor) -> bool:
+        return self.values.home_of(tensor) is Home.RESULT
+
+    def _preset(self, tensor: Tensor) -> str:
+        root = self.values.root(tensor)
+        name = self.out.presets.get(root)
+        if name is None:
+            name = self.out.presets[root] = self._bind(root.op.name)
+        return name
+
+    def _array(self, tensor: Tensor) -> str:
+        """Return the expression of a tensor's value, as plain kernels take it."""
+        root = self.values.root(tensor)
+        home = self.values.home[root]
+        if home is Home.BUFFER:
+            name = self.out.views.get(tensor)
+            if name is None:
+                name = self.out.views[tensor] = self._bind(f"{tensor.op.name}_view")
+            return name
+        name = self._preset(tensor) if home is Home.PRESET else self.out.names[root]
+        if root is tensor or root.shape == tensor.shape:
+            return name
+        return f"{name}.reshape({tensor.shape.known!r})"
+
+    def _result(self, tensor: Tensor) -> str:
+        """Return the expression of an output, which the caller may keep."""
+        text = self._array(tensor)
+        if self.values.home_of(tensor) is not Home.RESULT and self.values.lent(tensor):
+            return f"copied({text})"
+        return text
+
+    def _drop(self, index: int, item: Item) -> None:
+        """Forget objects that nobody reads any more, so that their memory is free at once."""
+        instruction = item.instruction
+        if instruction is None:
+            used: Sequence[Tensor] = (*item.op.inputs, *item.op.outputs)
+        else:
+            used = (*instruction.reads, *instruction.writes)
+        dead = []
+        for root in dict.fromkeys(map(self.values.root, used)):
+            held = self.values.home[root] in (Home.OBJECT, Home.RESULT)
+            if held and root not in self.kept and self.last.get(root, index) == index:
+                dead.append(self.out.names[root])
+        if dead:
+            self._line(f"{' = '.join(dead)} = None", item)
+
+    # -- the whole
+
+    def _assemble(self) -> None:
+        lines: list[tuple[str, Item | None]] = []
+        arguments = ", ".join(self.out.bound)
+        lines.append((f"def make({arguments}):", None))
+        lines.append((f"    seen = [None] * {self.out.seen}", None))
+        lines.append(("    def run(values):", None))
+        indent = " " * 8
+        if self.plain:
+            # NumPy's floating-point exceptions are results here, not warnings.
+            lines.append((f"{indent}with errstate(all='ignore'):", None))
+            indent += " " * 4
+        lines.extend((indent + text, item) for text, item in self.body)
+        lines.append(("    return run", None))
+        self.out.source = "\n".join(text for text, _ in lines) + "\n"
+        self.out.lines = [None, *(item for _, item in lines)]
+
+
+def _dtype(tensor: Tensor) -> str:
+    return tensor.dtype.numpy.name
+
+
+def _comment(item: Item) -> str:
+    types = [op.type for op in item.ops]
+    shown = ", ".join(types[:6]) + (f" and {len(types) - 6} more" if len(types) > 6 else "")
+    return f"  # {shown}: {item.op.name}"

@@ -1,0 +1,215 @@
+"""Programs: compiled segments, with instances of their own for steps that run at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from types import CodeType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import CancelledError
+from headrace.graph.tensor import Tensor
+from headrace.runtime.failures import located
+from headrace.runtime.segment import Segment
+from headrace_cpu.program.instruction import Addresses, Bound, Instruction
+from headrace_cpu.program.lifetimes import Places
+from headrace_cpu.program.lower import Lowered
+from headrace_cpu.program.memory import ENVIRONMENT, at, block, view
+from headrace_cpu.program.schedule import Item
+from headrace_cpu.program.settings import CompileSettings
+from headrace_cpu.program.values import Home, Values
+
+Run = Callable[[Sequence[Any]], list[Any]]
+_FILE = "<headrace program>"
+
+
+class Program:
+    """A compiled segment.
+
+    Calling it runs it once. Steps that run at the same time each get an instance, with an arena of
+    its own; an instance that is free is used again.
+
+    Attributes:
+        segment: What it computes.
+        items: What it does, in order.
+        source: The source of the function that does it.
+        arena_bytes: The size of an instance's arena.
+    """
+
+    def __init__(
+        self,
+        segment: Segment,
+        items: Sequence[Item],
+        values: Values,
+        places: Places,
+        lowered: Lowered,
+        settings: CompileSettings,
+    ) -> None:
+        self.segment = segment
+        self.items = tuple(items)
+        self.source = lowered.source
+        self.arena_bytes = places.layout.size
+        self._values = values
+        self._places = places
+        self._lowered = lowered
+        self._code = compile(lowered.source, _FILE, "exec")
+        self._lock = threading.Lock()
+        self._free: list[Run] = []
+        # None when there is nothing to generate, or it has been done.
+        lazy = any(item.instruction is not None for item in items)
+        self._countdown: int | None = settings.compile_after if lazy else None
+        self._environment = {**ENVIRONMENT, **_dtypes(segment)}
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """Its instructions, in order."""
+        return [item.instruction for item in self.items if item.instruction is not None]
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        """Run once: return the outputs for values of the inputs."""
+        if self._countdown is not None:
+            self._count()
+        free = self._free
+        try:
+            run = free.pop()
+        except IndexError:
+            run = self._instance()
+        try:
+            return run(values)
+        except CancelledError:
+            raise
+        except Exception as error:
+            named = self._located(error, error.__traceback__)
+            if named is error:
+                raise
+            raise named from error
+        finally:
+            free.append(run)
+
+    def prepare(self) -> None:
+        """Generate and compile what is interpreted until then."""
+        with self._lock:
+            if self._countdown is None:
+                return
+            self._countdown = None
+            prepare(self.instructions)
+            # Instances that still run were bound before; they are not used again.
+            self._free = []
+
+    def _count(self) -> None:
+        left = self._countdown
+        if left is not None and left > 0:
+            self._countdown = left - 1
+        elif left is not None:
+            self.prepare()
+
+    # -- instances
+
+    def _instance(self) -> Run:
+        memory, start = block(self.arena_bytes) if self.arena_bytes else (None, 0)
+        values, lowered = self._values, self._lowered
+        bound: dict[str, Any] = {}
+        for instruction, name in lowered.calls.items():
+            made = instruction.bind(_Addresses(instruction, values, self._places, start))
+            bound[name] = made.call
+            self._bind_points(instruction, made, bound)
+        for op, name in lowered.kernels.items():
+            bound[name] = self.segment.bind(op)
+        for tensor, name in lowered.presets.items():
+            bound[name] = values.presets[tensor]
+        for tensor, name in lowered.views.items():
+            offset = self._places.offset(values.root(tensor))
+            shape = tensor.shape.known
+            bound[name] = view(start + offset, shape, tensor.dtype, memory)
+        scope: dict[str, Any] = {}
+        exec(self._code, self._environment, scope)
+        run: Run = scope["make"](*(bound[name] for name in lowered.bound))
+        # The instructions know addresses only: the arena lives as long as the function.
+        return run if memory is None else _Owner(run, memory).run
+
+    def _bind_points(self, instruction: Instruction, made: Bound, bound: dict[str, Any]) -> None:
+        for (owner, tensor), name in self._lowered.points.items():
+            if owner is instruction:
+                bound[name] = made.point[tensor]
+
+    # -- failures
+
+    def _located(self, error: Exception, traceback: TracebackType | None) -> BaseException:
+        """Return an error that names the operation at which the program stopped."""
+        frame = None
+        line = 0
+        while traceback is not None:
+            if traceback.tb_frame.f_code.co_filename == _FILE:
+                frame, line = traceback.tb_frame, traceback.tb_lineno
+            traceback = traceback.tb_next
+        item = self._lowered.lines[line] if frame is not None else None
+        if frame is None or item is None:
+            return error
+        seen = frame.f_locals
+        values = [self._value(tensor, seen) for tensor in item.op.inputs]
+        return located(error, item.op, values, self.segment.uses)
+
+    def _value(self, tensor: Tensor, seen: dict[str, Any]) -> Any:
+        """Return what a tensor holds, or, where that is gone, something of its shape."""
+        root = self._values.root(tensor)
+        if self._values.home.get(root) is Home.PRESET:
+            return self._values.presets[root]
+        value = seen.get(self._lowered.names.get(root, ""))
+        if value is None and tensor.shape.is_fully_defined():
+            element = np.zeros((), tensor.dtype.numpy)
+            return np.broadcast_to(element, tensor.shape.known)
+        return value
+
+
+class _Owner:
+    """Keeps an arena alive as long as the function that works on it."""
+
+    __slots__ = ("_memory", "run")
+
+    def __init__(self, run: Run, memory: Any) -> None:
+        self._memory = memory
+        run.__dict__["arena"] = memory
+        self.run = run
+
+
+class _Addresses(Addresses):
+    def __init__(self, instruction: Instruction, values: Values, places: Places, start: int):
+        self._instruction = instruction
+        self._values = values
+        self._places = places
+        self._start = start
+
+    def of(self, tensor: Tensor) -> int | None:
+        if tensor in self._instruction.updates:
+            return None
+        root = self._values.root(tensor)
+        home = self._values.home[root]
+        if home is Home.BUFFER:
+            return self._start + self._places.offset(root)
+        if home is Home.PRESET:
+            return at(self._values.presets[root])
+        return None
+
+    def scratch(self) -> int:
+        offset = self._places.scratch_offset(self._instruction)
+        assert offset is not None, "the instruction asked for no scratch memory"
+        return self._start + offset
+
+
+def prepare(instructions: Sequence[Instruction]) -> None:
+    """Let instructions do what takes long, those of one kind together."""
+    for instruction in instructions:
+        instruction.prepare()
+
+
+def _dtypes(segment: Segment) -> dict[str, Any]:
+    """Return the dtypes of a segment's arrays by name."""
+    found = {}
+    for op in segment.graph.operations:
+        for tensor in (*op.inputs, *op.outputs):
+            kind = tensor.spec.content.dtype if tensor.spec.content else tensor.dtype
+            if kind.kind not in ("resource", "list", "string"):
+                found[kind.numpy.name] = kind.numpy
+    return found

@@ -1,0 +1,140 @@
+"""Values: where each tensor of a program lives while a step runs.
+
+* A *buffer* is a range of the arena.
+* A *result* is an array made anew in each step, which an instruction fills and the caller keeps.
+* An *object* is whatever a plain kernel, a variable or the caller hands in: it has another address
+  in each step.
+* A *preset* is a constant, or what a handle stands for.
+
+A view (a reshape, an identity) is its root under another shape, and takes no time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from headrace.graph.tensor import Tensor
+from headrace.runtime.segment import Segment, is_handle
+from headrace_cpu.program.schedule import Item
+
+# Yield their first input, under another shape at most.
+VIEWS = frozenset(("Identity", "StopGradient", "EnsureShape", "Reshape", "ExpandDims", "Squeeze"))
+# Keep no reference to the arrays that they get, although they have effects.
+_BORROWERS = frozenset(
+    (
+        "AssignVariable",
+        "AssignAddVariable",
+        "AssignSubVariable",
+        "Assert",
+        "Print",
+        "PrintText",
+        "RandomUniform",
+        "RandomStandardNormal",
+        "TruncatedNormal",
+    )
+)
+
+
+class Home(Enum):
+    """Where a value lives."""
+
+    BUFFER = "a range of the arena"
+    RESULT = "an array of the caller's"
+    OBJECT = "an object of this step's"
+    PRESET = "known before the step"
+
+
+def is_native(tensor: Tensor) -> bool:
+    """Whether a tensor is numbers in memory, of a size that is known."""
+    return (
+        tensor.dtype.kind not in ("resource", "list", "string")
+        and tensor.shape.is_fully_defined()
+        and tensor.dtype.numpy.itemsize > 0
+    )
+
+
+def size_of(tensor: Tensor) -> int:
+    """Return the bytes of a tensor of known shape."""
+    return int(np.prod(tensor.shape.known, dtype=np.int64)) * tensor.dtype.numpy.itemsize
+
+
+class Values:
+    """Where the tensors of a program live.
+
+    Attributes:
+        home: Of every root.
+        presets: The values known before the step.
+        lends: For every root, the buffers and results of which its object may be a view.
+    """
+
+    def __init__(self, segment: Segment, items: Sequence[Item]) -> None:
+        self.home: dict[Tensor, Home] = {}
+        self.presets: dict[Tensor, Any] = {}
+        self.lends: dict[Tensor, frozenset[Tensor]] = {}
+        self._root: dict[Tensor, Tensor] = {}
+        for op in segment.graph.operations:
+            if op.type == "Feed":
+                self.home[op.outputs[0]] = Home.OBJECT
+            elif op.type == "Const" and not op.control_inputs:
+                self._preset(op.outputs[0], op.attrs["value"])
+            elif is_handle(op):
+                self._preset(op.outputs[0], segment.handles[op.outputs[0]])
+        for item in items:
+            if item.instruction is not None:
+                self.home.update(dict.fromkeys(item.instruction.writes, Home.BUFFER))
+            elif self.is_view(item):
+                self._root[item.op.outputs[0]] = self.root(item.op.inputs[0])
+            else:
+                self._object(item)
+        for tensor in segment.outputs:
+            root = self.root(tensor)
+            if self.home.get(root) is Home.BUFFER:
+                self.home[root] = Home.RESULT
+
+    def _preset(self, tensor: Tensor, value: Any) -> None:
+        self.home[tensor] = Home.PRESET
+        self.presets[tensor] = value
+
+    def _object(self, item: Item) -> None:
+        """Note that an operation's outputs are objects, and what they may be views of."""
+        lent: set[Tensor] = set()
+        if not item.op.schema.elementwise:
+            for tensor in item.op.inputs:
+                lent |= self.lent(tensor)
+        for tensor in item.op.outputs:
+            self.home[tensor] = Home.OBJECT
+            self.lends[tensor] = frozenset(lent)
+
+    def root(self, tensor: Tensor) -> Tensor:
+        """Return the tensor whose memory a tensor has."""
+        return self._root.get(tensor, tensor)
+
+    def home_of(self, tensor: Tensor) -> Home:
+        """Return where a tensor lives."""
+        return self.home[self.root(tensor)]
+
+    def lent(self, tensor: Tensor) -> frozenset[Tensor]:
+        """Return the buffers of which a tensor's value may be a view."""
+        root = self.root(tensor)
+        if self.home[root] is Home.BUFFER:
+            return frozenset((root,))
+        return self.lends.get(root, frozenset())
+
+    def is_view(self, item: Item) -> bool:
+        """Whether an item is nothing but its first input under another shape."""
+        op = item.op
+        if item.instruction is not None or op.type not in VIEWS:
+            return False
+        given, made = op.inputs[0], op.outputs[0]
+        root = self.root(given)
+        known = is_native(given) and is_native(made) and root in self.home
+        return known and given.dtype == made.dtype and size_of(given) == size_of(made)
+
+
+def keeps(op_type: str, stateful: bool) -> bool:
+    """Whether an operation may keep a reference to what it gets, beyond the step."""
+    return stateful and op_type not in _BORROWERS
