@@ -64,7 +64,7 @@ def _of_sine(e: Emitter, size: Value) -> tuple[Value, Value]:
 
 @in_double
 def asin(e: Emitter, x: Value) -> Value:
-    """Return the arc of a sine, pi/2 - 2 asin(sqrt((1 - x) / 2)) above 1/2."""
+    """Return the arc of a sine; above 1/2 the rest of pi/2, from that of a smaller number."""
     large, arc = _of_sine(e, e.abs(x))
     rest = e.sub(PI[0] / 2, e.sub(e.add(arc, arc), PI[1] / 2))
     return e.copysign(e.select(large, rest, arc), x)
