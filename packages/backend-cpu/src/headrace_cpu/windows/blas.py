@@ -77,5 +77,5 @@ def alone(call: Callable[[], object]) -> Callable[[], object]:
 
 
 def splits() -> bool:
-    """Whether kernels may call BLAS from several threads at once without more threads of its own."""
+    """Whether BLAS can be kept on the threads of its callers, so that several may call it."""
     return _openblas() is not None

@@ -65,7 +65,8 @@ def _convolution(op: Operation, images: Tensor, taps: Tensor, grad: Tensor) -> G
 
 
 def _convolve(op: Operation, threads: int) -> Instruction | None:
-    shape = _convolution(op, *op.inputs, op.outputs[0])
+    images, taps = op.inputs
+    shape = _convolution(op, images, taps, op.outputs[0])
     return None if shape is None else Convolve(op, shape, threads)
 
 

@@ -17,7 +17,7 @@ from headrace_cpu.native.build import KernelSource
 from headrace_cpu.windows.text import WINDOWS, kernel
 
 # Runs up to this length are copied by code for exactly that length.
-_SHORT_RUN = 64
+_SHORT_RUN = 40
 
 # ``gather``: words that say how windows fall into runs of neighbours: ``runs`` of them in each row
 # of a window, each over ``run_width`` pixels, that is ``run`` elements.
@@ -203,7 +203,7 @@ for task in range(me, taps * strips, team):
 
 def _with_gather(body: str) -> str:
     """Put the gathering loops where a body asks for them, as deep as it does."""
-    lines = []
+    lines: list[str] = []
     for line in body.splitlines():
         if line == "GATHER":
             depth = len(lines[-1]) - len(lines[-1].lstrip()) + 4

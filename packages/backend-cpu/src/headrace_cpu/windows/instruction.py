@@ -131,7 +131,7 @@ class WindowInstruction(Instruction):
                 # The sizes of a tensor; the kernels know them.
                 return np.array(self._sizes(), tensor.dtype.numpy)
             place = where[tensor]
-            assert place is not None  # noqa: S101
+            assert place is not None
             return view(place, shape, tensor.dtype.numpy, self)
 
         def run() -> None:

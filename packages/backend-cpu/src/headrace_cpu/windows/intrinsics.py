@@ -8,17 +8,19 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.core import cgutils, types  # noqa: TID253
+from numba.extending import intrinsic  # noqa: TID253
 
-_KINDS = {"f32": (types.float32, ir.FloatType()), "f64": (types.float64, ir.DoubleType())}
+_KINDS: dict[str, tuple[Any, ir.Type]] = {
+    "f32": (types.float32, ir.FloatType()),
+    "f64": (types.float64, ir.DoubleType()),
+}
 
 
 def _product(code: str) -> Any:
     number, stored = _KINDS[code]
-    whole = types.int64
-    given = (whole, whole, whole, whole, whole, whole, whole, whole, whole, whole)
-    signature = types.void(*given, number, whole, whole)
+    whole: Any = types.int64
+    signature = types.void(*[whole] * 10, number, whole, whole)
 
     def gemm(
         typingctx: Any,
@@ -40,7 +42,9 @@ def _product(code: str) -> Any:
             byte, size = ir.IntType(8), ir.IntType(32)
 
             def held(value: Any) -> Any:
-                return cgutils.alloca_once_value(builder, value)
+                slot = cgutils.alloca_once(builder, value.type)  # type: ignore[no-untyped-call]
+                builder.store(value, slot)
+                return slot
 
             def letter(flag: Any) -> Any:
                 chosen = builder.icmp_signed("!=", flag, flag.type(0))
