@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headrace_cpu.fusion.intrinsic_names import (
+from headrace_cpu.fusion.words import (
     BARRIER_WORD,
     COUNT_WORD,
     FIRST_WORD,

@@ -109,7 +109,9 @@ def _kernel(
         builder = built(ops)
         wanted = [t for op in ops for t in op.outputs if claims.needed_outside(t, ops)]
         return FusedKernel(ops, builder, wanted, settings.threads, name)
-    except Unfit:
+    except Unfit as e:
+        import os
+        if os.environ.get('FDEBUG'): import traceback; traceback.print_exc()
         return None
 
 

@@ -21,7 +21,8 @@ def check_updates(schedule: Schedule, kernel: Kernel) -> None:
     """Refuse kernels that read a variable's old value where the new one may be already.
 
     The value that was read may be the very buffer that is updated, or a copy. The kernel is right
-    for both if each element is read once, where it is also updated, and the new one depends on it.
+    for both if it reads in an earlier nest, or each element once, where it is also updated, and the
+    new one depends on it.
 
     Raises:
         Unfit: if the kernel is one of these.
@@ -33,7 +34,8 @@ def check_updates(schedule: Schedule, kernel: Kernel) -> None:
         for nest, phase, load in kernel.loads:
             assert load.tensor is not None
             shared = variable_of(load.tensor) is root.store.tensor
-            if shared and not _in_step(root, nest, phase, load):
+            # A nest ends before the next one begins.
+            if shared and nest >= root.nest and not _in_step(root, nest, phase, load):
                 raise Unfit("a variable is read and updated in different orders")
 
 

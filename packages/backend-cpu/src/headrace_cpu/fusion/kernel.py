@@ -16,10 +16,9 @@ from headrace_cpu.fusion.build import Builder, Unfit
 from headrace_cpu.fusion.emit import Kernel, write_kernel
 from headrace_cpu.fusion.hazards import check_updates, reusable
 from headrace_cpu.fusion.interpret import data_inputs, interpret
-from headrace_cpu.fusion.intrinsic_names import (
+from headrace_cpu.fusion.words import (
     BARRIER_WORD,
     COUNT_WORD,
-    ENVIRONMENT,
     FIRST_WORD,
     REPORT_WORD,
     THREAD_WORD,
@@ -88,16 +87,11 @@ class FusedKernel(Instruction):
     def prepare(self) -> None:
         """Compile the kernel, or take it from the cache."""
         if self._address is None:
+            from headrace_cpu.fusion.assemble import assemble
             from headrace_cpu.native.build import KernelSource, build
 
-            source = KernelSource("fused", self.kernel.text)
-            self._address = build([source], ENVIRONMENT)[0]
-
-    def sources(self) -> list[Any]:
-        """Return what has to be compiled, for those who compile many at once."""
-        from headrace_cpu.native.build import KernelSource
-
-        return [KernelSource("fused", self.kernel.text)]
+            text = assemble(self.kernel.text, "fused")
+            self._address = build([KernelSource("fused", text, "llvm")])[0]
 
     def flops(self) -> int:
         """Return how many operations on numbers it does, functions counted as one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.graph.tensor import Tensor
-from headrace_cpu.fusion.intrinsic_names import FIRST_WORD
+from headrace_cpu.fusion.words import FIRST_WORD
 from headrace_cpu.fusion.nodes import BYTES
 
 _LINE = 64

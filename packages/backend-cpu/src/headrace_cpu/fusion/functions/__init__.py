@@ -1,17 +1,18 @@
-"""Elementary functions that loops over arrays vectorise, for kernels that numba compiles.
+"""Elementary functions that loops over arrays vectorise, for generated kernels.
 
 Each is straight-line code that LLVM's loop vectoriser widens, with NumPy's results for NaN,
 infinities, signed zeros and subnormal numbers. Kernels that use them must not be compiled with
 `fastmath`, which would undo the compensated sums. Their errors are in the reference.
 
-Importing this package imports numba.
+``WRITTEN`` has what writes their instructions; asking for ``FUNCTIONS``, which numba compiles in
+place, imports numba.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from headrace_cpu.fusion.functions import (
     arcs,
@@ -22,7 +23,12 @@ from headrace_cpu.fusion.functions import (
     selection,
     trigonometric,
 )
-from headrace_cpu.fusion.functions.intrinsics import FORMATS, Written, compiled_in_place
+from headrace_cpu.fusion.functions.emitter import FLOAT32, FLOAT64, Value
+
+# Writes the instructions of one function of one or two numbers.
+Written: TypeAlias = Callable[..., Value]
+
+_DTYPES = (FLOAT32.dtype, FLOAT64.dtype)
 
 # Each op's function, how many numbers it takes, and about how many instructions it has for each of
 # the dtypes float32 and float64.
@@ -75,13 +81,9 @@ _WRITTEN: dict[str, tuple[Written, int, int, int]] = {
 # Those with a boolean result.
 _TESTS = frozenset({"IsFinite", "IsInf", "IsNan"})
 
-# From the type of an op and the name of a dtype to the function that computes it of numbers.
-FUNCTIONS: Mapping[tuple[str, str], Callable[..., Any]] = MappingProxyType(
-    {
-        (op, dtype): compiled_in_place(written, dtype, arity, test=op in _TESTS)
-        for op, (written, arity, _, _) in _WRITTEN.items()
-        for dtype in FORMATS
-    }
+# From the type of an op and the name of a dtype to what writes the instructions that compute it.
+WRITTEN: Mapping[tuple[str, str], Written] = MappingProxyType(
+    {(op, dtype): written for op, (written, *_) in _WRITTEN.items() for dtype in _DTYPES}
 )
 
 # From the same to about how many floating-point additions one element costs, in time.
@@ -89,8 +91,25 @@ COST: Mapping[tuple[str, str], int] = MappingProxyType(
     {
         (op, dtype): cost
         for op, (_, _, *costs) in _WRITTEN.items()
-        for dtype, cost in zip(FORMATS, costs, strict=True)
+        for dtype, cost in zip(_DTYPES, costs, strict=True)
     }
 )
 
-__all__ = ["COST", "FUNCTIONS"]
+
+def __getattr__(name: str) -> Any:
+    """Return ``FUNCTIONS``: from the same to a function of numba's."""
+    if name != "FUNCTIONS":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from headrace_cpu.fusion.functions.intrinsics import compiled_in_place
+
+    found = {
+        (op, dtype): compiled_in_place(written, dtype, arity, test=op in _TESTS)
+        for op, (written, arity, _, _) in _WRITTEN.items()
+        for dtype in _DTYPES
+    }
+    functions: Mapping[tuple[str, str], Callable[..., Any]] = MappingProxyType(found)
+    globals()["FUNCTIONS"] = functions
+    return functions
+
+
+__all__ = ["COST", "WRITTEN"]
