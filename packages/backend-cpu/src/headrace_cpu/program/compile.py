@@ -29,6 +29,20 @@ def compile_segment(segment: Segment) -> Program:
 
 def claim(claims: Claims, settings: CompileSettings) -> None:
     """Let instructions claim what they compute, the most special ones first."""
+    from headrace_cpu.onednn.claim import claim_onednn
+
+    claim_onednn(claims, settings)
+    for module, name in (
+        ("headrace_cpu.windows.claim", "claim_windows"),
+        ("headrace_cpu.products.claim", "claim_products"),
+        ("headrace_cpu.fusion.group", "claim_fused"),
+    ):
+        try:
+            import importlib
+
+            getattr(importlib.import_module(module), name)(claims, settings)
+        except ImportError:
+            pass
 
 
 def _is_given(op: Operation) -> bool:

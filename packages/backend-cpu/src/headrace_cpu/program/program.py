@@ -5,18 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from types import CodeType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from headrace.errors import CancelledError
 from headrace.graph.tensor import Tensor
 from headrace.runtime.failures import located
 from headrace.runtime.segment import Segment
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 from headrace_cpu.program.lifetimes import Places
 from headrace_cpu.program.lower import Lowered
-from headrace_cpu.program.memory import ENVIRONMENT, at, block, view
+from headrace_cpu.native.memory import address, allocate, view
+from headrace_cpu.native.compiler import KernelError
+from headrace_cpu.native.report import compiling, notice
+from headrace_cpu.native.threads import Share
+from headrace_cpu.program.environment import ENVIRONMENT
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.settings import CompileSettings
 from headrace_cpu.program.values import Home, Values
@@ -57,10 +60,14 @@ class Program:
         self._code = compile(lowered.source, _FILE, "exec")
         self._lock = threading.Lock()
         self._free: list[Run] = []
-        # None when there is nothing to generate, or it has been done.
-        lazy = any(item.instruction is not None for item in items)
-        self._countdown: int | None = settings.compile_after if lazy else None
         self._environment = {**ENVIRONMENT, **_dtypes(segment)}
+        native = any(item.instruction is not None for item in items)
+        # None when there is nothing to generate, or it has been done.
+        self._countdown: int | None = settings.compile_after if native else None
+        # With a fixed number of threads sums are added up in a fixed order.
+        self._share = Share(settings.threads) if native else None
+        # Without instructions nothing is kept in an instance, and one serves all.
+        self._only = None if native else self._instance()
 
     @property
     def instructions(self) -> list[Instruction]:
@@ -69,23 +76,29 @@ class Program:
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Run once: return the outputs for values of the inputs."""
+        if self._only is None:
+            return self._run_instance(values)
+        try:
+            return self._only(values)
+        except Exception as error:
+            self._raise(error)
+
+    def _run_instance(self, values: Sequence[Any]) -> list[Any]:
         if self._countdown is not None:
             self._count()
-        free = self._free
+        free, share = self._free, self._share
+        assert share is not None
         try:
             run = free.pop()
         except IndexError:
             run = self._instance()
+        share.enter()
         try:
             return run(values)
-        except CancelledError:
-            raise
         except Exception as error:
-            named = self._located(error, error.__traceback__)
-            if named is error:
-                raise
-            raise named from error
+            self._raise(error)
         finally:
+            share.leave()
             free.append(run)
 
     def prepare(self) -> None:
@@ -94,9 +107,19 @@ class Program:
             if self._countdown is None:
                 return
             self._countdown = None
-            prepare(self.instructions)
+            with compiling():
+                for instruction in self.instructions:
+                    self._prepare(instruction)
             # Instances that still run were bound before; they are not used again.
             self._free = []
+
+    @staticmethod
+    def _prepare(instruction: Instruction) -> None:
+        try:
+            instruction.prepare()
+        except KernelError as error:
+            first = str(error).splitlines()[0]
+            notice(f"NumPy does the work of a generated kernel, since it cannot be made: {first}")
 
     def _count(self) -> None:
         left = self._countdown
@@ -108,7 +131,8 @@ class Program:
     # -- instances
 
     def _instance(self) -> Run:
-        memory, start = block(self.arena_bytes) if self.arena_bytes else (None, 0)
+        memory = allocate(self.arena_bytes) if self.arena_bytes else None
+        start = 0 if memory is None else address(memory)
         values, lowered = self._values, self._lowered
         bound: dict[str, Any] = {}
         for instruction, name in lowered.calls.items():
@@ -122,12 +146,13 @@ class Program:
         for tensor, name in lowered.views.items():
             offset = self._places.offset(values.root(tensor))
             shape = tensor.shape.known
-            bound[name] = view(start + offset, shape, tensor.dtype, memory)
+            bound[name] = view(start + offset, shape, tensor.dtype.numpy, memory)
         scope: dict[str, Any] = {}
         exec(self._code, self._environment, scope)
         run: Run = scope["make"](*(bound[name] for name in lowered.bound))
         # The instructions know addresses only: the arena lives as long as the function.
-        return run if memory is None else _Owner(run, memory).run
+        run.__dict__["arena"] = memory
+        return run
 
     def _bind_points(self, instruction: Instruction, made: Bound, bound: dict[str, Any]) -> None:
         for (owner, tensor), name in self._lowered.points.items():
@@ -135,6 +160,13 @@ class Program:
                 bound[name] = made.point[tensor]
 
     # -- failures
+
+    def _raise(self, error: Exception) -> NoReturn:
+        """Raise an error of this step, naming the operation at which the program stopped."""
+        named = self._located(error, error.__traceback__)
+        if named is error:
+            raise error
+        raise named from error
 
     def _located(self, error: Exception, traceback: TracebackType | None) -> BaseException:
         """Return an error that names the operation at which the program stopped."""
@@ -163,17 +195,6 @@ class Program:
         return value
 
 
-class _Owner:
-    """Keeps an arena alive as long as the function that works on it."""
-
-    __slots__ = ("_memory", "run")
-
-    def __init__(self, run: Run, memory: Any) -> None:
-        self._memory = memory
-        run.__dict__["arena"] = memory
-        self.run = run
-
-
 class _Addresses(Addresses):
     def __init__(self, instruction: Instruction, values: Values, places: Places, start: int):
         self._instruction = instruction
@@ -189,19 +210,13 @@ class _Addresses(Addresses):
         if home is Home.BUFFER:
             return self._start + self._places.offset(root)
         if home is Home.PRESET:
-            return at(self._values.presets[root])
+            return address(self._values.presets[root])
         return None
 
     def scratch(self) -> int:
         offset = self._places.scratch_offset(self._instruction)
         assert offset is not None, "the instruction asked for no scratch memory"
         return self._start + offset
-
-
-def prepare(instructions: Sequence[Instruction]) -> None:
-    """Let instructions do what takes long, those of one kind together."""
-    for instruction in instructions:
-        instruction.prepare()
 
 
 def _dtypes(segment: Segment) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 
 from headrace.runtime.options import Options
+from headrace_cpu.native.threads import thread_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class CompileSettings:
     @classmethod
     def of(cls, options: Options) -> CompileSettings:
         """Return the settings that follow from a session's options."""
-        threads = options.threads if options.threads is not None else default_threads()
+        threads = options.threads if options.threads is not None else thread_count()
         # What is compiled later computes in another order, so equal bits need it from the start.
         after = 0 if options.deterministic else options.compile_after
         return cls(
@@ -36,8 +36,3 @@ class CompileSettings:
             onednn=options.onednn,
             compile_after=after,
         )
-
-
-def default_threads() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0))

@@ -297,6 +297,9 @@ class _PlanBuilder:
                 if resource is not None:
                     self.uses.append((op.type, resource))
         only = self.nodes[0].segment if len(self.nodes) == 1 else None
+        # A device that compiles segments sees to its own context while they run.
+        bare = {n.op.device_name for n in self.nodes if n.segment is None}
+        devices = tuple(device for device in devices if device.name in bare)
         return Plan(
             tuple(self.nodes),
             tuple(self.slots),

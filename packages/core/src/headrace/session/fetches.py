@@ -44,8 +44,15 @@ def fetch_key(fetches: Any) -> Hashable:
         raise FetchError("cannot fetch a structure that contains itself, or is as deep") from None
 
 
+# A union of types would be made anew in each call.
+_SEQUENCES = (list, tuple)
+_ELEMENTS = frozenset((Tensor, Operation))
+
+
 def _key(fetches: Any) -> Hashable:
-    if isinstance(fetches, list | tuple):
+    if type(fetches) in _ELEMENTS:
+        return fetches  # type: ignore[no-any-return]
+    if isinstance(fetches, _SEQUENCES):
         return (type(fetches), *map(_key, fetches))
     if isinstance(fetches, Mapping):
         return (type(fetches), tuple(fetches), *map(_key, fetches.values()))

@@ -22,6 +22,7 @@ from headrace.errors import (
 )
 from headrace.graph.default_session import use_session
 from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation
 from headrace.graph.scopes import get_default_graph, use_graph
 from headrace.graph.tensor import Tensor
 from headrace.plugins.host import host
@@ -41,30 +42,53 @@ class PreparedStep:
 
     Attributes:
         step: The step as its runtime holds it.
+        fetches: The fetches, flattened.
+        run: Runs one step with values for all feeds, in order.
+    """
+
+    step: RegisteredStep
+    fetches: Fetches
+    run: Callable[[Sequence[Any]], Any]
+
+
+def _runner(
+    step: RegisteredStep,
+    binders: Sequence[Binder],
+    fetches: Fetches,
+    composite: tuple[Any, ...] | None,
+) -> Callable[[Sequence[Any]], Any]:
+    """Return the function that runs a step with values for its feeds.
+
+    Args:
+        step: The step as its runtime holds it.
         binders: For each feed the function that checks and converts its value.
         fetches: The fetches, flattened.
         composite: What is fed, where some of it is several tensors, such as a sparse one.
     """
+    run_step, rebuild, tensors = step.run, fetches.rebuild, fetches.tensors
 
-    step: RegisteredStep
-    binders: tuple[Binder, ...]
-    fetches: Fetches
-    composite: tuple[Any, ...] | None = None
+    def run_targets(values: Sequence[Any]) -> Any:
+        run_step(values)
+        return rebuild(())
 
-    def run(self, values: Sequence[Any]) -> Any:
-        """Run one step with values for all feeds, in order."""
-        if self.composite is not None:
-            pairs = zip(self.composite, values, strict=True)
-            values = [part for key, value in pairs for part in feed_parts(key, value)]
-        feeds = [bind(value) for bind, value in zip(self.binders, values, strict=True)]
-        results = self.step.run(feeds)
+    def run(values: Sequence[Any]) -> Any:
+        feeds = [bind(value) for bind, value in zip(binders, values, strict=True)]
         fetched = [
             _owned(value, feeds, tensor)
-            for value, tensor in zip(results, self.fetches.tensors, strict=True)
+            for value, tensor in zip(run_step(feeds), tensors, strict=True)
         ]
         if len(fetched) > 1:
             _separate(fetched)
-        return self.fetches.rebuild(fetched)
+        return rebuild(fetched)
+
+    def run_composite(values: Sequence[Any]) -> Any:
+        assert composite is not None
+        pairs = zip(composite, values, strict=True)
+        return run([part for key, value in pairs for part in feed_parts(key, value)])
+
+    if composite is not None:
+        return run_composite
+    return run if binders or tensors else run_targets
 
 
 @final
@@ -144,7 +168,9 @@ class Session:
                     f"feed_dict must be a dict of values by tensor, got {type(feed_dict).__name__}"
                 )
             keys, values = tuple(feed_dict), tuple(feed_dict.values())
-        key = (fetch_key(fetches), keys)
+        # What is fetched most often is its own key.
+        single = type(fetches) is Tensor or type(fetches) is Operation
+        key = (fetches if single else fetch_key(fetches), keys)
         try:
             prepared = self._prepared.get(key)
         except TypeError:
@@ -172,15 +198,17 @@ class Session:
         prepared = self._prepare(fetches, keys, (fetch_key(fetches), keys))
         names = [feed_tensors(key, self.graph)[0].name for key in keys]
 
+        count, run = len(names), prepared.run
+
         def call(*values: Any) -> Any:
             if self._closed:
                 raise SessionClosedError(_CLOSED)
-            if len(values) != len(names):
+            if len(values) != count:
                 raise FeedError(
-                    f"expected {len(names)} values, for {', '.join(names) or 'no feeds'}, got "
+                    f"expected {count} values, for {', '.join(names) or 'no feeds'}, got "
                     f"{len(values)}"
                 )
-            return prepared.run(values)
+            return run(values)
 
         return call
 
@@ -203,7 +231,8 @@ class Session:
             )
             registered = self._runtime.register(parts, len(flat.tensors))
             composite = feeds if len(tensors) > len(feeds) else None
-            prepared = PreparedStep(registered, tuple(map(binder, tensors)), flat, composite)
+            run = _runner(registered, tuple(map(binder, tensors)), flat, composite)
+            prepared = PreparedStep(registered, flat, run)
             self._prepared[key] = prepared
             return prepared
 

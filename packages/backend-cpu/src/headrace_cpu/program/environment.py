@@ -1,43 +1,17 @@
-"""Memory of programs: blocks, arrays over them, and what the generated source uses to reach them."""
+"""What the generated source of programs uses: addresses, checks, copies, variables in place."""
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from headrace.dtypes import DType
 from headrace.errors import ExecutionError
 from headrace.runtime.containers import VariableCell
-from headrace_cpu.program.instruction import ALIGNMENT
+from headrace_cpu.native.memory import address
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-
-def block(size: int) -> tuple[Array, int]:
-    """Return memory of ``size`` bytes, and the first address in it that is aligned."""
-    memory = np.empty(size + ALIGNMENT, np.uint8)
-    start = at(memory)
-    return memory, start + -start % ALIGNMENT
-
-
-def at(array: Array) -> int:
-    """Return the address of an array's first element."""
-    address: int = array.__array_interface__["data"][0]
-    return address
-
-
-def view(address: int, shape: tuple[int, ...], dtype: DType, owner: Any) -> Array:
-    """Return an array over memory that ``owner`` keeps alive."""
-    kind = dtype.numpy
-    count = int(np.prod(shape, dtype=np.int64))
-    if not count:
-        return np.empty(shape, kind)
-    bytes_ = (ctypes.c_uint8 * (count * kind.itemsize)).from_address(address)
-    bytes_.owner = owner
-    return np.frombuffer(bytes_, np.uint8).view(kind).reshape(shape)
 
 
 def solid(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -85,7 +59,7 @@ def give(cells: Sequence[VariableCell], values: Sequence[Array]) -> None:
 
 # What generated source uses, by name; dtypes are added as they come.
 ENVIRONMENT: dict[str, Any] = {
-    "at": at,
+    "at": address,
     "solid": solid,
     "copied": copied,
     "empty": np.empty,
