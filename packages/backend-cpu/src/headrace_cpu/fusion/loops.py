@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from headrace_cpu.fusion.nodes import BYTES, FLOATS
@@ -96,6 +97,10 @@ class NestWriter:
 
     def _from_home(self, value: Value) -> str:
         memory = self.writer.homes[value]
+        root = self.writer.schedule.roots[value]
+        if root.folds and root.nest != self.number and not self.writer.schedule.by_row(value):
+            # Threads' parts were joined in that of the first.
+            memory = replace(memory, base=f"{memory.base}_all")
         text = self.load(memory)
         return text if memory.code == value.code else f"to_{value.code}({text})"
 
