@@ -13,8 +13,14 @@ from headrace.plugins.host import host
 from headrace.runtime.nested import evaluate
 
 
+class StepError(Exception):
+    """A kernel failed."""
+
+
 class Steps:
     """Step graphs as text, and their results."""
+
+    Error = StepError
 
     @staticmethod
     def run(step: StepGraph, feeds: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -28,7 +34,8 @@ class Steps:
                 values[op.outputs[0]] = op.attrs["value"]
                 continue
             found = evaluate(op, [values[t] for t in op.inputs], kernels)
-            assert found is not None, f"{op!r} failed"
+            if found is None:
+                raise StepError(f"{op!r} failed")
             values.update(zip(op.outputs, map(np.asarray, found), strict=True))
         return [values[t] for t in step.fetches]
 

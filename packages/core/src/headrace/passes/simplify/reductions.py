@@ -21,8 +21,8 @@ _ALL = (
 @RULES.add(
     "reduce-single",
     *_ALL,
-    reason="no axis, or axes of one element, leave the elements; which zero a sum of -0 is was never "
-    "certain",
+    reason="no axis, or axes of one element, leave the elements; which zero a sum of zeros is was "
+    "never certain",
 )
 def _reduce_single(node: Node, draft: Draft) -> Value | None:
     x, dims, axes = node.inputs[0], Value(node, 0).dims, axes_of(node)

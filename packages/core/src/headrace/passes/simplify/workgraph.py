@@ -129,6 +129,7 @@ class WorkGraph:
         self.step = step
         self.of: dict[Operation, Node] = {}
         self._keys: dict[Hashable, Node] = {}
+        self._forward: dict[Node, tuple[Value, ...]] = {}
         # Nodes that have lost a user, until the engine takes notice.
         self.freed: dict[Node, None] = {}
         self._serial = 0
@@ -265,6 +266,9 @@ class WorkGraph:
             old, new = waiting.pop()
             if not old.alive:
                 continue
+            # The twin of a node may have been merged with another one in the meantime.
+            new = tuple(self._latest(value) for value in new)
+            self._forward[old] = new
             for user in list(old.users):
                 twin = self._rewire(user, old, new)
                 changed.append(user)
@@ -277,6 +281,11 @@ class WorkGraph:
             gone = self.drop(old)
             dropped += gone if old is node else ()
         return [node for node in changed if node.alive], dropped
+
+    def _latest(self, value: Value) -> Value:
+        while value.node in self._forward:
+            value = self._forward[value.node][value.slot]
+        return value
 
     def wait(self, node: Node, controls: tuple[Node, ...]) -> None:
         """Let a node start after others, which none of its users precede."""
