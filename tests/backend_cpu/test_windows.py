@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -266,21 +268,23 @@ def test_nothing_is_claimed_without_numba(monkeypatch):
 
 
 def test_pools_are_claimed_without_blas(monkeypatch):
-    monkeypatch.setattr(blas, "gemm", lambda dtype: None)
+    monkeypatch.setattr(blas, "loaded_blas", lambda: None)
     assert claimed(convolution((2, 7, 9, 3), (3, 3, 3, 5))) == []
     assert len(claimed(pool("MAX", (2, 8, 6, 20), (2, 2), (2, 2)))) == 2
 
 
 def test_a_blas_with_threads_that_cannot_be_set_is_called_from_one_thread(monkeypatch):
-    monkeypatch.setattr(blas, "_openblas", lambda: None)
+    found = dataclasses.replace(blas.loaded_blas(), set_threads=None)
+    monkeypatch.setattr(blas, "loaded_blas", lambda: found)
+    assert not blas.splits()
     check(convolution((2, 7, 9, 3), (3, 3, 3, 5)), 3)
 
 
 def test_blas_gets_its_threads_back():
-    found = blas._openblas()
-    if found is None:
-        pytest.skip("SciPy's BLAS does not say how many threads it has")
-    get, put = found
+    if not blas.splits():
+        pytest.skip("this BLAS does not tell how many threads it uses")
+    found = blas.loaded_blas()
+    get, put = found.get_threads, found.set_threads
     before, inside = get(), []
     try:
         put(2)

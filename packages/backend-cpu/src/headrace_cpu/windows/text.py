@@ -11,7 +11,7 @@ from textwrap import indent
 
 from headrace_cpu.native.build import KernelSource
 
-ENVIRONMENT = ("headrace_cpu.fusion.intrinsics", "headrace_cpu.windows.intrinsics")
+ENVIRONMENT = ("headrace_cpu.windows.intrinsics",)
 CODES = {"float32": "f32", "float64": "f64"}
 SIZES = {"float32": 4, "float64": 8}
 
