@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from headrace_cpu.native.cache import kernel_cache
-from headrace_cpu.native.compiler import compile_kernel
+from headrace_cpu.native.compiler import compile_assembly, compile_kernel
 from headrace_cpu.native.load import load
 from headrace_cpu.native.report import Compiled, compiling
 
@@ -34,10 +34,13 @@ class KernelSource:
         text: Python source that defines ``def name(block)``, where ``block`` is the address of a
             block of 64-bit words, as an int64. It may use the public names of the environment's
             modules.
+        language: "python", or "llvm": then the text is a module of LLVM's assembly that defines
+            ``void @name(i64 %block)``.
     """
 
     name: str
     text: str
+    language: Literal["python", "llvm"] = "python"
 
 
 def build(sources: Sequence[KernelSource], environment: Sequence[str] = ENVIRONMENT) -> list[int]:
@@ -77,7 +80,10 @@ def _built(source: KernelSource, environment: tuple[str, ...], work: Compiled) -
             work.cached += 1
             return _ADDRESSES[key]
     start = time.perf_counter()
-    code = compile_kernel(source.name, source.text, symbol, environment)
+    if source.language == "llvm":
+        code = compile_assembly(source.name, source.text, symbol)
+    else:
+        code = compile_kernel(source.name, source.text, symbol, environment)
     _ADDRESSES[key] = load(code, symbol)
     work.kernels += 1
     work.seconds += time.perf_counter() - start
@@ -86,7 +92,8 @@ def _built(source: KernelSource, environment: tuple[str, ...], work: Compiled) -
 
 
 def _key(source: KernelSource, environment: tuple[str, ...]) -> str:
-    parts = (version(environment), toolchain(), source.name, source.text)
+    used = version(environment) if source.language == "python" else source.language
+    parts = (used, toolchain(), source.name, source.text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

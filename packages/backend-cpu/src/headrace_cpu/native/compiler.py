@@ -134,3 +134,37 @@ def _pipeline() -> type:
         return [manager]
 
     return type("KernelCompiler", (compiler.CompilerBase,), {"define_pipelines": define_pipelines})
+
+
+def compile_assembly(name: str, text: str, symbol: str) -> bytes:
+    """Compile a kernel that is written in LLVM's assembly.
+
+    Args:
+        name: The name of its function.
+        text: A module that defines it.
+        symbol: What the function is called in the result.
+
+    Returns:
+        An ELF object file for this machine.
+
+    Raises:
+        KernelError: if it is not well formed.
+    """
+    llvm: Any = importlib.import_module("llvmlite.binding")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features().flatten()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=features, opt=3, reloc="pic"
+    )
+    try:
+        module = llvm.parse_assembly(text.replace(f"@{name}(", f"@{symbol}("))
+        module.verify()
+    except RuntimeError as reason:
+        raise KernelError(f"kernel {name} does not compile: {reason}\n{text}") from reason
+    module.triple = machine.triple
+    module.data_layout = str(machine.target_data)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=3)
+    passes = llvm.create_pass_builder(machine, tuning)
+    passes.getModulePassManager().run(module, passes)
+    return bytes(machine.emit_object(module))

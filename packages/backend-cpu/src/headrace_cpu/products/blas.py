@@ -1,0 +1,166 @@
+"""The BLAS that NumPy brings, called without NumPy.
+
+NumPy's wheels bring an OpenBLAS, which is in the process already: its functions are found in the
+loaded library. SciPy would hand out its own BLAS's addresses, but importing ``scipy.linalg`` takes
+longer than compiling a small model, and it is a second library with threads of its own.
+
+References:
+    BLAS Technical Forum, "Basic Linear Algebra Subprograms Technical Forum Standard", 2001,
+    https://netlib.org/blas/blast-forum (the C interface)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable
+from ctypes import c_double, c_float, c_int64, c_void_p
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_ROW_MAJOR, _PLAIN, _TURNED = 101, 111, 112
+
+# A scalar argument whose memory is the value: the next call takes what is there then.
+Scalar = c_float | c_double
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """``c = alpha op(a) op(b) + beta c`` of row-major matrices without gaps.
+
+    Attributes:
+        rows: Of ``c``.
+        columns: Of ``c``.
+        inner: The size over which is summed.
+        turned_a: Whether ``a`` is [inner, rows] instead of [rows, inner].
+        turned_b: Whether ``b`` is [columns, inner] instead of [inner, columns].
+        dtype: "float32" or "float64".
+    """
+
+    rows: int
+    columns: int
+    inner: int
+    turned_a: bool = False
+    turned_b: bool = False
+    dtype: str = "float32"
+
+    @property
+    def flops(self) -> int:
+        """How many floating-point operations it takes."""
+        return 2 * self.rows * self.columns * self.inner
+
+    @property
+    def width_a(self) -> int:
+        """The length of the rows of ``a``."""
+        return self.rows if self.turned_a else self.inner
+
+    @property
+    def width_b(self) -> int:
+        """The length of the rows of ``b``."""
+        return self.inner if self.turned_b else self.columns
+
+    @property
+    def scalar(self) -> type[Scalar]:
+        """The C type of the elements."""
+        return c_float if self.dtype == "float32" else c_double
+
+
+@dataclass(frozen=True, slots=True)
+class Operands:
+    """The arguments of a product that is called many times; changing them changes the next call.
+
+    Attributes:
+        a: The address of the left matrix.
+        b: The address of the right matrix.
+        c: The address of the result.
+        alpha: What the product is multiplied by.
+        beta: What the old ``c`` is multiplied by; 0 ignores it, NaNs too.
+    """
+
+    a: c_void_p
+    b: c_void_p
+    c: c_void_p
+    alpha: Scalar
+    beta: Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Blas:
+    """A BLAS that is loaded.
+
+    Attributes:
+        path: The library's file.
+        functions: The products, by dtype.
+        get_threads: Returns how many threads it uses, None where it does not tell.
+        set_threads: Takes how many threads it shall use, in the whole process.
+    """
+
+    path: str
+    functions: dict[str, Any]
+    get_threads: Callable[[], int] | None
+    set_threads: Callable[[int], object] | None
+
+    def bind(self, product: Product, operands: Operands) -> Callable[[], object]:
+        """Return what computes a product on its operands."""
+        p, o = product, operands
+        return functools.partial(
+            self.functions[p.dtype],
+            c_int64(_ROW_MAJOR),
+            c_int64(_TURNED if p.turned_a else _PLAIN),
+            c_int64(_TURNED if p.turned_b else _PLAIN),
+            *map(c_int64, (p.rows, p.columns, p.inner)),
+            *(o.alpha, o.a, c_int64(p.width_a), o.b, c_int64(p.width_b)),
+            *(o.beta, o.c, c_int64(p.columns)),
+        )
+
+
+# How the functions are called in NumPy's and in other builds. All integers are passed as 64 bits:
+# where sizes have 32, the upper half of a register or a place on the stack is not looked at.
+_NAMES = (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", ""))
+
+
+@functools.cache
+def loaded_blas() -> Blas | None:
+    """Return the BLAS that NumPy uses, None where it cannot be found or called by hand."""
+    import numpy as np  # noqa: F401 - loads it
+
+    for path in _loaded_libraries():
+        found = _opened(path)
+        if found is not None:
+            return found
+    return None
+
+
+def _loaded_libraries() -> list[str]:
+    """Return the files of BLAS libraries in the process, NumPy's own first."""
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return []
+    files = dict.fromkeys(line.split(None, 5)[-1] for line in lines if ".so" in line)
+    found = [f for f in files if "blas" in Path(f).name.lower() or "mkl_rt" in Path(f).name]
+    return sorted(found, key=lambda f: "numpy" not in f)
+
+
+def _opened(path: str) -> Blas | None:
+    try:
+        library: Any = ctypes.CDLL(path)
+    except OSError:
+        return None
+    for before, after in _NAMES:
+        try:
+            functions = {
+                dtype: getattr(library, f"{before}cblas_{letter}gemm{after}")
+                for dtype, letter in (("float32", "s"), ("float64", "d"))
+            }
+        except AttributeError:
+            continue
+        for function in functions.values():
+            function.restype = None
+        get = getattr(library, f"{before}openblas_get_num_threads{after}", None)
+        put = getattr(library, f"{before}openblas_set_num_threads{after}", None)
+        if put is not None:
+            put.restype, put.argtypes = None, (ctypes.c_int,)
+        return Blas(path, functions, get, put)
+    return None

@@ -1,0 +1,190 @@
+"""Which operations of a segment are computed as products of matrices.
+
+Two functions: one for what others must not take apart, called before oneDNN claims, and one for
+the products that oneDNN left.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace_cpu.products import narrow
+from headrace_cpu.products.blas import Blas, Product, loaded_blas
+from headrace_cpu.products.instruction import ProductInstruction, Rate
+from headrace_cpu.program.claims import Claims
+from headrace_cpu.program.settings import CompileSettings
+
+_DTYPES = ("float32", "float64")
+# How the sign of an update enters.
+_SIGNS = {"AssignAddVariable": 1.0, "AssignSubVariable": -1.0}
+
+
+def claim_narrow(claims: Claims, settings: CompileSettings) -> None:
+    """Claim products of few columns, and what adds one to a variable.
+
+    To be called before oneDNN's claims, which would take some of them.
+    """
+    _claim(claims, settings, narrow_only=True)
+
+
+def claim_products(claims: Claims, settings: CompileSettings) -> None:
+    """Claim the products of matrices that are left, and what adds them to variables.
+
+    Where BLAS cannot be called by hand, and for batches of products, NumPy stays.
+    """
+    _claim(claims, settings, narrow_only=False)
+
+
+def _claim(claims: Claims, settings: CompileSettings, *, narrow_only: bool) -> None:
+    blas = loaded_blas()
+    if blas is None:
+        return
+
+    def wanted(product: Product | None) -> bool:
+        return product is not None and (not narrow_only or narrow.pays(product, settings.threads))
+
+    for op in claims.operations:
+        if op.type in _SIGNS and claims.free(op):
+            found = _accumulation(claims, op)
+            if found is not None and wanted(found.product):
+                claims.add(found.instruction(blas, settings))
+    for op in claims.operations:
+        product = _free_product(claims, op)
+        if product is not None and wanted(product):
+            claims.add(_stored(op, product, blas, settings))
+
+
+def _stored(
+    op: Operation, product: Product, blas: Blas, settings: CompileSettings
+) -> ProductInstruction:
+    a, b = op.inputs
+    return ProductInstruction(
+        (op,),
+        product,
+        (a, b),
+        op.outputs[0],
+        blas=blas,
+        threads=settings.threads,
+    )
+
+
+def _free_product(claims: Claims, op: Operation) -> Product | None:
+    """Return the sizes of a product that nobody computes yet."""
+    if op.type != "MatMul" or op.control_inputs or not claims.free(op):
+        return None
+    return product_of(op)
+
+
+def product_of(op: Operation) -> Product | None:
+    """Return the sizes of a ``MatMul`` of known shapes, None where it is not one product.
+
+    A batch of left matrices times one right matrix is one product of more rows.
+    """
+    a, b = op.inputs
+    dtype = a.dtype.name
+    if dtype not in _DTYPES:
+        return None
+    left, right = a.shape.known, b.shape.known
+    turned_a, turned_b = bool(op.attrs["transpose_a"]), bool(op.attrs["transpose_b"])
+    if math.prod(right[:-2]) != 1 or (turned_a and math.prod(left[:-2]) != 1):
+        return None
+    out = op.outputs[0].shape.known
+    rows, columns = math.prod(out[:-1]), out[-1]
+    inner = right[-1] if turned_b else right[-2]
+    if not rows or not columns or not inner:
+        return None
+    return Product(rows, columns, inner, turned_a, turned_b, dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class _Accumulation:
+    """An update ``handle += rate * (a @ b)``, and the operations that it is made of."""
+
+    ops: tuple[Operation, ...]
+    product: Product
+    handle: Tensor
+    rate: Rate
+
+    def instruction(self, blas: Blas, settings: CompileSettings) -> ProductInstruction:
+        a, b = self.ops[0].inputs
+        return ProductInstruction(
+            self.ops,
+            self.product,
+            (a, b),
+            self.handle,
+            blas=blas,
+            threads=settings.threads,
+            rate=self.rate,
+        )
+
+
+def _accumulation(claims: Claims, update: Operation) -> _Accumulation | None:
+    """Return what an update of a variable adds, if it is a product that nobody else reads."""
+    handle, value = update.inputs
+    content = handle.spec.content
+    if update.control_inputs or claims.needed_outside(update.outputs[0], ()):
+        return None
+    if content is None or content.shape.dims != value.shape.dims or content.dtype != value.dtype:
+        return None
+    factor = _SIGNS[update.type]
+    scalar: Tensor | None = None
+    chain = [update]
+    while True:
+        op = value.op
+        if not claims.free(op) or op.control_inputs or claims.needed_outside(value, chain[-1:]):
+            return None
+        chain.append(op)
+        if op.type == "MatMul":
+            break
+        step = _scaled(op)
+        if step is None or value.shape.dims != step.value.shape.dims:
+            return None
+        if step.scalar is not None:
+            if scalar is not None:
+                return None
+            scalar = step.scalar
+        factor *= step.factor
+        value = step.value
+    product = product_of(chain[-1])
+    if product is None or handle in chain[-1].inputs:
+        return None
+    return _Accumulation(tuple(reversed(chain)), product, handle, Rate(factor, scalar))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scaled:
+    """An operation that multiplies a tensor by a number and perhaps by a scalar tensor."""
+
+    value: Tensor
+    factor: float = 1.0
+    scalar: Tensor | None = None
+
+
+def _scaled(op: Operation) -> _Scaled | None:
+    if op.type == "Neg":
+        return _Scaled(op.inputs[0], -1.0)
+    if op.type != "Mul":
+        return None
+    # The product is the operand that a MatMul, or another factor, made.
+    for value, other in (op.inputs, op.inputs[::-1]):
+        if math.prod(other.shape.known) != 1 or value.op.type not in ("MatMul", "Mul", "Neg"):
+            continue
+        number = _number(other)
+        if number is not None:
+            return _Scaled(value, number)
+        return _Scaled(value, scalar=other)
+    return None
+
+
+def _number(tensor: Tensor) -> float | None:
+    """Return the value of a constant of one element."""
+    if tensor.op.type != "Const" or tensor.op.control_inputs:
+        return None
+    value: Any = np.asarray(tensor.op.attrs["value"])
+    return float(value.reshape(-1)[0])
