@@ -359,7 +359,7 @@ def test_unknown_target():
 
 
 def test_config_refuses():
-    with pytest.raises(ConfigError, match="executor must be 'plain', got 'fast'"):
+    with pytest.raises(ConfigError, match="executor must be 'plan' or 'plain', got 'fast'"):
         hr.Config(executor="fast")
 
 

@@ -22,6 +22,8 @@ VARIABLES = {
     "HEADRACE_CACHE": "folder of compiled kernels (default ~/.cache/headrace)",
     "HEADRACE_CACHE_SIZE": "size of the compiled kernels that are kept, as in 1GiB (default 256MiB)",
     "HEADRACE_THREADS": "number of threads that a kernel uses (default: the cores of the process)",
+    "HEADRACE_EXECUTOR": "plan or plain: what runs steps unless hr.Config says (default plan)",
+    "HEADRACE_COMPILE_AFTER": "steps before kernels are generated, unless hr.Config says (default 2)",
     "HEADRACE_QUIET": "1 keeps reports of compiling and notices off stderr",
 }
 
@@ -41,6 +43,8 @@ class Settings:
         threads: Number of threads that a kernel uses, None for what the process may use.
         quiet: Whether reports of compiling and notices are kept off stderr.
         onednn_library: The file of the oneDNN library, None to look for it.
+        executor: What runs steps where a session does not say.
+        compile_after: Steps before kernels are generated, where a session does not say.
     """
 
     disabled_plugins: frozenset[str] = frozenset()
@@ -53,6 +57,8 @@ class Settings:
     threads: int | None = None
     quiet: bool = False
     onednn_library: str | None = None
+    executor: str = "plan"
+    compile_after: int = 2
 
 
 def read_settings() -> Settings:
@@ -73,7 +79,17 @@ def read_settings() -> Settings:
         threads=int(_number("HEADRACE_THREADS", 0, whole=True)) or None,
         quiet=os.environ.get("HEADRACE_QUIET", "") not in ("", "0"),
         onednn_library=os.environ.get("HEADRACE_ONEDNN") or None,
+        executor=_choice("HEADRACE_EXECUTOR", ("plan", "plain")),
+        compile_after=int(_number("HEADRACE_COMPILE_AFTER", 2, whole=True, least=0)),
     )
+
+
+def _choice(name: str, choices: tuple[str, ...]) -> str:
+    """Return the value of a variable, the first of ``choices`` where it is unset."""
+    text = os.environ.get(name, "") or choices[0]
+    if text not in choices:
+        raise ConfigError(f"{name} must be {' or '.join(choices)}, got {text!r}")
+    return text
 
 
 def _cache_folder() -> Path:
@@ -99,7 +115,9 @@ def _size(name: str) -> int | None:
     return size
 
 
-def _number(name: str, default: float, *, whole: bool = False) -> float:
+def _number(
+    name: str, default: float, *, whole: bool = False, least: float | None = None
+) -> float:
     text = os.environ.get(name, "")
     if not text:
         return default
@@ -107,7 +125,8 @@ def _number(name: str, default: float, *, whole: bool = False) -> float:
         value = float(int(text) if whole else float(text))
     except ValueError:
         value = -1.0
-    if value <= 0:
+    if value < 0 or (least is None and value <= 0):
         expected = "a whole number" if whole else "a number"
-        raise ConfigError(f"{name} must be {expected} above 0, got {text!r}")
+        bound = "above 0" if least is None else f"of at least {least:g}"
+        raise ConfigError(f"{name} must be {expected} {bound}, got {text!r}")
     return value

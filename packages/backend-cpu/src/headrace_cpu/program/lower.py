@@ -177,7 +177,7 @@ class _Lowering:
         if not instruction.updates:
             self._line(f"{call}(){what}", item)
             return
-        cells = ", ".join(self._preset(t) for t in instruction.updates)
+        cells = ", ".join(self._array(t) for t in instruction.updates)
         taken = self._fresh_name("taken")
         self._line(f"{taken} = take(({cells},))", item)
         self._line("try:", item)
@@ -200,7 +200,7 @@ class _Lowering:
     def _operation(self, item: Item) -> None:
         op = item.op
         if op.type == "ReadVariable":
-            self._line(f"{self._new(op.outputs[0])} = {self._preset(op.inputs[0])}.read()", item)
+            self._line(f"{self._new(op.outputs[0])} = {self._array(op.inputs[0])}.read()", item)
             self._point(op.outputs[0], item)
             return
         self.plain = True

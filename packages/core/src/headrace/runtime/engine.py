@@ -183,7 +183,7 @@ class LocalStep:
         self.runtime = runtime
         self.plan = plan
         # Nothing in such a step waits, so nothing has to be cancelled, and nobody asks for its id.
-        self._whole = None if plan.whole is None else plan.whole.run
+        self._whole = plan.whole
 
     def run(self, feeds: Sequence[HostArray]) -> list[Any]:
         """Run one step."""

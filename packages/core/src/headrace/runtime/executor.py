@@ -124,9 +124,15 @@ def _named(
 def _run_frames(node: PlanNode, step: Step, values: Sequence[Any]) -> list[Any]:
     """Run what a node that holds functions asks for, one run after the other."""
     frames = node.call(*values)
+    cancellation = step.cancellation
     try:
         run = next(frames)
         while True:
+            if run[0].whole is not None:
+                if cancellation.reason is not None:
+                    raise cancellation.reason
+                run = frames.send(run[0].whole(run[1]))
+                continue
             inner = _inner_step(node, step, run)
             execute(run[0], inner)
             run = frames.send(inner.fetches)
@@ -264,6 +270,11 @@ class _Arrivals:
         try:
             while True:
                 run = next(frames) if results is None else frames.send(results)
+                if run[0].whole is not None:
+                    if self.failure is not None:
+                        return
+                    results = run[0].whole(run[1])
+                    continue
                 inner = _inner_step(node, frame.step, run)
                 if run[0].waits:
                     after = functools.partial(self.after, frame, index, frames, inner)

@@ -14,7 +14,7 @@ from typing import Any
 from headrace.graph.operation import Operation
 from headrace.runtime.device import Device
 from headrace.runtime.failures import StateUses
-from headrace.runtime.segment import SegmentCall
+from headrace.runtime.segment import Program, SegmentCall
 
 
 class Mode(IntEnum):
@@ -79,7 +79,7 @@ class Plan:
         devices: The devices that run it.
         transfers: Whether values cross between its devices, also inside functions.
         state_uses: The operations that take a resource: the type of each, and the resource.
-        whole: The segment that is the whole plan, None where there is more to it.
+        whole: Runs the plan from feeds to fetches, where it is one segment and nothing else.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -90,7 +90,7 @@ class Plan:
     devices: tuple[Device, ...]
     transfers: bool = False
     state_uses: StateUses = ()
-    whole: SegmentCall | None = None
+    whole: Program | None = None
 
     @property
     def operations(self) -> list[Operation]:

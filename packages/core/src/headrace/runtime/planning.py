@@ -293,9 +293,10 @@ class _PlanBuilder:
             node.frees = tuple(frees.get(index, ()))
         for op in order:
             if op.inputs and op.inputs[0].dtype.kind == "resource":
-                resource = self.slots[self.slot_of[op.inputs[0]]]
-                if resource is not None:
-                    self.uses.append((op.type, resource))
+                # A function's argument is inside a segment, or not known yet.
+                slot = self.slot_of.get(op.inputs[0])
+                if slot is not None and self.slots[slot] is not None:
+                    self.uses.append((op.type, self.slots[slot]))
         only = self.nodes[0].segment if len(self.nodes) == 1 else None
         # A device that compiles segments sees to its own context while they run.
         bare = {n.op.device_name for n in self.nodes if n.segment is None}
@@ -309,7 +310,7 @@ class _PlanBuilder:
             devices,
             self.transfers or any(node.op.type in ("Send", "Recv") for node in self.nodes),
             self.uses,
-            only if only is not None and only.direct else None,
+            only.whole(fetches) if only is not None else None,
         )
 
     def _new_slot(self, value: Any = None) -> int:

@@ -152,12 +152,19 @@ class SegmentCall:
         used.update(t.op for t in self._wanted)
         return frozenset(op for op in self.operations if _has_effect(op) or op not in used)
 
-    @property
-    def direct(self) -> bool:
-        """Whether it is a whole step: takes all feeds in order, and fills all fetches in order."""
-        in_order = all(i == index for i, index in enumerate(self.feeds))
-        out_order = all(i == index for i, index in enumerate(self.fetches))
-        return in_order and out_order and not self.inputs and not self.exports
+    def whole(self, fetches: int) -> Program | None:
+        """Return what runs it as a whole plan, from feeds to fetches; None where there is more."""
+        if self.inputs or self.exports or sorted(self.fetches) != list(range(fetches)):
+            return None
+        feeds, order = self.feeds, [self.fetches.index(i) for i in range(fetches)]
+        if all(i == index for i, index in enumerate(feeds)) and order == list(range(fetches)):
+            return self.run
+
+        def run(values: Sequence[Any]) -> list[Any]:
+            results = self.run([values[i] for i in feeds])
+            return [results[i] for i in order]
+
+        return run
 
     @property
     def programs(self) -> Mapping[tuple[Any, ...], Program]:

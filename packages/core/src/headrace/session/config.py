@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headrace.errors import ConfigError
 from headrace.runtime.options import Options
+from headrace.settings import read_settings
 
 _EXECUTORS = ("plan", "plain")
 
@@ -31,12 +32,12 @@ class Config:
 
     optimize: bool = True
     verify: bool = False
-    executor: str = "plan"
+    executor: str = field(default_factory=lambda: read_settings().executor)
     threads: int | None = None
     deterministic: bool = False
     check_numerics: bool = False
     onednn: bool = True
-    compile_after: int = 2
+    compile_after: int = field(default_factory=lambda: read_settings().compile_after)
 
     def __post_init__(self) -> None:
         if self.executor not in _EXECUTORS:
