@@ -86,6 +86,22 @@ def test_small_products_and_other_dtypes_are_left_to_others(harness):
     assert not harness.claimed([y, hr.matmul(x, x)])
 
 
+def test_products_with_few_columns_are_left_to_others(harness):
+    for transpose in (False, True):
+        *_, y = matrices(3000, 784, 10, transpose, False)
+        assert not harness.claimed([y])
+
+
+def test_threads_are_what_they_were_after_a_call(harness):
+    library = load()
+    a, b, y = matrices(64, 100, 50, False, True)
+    with library.threads(2):
+        (found,) = harness.compare([y], fed(a, b), threads=1)
+        assert library.get_threads() == 2
+        harness.compare([y], fed(a, b), threads=2)
+        assert library.get_threads() == 2
+
+
 def test_nothing_is_claimed_where_there_is_nothing_to_compute(harness):
     for sizes in [(0, 500, 500), (500, 0, 500), (500, 500, 0)]:
         *_, y = matrices(*sizes, False, False)

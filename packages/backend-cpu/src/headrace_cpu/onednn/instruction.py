@@ -189,9 +189,9 @@ def _both(one: Callable[[int], object], other: Callable[[int], object]) -> Calla
 
 
 class _Run:
-    """Executes primitives one after the other."""
+    """Executes primitives one after the other; keeps what they need, and frees the stream."""
 
-    __slots__ = ("__weakref__", "_kept", "_set_threads", "_steps", "_threads")
+    __slots__ = ("__weakref__", "_kept", "_run", "_steps", "_threads")
 
     def __init__(
         self,
@@ -201,12 +201,9 @@ class _Run:
         steps: Sequence[Callable[[], object]],
         kept: object,
     ) -> None:
-        self._set_threads, self._threads = library.set_threads, threads
-        self._steps, self._kept = steps, kept
+        self._run, self._threads, self._steps, self._kept = library.run, threads, steps, kept
         release = weakref.finalize(self, library.call, "dnnl_stream_destroy", stream)
         release.atexit = False
 
     def __call__(self) -> None:
-        self._set_threads(self._threads)
-        for step in self._steps:
-            step()
+        self._run(self._threads, self._steps)

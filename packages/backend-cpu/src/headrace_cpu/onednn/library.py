@@ -14,7 +14,7 @@ import ctypes
 import ctypes.util
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_size_t, c_uint
 from ctypes import c_void_p as handle
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any, final
 
 from headrace.settings import read_settings
+from headrace_cpu.native.threads import open_mp
 
 # Distributions that have the library, and what its file is called in them.
 _DISTRIBUTIONS = ("onednn-cpu-gomp", "onednn-cpu-iomp")
@@ -149,10 +150,14 @@ class Library:
         engine: The engine of the CPU.
         execute: ``dnnl_primitive_execute``; it raises where it fails.
         sgemm: ``dnnl_sgemm``, likewise.
+        set_threads: Sets the number of threads that the calling thread's parallel regions have.
+        get_threads: Returns it.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
+        # It settles how OpenMP waits, before oneDNN makes it load.
+        open_mp()
         self._library: Any = ctypes.CDLL(path)
         self.version = self._checked_version()
         self._functions = {name: self._function(name) for name in _PROTOTYPES}
@@ -168,7 +173,7 @@ class Library:
         self.sgemm: Any = self._library.dnnl_sgemm
         self.sgemm.restype = _multiplied
         self.engine: Any = self.create("dnnl_engine_create", 1, 0)
-        self.set_threads, self._threads = self._openmp(path)
+        self.set_threads, self.get_threads = self._openmp(path)
 
     def _checked_version(self) -> str:
         read = self._library.dnnl_version
@@ -209,10 +214,24 @@ class Library:
         Primitives divide their work when they are made. OpenMP's number belongs to the thread that
         asks; primitives must be executed by threads that have set the same one.
         """
-        before = self._threads()
+        before = self.get_threads()
         self.set_threads(count)
         try:
             yield
+        finally:
+            self.set_threads(before)
+
+    def run(self, threads: int, steps: Sequence[Callable[[], object]]) -> None:
+        """Run calls of oneDNN on the number of threads that they were made for."""
+        before = self.get_threads()
+        if before == threads:
+            for step in steps:
+                step()
+            return
+        self.set_threads(threads)
+        try:
+            for step in steps:
+                step()
         finally:
             self.set_threads(before)
 

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from ctypes import c_char, c_float, c_int64, c_void_p
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from headrace.graph.operation import Operation
@@ -26,6 +27,8 @@ _SERIAL_FLOPS = 2_000_000
 # Below so many, what a call costs decides, and BLAS has the shortest.
 _SMALL_FLOPS = 100_000
 _SMALL_GRADIENT_FLOPS = 4_000_000
+# Few columns: our own kernels keep rows of the result in registers.
+_NARROW = 32
 # A wide right-hand side that is used for many rows is worth packing, which only BLAS does.
 _WIDE, _MANY_ROWS = 4096, 128
 
@@ -116,15 +119,25 @@ def _matrices(shape: Sequence[int], rank: int, transpose: bool) -> Layout:
 
 def better_as_primitive(shape: Product) -> bool:
     """Whether the primitive is quicker than BLAS."""
-    if shape.transpose_left or shape.flops < _SMALL_FLOPS:
-        return not shape.flat and shape.flops >= _SMALL_FLOPS
+    if shape.flops < _SMALL_FLOPS:
+        return False
+    if not shape.flat:
+        return True
+    if shape.transpose_left or _narrow(shape):
+        return False
     packed = not shape.transpose_right and shape.columns > _WIDE and shape.rows > _MANY_ROWS
     return not packed
 
 
 def better_as_sgemm(shape: Product) -> bool:
     """Whether ``sgemm`` is quicker than BLAS, where the first matrix is transposed."""
-    return shape.flat and shape.transpose_left and shape.flops >= _SMALL_GRADIENT_FLOPS
+    if not shape.flat or not shape.transpose_left or _narrow(shape):
+        return False
+    return shape.flops >= _SMALL_GRADIENT_FLOPS
+
+
+def _narrow(shape: Product) -> bool:
+    return shape.columns <= _NARROW and not shape.transpose_right
 
 
 def multiplying(
@@ -265,7 +278,7 @@ class _Sgemm:
 class _Run:
     """Calls ``sgemm`` once for each product."""
 
-    __slots__ = ("_factor", "_scale", "_set_threads", "_sgemm", "_steps", "_threads")
+    __slots__ = ("_calls", "_factor", "_run", "_scale", "_steps", "_threads")
 
     def __init__(
         self,
@@ -275,7 +288,8 @@ class _Run:
         scale: float,
         factor: c_void_p | None,
     ) -> None:
-        self._sgemm, self._set_threads, self._threads = library.sgemm, library.set_threads, threads
+        self._run, self._threads = library.run, threads
+        self._calls = [partial(library.sgemm, *step.arguments) for step in steps]
         self._steps, self._scale, self._factor = tuple(steps), scale, factor
 
     def __call__(self) -> None:
@@ -283,6 +297,4 @@ class _Run:
             scale = self._scale * c_float.from_address(self._factor.value or 0).value
             for step in self._steps:
                 step.scale.value = scale
-        self._set_threads(self._threads)
-        for step in self._steps:
-            self._sgemm(*step.arguments)
+        self._run(self._threads, self._calls)
