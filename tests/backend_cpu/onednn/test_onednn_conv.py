@@ -75,6 +75,16 @@ def test_addresses_may_come_late(harness, threads):
     harness.compare(results, feeds, threads=threads, late=True)
 
 
+@pytest.mark.parametrize("case", [CASES[2], CASES[3], CASES[12]], ids=str)
+def test_a_step_may_have_fewer_threads(harness, case):
+    results, feeds = step(case, "NCHW")
+    with load().threads(1):
+        harness.compare(results, feeds, threads=2)
+        harness.compare(results, feeds, threads=2, late=True)
+    with load().threads(2):
+        harness.compare(results, feeds, threads=3)
+
+
 def names(instruction):
     return [op.type for op in instruction.ops]
 

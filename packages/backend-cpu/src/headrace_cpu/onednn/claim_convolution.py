@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.ops.reduce import reduced_axes
@@ -61,7 +63,7 @@ def _forward(
     shape = geometry(shape_of(images), shape_of(taps), shape_of(op.outputs[0]), op.attrs)
     if shape.empty:
         return None
-    convolutions = Convolutions(library, threads, shape)
+    convolutions = Convolutions(library, shape)
     for chain in chains(claims, op, channel_axis(op.attrs["data_format"])):
         operands = [Operand(SRC, images, shape.images), Operand(WEIGHTS, taps, shape.filter)]
         post_ops: list[PostOp] = []
@@ -72,13 +74,17 @@ def _forward(
             post_ops.append(Plus(as_channels_last(shape.out)))
         if chain.relu:
             post_ops.append(Relu())
-        primitive = convolutions.forward(chain.bias is not None, tuple(post_ops))
+        prepare = partial(
+            convolutions.forward, bias=chain.bias is not None, post_ops=tuple(post_ops)
+        )
+        primitive = prepare(threads)
         if primitive is None:
             continue
         operands.append(Operand(DST, chain.result, shape.out, written=True))
         return PrimitiveInstruction(
             library,
             primitive,
+            prepare,
             chain.ops,
             operands,
             name="convolve",
@@ -91,7 +97,8 @@ def _forward(
 def _to_images(op: Operation, library: Library, threads: int) -> PrimitiveInstruction | None:
     _, taps, grad = op.inputs
     shape = geometry(shape_of(op.outputs[0]), shape_of(taps), shape_of(grad), op.attrs)
-    primitive = None if shape.empty else Convolutions(library, threads, shape).backward_data()
+    prepare = Convolutions(library, shape).backward_data
+    primitive = None if shape.empty else prepare(threads)
     if primitive is None:
         return None
     operands = [
@@ -102,6 +109,7 @@ def _to_images(op: Operation, library: Library, threads: int) -> PrimitiveInstru
     return PrimitiveInstruction(
         library,
         primitive,
+        prepare,
         (op,),
         operands,
         name="convolve_to_images",
@@ -117,9 +125,10 @@ def _to_filter(
     shape = geometry(shape_of(images), shape_of(op.outputs[0]), shape_of(grad), op.attrs)
     if shape.empty:
         return None
-    convolutions = Convolutions(library, threads, shape)
+    convolutions = Convolutions(library, shape)
     for total in (_bias_gradient(claims, op, grad, shape), None):
-        primitive = convolutions.backward_weights(bias=total is not None)
+        prepare = partial(convolutions.backward_weights, bias=total is not None)
+        primitive = prepare(threads)
         if primitive is None:
             continue
         operands = [
@@ -132,6 +141,7 @@ def _to_filter(
         return PrimitiveInstruction(
             library,
             primitive,
+            prepare,
             (op,) if total is None else (op, total),
             operands,
             name="convolve_to_filter",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
@@ -77,13 +78,17 @@ def _with_followers(
             post_ops.append(Plus(shape.out))
         if chain.relu:
             post_ops.append(Relu())
-        primitive = multiplying(library, threads, shape, chain.bias is not None, tuple(post_ops))
+        prepare = partial(
+            multiplying, library, shape, bias=chain.bias is not None, post_ops=tuple(post_ops)
+        )
+        primitive = prepare(threads)
         if primitive is None:
             continue
         operands.append(Operand(DST, chain.result, shape.out, written=True))
         return PrimitiveInstruction(
             library,
             primitive,
+            prepare,
             chain.ops,
             operands,
             name="multiply",

@@ -139,28 +139,28 @@ def geometry(
 
 
 class Convolutions:
-    """Makes the primitives of one convolution.
+    """Makes the primitives of one convolution, for a number of threads each.
 
     Args:
         library: oneDNN.
-        threads: How many threads will compute them.
         shape: What is computed.
     """
 
-    def __init__(self, library: Library, threads: int, shape: Geometry) -> None:
+    def __init__(self, library: Library, shape: Geometry) -> None:
         self._library = library
-        self._threads = threads
         self._shape = shape
 
-    def forward(self, bias: bool = False, post_ops: tuple[PostOp, ...] = ()) -> Primitive | None:
+    def forward(
+        self, threads: int, bias: bool = False, post_ops: tuple[PostOp, ...] = ()
+    ) -> Primitive | None:
         """Return the convolution."""
         numbers = (SRC, WEIGHTS, DST, BIAS) if bias else (SRC, WEIGHTS, DST)
         return prepare(
-            *(self._library, self._threads, ("convolution", self._shape, bias)),
+            *(self._library, threads, ("convolution", self._shape, bias)),
             *(lambda attributes: self._forward(attributes, bias), numbers, post_ops),
         )
 
-    def backward_data(self) -> Primitive | None:
+    def backward_data(self, threads: int) -> Primitive | None:
         """Return the gradient with respect to the images."""
 
         def make(attributes: Any) -> Any:
@@ -171,11 +171,11 @@ class Convolutions:
             )
 
         return prepare(
-            *(self._library, self._threads, ("convolution to images", self._shape)),
+            *(self._library, threads, ("convolution to images", self._shape)),
             *(make, (DIFF_DST, WEIGHTS, DIFF_SRC)),
         )
 
-    def backward_weights(self, bias: bool = False) -> Primitive | None:
+    def backward_weights(self, threads: int, bias: bool = False) -> Primitive | None:
         """Return the gradient with respect to the filter, and to a bias."""
 
         def make(attributes: Any) -> Any:
@@ -187,7 +187,7 @@ class Convolutions:
 
         numbers = (SRC, DIFF_DST, DIFF_WEIGHTS)
         return prepare(
-            *(self._library, self._threads, ("convolution to filter", self._shape, bias)),
+            *(self._library, threads, ("convolution to filter", self._shape, bias)),
             *(make, (*numbers, DIFF_BIAS) if bias else numbers),
         )
 

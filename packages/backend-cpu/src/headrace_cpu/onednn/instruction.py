@@ -11,7 +11,16 @@ from typing import Any
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace_cpu.onednn.library import DST, SCRATCHPAD, SRC, Argument, Library
+from headrace_cpu.native.memory import address, allocate
+from headrace_cpu.onednn.library import (
+    DST,
+    SCRATCHPAD,
+    SRC,
+    UNIMPLEMENTED,
+    Argument,
+    Library,
+    OnednnError,
+)
 from headrace_cpu.onednn.memory import Descriptor, Layout, Memory
 from headrace_cpu.onednn.primitive import Primitive, reorder
 from headrace_cpu.program.instruction import ALIGNMENT, Addresses, Bound, Instruction
@@ -49,12 +58,30 @@ def _aligned(size: int) -> int:
 
 
 class PrimitiveInstruction(Instruction):
-    """Executes a primitive, and reorders what it wants in another layout before and after it."""
+    """Executes a primitive, and reorders what it wants in another layout before and after it.
+
+    Primitives divide their work for a number of threads when they are made. Where a step has fewer,
+    because others run at the same time, the instruction makes another primitive and keeps it.
+
+    Args:
+        library: oneDNN.
+        primitive: Made for ``threads`` threads.
+        prepare: Makes it for another number of threads; None where oneDNN has none.
+        ops: What it computes.
+        operands: What it reads and writes.
+        name: Its name.
+        flops: Floating-point operations.
+        threads: How many threads it runs on where a step has as many.
+
+    Raises:
+        OnednnError: if oneDNN cannot reorder an operand.
+    """
 
     def __init__(
         self,
         library: Library,
         primitive: Primitive,
+        prepare: Callable[[int], Primitive | None],
         ops: Sequence[Operation],
         operands: Sequence[Operand],
         *,
@@ -68,6 +95,7 @@ class PrimitiveInstruction(Instruction):
         self.name = name
         self.primitive = primitive
         self._library = library
+        self._prepare = prepare
         self._operands = tuple(operands)
         self._flops = flops
         self._threads = threads
@@ -105,6 +133,26 @@ class PrimitiveInstruction(Instruction):
             f", reorders {copied}" if copied else ""
         )
 
+    def on(self, threads: int) -> PrimitiveInstruction:
+        """Return the same on another number of threads.
+
+        Raises:
+            OnednnError: if oneDNN has no primitive for it.
+        """
+        primitive = self._prepare(threads)
+        if primitive is None:
+            raise OnednnError(f"{self.name} on {threads} threads", UNIMPLEMENTED)
+        return PrimitiveInstruction(
+            self._library,
+            primitive,
+            self._prepare,
+            self.ops,
+            self._operands,
+            name=self.name,
+            flops=self._flops,
+            threads=threads,
+        )
+
     def bind(self, at: Addresses) -> Bound:
         """Return what runs it on buffers at ``at``."""
         return _Binder(self, self._library, at).bound(
@@ -135,11 +183,13 @@ class _Binder:
         pad = self._base + room
         point: dict[Tensor, Any] = {}
         arguments: dict[int, Memory] = {}
+        places: dict[Tensor, Memory] = {}
         before: list[Callable[[], object]] = []
         after: list[Callable[[], object]] = []
         for operand in operands:
             memory = self._memory(plain[operand.number])
             self._place(memory, operand.tensor, point)
+            places[operand.tensor] = memory
             changed = reordered.get(operand.number)
             if changed is not None:
                 inner = self._memory(primitive.argument(operand.number))
@@ -150,8 +200,11 @@ class _Binder:
                 memory = inner
             arguments[operand.number] = memory
         steps = (*before, self._step(primitive, arguments, pad), *after)
-        kept = (self._instruction, self._memories)
-        return Bound(_Run(self._library, threads, self._stream, steps, kept), point)
+        run = _Run(
+            *(self._instruction, self._library, threads, self._stream, steps, places),
+            self._memories,
+        )
+        return Bound(run, point)
 
     def _memory(self, descriptor: Descriptor) -> Memory:
         memory = Memory(self._library, descriptor)
@@ -188,22 +241,66 @@ def _both(one: Callable[[int], object], other: Callable[[int], object]) -> Calla
     return point
 
 
+class _Late(Addresses):
+    """Addresses that are all told later, and scratch memory of its own."""
+
+    def __init__(self, size: int) -> None:
+        self._scratch = allocate(size)
+
+    def of(self, tensor: Tensor) -> None:
+        return None
+
+    def scratch(self) -> int:
+        return address(self._scratch)
+
+
 class _Run:
     """Executes primitives one after the other; keeps what they need, and frees the stream."""
 
-    __slots__ = ("__weakref__", "_kept", "_run", "_steps", "_threads")
+    __slots__ = (
+        "__weakref__",
+        "_instruction",
+        "_kept",
+        "_library",
+        "_others",
+        "_places",
+        "_steps",
+        "_threads",
+    )
 
     def __init__(
         self,
+        instruction: PrimitiveInstruction,
         library: Library,
         threads: int,
         stream: Any,
         steps: Sequence[Callable[[], object]],
+        places: dict[Tensor, Memory],
         kept: object,
     ) -> None:
-        self._run, self._threads, self._steps, self._kept = library.run, threads, steps, kept
+        self._instruction, self._library, self._threads = instruction, library, threads
+        self._steps, self._places, self._kept = steps, places, kept
+        self._others: dict[int, tuple[Bound, _Late]] = {}
         release = weakref.finalize(self, library.call, "dnnl_stream_destroy", stream)
         release.atexit = False
 
     def __call__(self) -> None:
-        self._run(self._threads, self._steps)
+        there = self._library.get_threads()
+        if there == self._threads:
+            for step in self._steps:
+                step()
+        elif there > self._threads:
+            self._library.run(self._threads, self._steps)
+        else:
+            self._on_fewer(there)
+
+    def _on_fewer(self, threads: int) -> None:
+        """Execute the same on the same buffers with a primitive for fewer threads."""
+        if threads not in self._others:
+            other = self._instruction.on(threads)
+            at = _Late(other.scratch)
+            self._others[threads] = other.bind(at), at
+        bound, _ = self._others[threads]
+        for tensor, point in bound.point.items():
+            point(self._places[tensor].address)
+        bound.call()

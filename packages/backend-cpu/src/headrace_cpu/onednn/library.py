@@ -41,6 +41,7 @@ _STATUS = {
     6: "not required",
 }
 
+UNIMPLEMENTED = 3
 MAX_DIMS = 12
 Dims = c_int64 * MAX_DIMS
 
@@ -60,6 +61,7 @@ _PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "dnnl_memory_desc_destroy": (handle,),
     "dnnl_memory_create": (_out, handle, handle, handle),
     "dnnl_memory_set_data_handle": (handle, handle),
+    "dnnl_memory_get_data_handle": (handle, _out),
     "dnnl_memory_destroy": (handle,),
     "dnnl_primitive_create": (_out, handle),
     "dnnl_primitive_destroy": (handle,),

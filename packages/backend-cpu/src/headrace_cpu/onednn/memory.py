@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import weakref
 from collections.abc import Sequence
+from ctypes import byref, c_void_p
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -93,6 +94,13 @@ class Memory:
         self._library = library
         release = weakref.finalize(self, library.call, "dnnl_memory_destroy", self.handle)
         release.atexit = False
+
+    @property
+    def address(self) -> int:
+        """Where its buffer is."""
+        found = c_void_p()
+        self._library.call("dnnl_memory_get_data_handle", self.handle, byref(found))
+        return found.value or 0
 
     def point(self, address: int) -> None:
         """Let it be the buffer at an address."""

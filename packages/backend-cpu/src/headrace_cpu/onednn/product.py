@@ -142,8 +142,8 @@ def _narrow(shape: Product) -> bool:
 
 def multiplying(
     library: Library,
-    threads: int,
     shape: Product,
+    threads: int,
     bias: bool = False,
     post_ops: tuple[PostOp, ...] = (),
 ) -> Primitive | None:
@@ -278,7 +278,7 @@ class _Sgemm:
 class _Run:
     """Calls ``sgemm`` once for each product."""
 
-    __slots__ = ("_calls", "_factor", "_run", "_scale", "_steps", "_threads")
+    __slots__ = ("_calls", "_factor", "_library", "_scale", "_steps", "_threads")
 
     def __init__(
         self,
@@ -288,7 +288,7 @@ class _Run:
         scale: float,
         factor: c_void_p | None,
     ) -> None:
-        self._run, self._threads = library.run, threads
+        self._library, self._threads = library, threads
         self._calls = [partial(library.sgemm, *step.arguments) for step in steps]
         self._steps, self._scale, self._factor = tuple(steps), scale, factor
 
@@ -297,4 +297,6 @@ class _Run:
             scale = self._scale * c_float.from_address(self._factor.value or 0).value
             for step in self._steps:
                 step.scale.value = scale
-        self._run(self._threads, self._calls)
+        # It divides its work when it is called: fewer threads are as well.
+        threads = min(self._threads, self._library.get_threads())
+        self._library.run(threads, self._calls)
