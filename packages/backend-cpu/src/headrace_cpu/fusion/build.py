@@ -58,6 +58,7 @@ class Builder:
         self.checks: list[Check] = []
         self.updates: dict[Tensor, Write] = {}
         self.loads: list[Node] = []
+        self._loaded: dict[object, Axes] = {}
         self._size = 0
 
     def __len__(self) -> int:
@@ -93,7 +94,7 @@ class Builder:
         if isinstance(value, Operand):
             return value
         if axes is None:
-            axes = tuple(None if d == 1 else Dim(d) for d in value.shape)
+            axes = self._axes(value)
         pairs = [
             (dim, stride)
             for dim, stride in zip(axes, value.strides, strict=True)
@@ -113,6 +114,15 @@ class Builder:
         self._size += 1
         self.domain.note(axes)
         return Operand(node, axes)
+
+    def _axes(self, view: View) -> Axes:
+        """Return the dimensions along which a view was loaded first, or new ones."""
+        key = (view.tensor, view.shape, view.strides, view.offset)
+        axes = self._loaded.get(key)
+        if axes is None:
+            axes = tuple(None if size == 1 else Dim(size) for size in view.shape)
+            self._loaded[key] = axes
+        return axes
 
     # -- nodes
 
@@ -134,7 +144,7 @@ class Builder:
                 self._join(axes, value.axes)
         for value in values:
             if isinstance(value, View):
-                self._stretch(axes, value.shape)
+                self._join(axes, self._axes(value))
         operands = [self.load(v, _tail(axes, v)) if isinstance(v, View) else v for v in values]
         args = tuple(operand.node for operand in operands)
         node = Node("map", code or args[-1].code, _varying(axes, args), name, args)

@@ -66,6 +66,7 @@ def _regions(ops: Sequence[Operation], levels: Levels) -> list[Region]:
 def _components(ops: Sequence[Operation]) -> dict[Operation, Operation]:
     """Return for each operation one that stands for all that it shares dimensions with."""
     parent = {op: op for op in ops}
+    large = {op for op in ops if not _is_scalar(op)}
 
     def find(op: Operation) -> Operation:
         while parent[op] is not op:
@@ -73,20 +74,37 @@ def _components(ops: Sequence[Operation]) -> dict[Operation, Operation]:
             op = parent[op]
         return op
 
+    readers: dict[Tensor, Operation] = {}
     for op in ops:
+        if op in large:
+            # Those that go through the same memory go through it together.
+            for tensor in _widest(op):
+                if tensor.op not in parent:
+                    parent[find(op)] = find(readers.setdefault(tensor, op))
         makers = dict.fromkeys(t.op for t in data_inputs(op) if t.op in parent)
         if not makers:
             continue
         if _is_scalar(op):
-            # A scalar belongs to what it is computed from if that is one thing.
-            roots = {find(maker) for maker in makers}
-            if len(roots) == 1:
-                parent[find(op)] = roots.pop()
+            # Scalars go together, and with what they are computed from if that is one thing.
+            roots = dict.fromkeys(find(maker) for maker in makers)
+            many = [root for root in roots if root in large]
+            for root in roots:
+                if root not in large or len(many) == 1:
+                    parent[find(op)] = find(root)
+            large.update(find(root) for root in many if find(op) is find(root))
             continue
         for maker in makers:
             if not _is_scalar(maker) and not _folds_to_scalar(maker):
                 parent[find(op)] = find(maker)
+        large.add(find(op))
     return {op: find(op) for op in ops}
+
+
+def _widest(op: Operation) -> list[Tensor]:
+    """Return the inputs that are as large as anything that an operation works on."""
+    sizes = {tensor: prod(shape_of(tensor)) for tensor in (*data_inputs(op), *op.outputs)}
+    most = max(sizes.values())
+    return [tensor for tensor in data_inputs(op) if sizes[tensor] == most]
 
 
 def _is_scalar(op: Operation) -> bool:
