@@ -152,7 +152,7 @@ def _accumulation(claims: Claims, update: Operation) -> _Accumulation | None:
         factor *= step.factor
         value = step.value
     product = product_of(chain[-1])
-    if product is None or handle in chain[-1].inputs:
+    if product is None:
         return None
     return _Accumulation(tuple(reversed(chain)), product, handle, Rate(factor, scalar))
 

@@ -30,7 +30,9 @@ def compile_segment(segment: Segment) -> Program:
 def claim(claims: Claims, settings: CompileSettings) -> None:
     """Let instructions claim what they compute, the most special ones first."""
     from headrace_cpu.onednn.claim import claim_onednn
+    from headrace_cpu.products.claim import claim_narrow
 
+    claim_narrow(claims, settings)
     claim_onednn(claims, settings)
     for module, name in (
         ("headrace_cpu.windows.claim", "claim_windows"),

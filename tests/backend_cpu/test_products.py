@@ -1,0 +1,261 @@
+"""Products of matrices by BLAS and by kernels for few columns, against NumPy in float64."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace_cpu.native.memory import address
+from headrace_cpu.products import narrow
+from headrace_cpu.products.blas import Product, loaded_blas
+from headrace_cpu.products.claim import claim_narrow, claim_products, product_of
+from headrace_cpu.products.instruction import ProductInstruction
+from headrace_cpu.program.claims import Claims
+from headrace_cpu.program.instruction import Addresses
+from headrace_cpu.program.settings import CompileSettings
+
+TOLERANCES = {"float32": 2e-5, "float64": 1e-13}
+
+# rows, inner, columns
+SIZES = [(1, 1, 1), (3, 4, 5), (1, 64, 33), (40, 1, 7), (33, 65, 17), (128, 70, 96)]
+NARROW = [(100, 784, 10), (784, 100, 10), (13, 300, 16), (257, 64, 9), (64, 333, 32), (200, 40, 20)]
+
+pytestmark = pytest.mark.skipif(loaded_blas() is None, reason="NumPy's BLAS cannot be called")
+
+
+class Buffers(Addresses):
+    """Arrays of tensors, of which some are pointed to only when a step runs."""
+
+    def __init__(self, arrays, varying=()):
+        self.arrays = arrays
+        self.varying = varying
+
+    def of(self, tensor):
+        return None if tensor in self.varying else address(self.arrays[tensor])
+
+    def scratch(self):
+        raise AssertionError("products need no scratch memory")
+
+
+def random(shape, dtype, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def claimed(graph, results, threads=2, claim=claim_products):
+    """Return the instructions that claim what a graph holds, each a product."""
+    claims = Claims(graph.operations, results)
+    claim(claims, CompileSettings(threads=threads))
+    assert all(isinstance(i, ProductInstruction) for i in claims.instructions)
+    return claims.instructions
+
+
+def run(instruction, arrays, varying=()):
+    """Run a bound instruction; what it points to moves before every run."""
+    bound = instruction.bind(Buffers(arrays, varying))
+    assert set(bound.point) == set(varying)
+    for tensor, point in bound.point.items():
+        point(address(arrays[tensor]))
+    bound.call()
+    return bound
+
+
+def check(actual, expected, dtype, inner):
+    scale = TOLERANCES[dtype] * max(1.0, inner**0.5)
+    np.testing.assert_allclose(actual, expected, rtol=scale, atol=scale)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("turned_b", [False, True])
+@pytest.mark.parametrize("turned_a", [False, True])
+@pytest.mark.parametrize(("rows", "inner", "columns"), [*SIZES, *NARROW])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_products(graph, rows, inner, columns, turned_a, turned_b, dtype, threads):
+    x = random((inner, rows) if turned_a else (rows, inner), dtype, 1)
+    y = random((columns, inner) if turned_b else (inner, columns), dtype, 2)
+    a, b = hr.placeholder(dtype, x.shape), hr.placeholder(dtype, y.shape)
+    c = hr.matmul(a, b, turned_a, turned_b)
+    (instruction,) = claimed(graph, [c], threads)
+    assert instruction.flops() == 2 * rows * inner * columns
+    left, right = np.float64(x.T if turned_a else x), np.float64(y.T if turned_b else y)
+    # A kernel may compute the product only once it is prepared.
+    for _ in range(2):
+        out = np.full((rows, columns), np.nan, dtype)
+        run(instruction, {a: x, b: y, c: out})
+        check(out, left @ right, dtype, inner)
+        instruction.prepare()
+    assert instruction.source()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("rows", "inner", "columns"), [(5, 6, 7), *NARROW])
+@pytest.mark.parametrize("form", ["sub", "add", "rate", "rate first", "negated", "scalar", "both"])
+def test_products_into_variables(graph, rows, inner, columns, form, dtype):
+    x, y = random((inner, rows), dtype, 1), random((inner, columns), dtype, 2)
+    old = random((rows, columns), dtype, 3)
+    variable = hr.Variable(np.zeros((rows, columns), dtype))
+    a, b = hr.placeholder(dtype, x.shape), hr.placeholder(dtype, y.shape)
+    rate = hr.placeholder(dtype, [])
+    product = hr.matmul(a, b, transpose_a=True)
+    build, factor = {
+        "sub": (lambda: product, -1.0),
+        "add": (lambda: product, 1.0),
+        "rate": (lambda: product * 0.25, -0.25),
+        "rate first": (lambda: hr.constant(0.25, dtype) * product, -0.25),
+        "negated": (lambda: -product, 1.0),
+        "scalar": (lambda: product * rate, -0.125),
+        "both": (lambda: 0.5 * (product * rate), -0.0625),
+    }[form]
+    value = build()
+    update = (hr.assign_add if form == "add" else hr.assign_sub)(variable, value)
+    (instruction,) = claimed(graph, [])
+    assert instruction.updates == (variable.handle,)
+    assert instruction.writes == ()
+    assert instruction.ops[0] is product.op
+    assert instruction.ops[-1] is update.op
+    expected = old + factor * (np.float64(x).T @ np.float64(y))
+    arrays = {a: x, b: y, variable.handle: old.copy(), rate: np.array(0.125, dtype)}
+    varying = {a, variable.handle} | ({rate} & set(instruction.reads))
+    for _ in range(2):
+        arrays[variable.handle] = old.copy()
+        bound = run(instruction, arrays, varying)
+        check(arrays[variable.handle], expected, dtype, inner)
+        # The variable's buffer may be another in the next step, and the scalar have another value.
+        moved = old.copy()
+        bound.point[variable.handle](address(moved))
+        arrays[rate][...] *= 2
+        bound.call()
+        arrays[rate][...] /= 2
+        again = expected if rate not in instruction.reads else 2 * expected - old
+        check(moved, again, dtype, inner)
+        instruction.prepare()
+
+
+def test_updates_that_are_read_stay_apart(graph):
+    variable = hr.Variable(np.zeros((4, 4), "f"))
+    x = hr.placeholder("float32", [4, 4])
+    update = hr.assign_sub(variable, hr.matmul(x, x))
+    (instruction,) = claimed(graph, [update])
+    assert instruction.updates == ()
+
+
+def test_gradients_that_are_read_are_materialised(graph):
+    variable = hr.Variable(np.zeros((4, 4), "f"))
+    x = hr.placeholder("float32", [4, 4])
+    gradient = hr.matmul(x, x)
+    hr.assign_sub(variable, 0.1 * gradient)
+    (instruction,) = claimed(graph, [gradient])
+    assert instruction.writes == (gradient,)
+
+
+def test_ordered_updates_stay_apart(graph):
+    variable = hr.Variable(np.zeros((4, 4), "f"))
+    x = hr.placeholder("float32", [4, 4])
+    with hr.control_dependencies([hr.no_op()]):
+        hr.assign_sub(variable, hr.matmul(x, x))
+    assert all(not i.updates for i in claimed(graph, []))
+
+
+def test_updates_with_rates_that_are_no_scalars_stay_apart(graph):
+    variable = hr.Variable(np.zeros((4, 4), "f"))
+    x = hr.placeholder("float32", [4, 4])
+    rates = hr.placeholder("float32", [4, 1])
+    hr.assign_sub(variable, rates * hr.matmul(x, x))
+    (instruction,) = claimed(graph, [])
+    assert instruction.updates == ()
+
+
+def test_the_same_operand_twice(graph):
+    x = random((5, 5), "float64")
+    a = hr.placeholder("float64", [5, 5])
+    c = hr.matmul(a, a, transpose_b=True)
+    (instruction,) = claimed(graph, [c])
+    out = np.empty((5, 5))
+    run(instruction, {a: x, c: out}, {a, c})
+    check(out, x @ x.T, "float64", 5)
+
+
+def test_batches_of_rows_are_one_product(graph):
+    a, b = hr.placeholder("float32", [2, 3, 4]), hr.placeholder("float32", [4, 5])
+    c = hr.matmul(a, b)
+    assert product_of(c.op) == Product(6, 5, 4)
+    x, y = random((2, 3, 4), "float32"), random((4, 5), "float32", 1)
+    out = np.empty((2, 3, 5), "f")
+    (instruction,) = claimed(graph, [c])
+    run(instruction, {a: x, b: y, c: out})
+    check(out, np.float64(x) @ np.float64(y), "float32", 4)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "turned", "dtype"),
+    [
+        ([2, 3, 4], [2, 4, 5], False, "float32"),
+        ([2, 4, 3], [4, 5], True, "float32"),
+        ([3, 0], [0, 5], False, "float32"),
+        ([0, 4], [4, 5], False, "float32"),
+        ([3, 4], [4, 0], False, "float64"),
+        ([3, 4], [4, 5], False, "int32"),
+        ([3, 4], [4, 5], False, "complex64"),
+        ([3, 4], [4, 5], False, "float16"),
+    ],
+)
+def test_products_left_to_numpy(graph, left, right, turned, dtype):
+    a, b = hr.placeholder(dtype, left), hr.placeholder(dtype, right)
+    c = hr.matmul(a, b, transpose_a=turned)
+    assert not claimed(graph, [c])
+
+
+def test_nan_in_the_old_result_does_not_matter_and_in_operands_does(graph):
+    x = random((64, 40), "float32")
+    x[3, 5] = np.nan
+    a, b = hr.placeholder("float32", [64, 40]), hr.placeholder("float32", [40, 10])
+    c = hr.matmul(a, b)
+    (instruction,) = claimed(graph, [c])
+    for _ in range(2):
+        out = np.full((64, 10), np.inf, "f")
+        run(instruction, {a: x, b: np.ones((40, 10), "f"), c: out})
+        assert np.isnan(out[3]).all()
+        assert np.isfinite(np.delete(out, 3, 0)).all()
+        instruction.prepare()
+
+
+def test_narrow_kernels_write_nothing_behind_their_result(graph):
+    product = Product(37, 10, 64)
+    if not narrow.pays(product, 2):
+        pytest.skip("this processor's vectors are too short")
+    a, b = hr.placeholder("float32", [37, 64]), hr.placeholder("float32", [64, 10])
+    c = hr.matmul(a, b)
+    (instruction,) = claimed(graph, [c], claim=claim_narrow)
+    instruction.prepare()
+    around = np.full(3 * 370, 7.0, "f")
+    x, y = random((37, 64), "float32"), random((64, 10), "float32", 1)
+    run(instruction, {a: x, b: y, c: around[370:740]})
+    check(around[370:740].reshape(37, 10), np.float64(x) @ np.float64(y), "float32", 64)
+    assert (around[:370] == 7).all()
+    assert (around[740:] == 7).all()
+
+
+def test_narrow_claims_leave_wide_products(graph):
+    a, b = hr.placeholder("float32", [128, 512]), hr.placeholder("float32", [512, 512])
+    assert not claimed(graph, [hr.matmul(a, b)], claim=claim_narrow)
+
+
+def test_training_with_products_equals_the_plain_executor():
+    x = random((50, 30), "float32")
+    labels = random((50, 10), "float32", 1)
+
+    def losses(executor):
+        with hr.Graph().as_default():
+            data = hr.placeholder("float32", [50, 30])
+            wanted = hr.placeholder("float32", [50, 10])
+            weights = hr.Variable(np.zeros((30, 10), "f"))
+            error = hr.matmul(data, weights) - wanted
+            step = hr.assign_sub(weights, 0.01 * hr.matmul(data, error, transpose_a=True))
+            train, loss = hr.group(step), hr.reduce_mean(error * error)
+            with hr.Session(config=hr.Config(executor=executor)) as session:
+                session.run(hr.global_variables_initializer())
+                feeds = {data: x, wanted: labels}
+                values = [session.run([loss, train], feeds)[0] for _ in range(6)]
+                return [*values, *session.run(weights).ravel()]
+
+    np.testing.assert_allclose(losses("plan"), losses("plain"), rtol=1e-4, atol=1e-6)
