@@ -115,9 +115,7 @@ def _size(name: str) -> int | None:
     return size
 
 
-def _number(
-    name: str, default: float, *, whole: bool = False, least: float | None = None
-) -> float:
+def _number(name: str, default: float, *, whole: bool = False, least: float | None = None) -> float:
     text = os.environ.get(name, "")
     if not text:
         return default

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import final
 
 from headrace.errors import ClusterError, listing
+from headrace.runtime.options import Options
 from headrace.runtime.runtime import Runtime
 from headrace.settings import read_settings
 from headrace_mpi.node import Node, RankNode, SoloNode
@@ -152,8 +153,12 @@ class Cluster:
         )
 
 
-def open_target(target: str) -> Runtime:
+def open_target(target: str, options: Options) -> Runtime:
     """Return a runtime for a session with the target of a cluster.
+
+    Args:
+        target: The target.
+        options: How the session's steps are planned and run.
 
     Raises:
         ClusterError: if this process has no open cluster of that target.
@@ -165,4 +170,4 @@ def open_target(target: str) -> Runtime:
             f"this process has no open cluster with the target {target!r} (open: {known}): pass "
             f"the .target of a hr.dist.Cluster(...) that was not closed"
         )
-    return cluster.node.open_runtime()
+    return cluster.node.open_runtime(options)

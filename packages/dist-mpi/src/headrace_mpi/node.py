@@ -17,6 +17,7 @@ from headrace.placement.place import Machine
 from headrace.runtime.containers import ContainerSet
 from headrace.runtime.engine import Engine, LocalRuntime, LocalStep
 from headrace.runtime.nested import function_partitions
+from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Plan
 from headrace.runtime.planning import build_plan
 from headrace.runtime.runtime import Runtime
@@ -43,7 +44,7 @@ class Node(Protocol):
     def machine(self) -> Machine:
         """Return the devices of all tasks."""
 
-    def open_runtime(self) -> Runtime:
+    def open_runtime(self, options: Options = DEFAULT_OPTIONS) -> Runtime:
         """Return a runtime for a new session."""
 
     def serve(self) -> None:
@@ -93,7 +94,7 @@ class RankNode:
         """Return the devices of all tasks."""
         return self._machine
 
-    def open_runtime(self) -> Runtime:
+    def open_runtime(self, options: Options = DEFAULT_OPTIONS) -> Runtime:
         """Return a runtime for a new session.
 
         Raises:
@@ -103,7 +104,7 @@ class RankNode:
             raise ClusterError(
                 "this rank only serves the others since cluster.serve(): open sessions before it"
             )
-        return ClusterRuntime(self.client)
+        return ClusterRuntime(self.client, options)
 
     def serve(self) -> None:
         """Say that this rank is done, and serve the others until all are."""
@@ -155,9 +156,9 @@ class SoloNode:
         """Return the devices of all tasks."""
         return self._machine
 
-    def open_runtime(self) -> Runtime:
+    def open_runtime(self, options: Options = DEFAULT_OPTIONS) -> Runtime:
         """Return a runtime for a new session."""
-        return SoloRuntime(self._own, self._engines, self._machine, self._containers)
+        return SoloRuntime(self._own, self._engines, self._machine, self._containers, options)
 
     def serve(self) -> None:
         """Return at once: there is nobody to serve."""
@@ -175,6 +176,7 @@ class SoloRuntime(LocalRuntime):
         engines: Mapping[DeviceName, Engine],
         machine: Machine,
         containers: ContainerSet,
+        options: Options,
     ) -> None:
         """Make a runtime.
 
@@ -183,8 +185,9 @@ class SoloRuntime(LocalRuntime):
             engines: The engine of each task.
             machine: The devices of all tasks.
             containers: The tasks' default containers, shared by all sessions.
+            options: How steps are planned and run.
         """
-        super().__init__(own)
+        super().__init__(own, options)
         self.state = SessionState(default=containers)
         self._engines = engines
         self._machine = machine
@@ -205,4 +208,5 @@ class SoloRuntime(LocalRuntime):
             parts = function_partitions(function, saves, home, machine)
             return self._plan(parts, len(function.results) + len(saves))
 
-        return build_plan(partitions, devices, self._machine.kernels, self.state, fetches, nest)
+        kernels = self._machine.kernels
+        return build_plan(partitions, devices, kernels, self.state, fetches, nest, self.options)

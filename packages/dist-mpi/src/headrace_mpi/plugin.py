@@ -25,7 +25,7 @@ def headrace_open_runtime(target: str, config: Config) -> Runtime | None:
         return None
     from headrace_mpi.cluster import open_target
 
-    return open_target(target)
+    return open_target(target, config.options)
 
 
 @hookimpl

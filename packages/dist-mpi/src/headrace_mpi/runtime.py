@@ -24,6 +24,7 @@ from headrace.runtime.containers import ContainerSet
 from headrace.runtime.device import HostArray
 from headrace.runtime.engine import Engine
 from headrace.runtime.executor import Step, execute
+from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Plan
 from headrace.runtime.state import SessionState
 from headrace_mpi import faults
@@ -189,9 +190,15 @@ class Client:
 class ClusterRuntime:
     """Runs the steps of one session on the tasks of a cluster."""
 
-    def __init__(self, client: Client) -> None:
-        """Make a runtime that has registered nothing."""
+    def __init__(self, client: Client, options: Options = DEFAULT_OPTIONS) -> None:
+        """Make a runtime that has registered nothing.
+
+        Args:
+            client: What all sessions of this rank share.
+            options: How the session's steps are planned and run, on all tasks.
+        """
         self._client = client
+        self._options = options
         self._session = next(client.sessions)
         self._state = SessionState(default=client.containers)
         self._ranks: set[int] = set()
@@ -220,7 +227,11 @@ class ClusterRuntime:
         for device, graph in partitions.items():
             parts.setdefault(client.layout.rank(device), {})[device] = graph
         local = parts.pop(own, None)
-        plan = None if local is None else client.engine.plan(local, self._state, fetches)
+        plan = (
+            None
+            if local is None
+            else client.engine.plan(local, self._state, fetches, self._options)
+        )
         handle = next(client.handles)
         if parts:
             self._send_parts(handle, parts, edges)
@@ -242,7 +253,7 @@ class ClusterRuntime:
         try:
             for rank, part in parts.items():
                 theirs = [edge for edge in edges if rank in self._ends(edge)]
-                payload = pack_registration(self._session, part, theirs)
+                payload = pack_registration(self._session, part, theirs, self._options)
                 client.transport.send(rank, Frame(Kind.REGISTER, edge=handle, payload=payload))
             call.wait()
         finally:

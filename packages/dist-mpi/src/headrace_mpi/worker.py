@@ -11,6 +11,7 @@ import functools
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any, NamedTuple, final
 
 from headrace.device_name import DeviceName
@@ -21,6 +22,7 @@ from headrace.runtime.cancellation import Cancellation
 from headrace.runtime.containers import ContainerSet
 from headrace.runtime.engine import Engine
 from headrace.runtime.executor import Step, execute
+from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Plan
 from headrace.runtime.state import SessionState
 from headrace_mpi import faults
@@ -40,12 +42,20 @@ class Registered(NamedTuple):
 
 
 def pack_registration(
-    session: int, partitions: dict[DeviceName, Graph], edges: list[NumberedEdge]
+    session: int,
+    partitions: dict[DeviceName, Graph],
+    edges: list[NumberedEdge],
+    options: Options = DEFAULT_OPTIONS,
 ) -> bytes:
     """Return the payload of a REGISTER frame."""
     # With the user's lines, which errors on this task will name.
     documents = {str(device): dump(graph, sites=True) for device, graph in partitions.items()}
-    fields = {"session": session, "edges": edges, "partitions": documents}
+    fields = {
+        "session": session,
+        "edges": edges,
+        "partitions": documents,
+        "options": asdict(options),
+    }
     return json.dumps(fields, separators=(",", ":")).encode()
 
 
@@ -102,7 +112,7 @@ class WorkerService:
                 state = self._states.setdefault(
                     (client, session), SessionState(default=self._containers)
                 )
-            plan = self._engine.plan(partitions, state)
+            plan = self._engine.plan(partitions, state, options=Options(**fields["options"]))
             routes = Routes.of(fields["edges"], self._transport.rank, self._rank_of)
         except Exception as error:
             self._transport.send(client, Frame(Kind.REGISTERED, edge=handle, payload=_text(error)))

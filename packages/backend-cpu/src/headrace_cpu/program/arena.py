@@ -132,5 +132,3 @@ class _FreeList:
         if self._offsets[index] + self._sizes[index] == self._offsets[index + 1]:
             self._sizes[index] += self._sizes.pop(index + 1)
             del self._offsets[index + 1]
-
-

@@ -91,9 +91,7 @@ class Claims:
         if len(wanted) < 2:
             return False
         last = max(self._place[op] for op in wanted)
-        stack = [
-            user for op in wanted for user in self._waiters.get(op, ()) if user not in wanted
-        ]
+        stack = [user for op in wanted for user in self._waiters.get(op, ()) if user not in wanted]
         seen: set[int] = set()
         while stack:
             op = stack.pop()

@@ -71,7 +71,7 @@ class Instruction(ABC):
     def bind(self, at: Addresses) -> Bound:
         """Return what runs the instruction on buffers at ``at``."""
 
-    def prepare(self) -> None:
+    def prepare(self) -> None:  # noqa: B027 - most have nothing to prepare
         """Do what takes long, such as compiling, once; called when the program has become hot."""
 
     def flops(self) -> int:

@@ -94,7 +94,9 @@ def last_uses(items: Sequence[Item], values: Values) -> dict[Tensor, int]:
         if values.is_view(item):
             continue
         instruction = item.instruction
-        used = item.op.inputs if instruction is None else instruction.reads
+        used = item.op.inputs
+        if instruction is not None:
+            used = (*instruction.reads, *instruction.updates)
         for tensor in used:
             root = values.root(tensor)
             last[root] = index

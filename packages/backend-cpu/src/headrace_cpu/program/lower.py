@@ -19,7 +19,6 @@ from headrace_cpu.program.lifetimes import last_uses
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Home, Values, keeps
 
-
 # What the source may use without its being bound.
 RESERVED = ("at", "solid", "copied", "empty", "errstate", "many", "take", "give", "type")
 
@@ -262,7 +261,7 @@ class _Lowering:
         if instruction is None:
             used: Sequence[Tensor] = (*item.op.inputs, *item.op.outputs)
         else:
-            used = (*instruction.reads, *instruction.writes)
+            used = (*instruction.reads, *instruction.writes, *instruction.updates)
         dead = []
         for root in dict.fromkeys(map(self.values.root, used)):
             held = self.values.home[root] in (Home.OBJECT, Home.RESULT)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from types import CodeType, TracebackType
+from types import TracebackType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,14 +12,14 @@ import numpy as np
 from headrace.graph.tensor import Tensor
 from headrace.runtime.failures import located
 from headrace.runtime.segment import Segment
-from headrace_cpu.program.instruction import Addresses, Bound, Instruction
-from headrace_cpu.program.lifetimes import Places
-from headrace_cpu.program.lower import Lowered
-from headrace_cpu.native.memory import address, allocate, view
 from headrace_cpu.native.compiler import KernelError
+from headrace_cpu.native.memory import address, allocate, view
 from headrace_cpu.native.report import compiling, notice
 from headrace_cpu.native.threads import Share
 from headrace_cpu.program.environment import ENVIRONMENT
+from headrace_cpu.program.instruction import Addresses, Bound, Instruction
+from headrace_cpu.program.lifetimes import Places
+from headrace_cpu.program.lower import Lowered
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.settings import CompileSettings
 from headrace_cpu.program.values import Home, Values

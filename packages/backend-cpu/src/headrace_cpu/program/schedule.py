@@ -74,9 +74,7 @@ def _edges(items: Sequence[Item], item_of: Mapping[Operation, Item]) -> list[Edg
     return list(edges)
 
 
-def _reads_before_updates(
-    items: Sequence[Item], item_of: Mapping[Operation, Item]
-) -> list[Edge]:
+def _reads_before_updates(items: Sequence[Item], item_of: Mapping[Operation, Item]) -> list[Edge]:
     """Return pairs (reader of an old value, update of the variable) that come in this order."""
     readers: dict[Tensor, list[Item]] = {}
     for item in items:

@@ -34,9 +34,7 @@ class NodeView:
     context: KernelContext
 
 
-def bind(
-    op: Operation, device: Device, kernels: KernelRegistry, state: SessionState
-) -> Call:
+def bind(op: Operation, device: Device, kernels: KernelRegistry, state: SessionState) -> Call:
     """Return how an operation is called, and what computes it.
 
     Raises:
@@ -63,9 +61,7 @@ def is_blocking(op: Operation, kernels: KernelRegistry) -> bool:
     return bool(found) and found[0].style == "blocking"
 
 
-def _bind_kernel(
-    kernel: Kernel, op: Operation, device: Device, state: SessionState
-) -> Call | None:
+def _bind_kernel(kernel: Kernel, op: Operation, device: Device, state: SessionState) -> Call | None:
     attrs = dict(op.attrs)
     if kernel.style == "plain":
         function = functools.partial(kernel.function, device.xp, **attrs)

@@ -129,9 +129,7 @@ class Engine:
 class LocalRuntime:
     """The runtime of a session without a target: everything runs in this process."""
 
-    def __init__(
-        self, engine: Engine | None = None, options: Options = DEFAULT_OPTIONS
-    ) -> None:
+    def __init__(self, engine: Engine | None = None, options: Options = DEFAULT_OPTIONS) -> None:
         self.engine = engine if engine is not None else Engine()
         self.options = options
         self.state = SessionState()

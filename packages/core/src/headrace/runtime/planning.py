@@ -227,9 +227,7 @@ class _PlanBuilder:
             )
             return run_alone(plan)
 
-        found = Surroundings(
-            call, lambda op: call(op)(), on_host, split, self.uses, self.options
-        )
+        found = Surroundings(call, lambda op: call(op)(), on_host, split, self.uses, self.options)
         self.surroundings[device] = found
         return found
 
@@ -268,9 +266,7 @@ class _PlanBuilder:
 
     def _link(self, node: PlanNode, index: int, also: Iterable[int]) -> None:
         """Append a node, which waits for the producers of what it takes and for ``also``."""
-        needed = {
-            self.producer[s] for s in (*node.inputs, *node.controls) if s in self.producer
-        }
+        needed = {self.producer[s] for s in (*node.inputs, *node.controls) if s in self.producer}
         needed.update(also)
         for other in needed:
             self.nodes[other].users.append(index)
@@ -278,9 +274,7 @@ class _PlanBuilder:
         self.producer.update(dict.fromkeys((*node.outputs, node.control), index))
         self.nodes.append(node)
 
-    def finish(
-        self, order: Sequence[Operation], fetches: int, devices: tuple[Device, ...]
-    ) -> Plan:
+    def finish(self, order: Sequence[Operation], fetches: int, devices: tuple[Device, ...]) -> Plan:
         last: dict[int, int] = {}
         for index, node in enumerate(self.nodes):
             for slot in (*node.outputs, *node.inputs):

@@ -241,7 +241,9 @@ class SegmentCall:
     def _specialized(self, specs: Sequence[TensorSpec]) -> Program:
         around = self._around
         given = list(zip(self._given, specs, strict=True))
-        step = specialize(self.operations, given, self._wanted, around.evaluate, self._effects.__contains__)
+        step = specialize(
+            self.operations, given, self._wanted, around.evaluate, self._effects.__contains__
+        )
         rewrites: tuple[Rewrite, ...] = ()
         if around.options.optimize:
             step, rewrites = simplify(prune(dedupe(step)))
@@ -291,7 +293,9 @@ def _has_effect(op: Operation) -> bool:
 
 def _is_late(op: Operation) -> bool:
     """Whether the shape of what an operation yields shows only when it has run."""
-    return op.type != "Feed" and any(map(_unknown, op.outputs)) and not any(map(_unknown, op.inputs))
+    return (
+        op.type != "Feed" and any(map(_unknown, op.outputs)) and not any(map(_unknown, op.inputs))
+    )
 
 
 def _unknown(tensor: Tensor) -> bool:

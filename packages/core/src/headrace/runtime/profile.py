@@ -1,0 +1,167 @@
+"""Profiles: where the time of steps went, by kernel and by type of operation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from headrace.runtime.report import Work, amount
+
+# Operations that hold others: their time is that of what is inside, which is listed by itself.
+_HOLDERS = ("Call", "If", "While")
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRow:
+    """What one kernel, or one type of operation, took.
+
+    Attributes:
+        name: The kernel's name, or the type.
+        computes: The types of the operations that it computes.
+        calls: How often it ran.
+        seconds: The time of all calls together.
+        share: That time as a part of all kernels' and operations' time.
+        bytes: Bytes read and written in all calls.
+        flops: Floating-point operations in all calls, None where nobody counts them.
+        line: The user's line, empty for rows of several lines.
+    """
+
+    name: str
+    computes: str
+    calls: int
+    seconds: float
+    share: float
+    bytes: int
+    flops: int | None
+    line: str = ""
+
+    @property
+    def mean(self) -> float:
+        """Seconds of one call."""
+        return self.seconds / self.calls
+
+    @property
+    def bytes_per_second(self) -> float:
+        """Bytes read and written in a second."""
+        return self.bytes / self.seconds if self.seconds else 0.0
+
+    @property
+    def flops_per_second(self) -> float | None:
+        """Floating-point operations in a second."""
+        if self.flops is None:
+            return None
+        return self.flops / self.seconds if self.seconds else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Where the time of a session's steps went; printing it shows a table.
+
+    Attributes:
+        steps: How many steps ran.
+        step_seconds: How long they took together.
+        kernels: A row for each kernel, and each operation that ran by itself, the longest first.
+        types: A row for each type of operation, the longest first. The time of a kernel that
+            computes several operations counts for the combination of their types.
+    """
+
+    steps: int
+    step_seconds: float
+    kernels: tuple[ProfileRow, ...]
+    types: tuple[ProfileRow, ...]
+
+    @property
+    def seconds(self) -> float:
+        """The time of all kernels and operations together."""
+        return sum(row.seconds for row in self.kernels)
+
+    def table(self, *, by: str = "types", limit: int = 30) -> str:
+        """Return a table as text.
+
+        Args:
+            by: "types" or "kernels".
+            limit: How many rows to show.
+        """
+        rows = self.kernels if by == "kernels" else self.types
+        lines = [_cells("calls", "total", "mean", "share", "bytes/s", "flops/s", by)]
+        lines += [_line(row) for row in rows[:limit]]
+        if len(rows) > limit:
+            lines.append(f"and {len(rows) - limit} more rows")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        whole, busy = _seconds(self.step_seconds), _seconds(self.seconds)
+        count = f"{self.steps} step{'s' if self.steps != 1 else ''}"
+        return f"{count} in {whole}, of which kernels and operations took {busy}\n{self.table()}"
+
+
+def _line(row: ProfileRow) -> str:
+    speed = "-" if row.flops_per_second is None else amount(row.flops_per_second, "flop/s")
+    name = row.name if row.computes in ("", row.name) else f"{row.name}: {row.computes}"
+    return _cells(
+        str(row.calls),
+        _seconds(row.seconds),
+        _seconds(row.mean),
+        f"{row.share:.1%}",
+        amount(row.bytes_per_second, "B/s"),
+        speed,
+        name + (f"  ({row.line})" if row.line else ""),
+    )
+
+
+def _cells(calls: str, *cells: str) -> str:
+    *numbers, name = cells
+    return f"{calls:>8} " + " ".join(f"{cell:>12}" for cell in numbers) + f"  {name}"
+
+
+def _seconds(seconds: float) -> str:
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"
+
+
+class Totals:
+    """Sums of what was recorded, by piece of work."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.step_time = 0
+        self._sums: dict[Work, list[int]] = {}
+
+    def add(self, work: Work, time: int) -> None:
+        """Add one run that took ``time`` nanoseconds."""
+        if not work.ops:
+            self.steps += 1
+            self.step_time += time
+        elif work.name not in _HOLDERS:
+            sums = self._sums.setdefault(work, [0, 0])
+            sums[0] += 1
+            sums[1] += time
+
+    def profile(self) -> Profile:
+        """Return the tables."""
+        whole = sum(time for _, time in self._sums.values()) or 1
+        kernels = [_row([work], self._sums, whole, work.line) for work in self._sums]
+        groups: dict[str, list[Work]] = {}
+        for work in self._sums:
+            groups.setdefault(work.types, []).append(work)
+        types = [_row(works, self._sums, whole) for works in groups.values()]
+        return Profile(self.steps, self.step_time / 1e9, _sorted(kernels), _sorted(types))
+
+
+def _row(
+    works: list[Work], sums: dict[Work, list[int]], whole: int, line: str = ""
+) -> ProfileRow:
+    first = works[0]
+    calls = sum(sums[work][0] for work in works)
+    time = sum(sums[work][1] for work in works)
+    counted = [work for work in works if work.flops is not None]
+    flops = sum((work.flops or 0) * sums[work][0] for work in counted) if counted else None
+    moved = sum(work.bytes * sums[work][0] for work in works)
+    name = first.name if line else first.types
+    return ProfileRow(name, first.types, calls, time / 1e9, time / whole, moved, flops, line)
+
+
+def _sorted(rows: Iterable[ProfileRow]) -> tuple[ProfileRow, ...]:
+    return tuple(sorted(rows, key=lambda row: -row.seconds))

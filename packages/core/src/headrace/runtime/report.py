@@ -1,0 +1,93 @@
+"""Reports: what a piece of a step does, for explanations, traces and profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """A piece of work: what one kernel, or one operation by itself, does in a step.
+
+    Attributes:
+        name: The kernel's name, or the operation's type.
+        ops: What it computes.
+        device: The device on which it runs.
+        fused: Whether it is a kernel of the device's own making, not an op's plain kernel.
+        bytes: Bytes of tensors that it reads and writes, as far as they are known before the step.
+        flops: Floating-point operations, None where nobody counts them.
+        source: The source of what it runs, where there is one to show.
+    """
+
+    name: str
+    ops: tuple[Operation, ...]
+    device: str
+    fused: bool = False
+    bytes: int = 0
+    flops: int | None = None
+    source: str = ""
+
+    @property
+    def line(self) -> str:
+        """The user's line that made the last of its operations."""
+        return str(self.ops[-1].site) if self.ops else ""
+
+    @property
+    def types(self) -> str:
+        """The types of its operations."""
+        kinds: dict[str, int] = {}
+        for op in self.ops:
+            kinds[op.type] = kinds.get(op.type, 0) + 1
+        return ", ".join(kind if n == 1 else f"{n} {kind}" for kind, n in kinds.items())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramReport:
+    """What a compiled segment does.
+
+    Attributes:
+        works: Its pieces of work, in order.
+        source: The source of the function that runs them.
+        arena_bytes: The block of memory in which its values lie.
+        peak_bytes: The most of it that is in use at one time.
+        result_bytes: The arrays that it makes for its caller.
+    """
+
+    works: tuple[Work, ...]
+    source: str = ""
+    arena_bytes: int = 0
+    peak_bytes: int = 0
+    result_bytes: int = 0
+
+
+def bytes_of(tensors: Iterable[Tensor]) -> int:
+    """Return the bytes of tensors, those of unknown size left out."""
+    total = 0
+    for tensor in tensors:
+        spec = tensor.spec.content or tensor.spec
+        if spec.dtype.kind in ("resource", "list", "string"):
+            continue
+        if spec.shape.is_fully_defined():
+            count = int(np.prod(spec.shape.known, dtype=np.int64))
+            total += count * spec.dtype.numpy.itemsize
+    return total
+
+
+def plain_work(op: Operation, device: str) -> Work:
+    """Return the work of an operation that runs by itself."""
+    moved = bytes_of((*dict.fromkeys(op.inputs), *op.outputs))
+    return Work(op.type, (op,), device, bytes=moved)
+
+
+def amount(number: float, unit: str) -> str:
+    """Return a number with a decimal prefix, as in ``1.2 MB``."""
+    for factor, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= factor:
+            return f"{number / factor:.3g} {prefix}{unit}"
+    return f"{number:.3g} {unit}"

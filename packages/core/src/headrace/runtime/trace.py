@@ -1,0 +1,247 @@
+"""Recording what steps do: how long each kernel and operation took, on which device and thread.
+
+The recorder measures; what it found is written as a trace or added up as a profile. It exists only
+where a session asks for one: plans and programs are then made with calls of it inside, and
+otherwise know nothing of it.
+
+References:
+    Trace Event Format, Google, 2016: the JSON that Chrome (about:tracing) and Perfetto show.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+from headrace.runtime.profile import Profile, Totals
+from headrace.runtime.report import Work, plain_work
+
+# A trace of more is slow to show; a step of a large network has a thousand.
+MAX_EVENTS = 200_000
+# Until then the file is written after each step, later whenever it has grown by a half.
+_SMALL = 1000
+
+clock = time.perf_counter_ns
+# A piece of work, the thread that did it, begin and end in nanoseconds, and whether it waited.
+Event = tuple[Work, int, int, int, bool]
+
+
+class Recorder:
+    """Records the work of the steps of a session, from any thread.
+
+    Attributes:
+        path: The file of the trace, None where only a profile is wanted.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        # Appending to it and taking from it is atomic.
+        self._new: deque[Event] = deque()
+        self._kept: list[Event] = []
+        self._dropped = 0
+        self._written = 0
+        self._totals = Totals()
+        self._threads: dict[int, str] = {}
+        self._start = clock()
+        self._lock = threading.Lock()
+        self._steps = itertools.count(1)
+
+    # -- measuring
+
+    def note(self, work: Work, began: int) -> None:
+        """Note that a piece of work, which began at ``clock()`` = ``began``, is done."""
+        self._new.append((work, threading.get_ident(), began, clock(), False))
+
+    def noter(self, work: Work) -> Callable[[int], None]:
+        """Return ``note`` for one piece of work."""
+        return functools.partial(self.note, work)
+
+    def timed(self, work: Work, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Return ``call``, measured."""
+
+        def run(*values: Any) -> Any:
+            began = clock()
+            try:
+                return call(*values)
+            finally:
+                self.note(work, began)
+
+        return run
+
+    def timed_wait(self, work: Work, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a blocking ``call(step, done, *values)``, measured until it answers."""
+
+        def run(step: Any, done: Callable[[Any], None], *values: Any) -> Any:
+            began, thread = clock(), threading.get_ident()
+
+            def answered(value: Any) -> None:
+                self._new.append((work, thread, began, clock(), True))
+                done(value)
+
+            return call(step, answered, *values)
+
+        return run
+
+    def timed_frames(
+        self, work: Work, call: Callable[..., Generator[Any, Any, Any]], waits: bool
+    ) -> Callable[..., Generator[Any, Any, Any]]:
+        """Return what runs functions, measured from its first run to its last."""
+
+        def run(*values: Any) -> Generator[Any, Any, Any]:
+            began, thread = clock(), threading.get_ident()
+            try:
+                return (yield from call(*values))
+            finally:
+                self._new.append((work, thread, began, clock(), waits))
+
+        return run
+
+    def step(self, run: Callable[[Any], Any], name: str) -> Callable[[Any], Any]:
+        """Return the function that runs a step, measured; the file is brought up to date."""
+
+        def recorded(feeds: Any) -> Any:
+            work = Work(f"step {next(self._steps)}: {name}", (), "")
+            began = clock()
+            try:
+                return run(feeds)
+            finally:
+                self.note(work, began)
+                self.settle()
+
+        return recorded
+
+    # -- what was found
+
+    def settle(self, *, end: bool = False) -> None:
+        """Add up what was noted, and write the file where it is time to.
+
+        Args:
+            end: Whether nothing more may follow, so that everything is written now.
+
+        Raises:
+            OSError: if the file cannot be written, at the end only: a step does not fail for it.
+        """
+        with self._lock:
+            new = self._take()
+            for event in new:
+                self._totals.add(event[0], event[3] - event[2])
+            if self.path is None:
+                return
+            self._name_threads(new)
+            room = MAX_EVENTS - len(self._kept)
+            self._kept += new[:room]
+            self._dropped += max(0, len(new) - room)
+            count = len(self._kept)
+            grown = count > self._written and (count < _SMALL or count > 1.5 * self._written)
+            if not end and not grown:
+                return
+            try:
+                self._write(self.path)
+            except OSError:
+                if end:
+                    raise
+            self._written = count
+
+    def profile(self) -> Profile:
+        """Return where the time of the steps so far went."""
+        self.settle()
+        with self._lock:
+            return self._totals.profile()
+
+    def _take(self) -> list[Event]:
+        return [self._new.popleft() for _ in range(len(self._new))]
+
+    def _name_threads(self, events: list[Event]) -> None:
+        names = {t.ident: t.name for t in threading.enumerate()}
+        for event in events:
+            self._threads.setdefault(event[1], names.get(event[1], "ended thread"))
+
+    def _write(self, path: Path) -> None:
+        """Write the file anew beside the old one, and put it in its place."""
+        document = {"traceEvents": self._events(), "displayTimeUnit": "ms"}
+        if self._dropped:
+            document["headrace"] = f"{self._dropped} later events were left out"
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            with beside.open("w", encoding="utf-8") as file:
+                json.dump(document, file, separators=(",", ":"))
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def _events(self) -> list[dict[str, Any]]:
+        """Return the events of the file: names of the tracks, and what ran on them."""
+        processes: dict[str, int] = {}
+        tracks: dict[tuple[int, int], int] = {}
+        numbers = {ident: number for number, ident in enumerate(self._threads)}
+        found: list[dict[str, Any]] = []
+        for serial, event in enumerate(self._kept):
+            work, ident, began, ended, waited = event
+            process = processes.setdefault(work.device, len(processes))
+            thread = tracks.setdefault((process, ident), numbers[ident])
+            place = {"name": work.name, "cat": _category(work), "pid": process, "tid": thread}
+            begin, end = (began - self._start) / 1000, (ended - self._start) / 1000
+            if waited:
+                # What waits overlaps with other work of its thread.
+                first = {**place, "ph": "b", "id": serial, "ts": begin, "args": _arguments(work)}
+                found += [first, {**place, "ph": "e", "id": serial, "ts": end}]
+            else:
+                whole = {**place, "ph": "X", "ts": begin, "dur": max(end - begin, 0.0)}
+                found.append({**whole, "args": _arguments(work)})
+        for device, process in processes.items():
+            found.append(_name("process", process, 0, device or "session"))
+        for (process, ident), thread in tracks.items():
+            found.append(_name("thread", process, thread, self._threads[ident]))
+        return found
+
+
+def _category(work: Work) -> str:
+    if not work.ops:
+        return "step"
+    return "kernel" if work.fused else "operation"
+
+
+def _arguments(work: Work) -> dict[str, Any]:
+    if not work.ops:
+        return {}
+    arguments: dict[str, Any] = {
+        "computes": work.types,
+        "operations": [op.name for op in work.ops],
+        "line": work.line,
+        "bytes": work.bytes,
+    }
+    if work.flops is not None:
+        arguments["flops"] = work.flops
+    return arguments
+
+
+def _name(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
+    place = {"ph": "M", "pid": process, "tid": thread}
+    return {**place, "name": f"{what}_name", "args": {"name": name}}
+
+
+def measured(recorder: Recorder, op: Any, device: str, mode: Any, call: Any, waits: bool) -> Any:
+    """Return the call of a plan's node, measured.
+
+    Args:
+        recorder: The recorder.
+        op: The operation.
+        device: The name of its device.
+        mode: How the call is made.
+        call: What computes the node.
+        waits: Whether a function that it holds may wait.
+    """
+    work = plain_work(op, device)
+    if mode.name == "BLOCKING":
+        return recorder.timed_wait(work, call)
+    if mode.name == "FRAMES":
+        return recorder.timed_frames(work, call, waits)
+    return recorder.timed(work, call)
