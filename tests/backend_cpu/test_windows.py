@@ -11,6 +11,7 @@ import headrace as hr
 from headrace_cpu.kernels import conv as conv_kernels
 from headrace_cpu.kernels import pool as pool_kernels
 from headrace_cpu.native.memory import address, allocate
+from headrace_cpu.native.threads import open_mp, thread_count
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.instruction import Addresses
 from headrace_cpu.program.settings import CompileSettings
@@ -295,6 +296,20 @@ def test_blas_gets_its_threads_back():
         assert get() == 2
     finally:
         put(before)
+
+
+@pytest.mark.parametrize("threads", [1, 5])
+def test_a_team_may_have_more_or_fewer_threads_than_there_is_room_for(threads):
+    pool_of_threads = open_mp()
+    if pool_of_threads is None:
+        pytest.skip("there is no OpenMP")
+    pool_of_threads.limit(threads)
+    try:
+        check(convolution((4, 9, 8, 30), (3, 3, 30, 17)), 3)
+        check(convolution((4, 9, 8, 30), (3, 3, 30, 17), 2), 3)
+        check(pool("MAX", (1, 9, 8, 40), (2, 2), (2, 2)), 2)
+    finally:
+        pool_of_threads.limit(thread_count())
 
 
 def test_operations_and_sources_are_told():

@@ -134,8 +134,10 @@ GATHER
 if row_splits > 1:
     if number_of != 0:
         wait(barrier)
-    low_place = me * whole // team
-    high_place = (me + 1) * whole // team
+    low_place, high_place = 0, 0
+    if me < team:
+        low_place = me * whole // team
+        high_place = (me + 1) * whole // team
     for split in range(row_splits - 1):
         other = partial + split * whole * SIZE
         for i in range(low_place, high_place):

@@ -52,7 +52,7 @@ class Call:
         pool = open_mp()
         if threads > 1 and pool is not None:
             names = ("omp_get_thread_num", "omp_get_num_threads", "GOMP_barrier")
-            block[: len(TEAM)] = [pool.symbols[name] for name in names]
+            block[: len(TEAM)] = [*(pool.symbols[name] for name in names), threads]
         for name, number in self._numbers.items():
             block[self._place[name]] = number
         for name, offset in self._scratch.items():

@@ -14,7 +14,11 @@ MAX_POOL_GRAD = ("x", "grad", "y", "scratch", "scratch_step", "strips", *WINDOWS
 
 # Rows of windows of some channels are a task of what is not added up.
 _ROWS = """\
-for task in range(me * (images * out_height) // team, (me + 1) * (images * out_height) // team):
+low_row, high_row = 0, 0
+if me < team:
+    low_row = me * (images * out_height) // team
+    high_row = (me + 1) * (images * out_height) // team
+for task in range(low_row, high_row):
     image = task // out_height
     oy = task - image * out_height
     iy0 = oy * stride_y - top

@@ -15,8 +15,9 @@ ENVIRONMENT = ("headrace_cpu.windows.intrinsics",)
 CODES = {"float32": "f32", "float64": "f64"}
 SIZES = {"float32": 4, "float64": 8}
 
-# In front of every block: how to find one's number, and how many there are.
-TEAM = ("number_of", "count_of", "barrier")
+# In front of every block: how to find one's number and how many there are, and how many have room
+# in scratch memory; the others are idle.
+TEAM = ("number_of", "count_of", "barrier", "most")
 # Windows over images; ``x`` are the images.
 WINDOWS = (
     *("images", "height", "width", "channels", "out_height", "out_width"),
@@ -26,7 +27,9 @@ WINDOWS = (
 _TEAM = """\
 me, team = 0, 1
 if number_of != 0:
-    me, team = ask(number_of), ask(count_of)
+    me, team = ask(number_of), min(most, ask(count_of))
+if me >= team:
+    me = 1 << 40
 """
 
 
