@@ -129,7 +129,9 @@ def walk(layers: Layers, size: Size) -> Iterator[tuple[Layer, Size]]:
 def parameters(layers: Layers, size: Size) -> Iterator[Parameter]:
     """Yield the parameters of a network in the order of its layers, a kernel before its bias.
 
-    First values are those of He et al., "Delving deep into rectifiers" (2015).
+    First values are those of He et al., "Delving deep into rectifiers" (2015). Those of the last
+    layer are a tenth of it, so that training begins near the loss of guessing, and is steady
+    enough for rounding errors to stay small in the losses that are compared.
     """
     flattened: Size = ()
     for layer, before in walk(layers, size):
@@ -145,7 +147,7 @@ def parameters(layers: Layers, size: Size) -> Iterator[Parameter]:
             case Flatten():
                 flattened = before
             case Dense():
-                scale = math.sqrt(2 / before[0])
+                scale = math.sqrt(2 / before[0]) * (0.1 if layer is layers[-1] else 1.0)
                 yield Parameter((before[0], layer.units), scale, image=flattened)
                 yield Parameter((layer.units,))
                 flattened = ()
