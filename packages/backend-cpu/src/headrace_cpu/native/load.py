@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import itertools
 import threading
 from typing import Any
 
@@ -16,6 +17,8 @@ from headrace_cpu.native.threads import open_mp
 _LOCK = threading.Lock()
 # What was loaded: code goes away with its tracker.
 _LOADED: list[Any] = []
+# A name that was used, even by code that could not be loaded, cannot be used again.
+_NUMBERS = itertools.count()
 
 
 def _llvm() -> Any:
@@ -49,6 +52,6 @@ def load(code: bytes, symbol: str) -> int:
         for name, address in (pool.symbols if pool else {}).items():
             builder.import_symbol(name, address)
         builder.export_symbol(symbol)
-        tracker = builder.link(_linker(), f"kernel{len(_LOADED)}")
+        tracker = builder.link(_linker(), f"kernel{next(_NUMBERS)}")
         _LOADED.append(tracker)
         return int(tracker[symbol])
