@@ -126,7 +126,8 @@ def tanh(e: Emitter, x: Value) -> Value:
     near = e.fma(e.mul(x, square), e.polynomial(square, e.of(TANH)), x)
     growth = exp_inside(e, e.at_most(e.add(size, size), -_ALL_GONE[e.form.dtype] + 2.0))
     far = e.sub(1.0, e.div(2.0, e.add(growth, 1.0)))
-    return e.select(e.compare(size, "<", _TANH_SPLIT), near, e.copysign(far, x))
+    # The sign of -0 is lost where the polynomial adds 0.
+    return e.copysign(e.select(e.compare(size, "<", _TANH_SPLIT), near, far), x)
 
 
 def _half_exp(e: Emitter, size: Value) -> Value:
