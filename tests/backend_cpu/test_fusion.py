@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -328,7 +328,9 @@ PROGRAMS: dict[str, tuple[Build, Arrays, int]] = {
     "int32": (whole_numbers, [labels_of(60, 9).reshape(6, 10).astype("int32")] * 2, 1),
     "int64": (whole_numbers, [labels_of(60, 9).reshape(6, 10) - 4, labels_of(60, 5)[:10]], 1),
     "outer product": (
-        lambda x, y: hr.reduce_sum(hr.exp(x[:, None] - y[None, :]), axis=1), [normal(9), normal(8)], 1
+        lambda x, y: hr.reduce_sum(hr.exp(x[:, None] - y[None, :]), axis=1),
+        [normal(9), normal(8)],
+        1,
     ),
     "one hot": (lambda i: hr.one_hot(i, 7) * 3.0 + 1.0, [labels_of(12, 9)], 1),
     "transposed": (lambda x, y: hr.transpose(x) * y + 1.0, [normal(5, 40), normal(40, 5)], 1),

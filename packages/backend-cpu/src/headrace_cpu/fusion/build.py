@@ -87,7 +87,9 @@ class Builder:
 
     def operand(self, tensor: Tensor) -> Operand:
         """Return a tensor as an operand, loaded along dimensions of its own if need be."""
-        return self.load(self.value(tensor))
+        operand = self.load(self.value(tensor))
+        self.domain.note(operand.axes)
+        return operand
 
     def load(self, value: Value, axes: Axes | None = None) -> Operand:
         """Return a value as an operand; a view is loaded along ``axes``."""
@@ -112,7 +114,6 @@ class Builder:
         )
         self.loads.append(node)
         self._size += 1
-        self.domain.note(axes)
         return Operand(node, axes)
 
     def _axes(self, view: View) -> Axes:
@@ -167,12 +168,13 @@ class Builder:
     def broadcast(self, value: Value, shape: Sequence[int]) -> Value:
         """Repeat a value along new axes and along those of size 1."""
         if isinstance(value, View):
-            lead = len(shape) - len(value.shape)
-            strides = [0] * lead
+            strides = [0] * (len(shape) - len(value.shape))
+            lead = len(strides)
             for size, stride, wanted in zip(value.shape, value.strides, shape[lead:], strict=True):
                 strides.append(stride if size == wanted else 0)
             return View(value.tensor, tuple(shape), tuple(strides), value.offset)
-        axes: list[Dim | None] = [None] * (len(shape) - len(value.axes)) + list(value.axes)
+        lead = len(shape) - len(value.axes)
+        axes: list[Dim | None] = [*(None,) * lead, *value.axes]
         self._stretch(axes, shape)
         self.domain.note(tuple(axes))
         return Operand(value.node, tuple(axes))
@@ -180,10 +182,9 @@ class Builder:
     def fold(self, name: str, value: Value, places: Sequence[int], keep: bool) -> Operand:
         """Fold axes of a value."""
         operand = self.load(value)
+        self.domain.note(operand.axes)
         chosen = set(places)
-        over = tuple(
-            dim for i, dim in enumerate(operand.axes) if i in chosen and dim is not None
-        )
+        over = tuple(dim for i, dim in enumerate(operand.axes) if i in chosen and dim is not None)
         axes = tuple(
             None if i in chosen else dim
             for i, dim in enumerate(operand.axes)
@@ -242,9 +243,7 @@ def shape_of_value(value: Value) -> tuple[int, ...]:
 
 def _tail(axes: Sequence[Dim | None], view: View) -> Axes:
     start = len(axes) - len(view.shape)
-    return tuple(
-        None if size == 1 else axes[start + i] for i, size in enumerate(view.shape)
-    )
+    return tuple(None if size == 1 else axes[start + i] for i, size in enumerate(view.shape))
 
 
 def _varying(axes: Sequence[Dim | None], args: Sequence[Node]) -> tuple[Dim, ...]:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headrace_cpu.fusion.layout import Layout
+from headrace_cpu.fusion.nodes import BYTES, FLOATS
+from headrace_cpu.fusion.schedule import Root, Schedule
+from headrace_cpu.fusion.space import Store, Value
 from headrace_cpu.fusion.words import (
     BARRIER_WORD,
     COUNT_WORD,
@@ -12,10 +16,6 @@ from headrace_cpu.fusion.words import (
     REPORT_WORD,
     THREAD_WORD,
 )
-from headrace_cpu.fusion.layout import Layout
-from headrace_cpu.fusion.nodes import BYTES, FLOATS
-from headrace_cpu.fusion.schedule import Nest, Root, Schedule
-from headrace_cpu.fusion.space import Store, Value
 
 # Innermost loops of so few steps have their number in the source, so that they are unrolled.
 _BAKED = 64
@@ -65,7 +65,7 @@ class Kernel:
 
 def write_kernel(schedule: Schedule, name: str) -> Kernel:
     """Return the kernel of a schedule."""
-    return _Writer(schedule).write(name)
+    return Writer(schedule).write(name)
 
 
 def wide_code(fold: Value) -> str:
@@ -73,7 +73,9 @@ def wide_code(fold: Value) -> str:
     return "f64" if fold.name == "total" and fold.code in FLOATS else fold.code
 
 
-class _Writer:
+class Writer:
+    """Writes a kernel; what nests share."""
+
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         self.sizes = schedule.space.sizes
@@ -88,6 +90,7 @@ class _Writer:
         self.baked = {d for d in last if self.sizes[d] <= _BAKED}
 
     def write(self, name: str) -> Kernel:
+        """Return the kernel."""
         from headrace_cpu.fusion.loops import NestWriter
 
         for dim in range(len(self.sizes)):
@@ -102,8 +105,7 @@ class _Writer:
                 body += ["if threads > 1:", f"    wait(word(block, {BARRIER_WORD}))"]
         head = [f"{text} = {value}" for value, text in self.header.items()]
         words = [
-            f"{word} = word(block, {FIRST_WORD + i})"
-            for i, word in enumerate(self.layout.names)
+            f"{word} = word(block, {FIRST_WORD + i})" for i, word in enumerate(self.layout.names)
         ]
         threads = [
             "threads = 1",
@@ -244,7 +246,3 @@ class _Writer:
         if name[0].isupper():
             name = self.function(name, value.code)
         return f"{name}({', '.join(args)})"
-
-
-Writer = _Writer
-__all__ = ["Kernel", "Memory", "Nest", "Writer", "wide_code", "write_kernel"]

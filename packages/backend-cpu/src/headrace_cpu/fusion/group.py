@@ -19,6 +19,7 @@ from headrace_cpu.fusion.kernel import FusedKernel
 from headrace_cpu.fusion.levels import Levels
 from headrace_cpu.fusion.nodes import shape_of
 from headrace_cpu.fusion.region import Region, built, folds, is_view
+from headrace_cpu.fusion.viewing import UPDATES
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.settings import CompileSettings
 
@@ -34,7 +35,7 @@ def claim_fused(claims: Claims, settings: CompileSettings) -> None:
     number = 0
     for ops in levels.fused():
         for region in _regions(ops, levels):
-            kernel = _kernel(claims, region.ops, settings, f"fused_{number}")
+            kernel = _kernel(claims, region, settings, f"fused_{number}")
             if kernel is not None and claims.add(kernel):
                 number += 1
 
@@ -117,20 +118,21 @@ def _folds_to_scalar(op: Operation) -> bool:
 
 
 def _kernel(
-    claims: Claims, ops: list[Operation], settings: CompileSettings, name: str
+    claims: Claims, region: Region, settings: CompileSettings, name: str
 ) -> FusedKernel | None:
     """Return the kernel of operations, without those that would only copy; None if not worth it."""
-    try:
-        ops = _trimmed(claims, ops)
-        if not _worth(ops):
-            return None
-        builder = built(ops)
-        wanted = [t for op in ops for t in op.outputs if claims.needed_outside(t, ops)]
-        return FusedKernel(ops, builder, wanted, settings.threads, name)
-    except Unfit as e:
-        import os
-        if os.environ.get('FDEBUG'): import traceback; traceback.print_exc()
+    ops = _trimmed(claims, region.ops)
+    if not _worth(ops):
         return None
+    for attempt in (ops, [op for op in ops if op.type not in UPDATES]):
+        wanted = [t for op in attempt for t in op.outputs if claims.needed_outside(t, attempt)]
+        try:
+            builder = region.builder if len(attempt) == len(region.ops) else built(attempt)
+            return FusedKernel(attempt, builder, wanted, settings.threads, name)
+        except Unfit:
+            # Variables that cannot be updated in this order are left to others.
+            continue
+    return None
 
 
 def _trimmed(claims: Claims, ops: list[Operation]) -> list[Operation]:
@@ -140,9 +142,7 @@ def _trimmed(claims: Claims, ops: list[Operation]) -> list[Operation]:
         inside = set(kept)
         made = {t for op in kept for t in op.outputs}
         left = [
-            op
-            for op in kept
-            if not is_view(op) or not _left_out(claims, op, kept, inside, made)
+            op for op in kept if not is_view(op) or not _left_out(claims, op, kept, inside, made)
         ]
         if len(left) == len(kept):
             return kept

@@ -63,9 +63,9 @@ def reusable(
             if read.spec.content is not None or read.op.type == "ReadVariable":
                 continue
             same = BYTES[places[0][2].code] == BYTES[roots[0].value.code]
-            if same and shape_of(read) == shape_of(written):
-                if all(_in_step(roots[0], *place) for place in places):
-                    found.append((written, read))
+            fits = same and shape_of(read) == shape_of(written)
+            if fits and all(_in_step(roots[0], *place) for place in places):
+                found.append((written, read))
     return tuple(found)
 
 

@@ -15,7 +15,13 @@ from headrace_cpu.fusion.nodes import shape_of
 Array = Any
 
 # Which inputs of an operation are data; the others say what shape the result has, which is known.
-_DATA = {"Reshape": (0,), "BroadcastTo": (0,), "Fill": (1,), "SumToShape": (0,), "OneHot": (0, 1, 2)}
+_DATA = {
+    "Reshape": (0,),
+    "BroadcastTo": (0,),
+    "Fill": (1,),
+    "SumToShape": (0,),
+    "OneHot": (0, 1, 2),
+}
 _UPDATES = frozenset({"AssignVariable", "AssignAddVariable", "AssignSubVariable"})
 
 
@@ -69,8 +75,7 @@ def interpret(
                     new = buffers[handle] - new
                 updated[handle] = values[op.outputs[0]] = new
                 continue
-            results = _run(op, value)
-            for tensor, result in zip(op.outputs, results, strict=True):
+            for tensor, result in zip(op.outputs, _run(op, value), strict=True):
                 values[tensor] = np.asarray(result)
     results = {tensor: value(tensor) for tensor in writes} | updated
     owned = {t: r if r.flags.owndata else r.copy() for t, r in results.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 from collections.abc import Callable, Sequence
 from math import prod
@@ -12,10 +11,14 @@ import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace_cpu.fusion.build import Builder, Unfit
-from headrace_cpu.fusion.emit import Kernel, write_kernel
+from headrace_cpu.fusion.build import Builder
+from headrace_cpu.fusion.emit import write_kernel
 from headrace_cpu.fusion.hazards import check_updates, reusable
 from headrace_cpu.fusion.interpret import data_inputs, interpret
+from headrace_cpu.fusion.nodes import uniform_value
+from headrace_cpu.fusion.region import writes_of
+from headrace_cpu.fusion.schedule import Schedule, make_schedule, own_cost
+from headrace_cpu.fusion.space import make_space
 from headrace_cpu.fusion.words import (
     BARRIER_WORD,
     COUNT_WORD,
@@ -23,10 +26,7 @@ from headrace_cpu.fusion.words import (
     REPORT_WORD,
     THREAD_WORD,
 )
-from headrace_cpu.fusion.nodes import element_code, shape_of, uniform_value
-from headrace_cpu.fusion.region import writes_of
-from headrace_cpu.fusion.schedule import Schedule, make_schedule, own_cost
-from headrace_cpu.fusion.space import make_space
+from headrace_cpu.native.memory import view
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 
 # Additions that a thread should have to do, at least, for the sake of waking it.
@@ -65,6 +65,7 @@ class FusedKernel(Instruction):
         self.writes = tuple(wanted)
         self.updates = tuple(builder.updates)
         made = {tensor for op in ops for tensor in op.outputs}
+        # The plain kernels read these; the generated one perhaps not all of them.
         outside = dict.fromkeys(t for op in ops for t in data_inputs(op) if t not in made)
         self.reads = tuple(t for t in outside if uniform_value(t) is None)
         space = make_space(builder, writes_of(builder, wanted), builder.checks)
@@ -164,11 +165,7 @@ class _Tensors:
         """Return a tensor's memory as an array."""
         content = tensor.spec.content
         spec = tensor.spec if content is None else content
-        dtype, shape = np.dtype(spec.dtype.numpy), spec.shape.known
-        place = (ctypes.c_uint8 * (prod(shape) * dtype.itemsize)).from_address(
-            self.addresses[tensor]
-        )
-        return np.frombuffer(place, dtype).reshape(shape)
+        return view(self.addresses[tensor], spec.shape.known, spec.dtype.numpy, None)
 
     def run(self) -> None:
         """Run the operations."""
@@ -252,6 +249,3 @@ def _checked(
         block[REPORT_WORD] = 0
         error, message = checks[failed - 1]
         raise error(message)
-
-
-__all__ = ["FusedKernel", "Kernel", "Unfit", "element_code", "shape_of"]

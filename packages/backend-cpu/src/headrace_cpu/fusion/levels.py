@@ -111,7 +111,6 @@ def _by_unit(
             done.add(first)
             stack.append((first, True))
             for member in unit[op]:
-                for other in (*(t.op for t in member.inputs), *member.control_inputs):
-                    if other in unit and unit[other][0] not in done:
-                        stack.append((other, False))
+                others = (*(t.op for t in member.inputs), *member.control_inputs)
+                stack.extend((o, False) for o in others if o in unit and unit[o][0] not in done)
     return order

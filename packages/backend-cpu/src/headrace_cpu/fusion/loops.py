@@ -245,15 +245,11 @@ class NestWriter:
 
     def _chunked(self, fold: Value) -> bool:
         assert self.inner is not None
-        return (
-            fold.name == "total" and fold.code in FLOATS and self.inner not in self.writer.baked
-        )
+        return fold.name == "total" and fold.code in FLOATS and self.inner not in self.writer.baked
 
     def _looped(self, lines: list[str], registers: list[Value]) -> list[str]:
         assert self.inner is not None
-        begin = [
-            f"f{fold.number} = {self.writer.identity(fold, fold.code)}" for fold in registers
-        ]
+        begin = [f"f{fold.number} = {self.writer.identity(fold, fold.code)}" for fold in registers]
         chunked = [fold for fold in registers if self._chunked(fold)]
         first, last = ("0", self.writer.size(self.inner)) if self._whole() else ("first", "last")
         if not chunked:

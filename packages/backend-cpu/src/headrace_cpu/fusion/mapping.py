@@ -9,8 +9,8 @@ import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace_cpu.fusion.build import Builder, Unfit
-from headrace_cpu.fusion.words import ELEMENTARY
 from headrace_cpu.fusion.nodes import FLOATS, Operand, Value, View, code_of, element_code
+from headrace_cpu.fusion.words import ELEMENTARY
 
 Rule: TypeAlias = Callable[..., Value]
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from headrace.dtypes import DType
@@ -33,24 +34,25 @@ _LARGEST_CONSTANT = 1 << 16
 class Dim:
     """A dimension of a region's space; two found to be the same are united."""
 
-    __slots__ = ("_same", "size")
+    __slots__ = ("same", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._same: Dim | None = None
+        # The dimension that this one was united with.
+        self.same: Dim | None = None
 
     def find(self) -> Dim:
         """Return the dimension that stands for all that this one was united with."""
         here = self
-        while here._same is not None:
-            here = here._same
+        while here.same is not None:
+            here = here.same
         return here
 
     def unite(self, other: Dim) -> None:
         """Make both the same."""
         mine, its = self.find(), other.find()
         if mine is not its:
-            its._same = mine
+            its.same = mine
 
 
 Axes: TypeAlias = tuple[Dim | None, ...]
@@ -159,7 +161,9 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 
 def shape_of(tensor: Tensor) -> tuple[int, ...]:
     """Return the shape of a tensor, which is known."""
-    return tensor.spec.shape.known
+    dims = tensor.spec.shape.dims
+    assert dims is not None
+    return dims  # type: ignore[return-value]  # all of them are known
 
 
 def uniform_value(tensor: Tensor) -> Any:
@@ -199,8 +203,10 @@ class Domain:
         """Note in which order a value has its dimensions."""
         order = tuple(d.find() for d in axes if d is not None)
         if len(order) > 1 and order not in self._orders:
+            alone = not self._orders and len(set(order)) == len(order)
             self._orders[order] = None
-            self._check()
+            if not alone:
+                self._check()
 
     def _check(self) -> None:
         self.consistent = self.consistent and self.order() is not None
@@ -212,7 +218,7 @@ class Domain:
             found = [d.find() for d in order]
             if len(set(found)) < len(found):
                 return None
-            for left, right in zip(found, found[1:], strict=False):
+            for left, right in pairwise(found):
                 before.setdefault(left, set())
                 before.setdefault(right, set()).add(left)
         for dim in more:

@@ -9,10 +9,10 @@ from headrace.graph.tensor import Tensor
 from headrace_cpu.fusion.build import Builder, Unfit
 from headrace_cpu.fusion.folding import FOLDING, FOLDING_NEEDS
 from headrace_cpu.fusion.interpret import data_inputs
-from headrace_cpu.fusion.words import ELEMENTARY, MAX_BUFFERS
 from headrace_cpu.fusion.mapping import ELEMENTWISE, NEEDS, elementwise
 from headrace_cpu.fusion.nodes import Operand, Write, code_of, contiguous, element_code, shape_of
 from headrace_cpu.fusion.viewing import COPIES, UPDATES, VIEWS
+from headrace_cpu.fusion.words import ELEMENTARY, MAX_BUFFERS
 
 # Larger regions are split: compiling takes as long as they are large.
 _MOST_NODES = 160

@@ -161,9 +161,7 @@ class _Maker:
     def _check(self, check: Check, number: int) -> Store:
         value = self.made[check.operand.node]
         if value.dims:
-            value = self._add(
-                Value(0, "fold", "b8", (), "either", (value,), over=value.dims)
-            )
+            value = self._add(Value(0, "fold", "b8", (), "either", (value,), over=value.dims))
         return Store(value, None, (), {}, report=number)
 
 
@@ -216,9 +214,7 @@ def _merge(space: Space, outer: int) -> None:
 
     def restrided(strides: dict[int, int]) -> dict[int, int]:
         # The inner one's stride is that of both.
-        return {
-            (d if d <= outer else d - 1): stride for d, stride in strides.items() if d != outer
-        }
+        return {(d if d <= outer else d - 1): stride for d, stride in strides.items() if d != outer}
 
     space.sizes[outer : outer + 2] = [space.sizes[outer] * space.sizes[outer + 1]]
     for value in space.values:
