@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-import numba
+import numba  # noqa: TID253
 import numpy as np
 import pytest
 
