@@ -88,11 +88,9 @@ class FusedKernel(Instruction):
     def prepare(self) -> None:
         """Compile the kernel, or take it from the cache."""
         if self._address is None:
-            from headrace_cpu.fusion.assemble import assemble
             from headrace_cpu.native.build import KernelSource, build
 
-            text = assemble(self.kernel.text, "fused")
-            self._address = build([KernelSource("fused", text, "llvm")])[0]
+            self._address = build([KernelSource("fused", self.kernel.text, "kernel")])[0]
 
     def flops(self) -> int:
         """Return how many operations on numbers it does, functions counted as one."""

@@ -19,7 +19,12 @@ from headrace_cpu.native.compiler import compile_assembly, compile_kernel
 from headrace_cpu.native.load import load
 from headrace_cpu.native.report import Compiled, compiling
 
-ENVIRONMENT = ("headrace_cpu.fusion.intrinsics",)
+# What kernels of the language "kernel" are translated by and made of.
+ENVIRONMENT = (
+    "headrace_cpu.fusion.assemble",
+    "headrace_cpu.fusion.instructions",
+    "headrace_cpu.fusion.functions",
+)
 
 _LOCK = threading.RLock()
 _ADDRESSES: dict[str, int] = {}
@@ -34,13 +39,14 @@ class KernelSource:
         text: Python source that defines ``def name(block)``, where ``block`` is the address of a
             block of 64-bit words, as an int64. It may use the public names of the environment's
             modules.
-        language: "python", or "llvm": then the text is a module of LLVM's assembly that defines
-            ``void @name(i64 %block)``.
+        language: "python", compiled by numba; "kernel", the little of it that
+            ``headrace_cpu.fusion.assemble`` translates, without numba; or "llvm": then the text is
+            a module of LLVM's assembly that defines ``void @name(i64 %block)``.
     """
 
     name: str
     text: str
-    language: Literal["python", "llvm"] = "python"
+    language: Literal["python", "kernel", "llvm"] = "python"
 
 
 def build(sources: Sequence[KernelSource], environment: Sequence[str] = ENVIRONMENT) -> list[int]:
@@ -82,6 +88,10 @@ def _built(source: KernelSource, environment: tuple[str, ...], work: Compiled) -
     start = time.perf_counter()
     if source.language == "llvm":
         code = compile_assembly(source.name, source.text, symbol)
+    elif source.language == "kernel":
+        translator = importlib.import_module("headrace_cpu.fusion.assemble")
+        text = translator.assemble(source.text, source.name)
+        code = compile_assembly(source.name, text, symbol)
     else:
         code = compile_kernel(source.name, source.text, symbol, environment)
     _ADDRESSES[key] = load(code, symbol)
@@ -92,7 +102,7 @@ def _built(source: KernelSource, environment: tuple[str, ...], work: Compiled) -
 
 
 def _key(source: KernelSource, environment: tuple[str, ...]) -> str:
-    used = version(environment) if source.language == "python" else source.language
+    used = source.language if source.language == "llvm" else version(environment)
     parts = (used, toolchain(), source.name, source.text)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
