@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from headrace.errors import ExecutionError
 from headrace.runtime.containers import VariableCell
+from headrace.runtime.trace import clock
 from headrace_cpu.native.memory import address
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -35,36 +37,57 @@ def copied(value: Any) -> Any:
     return np.array(value) if isinstance(value, np.ndarray) else value
 
 
-def take(cells: Sequence[VariableCell]) -> list[Array]:
-    """Take the values of variables out for changing them in place, all or none.
+class Taken:
+    """The values of variables, taken out for changing them in place.
 
     Locks are taken in one order everywhere, so that two steps never wait for each other.
     """
-    taken: dict[int, Array] = {}
-    try:
-        for index in sorted(range(len(cells)), key=lambda i: id(cells[i])):
-            taken[index] = cells[index].take()
-    except BaseException:
-        for index, value in taken.items():
-            cells[index].give(value)
-        raise
-    return [taken[index] for index in range(len(cells))]
 
+    __slots__ = ("_cells", "_old", "arrays")
 
-def give(cells: Sequence[VariableCell], values: Sequence[Array]) -> None:
-    """Put values that were taken back."""
-    for cell, value in zip(cells, values, strict=True):
-        cell.give(value)
+    def __init__(
+        self,
+        cells: Sequence[VariableCell],
+        overwritten: Sequence[tuple[tuple[int, ...], np.dtype[Any]] | None],
+    ) -> None:
+        """Take all or none.
+
+        Args:
+            cells: The variables.
+            overwritten: For those that are overwritten wholly, the shape and dtype to write.
+        """
+        self._cells = cells
+        self._old: dict[int, Any] = {}
+        found: dict[int, Array] = {}
+        try:
+            for index in sorted(range(len(cells)), key=lambda i: id(cells[i])):
+                kind = overwritten[index]
+                make = None if kind is None else functools.partial(np.empty, *kind)
+                found[index], self._old[index] = cells[index].take(make)
+        except BaseException:
+            self.undo()
+            raise
+        self.arrays = [found[index] for index in range(len(cells))]
+
+    def give(self) -> None:
+        """Put the changed values back."""
+        for cell, value in zip(self._cells, self.arrays, strict=True):
+            cell.give(value)
+
+    def undo(self) -> None:
+        """Put the old values back: nothing was changed."""
+        for index, value in self._old.items():
+            self._cells[index].give(value)
 
 
 # What generated source uses, by name; dtypes are added as they come.
 ENVIRONMENT: dict[str, Any] = {
     "at": address,
+    "clock": clock,
     "solid": solid,
     "copied": copied,
     "empty": np.empty,
     "errstate": np.errstate,
     "many": frozenset((list, tuple)),
-    "take": take,
-    "give": give,
+    "take": Taken,
 }

@@ -13,14 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headrace.graph.tensor import Tensor
+from headrace.runtime.report import Work
 from headrace.runtime.segment import Segment
+from headrace_cpu.program.describe import works_of
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.lifetimes import last_uses
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Home, Values, keeps
 
 # What the source may use without its being bound.
-RESERVED = ("at", "solid", "copied", "empty", "errstate", "many", "take", "give", "type")
+RESERVED = ("at", "solid", "copied", "empty", "errstate", "many", "take", "type", "clock")
 
 
 @dataclass(slots=True, eq=False)
@@ -38,6 +40,8 @@ class Lowered:
         presets: The names of known values.
         names: The name of each tensor's variable.
         seen: How many addresses are remembered from step to step.
+        notes: The name of the function that notes when each piece of work began, where the
+            session measures.
     """
 
     source: str = ""
@@ -50,6 +54,7 @@ class Lowered:
     presets: dict[Tensor, str] = field(default_factory=dict)
     names: dict[Tensor, str] = field(default_factory=dict)
     seen: int = 0
+    notes: dict[Work, str] = field(default_factory=dict)
 
 
 def lower(segment: Segment, items: Sequence[Item], values: Values) -> Lowered:
@@ -64,7 +69,7 @@ class _Lowering:
         self.values = values
         self.out = Lowered()
         self.body: list[tuple[str, Item | None]] = []
-        self.taken: set[str] = {"values", "make", "run", "seen", *RESERVED}
+        self.taken: set[str] = {"values", "make", "run", "seen", "began", *RESERVED}
         self.last = last_uses(items, values)
         self.kept = {values.root(t) for t in segment.outputs}
         self.pointed: dict[Tensor, list[tuple[Instruction, Tensor]]] = {}
@@ -76,13 +81,21 @@ class _Lowering:
         self._find_pointed()
         for tensor in self.segment.inputs:
             self._point(tensor, None)
+        measured = self.segment.options.recorder is not None
+        works = works_of(self.segment, self.items, self.values) if measured else {}
         for index, item in enumerate(self.items):
             if self.values.is_view(item):
                 continue
+            work = works.get(item)
+            if work is not None:
+                self._line("began = clock()", item)
             if item.instruction is not None:
                 self._instruction(item.instruction, item)
             elif item.op.type != "NoOp":
                 self._operation(item)
+            if work is not None:
+                note = self.out.notes[work] = self._bind(f"note_{work.name}")
+                self._line(f"{note}(began)", item)
             self._drop(index, item)
         results = ", ".join(self._result(t) for t in self.segment.outputs)
         self._line(f"return [{results}]", None)
@@ -169,31 +182,33 @@ class _Lowering:
                 name, shape = self._new(root), root.shape.known
                 self._line(f"{name} = empty({shape!r}, {_dtype(root)})", item)
                 self._point(root, item)
-        call = self.out.calls.get(instruction)
-        if call is None:
-            call = self.out.calls[instruction] = self._bind(instruction.name)
-        what = _comment(item)
+        name = self.out.calls[instruction] = self._bind(instruction.name)
+        call = f"{name}(){_comment(item)}"
         if not instruction.updates:
-            self._line(f"{call}(){what}", item)
+            self._line(call, item)
             return
+        self._in_place(instruction, item, call)
+
+    def _in_place(self, instruction: Instruction, item: Item, call: str) -> None:
+        """Run an instruction on variables that were taken out of their cells."""
         cells = ", ".join(self._array(t) for t in instruction.updates)
+        kinds = ", ".join(_overwritten(instruction, t) for t in instruction.updates)
         taken = self._fresh_name("taken")
-        self._line(f"{taken} = take(({cells},))", item)
+        self._line(f"{taken} = take(({cells},), ({kinds},))", item)
         self._line("try:", item)
         for i, handle in enumerate(instruction.updates):
-            content = handle.spec.content
-            assert content is not None
-            shape, slot = content.shape.known, self.out.seen
-            where = self._fresh_name("at_variable")
+            where, slot = self._fresh_name("at_variable"), self.out.seen
             self.out.seen += 1
-            kind = content.dtype.numpy.name
-            self._line(f"    {where} = at(solid({taken}[{i}], {shape!r}, {kind}))", item)
+            shape, kind = _content(handle)
+            self._line(f"    {where} = at(solid({taken}.arrays[{i}], {shape!r}, {kind}))", item)
             self._line(f"    if {where} != seen[{slot}]:", item)
             self._line(f"        seen[{slot}] = {where}", item)
             self._line(f"        {self._point_name(instruction, handle)}({where})", item)
-        self._line(f"    {call}(){what}", item)
-        self._line("finally:", item)
-        self._line(f"    give(({cells},), {taken})", item)
+        self._line(f"    {call}", item)
+        self._line("except BaseException:", item)
+        self._line(f"    {taken}.undo()", item)
+        self._line("    raise", item)
+        self._line(f"{taken}.give()", item)
         self._line(f"{taken} = None", item)
 
     def _operation(self, item: Item) -> None:
@@ -287,6 +302,22 @@ class _Lowering:
         lines.append(("    return run", None))
         self.out.source = "\n".join(text for text, _ in lines) + "\n"
         self.out.lines = [None, *(item for _, item in lines)]
+
+
+def _content(handle: Tensor) -> tuple[tuple[int, ...], str]:
+    """Return the shape of a variable, and the name of its dtype."""
+    content = handle.spec.content
+    assert content is not None
+    return content.shape.known, content.dtype.numpy.name
+
+
+def _overwritten(instruction: Instruction, handle: Tensor) -> str:
+    """Return shape and dtype where an instruction overwrites all of a variable, else ``None``."""
+    changes = [op.type for op in instruction.ops if op.inputs and op.inputs[0] is handle]
+    if any(kind in ("AssignAddVariable", "AssignSubVariable") for kind in changes):
+        return "None"
+    shape, kind = _content(handle)
+    return f"({shape!r}, {kind})"
 
 
 def _dtype(tensor: Tensor) -> str:

@@ -11,11 +11,13 @@ import numpy as np
 
 from headrace.graph.tensor import Tensor
 from headrace.runtime.failures import located
+from headrace.runtime.report import ProgramReport
 from headrace.runtime.segment import Segment
 from headrace_cpu.native.compiler import KernelError
 from headrace_cpu.native.memory import address, allocate, view
 from headrace_cpu.native.report import compiling, notice
 from headrace_cpu.native.threads import Share
+from headrace_cpu.program.describe import describe
 from headrace_cpu.program.environment import ENVIRONMENT
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 from headrace_cpu.program.lifetimes import Places
@@ -65,7 +67,7 @@ class Program:
         # None when there is nothing to generate, or it has been done.
         self._countdown: int | None = settings.compile_after if native else None
         # With a fixed number of threads sums are added up in a fixed order.
-        self._share = Share(settings.threads) if native else None
+        self._share = Share(settings.threads, fixed=settings.deterministic) if native else None
         # Without instructions nothing is kept in an instance, and one serves all.
         self._only = None if native else self._instance()
 
@@ -73,6 +75,10 @@ class Program:
     def instructions(self) -> list[Instruction]:
         """Its instructions, in order."""
         return [item.instruction for item in self.items if item.instruction is not None]
+
+    def describe(self) -> ProgramReport:
+        """Return what it does, with sources."""
+        return describe(self.segment, self.items, self._values, self._places, self.source)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Run once: return the outputs for values of the inputs."""
@@ -141,6 +147,10 @@ class Program:
             self._bind_points(instruction, made, bound)
         for op, name in lowered.kernels.items():
             bound[name] = self.segment.bind(op)
+        recorder = self.segment.options.recorder
+        for work, name in lowered.notes.items():
+            assert recorder is not None
+            bound[name] = recorder.noter(work)
         for tensor, name in lowered.presets.items():
             bound[name] = values.presets[tensor]
         for tensor, name in lowered.views.items():

@@ -80,32 +80,39 @@ class VariableCell:
             self.value = new = change(self.read())
         return new
 
-    def take(self) -> np.ndarray[Any, np.dtype[Any]]:
+    def take(
+        self, replacement: Callable[[], Any] | None = None
+    ) -> tuple[np.ndarray[Any, np.dtype[Any]], Any]:
         """Take the value out, for changing it in place; ``give`` must follow, also after an error.
+
+        Args:
+            replacement: For who overwrites all of it: makes the array to write where there is no
+                value, or somebody holds it.
 
         Returns:
             A C-contiguous array of which nobody else holds a part: the value itself where nobody
-            reads it, or a copy. Readers and writers wait until it is given back.
+            reads it, or a copy or replacement; and the value. Readers and writers wait until one
+            of them is given back.
 
         Raises:
-            UninitializedError: if there is none.
+            UninitializedError: if there is none, and no replacement.
         """
         self.lock.acquire()
         value = self.value
-        if value is None:
-            self.lock.release()
-            raise UninitializedError(f"variable {self.name!r} is not initialized")
-        self.value = _TAKEN
         try:
-            if _holders(value) > _ALONE or not (value.flags.owndata and value.flags.c_contiguous):
-                # The old value stays as it is for those who hold it.
-                copy = np.array(value, order="C")
-                copy.flags.writeable = False
-                return copy
+            if value is None and replacement is None:
+                raise UninitializedError(f"variable {self.name!r} is not initialized")
+            # The old value stays as it is for those who hold it.
+            alone = value is not None and _holders(value) == _ALONE + 1
+            mine = value
+            if not alone or not (value.flags.owndata and value.flags.c_contiguous):
+                mine = np.array(value, order="C") if replacement is None else replacement()
+                mine.flags.writeable = False
         except BaseException:
-            self.give(value)
+            self.lock.release()
             raise
-        return value  # type: ignore[no-any-return]
+        self.value = _TAKEN
+        return mine, value
 
     def give(self, value: Any) -> None:
         """Put a value that was taken, and changed, back."""
