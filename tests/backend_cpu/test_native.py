@@ -171,6 +171,25 @@ def test_parallel_kernels_share_their_work(words):
 
 
 @needs_openmp
+@pytest.mark.parametrize(("asked", "allowed", "expected"), [(2, 8, 2), (8, 3, 3), (4, 1, 1)])
+def test_kernels_never_run_on_more_threads_than_they_asked_for(words, asked, allowed, expected):
+    (place,) = build([KernelSource("parts", PARTS)], (words,))
+    share = Share(allowed)
+    seen = []
+
+    def step():
+        share.enter()
+        open_mp().limit(allowed)
+        seen.append(called(place, [1, 0, -1], threads=asked)[1])
+        share.leave()
+
+    thread = threading.Thread(target=step)
+    thread.start()
+    thread.join()
+    assert seen == [expected]
+
+
+@needs_openmp
 def test_steps_that_run_at_once_share_the_threads(words):
     (place,) = build([KernelSource("parts", PARTS)], (words,))
     share = Share(4)

@@ -36,14 +36,16 @@ class OpenMP:
     Attributes:
         library: Its handle.
         parallel: ``GOMP_parallel(kernel, block, threads, flags)``, runs a kernel on several
-            threads; 0 threads are as many as ``limit`` allowed the calling thread.
+            threads.
         limit: ``omp_set_num_threads(threads)``, for the calling thread, oneDNN included.
+        allowed: ``omp_get_max_threads()``, what was set so.
         symbols: Addresses of the functions that kernels call.
     """
 
     library: ctypes.CDLL
     parallel: Callable[..., object]
     limit: Callable[[int], object]
+    allowed: Callable[[], int]
     symbols: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -54,17 +56,20 @@ def open_mp() -> OpenMP | None:
         try:
             library = ctypes.CDLL("libgomp.so.1")
             symbols = {n: ctypes.cast(library[n], ctypes.c_void_p).value or 0 for n in _NAMES}
-            parallel, limit = library["GOMP_parallel"], library["omp_set_num_threads"]
+            # Too short for releasing the interpreter's lock.
+            short = ctypes.PyDLL("libgomp.so.1")
+            parallel, limit = library["GOMP_parallel"], short["omp_set_num_threads"]
+            allowed = short["omp_get_max_threads"]
         except (OSError, AttributeError):
             notice(
                 "kernels run on one thread: the library libgomp.so.1 (package libgomp1 on Debian, "
                 "libgomp on Fedora) was not found"
             )
             return None
-    parallel.restype, limit.restype = None, None
+    parallel.restype, limit.restype, allowed.restype = None, None, ctypes.c_int
     parallel.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
-    limit.argtypes = (ctypes.c_int,)
-    return OpenMP(library, parallel, limit, symbols)
+    limit.argtypes, allowed.argtypes = (ctypes.c_int,), ()
+    return OpenMP(library, parallel, limit, allowed, symbols)
 
 
 class _defaults:  # noqa: N801 - a context manager
@@ -132,18 +137,24 @@ _Kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 def launch(address: int, block: int, threads: int = 1) -> Callable[[], object]:
-    """Return what runs a kernel on its block; calling it takes half a microsecond.
+    """Return what runs a kernel on its block; calling it takes about half a microsecond.
 
     Args:
         address: The kernel's address, ``void kernel(int64_t *block)``.
         block: The block's address, which stays valid as long as the result is called.
-        threads: 1 runs it on the calling thread, more on the step's share of the pool.
+        threads: 1 runs it on the calling thread; more on as many threads of the pool, or on the
+            step's share of them where that is smaller.
     """
     pool = open_mp() if threads > 1 else None
     if pool is None:
         return functools.partial(_Kernel(address), block)
+    parallel, allowed = pool.parallel, pool.allowed
     place, words = ctypes.c_void_p(address), ctypes.c_void_p(block)
-    return functools.partial(pool.parallel, place, words, 0, 0)
+
+    def run() -> None:
+        parallel(place, words, min(threads, allowed()), 0)
+
+    return run
 
 
 class Share:
@@ -159,8 +170,16 @@ class Share:
     _running: list[None] = []  # noqa: RUF012
     _allowed = threading.local()
 
-    def __init__(self, threads: int | None = None) -> None:
+    def __init__(self, threads: int | None = None, *, fixed: bool = False) -> None:
+        """Take part in sharing.
+
+        Args:
+            threads: How many threads a step that runs alone uses, None for the default.
+            fixed: Whether a step uses as many also beside others, so that sums, which threads add
+                up in parts, come out the same.
+        """
         self.threads = threads or thread_count()
+        self._fixed = fixed
         pool = open_mp() if self.threads > 1 else None
         self._limit = pool.limit if pool else None
 
@@ -168,7 +187,7 @@ class Share:
         """Take a share of the threads for the calling thread; return how many."""
         running = self._running
         running.append(None)
-        threads = max(1, self.threads // len(running))
+        threads = self.threads if self._fixed else max(1, self.threads // len(running))
         if self._limit is not None and getattr(self._allowed, "threads", 0) != threads:
             self._limit(threads)
             self._allowed.threads = threads
