@@ -54,12 +54,12 @@ class Places(Addresses):
         return self._scratch.ctypes.data
 
 
-def claimed(results, *, threads=2, operations=None):
+def claimed(results, *, threads=2, operations=None, onednn=True):
     """Return the instructions of a graph."""
     if operations is None:
         operations = results[0].op.graph.operations
     claims = Claims(operations, results)
-    claim_onednn(claims, SimpleNamespace(threads=threads, deterministic=False, onednn=True))
+    claim_onednn(claims, SimpleNamespace(threads=threads, deterministic=False, onednn=onednn))
     return claims.instructions
 
 

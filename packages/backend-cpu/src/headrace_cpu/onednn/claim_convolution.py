@@ -37,6 +37,7 @@ from headrace_cpu.program.claims import Claims
 _FORWARD = ("Conv2D", "Conv3D")
 _TO_IMAGES = ("Conv2DBackpropInput", "Conv3DBackpropInput")
 _TO_FILTER = ("Conv2DBackpropFilter", "Conv3DBackpropFilter")
+CONVOLUTIONS = frozenset((*_FORWARD, *_TO_IMAGES, *_TO_FILTER))
 
 
 def claim_convolution(

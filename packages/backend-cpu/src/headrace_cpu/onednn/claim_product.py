@@ -34,6 +34,12 @@ _CHANGES = {"AssignSubVariable": -1.0, "AssignAddVariable": 1.0}
 _SUMS = ("Add", "AddN")
 
 
+def worthwhile(op: Operation) -> bool:
+    """Whether an operation is a product that oneDNN computes better than others."""
+    shape = _shape(op)
+    return shape is not None and (better_as_sgemm(shape) or better_as_primitive(shape))
+
+
 def claim_product(
     claims: Claims, op: Operation, library: Library, threads: int
 ) -> Instruction | None:
