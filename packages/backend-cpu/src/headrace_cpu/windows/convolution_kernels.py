@@ -37,44 +37,57 @@ TO_IMAGES = (
 )
 TURN = ("filter", "turned", "taps", "channels", "filters")
 
-# Copies the windows first..last, of the filter's rows low..high, to ``room``.
+# Copies the windows first..last, of the filter's rows low..high, to ``room``. Windows in one row of
+# an image are copied run by run: those from ``begin`` to ``end`` lie inside the image, so that
+# their loop has nothing to check.
 _GATHER = """\
 image = first // (out_height * out_width)
 rest = first - image * out_height * out_width
 oy = rest // out_width
 ox = rest - oy * out_width
 put = room
-for row in range(first, last):
-    y0 = oy * stride_y - top
-    x0 = ox * stride_x - left
+row = first
+while row < last:
+    count = min(last - row, out_width - ox)
     for ky in range(low, high):
-        iy = y0 + ky * step_y
+        iy = oy * stride_y - top + ky * step_y
+        line = x + (image * height + iy) * width * channels * SIZE
         for kx in range(runs):
-            ix = x0 + kx * step_x
-            take = x + ((image * height + iy) * width + ix) * channels * SIZE
-            if iy < 0 or iy >= height:
+            ix = ox * stride_x - left + kx * step_x
+            column = put + ((ky - low) * runs + kx) * RUN * SIZE
+            begin, end = count, count
+            if iy >= 0 and iy < height:
+                begin = min(count, max(0, (stride_x - 1 - ix) // stride_x))
+                end = max(begin, min(count, (width - run_width - ix) // stride_x + 1))
+            take = line + (ix + begin * stride_x) * channels * SIZE
+            into = column + begin * depth * SIZE
+            for window in range(begin, end):
                 for i in range(RUN):
-                    store_T(put, i, 0.0, 1)
-            elif ix >= 0 and ix + run_width <= width:
-                for i in range(RUN):
-                    store_T(put, i, load_T(take, i, 0), 1)
-            else:
-                start = min(RUN, max(0, -ix * channels))
-                end = max(start, min(RUN, (width - ix) * channels))
-                for i in range(start):
-                    store_T(put, i, 0.0, 1)
-                for i in range(start, end):
-                    store_T(put, i, load_T(take, i, 0), 1)
-                for i in range(end, RUN):
-                    store_T(put, i, 0.0, 1)
-            put += RUN * SIZE
-    ox += 1
-    if ox == out_width:
-        ox = 0
-        oy += 1
-        if oy == out_height:
-            oy = 0
-            image += 1
+                    store_T(into, i, load_T(take, i, 0), 1)
+                take += stride_x * channels * SIZE
+                into += depth * SIZE
+            for side in range(2):
+                for window in range(side * end, begin + side * (count - begin)):
+                    at = ix + window * stride_x
+                    start, stop = RUN, RUN
+                    if iy >= 0 and iy < height:
+                        start = min(RUN, max(0, -at * channels))
+                        stop = max(start, min(RUN, (width - at) * channels))
+                    take = line + at * channels * SIZE
+                    into = column + window * depth * SIZE
+                    for i in range(start):
+                        store_T(into, i, 0.0, 1)
+                    for i in range(start, stop):
+                        store_T(into, i, load_T(take, i, 0), 1)
+                    for i in range(stop, RUN):
+                        store_T(into, i, 0.0, 1)
+    put += count * depth * SIZE
+    row += count
+    ox = 0
+    oy += 1
+    if oy == out_height:
+        oy = 0
+        image += 1
 """
 
 _CONVOLVE = """\

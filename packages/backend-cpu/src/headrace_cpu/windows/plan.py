@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from headrace_cpu.windows.geometry import Geometry
 
 # What a block of windows with its part of the result may take: about the second-level cache.
-_BLOCK_BYTES = 2 << 20
+_BLOCK_BYTES = 1 << 20
 # A chunk of this many elements of a window is deep enough for a product of matrices.
-_DEEP = 768
+_DEEP = 384
 # Fewer rows than this leave BLAS little to do with each part of the filter that it packs.
-_FEW_ROWS = 512
+_FEW_ROWS = 256
 # All the threads' sums of gradients of one filter may take this much; larger ones are cut instead.
 _PARTIAL_BYTES = 8 << 20
 _FEW_FILTERS = 64
