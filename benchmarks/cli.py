@@ -7,9 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import machine, report
+from benchmarks import machine, report, studies
 from benchmarks.controller import RunSettings, run_workload
-from benchmarks.workload import all_workloads
+from benchmarks.peers import PEERS
+from benchmarks.workload import Workload, all_workloads
 
 
 def parser(names: Sequence[str]) -> argparse.ArgumentParser:
@@ -38,20 +39,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0, or 1 if headrace failed in a workload or final losses disagree.
     """
     workloads = all_workloads()
-    options = parser(list(workloads)).parse_args(arguments)
+    options = parser([*workloads, *studies.NAMES]).parse_args(arguments)
     settings = RunSettings(rounds=options.rounds, threads=options.threads)
     status = 0
+    _say_missing()
     for name in options.workloads:
-        workload = workloads[name]
-        run = run_workload(workload, settings, _say)
-        body = report.render(workload, run, settings, machine.describe())
+        if name in workloads:
+            body, succeeded = _workload(workloads[name], settings)
+        else:
+            body, succeeded = _study(name, settings)
         sys.stdout.write(f"\n## {name}\n\n{body}")
         sys.stdout.flush()
         if options.write is not None:
             _write(options.write, name, body)
-        if not report.succeeded(workload, run.outcomes):
+        if not succeeded:
             status = 1
+    _say_missing()
     return status
+
+
+def _workload(workload: Workload, settings: RunSettings) -> tuple[str, bool]:
+    """Run a workload; returns its section, and whether all is well."""
+    run = run_workload(workload, settings, _say)
+    body = report.render(workload, run, settings, machine.describe())
+    return body, report.succeeded(workload, run.outcomes)
+
+
+def _study(name: str, settings: RunSettings) -> tuple[str, bool]:
+    """Run a study; returns its section, and whether all is well."""
+    result = studies.study(name)(settings, _say)
+    head = [f"{machine.describe()}.", f"Each row in a new process; {settings.threads} threads.", ""]
+    return "\n".join([*head, *result.lines]) + "\n", result.succeeded
+
+
+def _say_missing() -> None:
+    """Tell the user which peers will have no figures."""
+    missing = [peer.title for peer in PEERS.values() if not peer.installed()]
+    if missing:
+        _say(f"NOT INSTALLED, and without figures: {', '.join(missing)}")
 
 
 def _write(path: Path, name: str, body: str) -> None:

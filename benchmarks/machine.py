@@ -7,9 +7,11 @@ import os
 import platform
 from pathlib import Path
 
+from benchmarks.peers import HEADRACE, PEERS
+
 
 def describe() -> str:
-    """Return date, processor, memory, system and Python in one line."""
+    """Return date, processor, memory, system, Python and Headrace's parts in one line."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     system = f"{platform.system()} {platform.machine()}"
@@ -18,6 +20,7 @@ def describe() -> str:
         f"{processor()}, {cores} cores, {memory_gib():.0f} GiB",
         system,
         f"Python {platform.python_version()}",
+        f"Headrace with {PEERS[HEADRACE].parts_in_words()}",
     ]
     return "; ".join(parts)
 

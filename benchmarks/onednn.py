@@ -106,9 +106,7 @@ class Library:
                 name.format("backward_data"),
                 *(kind, source, weights, target, *window, forward),
             )
-            passes.append(
-                self._primitive(backward, _TARGET_GRADIENT, _WEIGHTS, _SOURCE_GRADIENT)
-            )
+            passes.append(self._primitive(backward, _TARGET_GRADIENT, _WEIGHTS, _SOURCE_GRADIENT))
         return passes
 
     def product(self, rows: int, inner: int, columns: int) -> Callable[[], None]:

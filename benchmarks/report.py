@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from benchmarks.controller import Outcome, Run, RunSettings
 from benchmarks.quiet import BUSY
 from benchmarks.statistics import Summary, disagreeing, ratio, summarise
+from benchmarks.table import figure, row
 from benchmarks.workload import Role, Workload
 
 _PER_SECOND = {"us": 1e6, "ms": 1e3, "s": 1.0}
@@ -57,7 +58,7 @@ def table(workload: Workload, outcomes: Sequence[Outcome]) -> list[str]:
         head.append("over imports MB")
     if workload.loss_tolerance is not None:
         head.append("final loss")
-    lines = [_row(head), _row(["---"] * 2 + ["---:"] * (len(head) - 2))]
+    lines = [row(head), row(["---"] * 2 + ["---:"] * (len(head) - 2))]
     for outcome, summary in zip(outcomes, summaries, strict=True):
         cells = [outcome.entry.label, outcome.version]
         if summary is None:
@@ -65,17 +66,17 @@ def table(workload: Workload, outcomes: Sequence[Outcome]) -> list[str]:
         else:
             scale = _PER_SECOND[workload.unit]
             times = (summary.median, summary.low, summary.high)
-            cells += [_figure(value * scale) for value in times]
+            cells += [figure(value * scale) for value in times]
             references = [best_peer, headrace] + ([] if limit is None else [limit])
-            cells += [_figure(ratio(summary.median, reference)) for reference in references]
-            cells += [_figure(_more(outcome, key) * scale) for key in workload.more_times]
+            cells += [figure(ratio(summary.median, reference)) for reference in references]
+            cells += [figure(_more(outcome, key) * scale) for key in workload.more_times]
             cells.append(_megabytes(max(sample.memory_bytes for sample in outcome.samples)))
             if with_steps:
                 step_bytes = [sample.step_bytes or 0 for sample in outcome.samples]
                 cells.append(_megabytes(max(step_bytes)))
             if workload.loss_tolerance is not None:
                 cells.append("" if outcome.loss is None else f"{outcome.loss:.6g}")
-        lines.append(_row(cells + [""] * (len(head) - len(cells))))
+        lines.append(row(cells + [""] * (len(head) - len(cells))))
     return lines
 
 
@@ -182,15 +183,3 @@ def _more(outcome: Outcome, key: str) -> float:
 def _megabytes(count: int) -> str:
     """Write a number of bytes."""
     return f"{count / 1e6:.0f}"
-
-
-def _figure(value: float | None) -> str:
-    """Write a number with three digits that count."""
-    if value is None:
-        return ""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _row(cells: Sequence[str]) -> str:
-    """Join cells to a line of a table."""
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -18,9 +18,7 @@ def open_session(threads: int) -> Any:
     return tf.Session(config=config)
 
 
-def stepper(
-    session: Any, variant: str, fetch: Any, feeds: Sequence[Any]
-) -> Callable[..., Any]:
+def stepper(session: Any, variant: str, fetch: Any, feeds: Sequence[Any]) -> Callable[..., Any]:
     """Return a function of the feeds' values that runs one step the way a variant says."""
     if variant == "make_callable":
         made: Callable[..., Any] = session.make_callable(fetch, list(feeds))

@@ -39,9 +39,7 @@ def build(message: Mapping[str, Any]) -> Participant:
     limit_cpus(message["threads"])
     module = importlib.import_module(message["module"])
     METER.note_imports()
-    request = Request(
-        message["peer"], message["variant"], message["threads"], message["workload"]
-    )
+    request = Request(message["peer"], message["variant"], message["threads"], message["workload"])
     participant: Participant = module.build(request)
     return participant
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.networks import layers as lay
-from benchmarks.networks.tasks import TASKS
+from benchmarks.networks.tasks import TASKS, Array
 from benchmarks.participant import Participant, Request, StepLoop
 
 
@@ -13,7 +13,7 @@ def build(request: Request) -> Participant:
     """Set up buffers for all products: forward, to the weights, and to the input but the first."""
     task = TASKS[request.workload]
     rng = np.random.default_rng(0)
-    products = []
+    products: list[tuple[Array, Array, Array]] = []
     for layer, size in lay.walk(task.layers, task.size):
         if isinstance(layer, lay.Dense):
             x = rng.standard_normal((task.batch, size[0]), np.float32)

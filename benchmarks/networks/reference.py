@@ -53,7 +53,7 @@ def _apply(layer: Layer, x: Array, values: Iterator[npt.ArrayLike]) -> Array:
             return x + _next(values) if layer.bias else x
         case lay.Norm():
             mean, variance = x.mean(axis=(0, 1, 2)), x.var(axis=(0, 1, 2))
-            scaled = (x - mean) / np.sqrt(variance + layer.epsilon) * _next(values)
+            scaled: Array = (x - mean) / np.sqrt(variance + layer.epsilon) * _next(values)
             return scaled + _next(values)
         case lay.Relu():
             return np.maximum(x, 0)
@@ -61,7 +61,7 @@ def _apply(layer: Layer, x: Array, values: Iterator[npt.ArrayLike]) -> Array:
             padded = np.pad(x, lay.border(layer.padding), constant_values=-np.inf)
             return np.asarray(_windows(padded, layer.window, layer.stride).max(axis=(4, 5)))
         case lay.GlobalMean():
-            return x.mean(axis=(1, 2))
+            return np.asarray(x.mean(axis=(1, 2)))
         case lay.Flatten():
             return x.reshape(len(x), -1)
         case lay.Dense():

@@ -64,7 +64,7 @@ class Task:
 
 
 def _lenet() -> Layers:
-    convolutions = (Conv(5, 32, padding=2), Relu(), MaxPool(2, 2))
+    convolutions: Layers = (Conv(5, 32, padding=2), Relu(), MaxPool(2, 2))
     convolutions += (Conv(5, 64, padding=2), Relu(), MaxPool(2, 2))
     return (*convolutions, Flatten(), Dense(1024), Relu(), Dense(10))
 
@@ -108,7 +108,7 @@ def _resnet18() -> Layers:
 
 
 def _block(channels: int, filters: int, stride: int) -> Layers:
-    body = (Conv(3, filters, stride, padding=1, bias=False), Norm(), Relu())
+    body: Layers = (Conv(3, filters, stride, padding=1, bias=False), Norm(), Relu())
     body += (Conv(3, filters, padding=1, bias=False), Norm())
     if (channels, stride) == (filters, 1):
         return (Residual(body), Relu())

@@ -34,9 +34,7 @@ def build(api: Any, variant: str) -> Program:
     inputs = api.nn.embedding_lookup(variables.embedding, words)
     unroll = _looped if variant == LOOP else _unrolled
     outputs = api.reshape(unroll(api, inputs, variables), [-1, data.UNITS])
-    logits = api.nn.bias_add(
-        api.matmul(outputs, variables.projection), variables.projection_bias
-    )
+    logits = api.nn.bias_add(api.matmul(outputs, variables.projection), variables.projection_bias)
     # The outputs are ordered by time, then by text.
     labels = api.reshape(api.transpose(targets), [-1])
     losses = api.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
@@ -112,7 +110,9 @@ def _turn(api: Any, x: Any, state: Any, variables: data.Parameters) -> list[Any]
     for layer in range(data.LAYERS):
         output, cell = state[2 * layer : 2 * layer + 2]
         joined = api.concat([x, output], 1)
-        gates = api.nn.bias_add(api.matmul(joined, variables.kernels[layer]), variables.biases[layer])
+        gates = api.nn.bias_add(
+            api.matmul(joined, variables.kernels[layer]), variables.biases[layer]
+        )
         write, candidate, keep, show = api.split(gates, 4, 1)
         kept = cell * api.sigmoid(keep + data.FORGET_BIAS)
         cell = kept + api.sigmoid(write) * api.tanh(candidate)

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import tensorflow.compat.v1 as tf
 
-from benchmarks.tensorflow_session import open_session, stepper
 from benchmarks.participant import Participant, Request, StepLoop
+from benchmarks.tensorflow_session import open_session, stepper
 from benchmarks.workloads.lstm import data, dataflow
 
 
