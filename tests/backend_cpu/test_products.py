@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+from ctypes import c_double, c_void_p
+
 import numpy as np
 import pytest
 
 import headrace as hr
 from headrace_cpu.native.memory import address
+from headrace_cpu.products import blas as blas_module
 from headrace_cpu.products import narrow
-from headrace_cpu.products.blas import Product, loaded_blas
+from headrace_cpu.products.blas import Operands, Product, loaded_blas
 from headrace_cpu.products.claim import claim_narrow, claim_products, product_of
 from headrace_cpu.products.instruction import ProductInstruction
 from headrace_cpu.program.claims import Claims
@@ -238,6 +242,30 @@ def test_narrow_kernels_write_nothing_behind_their_result(graph):
 def test_narrow_claims_leave_wide_products(graph):
     a, b = hr.placeholder("float32", [128, 512]), hr.placeholder("float32", [512, 512])
     assert not claimed(graph, [hr.matmul(a, b)], claim=claim_narrow)
+
+
+def test_blas_runs_on_the_threads_that_a_session_allows():
+    blas = loaded_blas()
+    told = []
+    four = dataclasses.replace(blas, threads=4, set_threads=told.append)
+    x, out = random((8, 8), "float64"), np.empty((8, 8))
+    places = (c_void_p(address(x)), c_void_p(address(x)), c_void_p(address(out)))
+    operands = Operands(*places, c_double(1), c_double(0))
+    product = Product(8, 8, 8, dtype="float64")
+    for threads, expected in ((None, []), (4, []), (9, []), (2, [2, 4])):
+        out[:] = 0
+        four.bind(product, operands, threads)()
+        check(out, x @ x, "float64", 8)
+        assert told == expected
+
+
+def test_blas_stays_within_the_share_of_the_process(monkeypatch):
+    told = []
+    monkeypatch.setattr(blas_module, "thread_count", lambda: 3)
+    assert blas_module._shared(lambda: 8, told.append) == 3
+    assert blas_module._shared(lambda: 2, told.append) == 2
+    assert blas_module._shared(None, None) == 1
+    assert told == [3]
 
 
 def test_training_with_products_equals_the_plain_executor():

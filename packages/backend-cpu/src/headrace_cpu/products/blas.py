@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headrace_cpu.native.threads import thread_count
+
 _ROW_MAJOR, _PLAIN, _TURNED = 101, 111, 112
 
 # A scalar argument whose memory is the value: the next call takes what is there then.
@@ -92,19 +94,27 @@ class Blas:
     Attributes:
         path: The library's file.
         functions: The products, by dtype.
-        get_threads: Returns how many threads it uses, None where it does not tell.
+        threads: How many threads it uses unless it is told otherwise.
         set_threads: Takes how many threads it shall use, in the whole process.
     """
 
     path: str
     functions: dict[str, Any]
-    get_threads: Callable[[], int] | None
+    threads: int
     set_threads: Callable[[int], object] | None
 
-    def bind(self, product: Product, operands: Operands) -> Callable[[], object]:
-        """Return what computes a product on its operands."""
+    def bind(
+        self, product: Product, operands: Operands, threads: int | None = None
+    ) -> Callable[[], object]:
+        """Return what computes a product on its operands.
+
+        Args:
+            product: The sizes.
+            operands: The arguments.
+            threads: On how many threads at most, None for as many as BLAS has.
+        """
         p, o = product, operands
-        return functools.partial(
+        call = functools.partial(
             self.functions[p.dtype],
             c_int64(_ROW_MAJOR),
             c_int64(_TURNED if p.turned_a else _PLAIN),
@@ -113,6 +123,20 @@ class Blas:
             *(o.alpha, o.a, c_int64(p.width_a), o.b, c_int64(p.width_b)),
             *(o.beta, o.c, c_int64(p.columns)),
         )
+        if threads is None or self.threads <= threads or self.set_threads is None:
+            return call
+        return functools.partial(_limited, call, self.set_threads, threads, self.threads)
+
+
+def _limited(
+    call: Callable[[], object], limit: Callable[[int], object], threads: int, usual: int
+) -> None:
+    """Call BLAS on fewer threads. The number belongs to the process: what was usual comes back."""
+    limit(threads)
+    try:
+        call()
+    finally:
+        limit(usual)
 
 
 # How the functions are called in NumPy's and in other builds. All integers are passed as 64 bits:
@@ -122,7 +146,10 @@ _NAMES = (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", ""))
 
 @functools.cache
 def loaded_blas() -> Blas | None:
-    """Return the BLAS that NumPy uses, None where it cannot be found or called by hand."""
+    """Return the BLAS that NumPy uses, None where it cannot be found or called by hand.
+
+    It is told to use no more threads than the process's share of the machine.
+    """
     import numpy as np  # noqa: F401 - loads it
 
     for path in _loaded_libraries():
@@ -162,5 +189,16 @@ def _opened(path: str) -> Blas | None:
         put = getattr(library, f"{before}openblas_set_num_threads{after}", None)
         if put is not None:
             put.restype, put.argtypes = None, (ctypes.c_int,)
-        return Blas(path, functions, get, put)
+        return Blas(path, functions, _shared(get, put), put)
     return None
+
+
+def _shared(get: Any, put: Any) -> int:
+    """Bring BLAS's number of threads down to the process's share; return what it is then."""
+    if get is None or put is None:
+        return 1
+    threads = int(get())
+    if threads > thread_count():
+        threads = thread_count()
+        put(threads)
+    return threads

@@ -117,7 +117,7 @@ class ProductInstruction(Instruction):
             threads = narrow.threads(self.product, self._threads)
             call = launch(self._kernel, places.block, threads)
         else:
-            call = self._blas.bind(self.product, places.operands)
+            call = self._blas.bind(self.product, places.operands, self._threads)
         return places.kept(call) if places.plain else places.rated(call)
 
 
