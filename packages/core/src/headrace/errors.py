@@ -59,6 +59,14 @@ class ResourceExhaustedError(ExecutionError, MemoryError):
     """A step that needs more memory than its device has."""
 
 
+class NumericsError(ExecutionError, FloatingPointError):
+    """An operation made a NaN or an infinity, and ``Config(check_numerics=True)`` refuses that."""
+
+
+class DeterminismError(HeadraceError, RuntimeError):
+    """An operation's results may differ in an equal run, which the session's settings refuse."""
+
+
 class InvalidArgumentError(HeadraceError, ValueError):
     """Values that an assertion refuses."""
 

@@ -205,7 +205,8 @@ class SoloRuntime(LocalRuntime):
 
         def nest(function: Function, saves: tuple[str, ...], home: DeviceName) -> Plan:
             machine = self._engines[home.task_name].machine()
-            parts = function_partitions(function, saves, home, machine)
+            optimize = self.options.optimize
+            parts = function_partitions(function, saves, home, machine, optimize=optimize)
             return self._plan(parts, len(function.results) + len(saves))
 
         kernels = self._machine.kernels

@@ -11,7 +11,7 @@ import functools
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple, final
 
 from headrace.device_name import DeviceName
@@ -54,7 +54,7 @@ def pack_registration(
         "session": session,
         "edges": edges,
         "partitions": documents,
-        "options": asdict(options),
+        "options": asdict(replace(options, recorder=None)),
     }
     return json.dumps(fields, separators=(",", ":")).encode()
 

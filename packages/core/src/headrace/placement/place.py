@@ -19,7 +19,7 @@ from headrace.passes.step_graph import StepGraph
 from headrace.plugins.registries import KernelRegistry
 
 # Work so small that moving its inputs to a faster device would cost more.
-_FOLLOWS_INPUT = frozenset(
+FOLLOWS_INPUT = frozenset(
     {"Identity", "StopGradient", "Reshape", "ExpandDims", "Squeeze", "Switch", "Merge"}
 )
 
@@ -82,7 +82,7 @@ def place(
         NoKernelError: if no device that satisfies the requests has a kernel.
         PlacementError: if requests of operations that must share a device contradict each other.
     """
-    groups = _groups(step.graph.operations, loose)
+    together = groups(step.graph.operations, loose)
     placement: Placement = {}
     for feed in step.feeds:
         placement[feed.op] = machine.client
@@ -90,7 +90,7 @@ def place(
     for op in step.graph.operations:
         if op in placement:
             continue
-        members = groups[op]
+        members = together[op]
         device = chosen.get(id(members))
         if device is None:
             device = _place_group(members, machine, placement, state_users or {}, pinned or {})
@@ -99,7 +99,7 @@ def place(
     return placement
 
 
-def _groups(
+def groups(
     operations: Iterable[Operation], loose: Collection[Operation]
 ) -> dict[Operation, list[Operation]]:
     """Join operations that must share a device, by union-find; return each one's group."""
@@ -143,7 +143,7 @@ def _place_group(
             return pin
     users = [user for op in members for user in state_users.get(op.name, ())]
     matching = _matching(members[0], request, machine)
-    able = [d for d in matching if not _lacking([*members, *users], d, machine)]
+    able = [d for d in matching if not lacking([*members, *users], d, machine)]
     if not able:
         raise _no_kernel([*members, *users], request, matching, machine)
     return _best(members, able, machine, placement)
@@ -198,7 +198,7 @@ def _matching(op: Operation, request: DeviceName, machine: Machine) -> list[Devi
     return matching
 
 
-def _lacking(members: Iterable[Operation], device: DeviceName, machine: Machine) -> list[Operation]:
+def lacking(members: Iterable[Operation], device: DeviceName, machine: Machine) -> list[Operation]:
     kind = device.kind or ""
     return [
         op
@@ -227,10 +227,7 @@ def _no_kernel(
     tried: list[DeviceName],
     machine: Machine,
 ) -> NoKernelError:
-    lacking = {
-        op: device for device in reversed(tried) for op in _lacking(members, device, machine)
-    }
-    op = next(iter(lacking))
+    op = next(op for device in reversed(tried) for op in lacking(members, device, machine))
     dtype = kernel_dtype(op)
     kinds = machine.kernels.devices_of(op.type)
     have = [f"{kind} ({', '.join(machine.kernels.dtypes_of(op.type, kind))})" for kind in kinds]
@@ -264,7 +261,7 @@ def _best(
 ) -> DeviceName:
     """Prefer where the inputs are for cheap work, then the client's task, then fast devices."""
     inputs = Counter(placement[t.op] for op in members for t in op.inputs if t.op in placement)
-    if all(op.type in _FOLLOWS_INPUT for op in members):
+    if all(op.type in FOLLOWS_INPUT for op in members):
         for device, _ in inputs.most_common():
             if device in able:
                 return device

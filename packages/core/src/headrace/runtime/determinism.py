@@ -61,8 +61,9 @@ def refuse_races(operations: Sequence[Operation]) -> None:
         for other in (*(t.op for t in op.inputs), *op.control_inputs):
             sooner |= before.get(other, 0) | bit.get(other, 0)
         before[op] = sooner
-        if op.inputs and op.inputs[0].op.type == "VarHandle":
-            users.setdefault(op.inputs[0], []).append(op)
+        for tensor in op.inputs:
+            if tensor.op.type == "VarHandle":
+                users.setdefault(tensor, []).append(op)
     for uses in users.values():
         for one, other in combinations(uses, 2):
             ordered = before[other] & bit[one] or before[one] & bit[other]

@@ -119,7 +119,9 @@ class Engine:
         devices = {name: self.device(name) for name in partitions}
 
         def nest(function: Function, saves: tuple[str, ...], home: DeviceName) -> Plan:
-            parts = function_partitions(function, saves, home, self.machine())
+            parts = function_partitions(
+                function, saves, home, self.machine(), optimize=options.optimize
+            )
             return self.plan(parts, state, len(function.results) + len(saves), options)
 
         kernels = self.plugins.kernels

@@ -77,6 +77,8 @@ def run_alone(plan: Plan) -> Callable[[Sequence[Any]], list[Any]]:
         execute(plan, step)
         return step.fetches
 
+    # For explanations.
+    run.__dict__["plan"] = plan
     return run
 
 

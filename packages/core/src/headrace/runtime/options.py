@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from headrace.runtime.trace import Recorder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +22,7 @@ class Options:
         check_numerics: Whether the first operation that makes a NaN or an infinity is an error.
         onednn: Whether the cpu device may use oneDNN where it is installed.
         compile_after: How often a segment runs before kernels are generated for it.
+        recorder: Records what steps do, None where nobody asks.
     """
 
     compiled: bool = True
@@ -28,6 +33,7 @@ class Options:
     check_numerics: bool = False
     onednn: bool = True
     compile_after: int = 2
+    recorder: Recorder | None = None
 
 
 DEFAULT_OPTIONS = Options()

@@ -45,6 +45,7 @@ class PlanNode:
         users: Indices of the nodes that wait for this one.
         waits: How many nodes it waits for.
         segment: The segment that it is, None for a node of one operation.
+        inner: The plans of the functions that it holds.
     """
 
     op: Operation
@@ -59,6 +60,7 @@ class PlanNode:
     users: list[int] = field(default_factory=list)
     waits: int = 0
     segment: SegmentCall | None = None
+    inner: tuple[Plan, ...] = ()
 
     @property
     def ops(self) -> tuple[Operation, ...]:

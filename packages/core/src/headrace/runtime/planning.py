@@ -21,19 +21,24 @@ from headrace.plugins.registries import KernelRegistry
 from headrace.runtime import builtin
 from headrace.runtime.binding import Call, activated, bind, is_blocking
 from headrace.runtime.cut import Role, Unit, cut
+from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.device import Device
 from headrace.runtime.executor import run_alone
 from headrace.runtime.frames import FRAMES
 from headrace.runtime.nested import evaluate
+from headrace.runtime.numerics import checked
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.segment import Program, SegmentCall, Surroundings, is_handle
 from headrace.runtime.state import SessionState
+from headrace.runtime.trace import measured
 
 Nest = Callable[[Function, tuple[str, ...], DeviceName], Plan]
 
 # With these in a plan, values may be dead.
 _DEADLY = frozenset(("Switch", "Merge", "Recv"))
+# Hand values in and out of a plan, and take no time.
+_ENDS = frozenset(("Feed", "Fetch", "Parameter", "Return"))
 
 
 def build_plan(
@@ -60,14 +65,19 @@ def build_plan(
 
     Raises:
         NoKernelError: if a device has no kernel for one of its nodes.
+        DeterminismError: if equal bits are asked for, and a node cannot give them.
     """
     order = _ordered([op for graph in partitions.values() for op in graph.operations])
+    if options.deterministic:
+        refuse_chance(order, devices)
     builder = _PlanBuilder(devices, kernels, state, nest, options)
     if options.compiled:
         builder.add_units(order, alone)
     else:
         for op in order:
             builder.add(op)
+    if options.deterministic and builder.waits:
+        refuse_races(order)
     return builder.finish(order, fetches, tuple(devices[name] for name in partitions))
 
 
@@ -126,6 +136,7 @@ class _PlanBuilder:
         self.transfers = False
         self.uses: list[tuple[str, Any]] = []
         self.bound: dict[Operation, Call] = {}
+        self.inner: dict[Operation, tuple[Plan, ...]] = {}
         self.shared: set[Operation] = set()
         self.surroundings: dict[Device, Surroundings] = {}
         # The only device of a kind stays active for the whole step; of several, such as two GPUs,
@@ -237,6 +248,7 @@ class _PlanBuilder:
             self._preset(op, [builtin.const_value(op, device)])
             return
         mode, call = self.bound.get(op) or self._bind(op, device)
+        call = self._watched(op, mode, call, device)
         if op.device_name.kind in self.switched and mode not in (Mode.MERGE, Mode.FRAMES):
             call = activated(device, call)
         if is_handle(op):
@@ -248,6 +260,7 @@ class _PlanBuilder:
         inputs = tuple(self.slot_of[t] for t in op.inputs)
         controls = tuple(self.slot_of[c] for c in op.control_inputs if c in self.slot_of)
         node = PlanNode(op, mode, call, inputs, controls, outputs, control, len(outputs) == 1)
+        node.inner = self.inner.get(op, ())
         also: tuple[int, ...] = ()
         if op.type == "Send":
             self.sends[_transfer_key(op)] = index
@@ -263,6 +276,18 @@ class _PlanBuilder:
         self._link(node, index, also)
         self.slot_of.update(zip(op.outputs, outputs, strict=True))
         self.slot_of[op] = control
+
+    def _watched(
+        self, op: Operation, mode: Mode, call: Callable[..., Any], device: Device
+    ) -> Callable[..., Any]:
+        """Return the call of a node with what the session asks to be checked and measured."""
+        if self.options.check_numerics and mode is Mode.PLAIN:
+            call = checked(op, device, call)
+        recorder = self.options.recorder
+        if recorder is None or mode is Mode.MERGE or op.type in _ENDS or is_handle(op):
+            return call
+        waits = any(plan.waits for plan in self.inner.get(op, ()))
+        return measured(recorder, op, str(device.name), mode, call, waits)
 
     def _link(self, node: PlanNode, index: int, also: Iterable[int]) -> None:
         """Append a node, which waits for the producers of what it takes and for ``also``."""
@@ -319,6 +344,7 @@ class _PlanBuilder:
         if op.type in FRAMES:
             home = op.device_name
             call, plans = FRAMES[op.type](op, device, lambda f, saves: self.nest(f, saves, home))
+            self.inner[op] = tuple(plans)
             self.waits = self.waits or any(plan.waits for plan in plans)
             self.transfers = self.transfers or any(plan.transfers for plan in plans)
             return Mode.FRAMES, call

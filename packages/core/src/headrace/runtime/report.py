@@ -81,7 +81,8 @@ def bytes_of(tensors: Iterable[Tensor]) -> int:
 
 def plain_work(op: Operation, device: str) -> Work:
     """Return the work of an operation that runs by itself."""
-    moved = bytes_of((*dict.fromkeys(op.inputs), *op.outputs))
+    # Reading a variable yields the array that it holds.
+    moved = 0 if op.type == "ReadVariable" else bytes_of((*dict.fromkeys(op.inputs), *op.outputs))
     return Work(op.type, (op,), device, bytes=moved)
 
 

@@ -27,6 +27,7 @@ from headrace.passes.specialize import specialize
 from headrace.passes.step_graph import StepGraph, verify
 from headrace.runtime.failures import StateUses
 from headrace.runtime.options import Options
+from headrace.runtime.unhindered import unhindered
 from headrace.shapes import Shape
 
 # Runs a compiled segment: takes a value for each input, returns one for each output.
@@ -201,10 +202,30 @@ class SegmentCall:
             key: tuple[Any, ...] = ("any",) if crowded else shapes
             program = self._programs.get(key)
             if program is None:
-                program = self._programs[key] = self._compile(None if crowded else shapes)
+                with unhindered():
+                    program = self._programs[key] = self._compile(None if crowded else shapes)
             if not self._varying:
                 self._only = program
             return program
+
+    def expected(self, feeds: Sequence[tuple[int, ...] | None]) -> Program | None:
+        """Return the program that will run, as far as that is known before a step; for reports.
+
+        Args:
+            feeds: The shapes of the step's feeds, None where one is not known.
+
+        Returns:
+            The program for these shapes, compiled if need be; where they do not tell all, the one
+            that was compiled last; None if there is none.
+        """
+        key = []
+        for i in self._varying:
+            index = self.feeds[i] if i < len(self.feeds) else None
+            shape = feeds[index] if index is not None and index < len(feeds) else None
+            if shape is None:
+                return next(reversed(self._programs.values()), None)
+            key.append(shape)
+        return self.program(tuple(key))
 
     def _warn(self) -> None:
         first = self.operations[0] if self.operations else self._given[0].op
@@ -246,7 +267,7 @@ class SegmentCall:
         )
         rewrites: tuple[Rewrite, ...] = ()
         if around.options.optimize:
-            step, rewrites = simplify(prune(dedupe(step)))
+            step, rewrites = simplify(dedupe(step))
             step = prune(step)
         if around.options.verify:
             verify(step)

@@ -15,7 +15,7 @@ from headrace.passes.fold import fold
 from headrace.passes.inline import inline_calls
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import StepGraph, verify
-from headrace.placement.place import Machine
+from headrace.placement.place import Machine, Placement
 from headrace.plugins.registries import KernelRegistry
 from headrace.runtime.nested import evaluate
 from headrace.session.config import Config
@@ -35,17 +35,32 @@ def step_graph(
         FeedError: if a placeholder that the step needs is not fed; names all of them.
     """
     step = inline_calls(extract(feeds, fetches, targets))
-    missing = [op for op in step.graph.operations if op.type == "Placeholder"]
+    missing = _placeholders(step)
     if missing:
         lines = ["a value must be fed for each of these placeholders, which the step needs:"]
         lines += [f"  {op.outputs[0].name} {op.outputs[0].spec} at {op.site}" for op in missing]
         raise FeedError(shorten(lines))
-    if config.optimize:
+    if config.options.optimize:
         step = fold(step, lambda op, inputs: evaluate(op, inputs, kernels))
         _check(step, config)
         step = prune(dedupe(step))
     _check(step, config)
     return step
+
+
+def missing_feeds(
+    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]
+) -> list[Tensor]:
+    """Return the placeholders that a step needs besides its feeds."""
+    names = {op.name for op in _placeholders(inline_calls(extract(feeds, fetches, targets)))}
+    graph = next(iter((*(t.graph for t in fetches), *(op.graph for op in targets))), None)
+    return [] if graph is None else [
+        op.outputs[0] for op in graph.operations if op.name in names
+    ]
+
+
+def _placeholders(step: StepGraph) -> list[Operation]:
+    return [op for op in step.graph.operations if op.type == "Placeholder"]
 
 
 def _check(step: StepGraph, config: Config) -> None:
@@ -61,7 +76,20 @@ def place_and_partition(
     *,
     optimize: bool = True,
 ) -> dict[DeviceName, Graph]:
-    """Place a step and split it by device.
+    """Place a step and split it by device; arguments as for ``place_step``."""
+    step, placement = place_step(step, machine, graph, pinned, optimize=optimize)
+    return partition(step, placement, machine.client)
+
+
+def place_step(
+    step: StepGraph,
+    machine: Machine,
+    graph: Graph,
+    pinned: dict[str, DeviceName],
+    *,
+    optimize: bool = True,
+) -> tuple[StepGraph, Placement]:
+    """Return a step, with what holds operations for several tasks spread, and all devices.
 
     Args:
         step: The step.
@@ -81,7 +109,7 @@ def place_and_partition(
     for op in step.graph.operations:
         if op.name in handles:
             pinned[op.name] = placement[op]
-    return partition(step, placement, machine.client)
+    return step, placement
 
 
 def _yields_handle(op: Operation) -> bool:

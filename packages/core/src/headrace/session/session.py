@@ -19,21 +19,26 @@ from headrace.errors import (
     GraphError,
     ResourceExhaustedError,
     SessionClosedError,
+    listing,
 )
 from headrace.graph.default_session import use_session
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import get_default_graph, use_graph
 from headrace.graph.tensor import Tensor
+from headrace.placement.reasons import placement_reasons
 from headrace.plugins.host import host
 from headrace.runtime.device import HostArray
 from headrace.runtime.engine import LocalRuntime
+from headrace.runtime.profile import Profile
 from headrace.runtime.rendezvous import DEAD
 from headrace.runtime.runtime import RegisteredStep, Runtime
 from headrace.session.config import Config
+from headrace.session.explain import Explanation, explain_step
 from headrace.session.feeds import Binder, binder, feed_parts, feed_tensors
 from headrace.session.fetches import Fetches, fetch_key, flatten
-from headrace.session.prepare import place_and_partition, step_graph
+from headrace.session.growth import Growth
+from headrace.session.prepare import missing_feeds, place_and_partition, place_step, step_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class PreparedStep:
 
 
 def _runner(
-    step: RegisteredStep,
+    run_step: Callable[[Sequence[Any]], list[Any]],
     binders: Sequence[Binder],
     fetches: Fetches,
     composite: tuple[Any, ...] | None,
@@ -60,12 +65,12 @@ def _runner(
     """Return the function that runs a step with values for its feeds.
 
     Args:
-        step: The step as its runtime holds it.
+        run_step: Runs the step with its feeds as arrays.
         binders: For each feed the function that checks and converts its value.
         fetches: The fetches, flattened.
         composite: What is fed, where some of it is several tensors, such as a sparse one.
     """
-    run_step, rebuild, tensors = step.run, fetches.rebuild, fetches.tensors
+    rebuild, tensors = fetches.rebuild, fetches.tensors
 
     def run_targets(values: Sequence[Any]) -> Any:
         run_step(values)
@@ -133,11 +138,13 @@ class Session:
             self._runtime = host().open_runtime(target, self.config)
         else:
             self._runtime = LocalRuntime(options=self.config.options)
-        self._prepared: dict[Hashable, PreparedStep] = {}
+        self._prepared: dict[Any, PreparedStep] = {}
         self._pinned: dict[str, DeviceName] = {}
         self._lock = threading.Lock()
         self._closed = False
         self._entered = threading.local()
+        self._growth = Growth()
+        self._recorder = self.config.options.recorder
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """Run one step.
@@ -219,6 +226,7 @@ class Session:
             known = self._prepared.get(key)
             if known is not None:
                 return known
+            self._growth.notice(self.graph)
             flat = flatten(fetches, self.graph)
             tensors = [t for feed in feeds for t in feed_tensors(feed, self.graph)]
             for i, tensor in enumerate(tensors):
@@ -227,23 +235,94 @@ class Session:
             machine = self._runtime.machine()
             step = step_graph(tensors, flat.tensors, flat.targets, machine.kernels, self.config)
             parts = place_and_partition(
-                step, machine, self.graph, self._pinned, optimize=self.config.optimize
+                step, machine, self.graph, self._pinned, optimize=self.config.options.optimize
             )
             registered = self._runtime.register(parts, len(flat.tensors))
             composite = feeds if len(tensors) > len(feeds) else None
-            run = _runner(registered, tuple(map(binder, tensors)), flat, composite)
+            run_step = registered.run
+            if self._recorder is not None:
+                ends = [*(t.name for t in flat.tensors), *(op.name for op in flat.targets)]
+                run_step = self._recorder.step(run_step, listing(ends, 3))
+            run = _runner(run_step, tuple(map(binder, tensors)), flat, composite)
             prepared = PreparedStep(registered, flat, run)
             self._prepared[key] = prepared
             return prepared
 
+    def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Explanation:
+        """Explain what a step is going to do: print the result. Nothing runs.
+
+        Kernels depend on shapes. Where the fed placeholders leave dimensions open, those of the
+        values in ``feed_dict`` count, or else those for which the step was last compiled.
+
+        Args:
+            fetches: As for ``run``.
+            feed_dict: As for ``run``; the values are only asked for their shapes. Placeholders that
+                the step needs may be left out.
+
+        Returns:
+            The parts of the step with their kernels, memory, rewrites and sources, and where
+            everything is placed and why. Of a step on several tasks, the part of this one.
+
+        Raises:
+            FetchError: if something cannot be fetched.
+            FeedError: if a feed is foreign, or of the wrong shape or dtype.
+            SessionClosedError: if the session was closed.
+        """
+        key = fetch_key(fetches)
+        given = dict(feed_dict or ())
+        if feed_dict is None:
+            # The step as it was run last, which is compiled for what was fed then.
+            known = [feeds for fetched, feeds in reversed(self._prepared) if fetched == key]
+            given = dict.fromkeys(known[0]) if known else {}
+        values: dict[Tensor, HostArray | None] = {}
+        for feed, value in given.items():
+            tensors = feed_tensors(feed, self.graph)
+            parts = [None] * len(tensors) if value is None else feed_parts(feed, value)
+            for tensor, part in zip(tensors, parts, strict=True):
+                values[tensor] = None if part is None else binder(tensor)(part)
+        flat = flatten(fetches, self.graph)
+        for tensor in missing_feeds(tuple(values), flat.tensors, flat.targets):
+            given[tensor] = None
+            values[tensor] = None
+        machine, config = self._runtime.machine(), self.config
+        step = step_graph(tuple(values), flat.tensors, flat.targets, machine.kernels, config)
+        pinned = dict(self._pinned)
+        placed = place_step(
+            step, machine, self.graph, dict(pinned), optimize=config.options.optimize
+        )
+        reasons = placement_reasons(*placed, machine, pinned)
+        prepared = self._prepare(fetches, tuple(given), (key, tuple(given)))
+        shapes = {t: _known_shape(t, value) for t, value in values.items()}
+        places = {op: (str(placed[1][op]), reason) for op, reason in reasons.items()}
+        return explain_step(getattr(prepared.step, "plan", None), shapes, places)
+
+    def profile(self) -> Profile:
+        """Return where the time of the steps so far went, by kernel and by type of operation.
+
+        Raises:
+            ConfigError: if the session does not measure.
+        """
+        if self._recorder is None:
+            raise ConfigError(
+                "this session does not measure its steps; open it with "
+                "hr.Session(config=hr.Config(profile=True))"
+            )
+        return self._recorder.profile()
+
     def close(self) -> None:
-        """End the session: cancel steps that still run, and drop its state."""
+        """End the session: cancel steps that still run, and drop its state.
+
+        Raises:
+            OSError: if the trace that ``Config(trace=...)`` asks for cannot be written.
+        """
         with self._lock:
             if self._closed:
                 return
             self._closed = True
             self._prepared.clear()
         self._runtime.close(SessionClosedError(_CLOSED))
+        if self._recorder is not None:
+            self._recorder.settle(end=True)
 
     @property
     def closed(self) -> bool:
@@ -273,6 +352,12 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session{' closed' if self._closed else ''} on {self.graph!r}>"
+
+
+def _known_shape(tensor: Tensor, value: HostArray | None) -> tuple[int, ...] | None:
+    if value is not None:
+        return value.shape
+    return tensor.shape.known if tensor.shape.is_fully_defined() else None
 
 
 _CLOSED = "the session was closed; open a new one with hr.Session()"

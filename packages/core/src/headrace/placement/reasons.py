@@ -1,0 +1,70 @@
+"""Why operations are where they are: what decided in ``place``, for explanations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from headrace.device_name import DeviceName
+from headrace.graph.operation import Operation
+from headrace.passes.step_graph import StepGraph
+from headrace.placement.place import FOLLOWS_INPUT, Machine, Placement, groups, lacking
+
+
+def placement_reasons(
+    step: StepGraph, placement: Placement, machine: Machine, pinned: Mapping[str, DeviceName]
+) -> dict[Operation, str]:
+    """Return for every operation of a placed step what decided on its device.
+
+    Args:
+        step: The step.
+        placement: The devices.
+        machine: What there was to choose from.
+        pinned: Devices of state placed by earlier steps.
+    """
+    together = groups(step.graph.operations, ())
+    feeds = {feed.op for feed in step.feeds}
+    return {
+        op: "feeds come in there"
+        if op in feeds
+        else _reason(op, together[op], placement[op], machine, pinned, placement)
+        for op in step.graph.operations
+    }
+
+
+def _reason(
+    op: Operation,
+    members: list[Operation],
+    device: DeviceName,
+    machine: Machine,
+    pinned: Mapping[str, DeviceName],
+    placement: Placement,
+) -> str:
+    if op.device_name != DeviceName():
+        return f"asked for: {op.device_name}"
+    for other in members:
+        if other.device_name != DeviceName():
+            return f"shares a device with {other.name!r}, which asks for {other.device_name}"
+    if len(machine.devices) == 1:
+        return "the only device"
+    for other in members:
+        if other.name in pinned and not other.schema.inputs:
+            return f"the state {other.name!r} lives there since an earlier step"
+    if all(other.type in FOLLOWS_INPUT for other in members):
+        beside = {placement[t.op] for other in members for t in other.inputs if t.op in placement}
+        if device in beside:
+            return "where its input is: moving it would take longer than the work"
+    return _of_kernels(members, device, machine)
+
+
+def _of_kernels(members: list[Operation], device: DeviceName, machine: Machine) -> str:
+    """Return whether the fastest kind of device was taken, or why not."""
+    kinds = {d.kind or "" for d in machine.devices if d.task_name == device.task_name}
+    chosen = machine.priorities.get(device.kind or "", 0)
+    for kind in sorted(kinds, key=lambda k: -machine.priorities.get(k, 0)):
+        if machine.priorities.get(kind, 0) <= chosen:
+            break
+        other = next(d for d in machine.devices if d.kind == kind)
+        without = lacking(members, other, machine)
+        if without:
+            return f"{kind} devices have no kernel for {without[0].type} {without[0].name!r}"
+    return "the default: the fastest device that has kernels"
