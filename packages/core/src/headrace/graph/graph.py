@@ -302,7 +302,7 @@ class Graph:
                 inputs=tuple(inputs),
                 arity=arity,
                 control_inputs=control_inputs,
-                attrs=MappingProxyType(dict(attrs)),
+                attrs=attrs if type(attrs) is MappingProxyType else MappingProxyType(dict(attrs)),
                 device_name=device if device is not None else DeviceName(),
                 colocated_with=colocated_with,
                 site=site,

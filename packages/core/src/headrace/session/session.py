@@ -33,6 +33,7 @@ from headrace.runtime.engine import LocalRuntime
 from headrace.runtime.profile import Profile
 from headrace.runtime.rendezvous import DEAD
 from headrace.runtime.runtime import RegisteredStep, Runtime
+from headrace.runtime.unhindered import unhindered
 from headrace.session.config import Config
 from headrace.session.explain import Explanation, explain_step
 from headrace.session.feeds import Binder, binder, feed_parts, feed_tensors
@@ -227,26 +228,31 @@ class Session:
             if known is not None:
                 return known
             self._growth.notice(self.graph)
-            flat = flatten(fetches, self.graph)
-            tensors = [t for feed in feeds for t in feed_tensors(feed, self.graph)]
-            for i, tensor in enumerate(tensors):
-                if tensor in tensors[:i]:
-                    raise FeedError(f"{tensor.name!r} is fed twice")
-            machine = self._runtime.machine()
-            step = step_graph(tensors, flat.tensors, flat.targets, machine.kernels, self.config)
-            parts = place_and_partition(
-                step, machine, self.graph, self._pinned, optimize=self.config.options.optimize
-            )
-            registered = self._runtime.register(parts, len(flat.tensors))
-            composite = feeds if len(tensors) > len(feeds) else None
-            run_step = registered.run
-            if self._recorder is not None:
-                ends = [*(t.name for t in flat.tensors), *(op.name for op in flat.targets)]
-                run_step = self._recorder.step(run_step, listing(ends, 3))
-            run = _runner(run_step, tuple(map(binder, tensors)), flat, composite)
-            prepared = PreparedStep(registered, flat, run)
+            with unhindered():
+                prepared = self._plan(fetches, feeds)
             self._prepared[key] = prepared
             return prepared
+
+    def _plan(self, fetches: Any, feeds: tuple[Any, ...]) -> PreparedStep:
+        """Prepare a step of a new signature."""
+        flat = flatten(fetches, self.graph)
+        tensors = [t for feed in feeds for t in feed_tensors(feed, self.graph)]
+        for i, tensor in enumerate(tensors):
+            if tensor in tensors[:i]:
+                raise FeedError(f"{tensor.name!r} is fed twice")
+        machine = self._runtime.machine()
+        step = step_graph(tensors, flat.tensors, flat.targets, machine.kernels, self.config)
+        parts = place_and_partition(
+            step, machine, self.graph, self._pinned, optimize=self.config.options.optimize
+        )
+        registered = self._runtime.register(parts, len(flat.tensors))
+        composite = feeds if len(tensors) > len(feeds) else None
+        run_step = registered.run
+        if self._recorder is not None:
+            ends = [*(t.name for t in flat.tensors), *(op.name for op in flat.targets)]
+            run_step = self._recorder.step(run_step, listing(ends, 3))
+        run = _runner(run_step, tuple(map(binder, tensors)), flat, composite)
+        return PreparedStep(registered, flat, run)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Explanation:
         """Explain what a step is going to do: print the result. Nothing runs.
