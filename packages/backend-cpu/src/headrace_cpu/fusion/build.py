@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -228,6 +229,47 @@ class Builder:
         axes = tuple(value.axes[i] for i in order)
         self.domain.note(axes)
         return Operand(value.node, axes)
+
+    def part(self, value: Value, axis: int, start: int, size: int) -> Value:
+        """Return consecutive elements of a value along an axis.
+
+        Of what is computed, the part is computed in place of the whole.
+        """
+        if isinstance(value, View):
+            shape = (*value.shape[:axis], size, *value.shape[axis + 1 :])
+            offset = value.offset + start * value.strides[axis]
+            return View(value.tensor, shape, value.strides, offset)
+        whole = value.axes[axis]
+        if whole is None or size == whole.size:
+            return value
+        mine = None if size == 1 else Dim(size)
+        axes = (*value.axes[:axis], mine, *value.axes[axis + 1 :])
+        self.domain.note(axes)
+        return Operand(self._part(value.node, whole.find(), mine, start, {}), axes)
+
+    def _part(
+        self, node: Node, whole: Dim, mine: Dim | None, start: int, made: dict[Node, Node]
+    ) -> Node:
+        dims = [dim.find() for dim in node.dims]
+        if whole not in dims:
+            return node
+        if node not in made:
+            if node.kind not in ("load", "map") or node.name[:1].isupper():
+                raise Unfit("takes apart what is better computed once")
+            self._size += 1
+            place = dims.index(whole)
+            rest = () if mine is None else (mine,)
+            made[node] = replace(
+                node,
+                dims=(*dims[:place], *rest, *dims[place + 1 :]),
+                args=tuple(self._part(arg, whole, mine, start, made) for arg in node.args),
+            )
+            if node.kind == "load":
+                step = node.strides[place]
+                kept = (step,) if rest else ()
+                made[node].strides = (*node.strides[:place], *kept, *node.strides[place + 1 :])
+                made[node].offset = node.offset + start * step
+        return made[node]
 
 
 def _shape(value: Value) -> tuple[int, ...]:
