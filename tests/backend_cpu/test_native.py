@@ -218,6 +218,38 @@ def test_more_steps_than_threads_run_on_one_each():
     share.leave()
 
 
+FORKED = """
+import os, threading, numpy as np
+from headrace_cpu.native.build import KernelSource, build
+from headrace_cpu.native.memory import address
+from headrace_cpu.native.threads import Share, launch
+place, = build([KernelSource("parts", PARTS)], (WORDS,))
+share, block = Share(2), np.array([2, 0, -1, -1])
+def step():
+    share.enter()
+    launch(place, address(block), 2)()
+    share.leave()
+    print(block[1], flush=True)
+step()
+if not os.fork():
+    step()
+    other = threading.Thread(target=step)
+    other.start()
+    other.join()
+    os._exit(0)
+os.wait()
+"""
+
+
+@needs_openmp
+def test_forked_processes_do_not_wait_for_threads_that_are_not_there(words, tmp_path):
+    code = f"PARTS, WORDS = {PARTS!r}, {words!r}\n{FORKED}"
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=50)
+    assert done.stdout.split() == ["2", "1", "1"], done.stderr
+
+
 @needs_openmp
 def test_onednn_and_kernels_have_one_pool():
     from headrace_cpu.onednn.library import load as load_onednn

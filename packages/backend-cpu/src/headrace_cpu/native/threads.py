@@ -69,7 +69,17 @@ def open_mp() -> OpenMP | None:
     parallel.restype, limit.restype, allowed.restype = None, None, ctypes.c_int
     parallel.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
     limit.argtypes, allowed.argtypes = (ctypes.c_int,), ()
+    os.register_at_fork(after_in_child=lambda: _without_pool(limit))
     return OpenMP(library, parallel, limit, allowed, symbols)
+
+
+def _without_pool(limit: Callable[[int], object]) -> None:
+    """Run everything on one thread in a forked process.
+
+    The pool's threads are not there, and GNU OpenMP would wait for them for ever.
+    """
+    Share.forked = True
+    limit(1)
 
 
 class _defaults:  # noqa: N801 - a context manager
@@ -169,6 +179,8 @@ class Share:
     # One list for all programs of the process: its methods are atomic.
     _running: list[None] = []  # noqa: RUF012
     _allowed = threading.local()
+    # Whether the process is the child of one that used the pool.
+    forked = False
 
     def __init__(self, threads: int | None = None, *, fixed: bool = False) -> None:
         """Take part in sharing.
@@ -188,6 +200,8 @@ class Share:
         running = self._running
         running.append(None)
         threads = self.threads if self._fixed else max(1, self.threads // len(running))
+        if self.forked:
+            threads = 1
         if self._limit is not None and getattr(self._allowed, "threads", 0) != threads:
             self._limit(threads)
             self._allowed.threads = threads
