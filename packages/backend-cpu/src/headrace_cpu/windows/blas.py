@@ -24,25 +24,21 @@ def gemm(dtype: str) -> int | None:
 def splits() -> bool:
     """Whether BLAS can be kept on the threads of its callers, so that several may call it."""
     blas = loaded_blas()
-    return blas is not None and blas.get_threads is not None and blas.set_threads is not None
+    return blas is not None and blas.set_threads is not None
 
 
 def alone(call: Callable[[], object]) -> Callable[[], object]:
     """Return what calls a kernel while each call of BLAS stays on its caller's thread."""
     blas = loaded_blas()
-    if blas is None or blas.get_threads is None or blas.set_threads is None:
+    if blas is None or blas.set_threads is None or blas.threads == 1:
         return call
-    get, put = blas.get_threads, blas.set_threads
+    limit, usual = blas.set_threads, blas.threads
 
     def run() -> None:
-        before = get()
-        if before == 1:
-            call()
-            return
-        put(1)
+        limit(1)
         try:
             call()
         finally:
-            put(before)
+            limit(usual)
 
     return run
