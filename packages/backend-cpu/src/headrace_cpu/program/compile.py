@@ -29,22 +29,16 @@ def compile_segment(segment: Segment) -> Program:
 
 def claim(claims: Claims, settings: CompileSettings) -> None:
     """Let instructions claim what they compute, the most special ones first."""
+    from headrace_cpu.fusion.group import claim_fused
     from headrace_cpu.onednn.claim import claim_onednn
-    from headrace_cpu.products.claim import claim_narrow
+    from headrace_cpu.products.claim import claim_narrow, claim_products
+    from headrace_cpu.windows.claim import claim_windows
 
     claim_narrow(claims, settings)
     claim_onednn(claims, settings)
-    for module, name in (
-        ("headrace_cpu.windows.claim", "claim_windows"),
-        ("headrace_cpu.products.claim", "claim_products"),
-        ("headrace_cpu.fusion.group", "claim_fused"),
-    ):
-        try:
-            import importlib
-
-            getattr(importlib.import_module(module), name)(claims, settings)
-        except ImportError:
-            pass
+    claim_windows(claims, settings)
+    claim_products(claims, settings)
+    claim_fused(claims, settings)
 
 
 def _is_given(op: Operation) -> bool:
