@@ -482,6 +482,30 @@ case(
 # -- the two halves
 
 
+def _rectified_pool(size: int, padding: str) -> Callable[..., Any]:
+    attrs: dict[str, Any] = {"ksize": (size, size), "strides": (2, 2), "padding": padding}
+    attrs |= {"data_format": "NHWC", "dilations": None}
+
+    def build(x: Any, g: Any) -> Any:
+        pooled = call_op("MaxPool", x, **attrs)
+        masked = hr.where_v2(x > 0, call_op("MaxPoolGrad", x, g, **attrs), 0)
+        return hr.concat([hr.reshape(pooled, [-1]), hr.reshape(masked, [-1])], 0)
+
+    return build
+
+
+for _size, _padding in ((2, "VALID"), (3, "SAME")):
+    _attrs = f"ksize=({_size}, {_size}), strides=(2, 2), padding={_padding}, data_format=NHWC"
+    case(
+        "mask-of-max-pool-grad",
+        _rectified_pool(_size, _padding),
+        f"Concat(Reshape(MaxPool(x, {_attrs}), [-1]), Reshape(MaxPoolGrad(x, "
+        f"Select(Greater(MaxPool(x, {_attrs}), 0.0), g, 0.0), {_attrs}), [-1]), axis=0)",
+        x=(f32, ("n", 4, 4, 2)),
+        g=(f32, ("n", 2, 2, 2)),
+    )
+
+
 def _built(given: Case, n: int | None) -> tuple[Any, dict[str, Any]]:
     holders = {}
     for name, (dtype, dims) in given.inputs.items():

@@ -6,6 +6,7 @@ from headrace.passes.simplify import (
     arithmetic,
     broadcasting,
     constants,
+    pools,
     reductions,
     shaping,
     softmax,
@@ -21,5 +22,6 @@ RULES = RuleTable(
     softmax.RULES,
     arithmetic.RULES,
     reductions.RULES,
+    pools.RULES,
     transposing.RULES,
 )
