@@ -423,6 +423,29 @@ def test_training_step(name: str, optimizer: Callable[[], Any], kernels: int) ->
     build, variables = training(optimizer)
     found = compare(build, [normal(9, 12), normal(9, 7)], variables=variables, kernels=kernels)
     assert {h.op.attrs["shared_name"] for k in found for h in k.updates} >= {"w", "b"}
+    # Slots are read where they are updated, and never copied.
+    for kernel in found:
+        for tensor in kernel.reads:
+            handle = tensor.op.inputs[0] if tensor.op.type == "ReadVariable" else None
+            assert handle is None or handle not in kernel.updates or name == "sgd"
+
+
+def test_lstm_step() -> None:
+    def build(x: Any, memory: Any, output: Any) -> Any:
+        cell = hr.nn.rnn_cell.BasicLSTMCell(24)
+        state = hr.nn.rnn_cell.LSTMStateTuple(memory, output)
+        _, state = cell(x, state)
+        result, _ = cell(x, state)
+        loss = hr.reduce_sum(hr.square(result))
+        variables = hr.trainable_variables()
+        slopes, _ = hr.clip_by_global_norm(hr.gradients(loss, variables), 5.0)
+        pairs = zip(slopes, variables, strict=True)
+        return loss, hr.train.GradientDescentOptimizer(0.5).apply_gradients(pairs)
+
+    feeds = [normal(5, 24, seed=seed) for seed in range(3)]
+    scope = "basic_lstm_cell"
+    variables = {f"{scope}/kernel": 0.1 * normal(48, 96), f"{scope}/bias": 0.1 * normal(96)}
+    compare(build, feeds, variables=variables, kernels=7)
 
 
 def test_updates_of_one_form_share_a_kernel() -> None:

@@ -124,15 +124,38 @@ def _kernel(
     ops = _trimmed(claims, region.ops)
     if not _worth(ops):
         return None
-    for attempt in (ops, [op for op in ops if op.type not in UPDATES]):
+    reads = _reads_of_updated(claims, ops)
+    for attempt in ([*reads, *ops], ops, [op for op in ops if op.type not in UPDATES]):
         wanted = [t for op in attempt for t in op.outputs if claims.needed_outside(t, attempt)]
         try:
-            builder = region.builder if len(attempt) == len(region.ops) else built(attempt)
+            builder = region.builder if attempt == region.ops else built(attempt)
             return FusedKernel(attempt, builder, wanted, settings.threads, name)
         except Unfit:
             # Variables that cannot be updated in this order are left to others.
             continue
     return None
+
+
+def _reads_of_updated(claims: Claims, ops: list[Operation]) -> list[Operation]:
+    """Return reads of variables that nobody else needs and nobody else could change before.
+
+    Such a value is read where it is updated: nobody holds it, so that it need not be copied.
+    """
+    inside = set(ops)
+    found = []
+    for op in ops:
+        if op.type not in UPDATES:
+            continue
+        users = claims.users(op.inputs[0])
+        reads = [user for user in users if user.type == "ReadVariable"]
+        if len(reads) + 1 < len(users) or not all(map(claims.free, reads)):
+            continue
+        for read in reads:
+            alone = inside.issuperset(claims.users(read.outputs[0]))
+            wanted = read.outputs[0] in claims.results
+            if alone and not wanted and inside.isdisjoint(read.control_inputs):
+                found.append(read)
+    return found
 
 
 def _trimmed(claims: Claims, ops: list[Operation]) -> list[Operation]:

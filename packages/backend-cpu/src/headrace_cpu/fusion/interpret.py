@@ -29,6 +29,8 @@ def data_inputs(op: Operation) -> tuple[Tensor, ...]:
     """Return the inputs whose elements an operation computes with."""
     if op.type in _UPDATES:
         return (op.inputs[1],)
+    if op.type == "ReadVariable":
+        return ()
     places = _DATA.get(op.type)
     return op.inputs if places is None else tuple(op.inputs[i] for i in places)
 
@@ -67,6 +69,9 @@ def interpret(
 
     with np.errstate(all="ignore"):
         for op in ops:
+            if op.type == "ReadVariable":
+                values[op.outputs[0]] = buffers[op.inputs[0]]
+                continue
             if op.type in _UPDATES:
                 handle, new = op.inputs[0], value(op.inputs[1])
                 if op.type == "AssignAddVariable":

@@ -30,7 +30,7 @@ from headrace_cpu.native.memory import view
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 
 # Additions that a thread should have to do, at least, for the sake of waking it.
-_WORTH_A_THREAD = 1 << 17
+_WORTH_A_THREAD = 1 << 19
 
 
 @final

@@ -11,7 +11,7 @@ from headrace_cpu.fusion.folding import FOLDING, FOLDING_NEEDS
 from headrace_cpu.fusion.interpret import data_inputs
 from headrace_cpu.fusion.mapping import ELEMENTWISE, NEEDS, elementwise
 from headrace_cpu.fusion.nodes import Operand, Write, code_of, contiguous, element_code, shape_of
-from headrace_cpu.fusion.viewing import COPIES, UPDATES, VIEWS
+from headrace_cpu.fusion.viewing import COPIES, READS, UPDATES, VIEWS
 from headrace_cpu.fusion.words import ELEMENTARY, MAX_BUFFERS
 
 # Larger regions are split: compiling takes as long as they are large.
@@ -115,7 +115,7 @@ def built(ops: Sequence[Operation]) -> Builder:
 
 
 def _build(builder: Builder, op: Operation) -> None:
-    for table in (VIEWS, COPIES, UPDATES, FOLDING):
+    for table in (VIEWS, COPIES, UPDATES, READS, FOLDING):
         rule = table.get(op.type)
         if rule is not None:
             rule(builder, op)

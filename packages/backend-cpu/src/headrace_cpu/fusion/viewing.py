@@ -108,6 +108,13 @@ def _update(b: Builder, op: Operation) -> None:
     b.values[op.outputs[0]] = new
 
 
+def _read(b: Builder, op: Operation) -> None:
+    """Read a variable that the region updates: its buffer holds the old value until then."""
+    shape = shape_of(op.outputs[0])
+    b.values[op.outputs[0]] = View(op.inputs[0], shape, contiguous(shape))
+
+
+READS: dict[str, Callable[[Builder, Operation], None]] = {"ReadVariable": _read}
 VIEWS: dict[str, Callable[[Builder, Operation], None]] = {
     "Identity": _alias,
     "StopGradient": _alias,

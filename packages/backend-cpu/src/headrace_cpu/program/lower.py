@@ -314,7 +314,7 @@ def _content(handle: Tensor) -> tuple[tuple[int, ...], str]:
 def _overwritten(instruction: Instruction, handle: Tensor) -> str:
     """Return shape and dtype where an instruction overwrites all of a variable, else ``None``."""
     changes = [op.type for op in instruction.ops if op.inputs and op.inputs[0] is handle]
-    if any(kind in ("AssignAddVariable", "AssignSubVariable") for kind in changes):
+    if any(kind in ("AssignAddVariable", "AssignSubVariable", "ReadVariable") for kind in changes):
         return "None"
     shape, kind = _content(handle)
     return f"({shape!r}, {kind})"
