@@ -107,6 +107,17 @@ def conformance(session: nox.Session) -> None:
 
 
 @nox.session
+@nox.parametrize("executor", ["plain", "compiled"])
+def executors(session: nox.Session, executor: str) -> None:
+    """Run samples, control flow and training node by node, and with all kernels compiled."""
+    install(session, WORKSPACE, *TEST_TOOLS)
+    env = {"HEADRACE_EXECUTOR": "plain"} if executor == "plain" else {"HEADRACE_COMPILE_AFTER": "0"}
+    folders = ("tests/conformance", "tests/core/ops", "tests/train")
+    marks = ("-m", "not slow and not gpu")
+    session.run("pytest", *folders, *PARALLEL, *marks, *session.posargs, env={**ONE_THREAD, **env})
+
+
+@nox.session
 def fuzz(session: nox.Session) -> None:
     """Call every op and function at random, 100000 times, in two processes."""
     install(session, ["core", "autodiff", "backend-cpu"])

@@ -33,13 +33,14 @@ def _along(gradients: list[Any], directions: list[Any]) -> list[Any]:
     return [hr.reduce_sum(g * d) for g, d in pairs if g is not None]
 
 
-def check(seed: int, library: Any = Building, runtime: Any = None) -> None:
-    """Compare a program, and its derivatives, with plain Python.
+def check(seed: int, library: Any = Building, runtime: Any = None, compiled: bool = False) -> None:
+    """Compare a program, and its derivatives, with plain Python, run by either executor.
 
     Args:
         seed: Which program.
         library: What builds it.
         runtime: Returns the runtime of a session, None for the session's own.
+        compiled: Whether kernels are generated at once, rather than for what runs often.
     """
     inputs, statements, result = Generator(seed).program()
     rng = np.random.default_rng(seed + 10**6)
@@ -72,7 +73,12 @@ def check(seed: int, library: Any = Building, runtime: Any = None) -> None:
         # Every fifth program is differentiated twice, in the same direction.
         bent = _along(hr.gradients(total, fed), directions) if seed % 5 == 0 else []
         feeds = dict(zip(fed, points, strict=True))
-        for config in (hr.Config(), hr.Config(optimize=False)):
+        configs = (
+            hr.Config(executor="plan", compile_after=0 if compiled else 2),
+            hr.Config(executor="plan", optimize=False),
+            hr.Config(executor="plain"),
+        )
+        for config in configs:
             with hr.Session(graph=graph, config=config) as session:
                 if runtime is not None:
                     session._runtime = runtime()
@@ -85,7 +91,7 @@ def check(seed: int, library: Any = Building, runtime: Any = None) -> None:
 
 @pytest.mark.parametrize("seed", range(QUICK))
 def test_a_random_program_equals_plain_python(seed: int) -> None:
-    check(seed)
+    check(seed, compiled=seed % 10 == 0)
 
 
 @pytest.mark.parametrize("first", range(0, SCATTERED, TOGETHER))
@@ -120,7 +126,7 @@ def check_scattered(first: int, devices: list[Any], runtime: Any = None) -> None
 def test_many_random_programs_equal_plain_python(first: int) -> None:
     for seed in range(first, first + TOGETHER):
         try:
-            check(seed)
+            check(seed, compiled=True)
         except Exception as error:
             error.add_note(f"program {seed}: {Generator(seed).program()}")
             raise
