@@ -18,11 +18,13 @@ class Program:
     Attributes:
         feeds: placeholders of the images and of the labels.
         variables: what is trained, in the order of the layers.
+        loss: mean cross-entropy of the batch.
         train: the operation that runs one step.
     """
 
     feeds: tuple[Any, Any]
     variables: list[Any]
+    loss: Any
     train: Any
 
 
@@ -36,8 +38,9 @@ def build(api: Any, task: Task) -> Program:
     variables = [api.Variable(api.zeros(list(p.shape))) for p in task.parameters()]
     logits = _forward(api, task.layers, images, iter(variables))
     losses = api.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
-    optimizer = api.train.GradientDescentOptimizer(task.rate)
-    return Program((images, labels), variables, optimizer.minimize(api.reduce_mean(losses)))
+    loss = api.reduce_mean(losses)
+    train = api.train.GradientDescentOptimizer(task.rate).minimize(loss)
+    return Program((images, labels), variables, loss, train)
 
 
 def load(session: Any, program: Program, task: Task) -> None:

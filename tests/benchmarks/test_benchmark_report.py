@@ -64,6 +64,23 @@ def test_table_has_times_ratios_memory_and_losses() -> None:
     ]
 
 
+def test_further_times_and_memory_of_steps_have_columns() -> None:
+    workload = dataclasses.replace(WORKLOAD, more_times={"five": "first 5"}, loss_tolerance=None)
+    samples = [Sample(1e-6, 9_000_000, 2_000_000, {"five": 5e-6})] * 3
+    run = [Outcome(WORKLOAD.entries[0], "1.0", samples)]
+    lines = render(workload, Run(run), RunSettings(), "A machine").splitlines()
+    assert lines[3].endswith("| / headrace | first 5 us | peak memory MB | over imports MB |")
+    assert lines[5].endswith("| 1 | 5 | 9 | 2 |")
+
+
+def test_absent_variant_of_headrace_is_no_failure_but_its_first_row_is() -> None:
+    variant = Entry("headrace", "without oneDNN")
+    lacks = Outcome(variant, "1.0", trouble="not available: x", absent=True)
+    assert succeeded(WORKLOAD, [*outcomes(), lacks])
+    assert not succeeded(WORKLOAD, [lacks, *outcomes()])
+    assert not succeeded(WORKLOAD, [*outcomes(), Outcome(variant, "1.0", trouble="failed: x")])
+
+
 def test_disagreeing_loss_is_said_and_fails() -> None:
     run = outcomes(headrace_loss=0.6)
     note = "**The final losses disagree** by more than 0.0001: headrace."

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import cli
+from benchmarks import cli, studies
 from benchmarks.controller import Outcome, RunSettings, run_workload
 from benchmarks.peers import NOT_INSTALLED, PEERS, Peer
 from benchmarks.report import replace_section
@@ -45,6 +45,13 @@ def build(request):
             sys.stderr.flush()
             os._exit(3)
     return StepLoop(step, [()], lead_in=0)
+"""
+
+LACKS = """
+from benchmarks.participant import UnavailableError
+
+def build(request):
+    raise UnavailableError("it needs an engine")
 """
 
 HANGS = """
@@ -105,6 +112,42 @@ def test_participants_that_fail_are_reported_and_others_go_on(toys: Path) -> Non
     assert len(outcomes["good"].samples) == QUICK.rounds
 
 
+def test_participant_that_lacks_something_is_absent_and_not_failed(toys: Path) -> None:
+    outcome = run(toys, lacks=LACKS)["lacks"]
+    assert (outcome.trouble, outcome.absent) == ("not available: it needs an engine", True)
+
+
+def test_workload_limits_its_rounds(toys: Path) -> None:
+    (toys / "good.py").write_text(GOOD)
+    entries = (Entry("numpy", module="good"),)
+    workload = Workload("toy", "toys", "Time of one turn", entries, "us", rounds=2)
+    (outcome,) = run_workload(workload, QUICK, lambda line: None).outcomes
+    assert len(outcome.samples) == 2
+
+
+def test_participants_may_lie_in_another_package(toys: Path) -> None:
+    (toys / "good.py").write_text(GOOD)
+    entries = (Entry("numpy", module="good"),)
+    turn = "Time of one turn"
+    workload = Workload("toy", "elsewhere", turn, entries, "us", participants="toys")
+    (outcome,) = run_workload(workload, QUICK, lambda line: None).outcomes
+    assert outcome.trouble == ""
+
+
+def test_memory_of_steps_is_counted_without_that_of_building(toys: Path) -> None:
+    source = (
+        "from benchmarks.participant import StepLoop\n"
+        "def build(request):\n"
+        "    large = b'1' * 300_000_000\n"
+        "    large = large[:1]\n"
+        "    return StepLoop(lambda: bytes(b'1' * 60_000_000), [()], lead_in=0)\n"
+    )
+    (sample, *_) = run(toys, hungry=source)["hungry"].samples
+    assert sample.step_bytes is not None
+    assert sample.memory_bytes > 290_000_000
+    assert 50_000_000 < sample.step_bytes < 200_000_000
+
+
 def test_participant_without_a_module_is_reported(toys: Path) -> None:
     workload = Workload("toy", "toys", "Time of one turn", (Entry("numpy"),), "us")
     (outcome,) = run_workload(workload, QUICK, lambda line: None).outcomes
@@ -146,6 +189,9 @@ def test_rounds_are_interleaved(toys: Path, tmp_path: Path) -> None:
 def test_every_workload_has_its_modules_and_its_section() -> None:
     root = Path(cli.__file__).parents[1]
     document = (root / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    for name in studies.NAMES:
+        assert f"\n## {name}\n" in document
+        assert replace_section(document, name, "x\n").count("\n## ") == document.count("\n## ")
     for name, workload in all_workloads().items():
         assert f"\n## {name}\n" in document
         assert replace_section(document, name, "x\n").count("\n## ") == document.count("\n## ")
@@ -162,7 +208,7 @@ def test_command_line_writes_sections(
     workload = Workload("toy", "toys", "Time of one turn", (entry,), "us", loss_tolerance=1e-4)
     monkeypatch.setattr(cli, "all_workloads", lambda: {"toy": workload})
     target = tmp_path / "benchmarks.md"
-    assert cli.main(["--rounds", "1", "--write", str(target)]) == 0
+    assert cli.main(["--workloads", "toy", "--rounds", "1", "--write", str(target)]) == 0
     assert "| numpy |" in capsys.readouterr().out
     assert target.read_text().startswith("# Benchmarks\n\n## toy\n\n<!-- benchmark toy: begin -->")
 

@@ -53,11 +53,13 @@ class FreshSteps:
         caches = {name: str(folder / name.lower()) for name in CACHES}
         done = subprocess.run(
             command,
-            stdout=subprocess.PIPE,
-            check=True,
+            capture_output=True,
             encoding="utf-8",
             env={**os.environ, **_KEEP_ALL, **caches},
         )
+        if done.returncode != 0:
+            said = done.stderr.strip().splitlines()
+            raise RuntimeError(said[-1] if said else f"exit code {done.returncode}")
         measured = json.loads(done.stdout.splitlines()[-1])
         self.last_loss = measured["loss"]
         times = {FIRST_FIVE: measured["first_five"]}
