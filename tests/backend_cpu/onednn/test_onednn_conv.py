@@ -89,11 +89,11 @@ def names(instruction):
     return [op.type for op in instruction.ops]
 
 
-def test_bias_and_relu_are_part_of_the_convolution_and_the_bias_gradient_of_the_filter_s(harness):
+def test_bias_and_relu_are_part_of_the_convolution(harness):
     results, feeds = step(CASES[2], "NHWC")
     found = {i.name: i for i in harness.compare(results, feeds)}
     assert names(found["convolve"]) == ["Conv2D", "Add", "Relu"]
-    assert names(found["convolve_to_filter"]) == ["Conv2DBackpropFilter", "ReduceSum"]
+    assert names(found["convolve_to_filter"]) == ["Conv2DBackpropFilter"]
 
 
 def test_what_others_read_is_not_swallowed(harness):

@@ -482,6 +482,29 @@ case(
 # -- the two halves
 
 
+def _pool_gradient_sum(kind: str, axis: tuple[int, ...]) -> Callable[..., Any]:
+    attrs: dict[str, Any] = {"ksize": (3, 3), "strides": (2, 2), "padding": "SAME"}
+    attrs |= {"data_format": "NHWC", "dilations": None}
+
+    def build(x: Any, g: Any) -> Any:
+        images = hr.shape(x) if kind == "AvgPoolGrad" else x
+        return hr.reduce_sum(call_op(kind, images, g, **attrs), axis)
+
+    return build
+
+
+for _kind, _axis in (("MaxPoolGrad", (0, 1, 2)), ("AvgPoolGrad", (1, 2))):
+    case(
+        "sum-of-pool-grad",
+        _pool_gradient_sum(_kind, _axis),
+        f"ReduceSum(g, axis={_axis})",
+        x=(f32, ("n", 4, 4, 2)),
+        g=(f32, ("n", 2, 2, 2)),
+        exact=False,
+        better=True,
+    )
+
+
 def _rectified_pool(size: int, padding: str) -> Callable[..., Any]:
     attrs: dict[str, Any] = {"ksize": (size, size), "strides": (2, 2), "padding": padding}
     attrs |= {"data_format": "NHWC", "dilations": None}

@@ -5,19 +5,15 @@ from __future__ import annotations
 from functools import partial
 
 from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
-from headrace.ops.reduce import reduced_axes
 from headrace.ops.windows import channel_axis
 from headrace_cpu.onednn.convolution import (
     Convolutions,
-    Geometry,
     as_channels_last,
     geometry,
 )
 from headrace_cpu.onednn.instruction import Operand, PrimitiveInstruction
 from headrace_cpu.onednn.library import (
     BIAS,
-    DIFF_BIAS,
     DIFF_DST,
     DIFF_SRC,
     DIFF_WEIGHTS,
@@ -53,7 +49,7 @@ def claim_convolution(
     if op.type in _TO_IMAGES and all_float32(op.inputs[1:]):
         return _to_images(op, library, threads)
     if op.type in _TO_FILTER and all_float32((op.inputs[0], op.inputs[2])):
-        return _to_filter(claims, op, library, threads)
+        return _to_filter(op, library, threads)
     return None
 
 
@@ -119,49 +115,26 @@ def _to_images(op: Operation, library: Library, threads: int) -> PrimitiveInstru
     )
 
 
-def _to_filter(
-    claims: Claims, op: Operation, library: Library, threads: int
-) -> PrimitiveInstruction | None:
+def _to_filter(op: Operation, library: Library, threads: int) -> PrimitiveInstruction | None:
     images, _, grad = op.inputs
     shape = geometry(shape_of(images), shape_of(op.outputs[0]), shape_of(grad), op.attrs)
-    if shape.empty:
+    # The gradient of a bias is left to others: oneDNN sums it up far below the memory's speed.
+    prepare = Convolutions(library, shape).backward_weights
+    primitive = None if shape.empty else prepare(threads)
+    if primitive is None:
         return None
-    convolutions = Convolutions(library, shape)
-    for total in (_bias_gradient(claims, op, grad, shape), None):
-        prepare = partial(convolutions.backward_weights, bias=total is not None)
-        primitive = prepare(threads)
-        if primitive is None:
-            continue
-        operands = [
-            Operand(SRC, images, shape.images),
-            Operand(DIFF_DST, grad, shape.out),
-            Operand(DIFF_WEIGHTS, op.outputs[0], shape.filter, written=True),
-        ]
-        if total is not None:
-            operands.append(Operand(DIFF_BIAS, total.outputs[0], shape.bias, written=True))
-        return PrimitiveInstruction(
-            library,
-            primitive,
-            prepare,
-            (op,) if total is None else (op, total),
-            operands,
-            name="convolve_to_filter",
-            flops=shape.flops,
-            threads=threads,
-        )
-    return None
-
-
-def _bias_gradient(
-    claims: Claims, op: Operation, grad: Tensor, shape: Geometry
-) -> Operation | None:
-    """Return the sum of a gradient along all axes but the channels'."""
-    axis = channel_axis(op.attrs["data_format"])
-    rank = len(shape.out.sizes)
-    others = {at for at in range(rank) if at != axis}
-    for user in claims.users(grad):
-        if user.type != "ReduceSum" or not claims.free(user) or user.control_inputs:
-            continue
-        if set(reduced_axes(user.attrs["axis"], rank)) == others and claims.can_join((op, user)):
-            return user
-    return None
+    operands = [
+        Operand(SRC, images, shape.images),
+        Operand(DIFF_DST, grad, shape.out),
+        Operand(DIFF_WEIGHTS, op.outputs[0], shape.filter, written=True),
+    ]
+    return PrimitiveInstruction(
+        library,
+        primitive,
+        prepare,
+        (op,),
+        operands,
+        name="convolve_to_filter",
+        flops=shape.flops,
+        threads=threads,
+    )

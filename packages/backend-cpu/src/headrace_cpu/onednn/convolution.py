@@ -15,7 +15,6 @@ from typing import Any
 from headrace.ops.windows import padding_of, window_padding
 from headrace_cpu.onednn.library import (
     BIAS,
-    DIFF_BIAS,
     DIFF_DST,
     DIFF_SRC,
     DIFF_WEIGHTS,
@@ -175,20 +174,19 @@ class Convolutions:
             *(make, (DIFF_DST, WEIGHTS, DIFF_SRC)),
         )
 
-    def backward_weights(self, threads: int, bias: bool = False) -> Primitive | None:
-        """Return the gradient with respect to the filter, and to a bias."""
+    def backward_weights(self, threads: int) -> Primitive | None:
+        """Return the gradient with respect to the filter."""
 
         def make(attributes: Any) -> Any:
             return self._with_hint(
                 "dnnl_convolution_backward_weights_primitive_desc_create",
-                [self._images, self._filter, self._bias if bias else None, self._out],
+                [self._images, self._filter, None, self._out],
                 attributes,
             )
 
-        numbers = (SRC, DIFF_DST, DIFF_WEIGHTS)
         return prepare(
-            *(self._library, threads, ("convolution to filter", self._shape, bias)),
-            *(make, (*numbers, DIFF_BIAS) if bias else numbers),
+            *(self._library, threads, ("convolution to filter", self._shape)),
+            *(make, (SRC, DIFF_DST, DIFF_WEIGHTS)),
         )
 
     @property

@@ -47,7 +47,7 @@ Dims = c_int64 * MAX_DIMS
 
 # The numbers of the arguments of primitives.
 SRC, SRC_1, DST, WEIGHTS, BIAS, WORKSPACE, SCRATCHPAD = 1, 2, 17, 33, 41, 64, 80
-DIFF_SRC, DIFF_DST, DIFF_WEIGHTS, DIFF_BIAS = 129, 145, 161, 169
+DIFF_SRC, DIFF_DST, DIFF_WEIGHTS = 129, 145, 161
 
 _dims = POINTER(c_int64)
 _out = POINTER(handle)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from headrace.ops.windows import channel_axis
 from headrace.passes.simplify.draft import Draft
-from headrace.passes.simplify.matching import inner, is_zero, only_user, uniform
+from headrace.passes.simplify.matching import axes_of, inner, is_zero, only_user, uniform
 from headrace.passes.simplify.rules import RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
 
@@ -44,3 +45,22 @@ def _pools_alike(node: Node, images: Value, grad: Node) -> bool:
     if node.type != "MaxPool" or node.controls or node.inputs[0] != images:
         return False
     return dict(node.attrs) == dict(grad.attrs)
+
+
+@RULES.add(
+    *("sum-of-pool-grad", "ReduceSum"),
+    after=("MaxPoolGrad", "AvgPoolGrad"),
+    reason="each window's gradient is spread over elements of its own channel, to the last bit or "
+    "within rounding: what the images get is what the windows had",
+)
+def _sum_of_pool_grad(node: Node, draft: Draft) -> Value | None:
+    grad = inner(node.inputs[0], "MaxPoolGrad", "AvgPoolGrad")
+    axes = axes_of(node)
+    if grad is None or axes is None or any(step != 1 for step in grad.attrs["dilations"] or ()):
+        # With gaps, a window may lie in the padding with all its elements.
+        return None
+    rank = len(grad.attrs["data_format"])
+    spatial = set(range(1, rank)) - {channel_axis(grad.attrs["data_format"])}
+    if not spatial <= set(axes):
+        return None
+    return draft.again([grad.inputs[1]])
