@@ -102,7 +102,12 @@ def place(
 def groups(
     operations: Iterable[Operation], loose: Collection[Operation]
 ) -> dict[Operation, list[Operation]]:
-    """Join operations that must share a device, by union-find; return each one's group."""
+    """Join operations that must share a device, by union-find; return each one's group.
+
+    Args:
+        operations: The operations.
+        loose: As ``place`` takes them.
+    """
     parent: dict[Operation, Operation] = {}
 
     def root(op: Operation) -> Operation:
@@ -199,6 +204,7 @@ def _matching(op: Operation, request: DeviceName, machine: Machine) -> list[Devi
 
 
 def lacking(members: Iterable[Operation], device: DeviceName, machine: Machine) -> list[Operation]:
+    """Return the operations that a device cannot run."""
     kind = device.kind or ""
     return [
         op

@@ -71,8 +71,8 @@ def refuse_races(operations: Sequence[Operation]) -> None:
                 change, use = (other, one) if one.type in _READS else (one, other)
                 raise _refusal(
                     change,
-                    f"changes a variable in no order with {use.type} {use.name!r} ({use.site}), and "
-                    "this step runs first what does not wait",
+                    f"changes a variable in no order with {use.type} {use.name!r} ({use.site}), "
+                    "and this step runs first what does not wait",
                     "order them with hr.control_dependencies",
                 )
 

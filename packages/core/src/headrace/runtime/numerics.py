@@ -41,7 +41,9 @@ def checked(op: Operation, device: Device, call: Callable[..., Any]) -> Callable
         _check(op, device, values, [(i, outputs[i]) for i in places if i < len(outputs)])
         return result
 
-    changes = bool(op.inputs) and op.inputs[0].dtype.kind == "resource" and op.type != "ReadVariable"
+    changes = (
+        bool(op.inputs) and op.inputs[0].dtype.kind == "resource" and op.type != "ReadVariable"
+    )
     if not changes:
         return run
 
@@ -82,8 +84,8 @@ def _check(
         finite = "no NaN" if had_infinity else "finite numbers"
         tensor = op.outputs[index]
         raise NumericsError(
-            f"{op.type} makes {made} among the {size} numbers of {tensor.name!r}, out of {finite}"
-            f"{_ranges(op, device, values)}"
+            f"{op.type} makes {made} among the {size} number{'s' if size != 1 else ''} of "
+            f"{tensor.name!r}, out of {finite}{_ranges(op, device, values)}"
         )
 
 
@@ -148,5 +150,7 @@ def _ranges(op: Operation, device: Device, values: Sequence[Any]) -> str:
     for tensor, value in zip(op.inputs, values, strict=False):
         if _numbers(value) and device.xp.asarray(value).size and value.dtype.kind != "c":
             low, high = float(value.min()), float(value.max())
-            found.append(f"{tensor.name!r} from {low:.6g} to {high:.6g}")
-    return ": " + ", ".join(found) if found else ""
+            span = f"from {low:.6g} to {high:.6g}" if low != high else f"all {low:.6g}"
+            name = tensor.op.origin if tensor.op.type == "Feed" else repr(tensor.name)
+            found.append(f"{name} {span}")
+    return ": " + ", ".join(dict.fromkeys(found)) if found else ""

@@ -129,19 +129,20 @@ class Totals:
         self.step_time = 0
         self._sums: dict[Work, list[int]] = {}
 
-    def add(self, work: Work, time: int) -> None:
-        """Add one run that took ``time`` nanoseconds."""
+    def add(self, work: Work, time: int, moved: int) -> None:
+        """Add one run that took ``time`` nanoseconds and moved ``moved`` bytes."""
         if not work.ops:
             self.steps += 1
             self.step_time += time
         elif work.name not in _HOLDERS:
-            sums = self._sums.setdefault(work, [0, 0])
+            sums = self._sums.setdefault(work, [0, 0, 0])
             sums[0] += 1
             sums[1] += time
+            sums[2] += moved
 
     def profile(self) -> Profile:
         """Return the tables."""
-        whole = sum(time for _, time in self._sums.values()) or 1
+        whole = sum(time for _, time, _ in self._sums.values()) or 1
         kernels = [_row([work], self._sums, whole, work.line) for work in self._sums]
         groups: dict[str, list[Work]] = {}
         for work in self._sums:
@@ -150,15 +151,13 @@ class Totals:
         return Profile(self.steps, self.step_time / 1e9, _sorted(kernels), _sorted(types))
 
 
-def _row(
-    works: list[Work], sums: dict[Work, list[int]], whole: int, line: str = ""
-) -> ProfileRow:
+def _row(works: list[Work], sums: dict[Work, list[int]], whole: int, line: str = "") -> ProfileRow:
     first = works[0]
     calls = sum(sums[work][0] for work in works)
     time = sum(sums[work][1] for work in works)
     counted = [work for work in works if work.flops is not None]
     flops = sum((work.flops or 0) * sums[work][0] for work in counted) if counted else None
-    moved = sum(work.bytes * sums[work][0] for work in works)
+    moved = sum(sums[work][2] for work in works)
     name = first.name if line else first.types
     return ProfileRow(name, first.types, calls, time / 1e9, time / whole, moved, flops, line)
 

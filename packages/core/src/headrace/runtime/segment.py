@@ -208,24 +208,20 @@ class SegmentCall:
                 self._only = program
             return program
 
-    def expected(self, feeds: Sequence[tuple[int, ...] | None]) -> Program | None:
+    def expected(self, shapes: Sequence[tuple[int, ...] | None]) -> Program | None:
         """Return the program that will run, as far as that is known before a step; for reports.
 
         Args:
-            feeds: The shapes of the step's feeds, None where one is not known.
+            shapes: Of the values that are handed in, None where one is not known.
 
         Returns:
             The program for these shapes, compiled if need be; where they do not tell all, the one
             that was compiled last; None if there is none.
         """
-        key = []
-        for i in self._varying:
-            index = self.feeds[i] if i < len(self.feeds) else None
-            shape = feeds[index] if index is not None and index < len(feeds) else None
-            if shape is None:
-                return next(reversed(self._programs.values()), None)
-            key.append(shape)
-        return self.program(tuple(key))
+        key = tuple([shapes[i] for i in self._varying])
+        if None in key:
+            return next(reversed(self._programs.values()), None)
+        return self.program(key)
 
     def _warn(self) -> None:
         first = self.operations[0] if self.operations else self._given[0].op

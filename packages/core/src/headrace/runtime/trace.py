@@ -21,6 +21,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
+from headrace.graph.operation import Operation
 from headrace.runtime.profile import Profile, Totals
 from headrace.runtime.report import Work, plain_work
 
@@ -30,8 +31,9 @@ MAX_EVENTS = 200_000
 _SMALL = 1000
 
 clock = time.perf_counter_ns
-# A piece of work, the thread that did it, begin and end in nanoseconds, and whether it waited.
-Event = tuple[Work, int, int, int, bool]
+# A piece of work, the thread that did it, begin and end in nanoseconds, whether it waited, and the
+# bytes that it moved.
+Event = tuple[Work, int, int, int, bool, int]
 
 
 class Recorder:
@@ -58,21 +60,25 @@ class Recorder:
 
     def note(self, work: Work, began: int) -> None:
         """Note that a piece of work, which began at ``clock()`` = ``began``, is done."""
-        self._new.append((work, threading.get_ident(), began, clock(), False))
+        self._new.append((work, threading.get_ident(), began, clock(), False, work.bytes))
 
     def noter(self, work: Work) -> Callable[[int], None]:
         """Return ``note`` for one piece of work."""
         return functools.partial(self.note, work)
 
     def timed(self, work: Work, call: Callable[..., Any]) -> Callable[..., Any]:
-        """Return ``call``, measured."""
+        """Return ``call``, measured, with the bytes of what it is given and returns."""
+        # Reading a variable yields the array that it holds.
+        moves = all(op.type != "ReadVariable" for op in work.ops)
 
         def run(*values: Any) -> Any:
             began = clock()
-            try:
-                return call(*values)
-            finally:
-                self.note(work, began)
+            result = call(*values)
+            ended = clock()
+            outputs = result if type(result) in (list, tuple) else (result,)
+            moved = sum(getattr(v, "nbytes", 0) for v in (*values, *outputs)) if moves else 0
+            self._new.append((work, threading.get_ident(), began, ended, False, moved))
+            return result
 
         return run
 
@@ -83,7 +89,7 @@ class Recorder:
             began, thread = clock(), threading.get_ident()
 
             def answered(value: Any) -> None:
-                self._new.append((work, thread, began, clock(), True))
+                self._new.append((work, thread, began, clock(), True, work.bytes))
                 done(value)
 
             return call(step, answered, *values)
@@ -100,7 +106,7 @@ class Recorder:
             try:
                 return (yield from call(*values))
             finally:
-                self._new.append((work, thread, began, clock(), waits))
+                self._new.append((work, thread, began, clock(), waits, 0))
 
         return run
 
@@ -132,7 +138,7 @@ class Recorder:
         with self._lock:
             new = self._take()
             for event in new:
-                self._totals.add(event[0], event[3] - event[2])
+                self._totals.add(event[0], event[3] - event[2], event[5])
             if self.path is None:
                 return
             self._name_threads(new)
@@ -184,18 +190,24 @@ class Recorder:
         numbers = {ident: number for number, ident in enumerate(self._threads)}
         found: list[dict[str, Any]] = []
         for serial, event in enumerate(self._kept):
-            work, ident, began, ended, waited = event
+            work, ident, began, ended, waited, moved = event
             process = processes.setdefault(work.device, len(processes))
             thread = tracks.setdefault((process, ident), numbers[ident])
             place = {"name": work.name, "cat": _category(work), "pid": process, "tid": thread}
             begin, end = (began - self._start) / 1000, (ended - self._start) / 1000
             if waited:
                 # What waits overlaps with other work of its thread.
-                first = {**place, "ph": "b", "id": serial, "ts": begin, "args": _arguments(work)}
+                first = {
+                    **place,
+                    "ph": "b",
+                    "id": serial,
+                    "ts": begin,
+                    "args": _arguments(work, moved),
+                }
                 found += [first, {**place, "ph": "e", "id": serial, "ts": end}]
             else:
                 whole = {**place, "ph": "X", "ts": begin, "dur": max(end - begin, 0.0)}
-                found.append({**whole, "args": _arguments(work)})
+                found.append({**whole, "args": _arguments(work, moved)})
         for device, process in processes.items():
             found.append(_name("process", process, 0, device or "session"))
         for (process, ident), thread in tracks.items():
@@ -209,14 +221,14 @@ def _category(work: Work) -> str:
     return "kernel" if work.fused else "operation"
 
 
-def _arguments(work: Work) -> dict[str, Any]:
+def _arguments(work: Work, moved: int) -> dict[str, Any]:
     if not work.ops:
         return {}
     arguments: dict[str, Any] = {
         "computes": work.types,
         "operations": [op.name for op in work.ops],
         "line": work.line,
-        "bytes": work.bytes,
+        "bytes": moved,
     }
     if work.flops is not None:
         arguments["flops"] = work.flops
@@ -228,7 +240,14 @@ def _name(what: str, process: int, thread: int, name: str) -> dict[str, Any]:
     return {**place, "name": f"{what}_name", "args": {"name": name}}
 
 
-def measured(recorder: Recorder, op: Any, device: str, mode: Any, call: Any, waits: bool) -> Any:
+def measured(
+    recorder: Recorder,
+    op: Operation,
+    device: str,
+    mode: Any,
+    call: Callable[..., Any],
+    waits: bool,
+) -> Callable[..., Any]:
     """Return the call of a plan's node, measured.
 
     Args:

@@ -1,218 +1,34 @@
-"""Explanations: what a step is going to do, as objects and as text, without running it."""
+"""Explaining a step: what its plan is going to do, found without running it.
+
+Kernels depend on shapes. Those of the feeds are followed through the plan, as far as they tell the
+others; where they do not, a part is shown as it was compiled last.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headrace.errors import HeadraceError
 from headrace.graph.operation import Operation
+from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
-from headrace.passes.simplify import Rewrite
 from headrace.runtime.plan import Mode, Plan, PlanNode
-from headrace.runtime.report import ProgramReport, Work, amount, plain_work
+from headrace.runtime.report import plain_work
+from headrace.session.explanation import Explanation, Part, Placed
+from headrace.shapes import Shape
 
 # What hands values in and out of a plan, of which there is nothing to say.
-_ENDS = ("Feed", "Fetch", "Parameter", "Return")
+_IN, _OUT = ("Feed", "Parameter"), ("Fetch", "Return")
 _UNKNOWN = (
     "not compiled yet: the shapes of what comes in are not known; pass feed_dict, or run it once"
 )
-Shapes = Sequence[tuple[int, ...] | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What a step does at one go.
-
-    Attributes:
-        number: Names the part; the parts of a function that it runs are ``2.1``, ``2.2`` and so on.
-        title: What it is.
-        device: The device on which it runs.
-        after: The numbers of the parts for which it waits.
-        waits: Whether it may also wait for something outside the step.
-        works: Its kernels, and the operations that run by themselves, in order.
-        report: Memory and source of a compiled segment, None for others.
-        rewrites: What the simplifier did to its operations.
-        line: The user's line that made its first operation.
-        note: What is not known, and why.
-        inside: The parts of what it runs, such as the body of a loop.
-    """
-
-    number: str
-    title: str
-    device: str
-    after: tuple[str, ...] = ()
-    waits: bool = False
-    works: tuple[Work, ...] = ()
-    report: ProgramReport | None = None
-    rewrites: tuple[Rewrite, ...] = ()
-    line: str = ""
-    note: str = ""
-    inside: tuple[Part, ...] = ()
-
-    @property
-    def kernels(self) -> tuple[Work, ...]:
-        """The kernels, each of which may compute several operations."""
-        return tuple(work for work in self.works if work.fused)
-
-    @property
-    def plain(self) -> tuple[Work, ...]:
-        """The operations that run by themselves."""
-        return tuple(work for work in self.works if not work.fused)
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """Operations that are on a device for one reason.
-
-    Attributes:
-        device: The device.
-        reason: Why they are there.
-        operations: Their names.
-    """
-
-    device: str
-    reason: str
-    operations: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """What a step is going to do; printing it shows that as text.
-
-    Attributes:
-        parts: What it does, in an order in which it can run.
-        placement: Where its operations are, and why.
-        feeds: The shapes of the feeds for which it is explained, by name; None where not known.
-        remote: The other tasks that run parts of the step, which are not shown.
-    """
-
-    parts: tuple[Part, ...]
-    placement: tuple[Placed, ...] = ()
-    feeds: Mapping[str, tuple[int, ...] | None] = field(default_factory=dict)
-    remote: tuple[str, ...] = ()
-
-    def walk(self) -> Iterator[Part]:
-        """Yield all parts, each before those inside it."""
-        stack = list(reversed(self.parts))
-        while stack:
-            part = stack.pop()
-            yield part
-            stack.extend(reversed(part.inside))
-
-    @property
-    def kernels(self) -> tuple[Work, ...]:
-        """The kernels of all parts."""
-        return tuple(work for part in self.walk() for work in part.kernels)
-
-    @property
-    def rewrites(self) -> tuple[Rewrite, ...]:
-        """What the simplifier did, in all parts."""
-        return tuple(rewrite for part in self.walk() for rewrite in part.rewrites)
-
-    @property
-    def flops(self) -> int:
-        """Floating-point operations of all kernels; a loop's inside counts for one round."""
-        return sum(work.flops or 0 for part in self.walk() for work in part.works)
-
-    @property
-    def bytes(self) -> int:
-        """Bytes that all kernels and operations read and write, as far as they are known."""
-        return sum(work.bytes for part in self.walk() for work in part.works)
-
-    def source(self) -> str:
-        """Return the sources of all compiled segments, and of their kernels."""
-        found = []
-        for part in self.walk():
-            if part.report is None:
-                continue
-            found.append(f"# part {part.number}: {part.title}\n{part.report.source}")
-            found += [f"# {work.name}\n{work.source}\n" for work in part.kernels if work.source]
-        return "\n".join(found)
-
-    def __str__(self) -> str:
-        lines = [self._head()]
-        for placed in self.placement:
-            count = len(placed.operations)
-            few = "" if count > 4 else ": " + ", ".join(placed.operations)
-            lines.append(
-                f"  {count} operation{'s' if count != 1 else ''} on {placed.device}, "
-                f"{placed.reason}{few}"
-            )
-        for part in self.parts:
-            lines += _text(part, "")
-        if self.remote:
-            lines.append(f"further parts run on {', '.join(self.remote)} and are not shown")
-        return "\n".join(lines)
-
-    def _head(self) -> str:
-        count = len(self.parts)
-        shapes = ", ".join(
-            f"{name} {list(shape) if shape is not None else 'of any shape'}"
-            for name, shape in self.feeds.items()
-        )
-        parts = f"{count} part{'s' if count != 1 else ''}"
-        moved = f"{amount(self.bytes, 'B')} read and written, {amount(self.flops, 'flop')}"
-        return f"a step of {parts}, {moved}" + (f"; feeds {shapes}" if shapes else "")
-
-
-def _text(part: Part, indent: str) -> list[str]:
-    waits = []
-    if part.after:
-        waits.append("after " + ", ".join(part.after))
-    if part.waits:
-        waits.append("waits for what is outside the step")
-    tail = f" ({'; '.join(waits)})" if waits else ""
-    lines = [f"{indent}part {part.number}: {part.title} on {part.device}{tail}"]
-    inner = indent + "  "
-    if part.note:
-        lines.append(f"{inner}{part.note}")
-    report = part.report
-    if report is not None:
-        lines.append(
-            f"{inner}memory: arena {amount(report.arena_bytes, 'B')}, at its peak "
-            f"{amount(report.peak_bytes, 'B')}; results {amount(report.result_bytes, 'B')}"
-        )
-        lines += [inner + line for line in _table(part.works)]
-    for rule, (count, first) in _by_rule(part.rewrites).items():
-        lines.append(f"{inner}rewritten: {count} x {rule}, first {first.ops[0]!r}: {first.reason}")
-    for inside in part.inside:
-        lines += _text(inside, inner)
-    return lines
-
-
-def _table(works: Sequence[Work]) -> list[str]:
-    lines = []
-    for work in works:
-        flops = "-" if work.flops is None else amount(work.flops, "flop")
-        name = work.name if work.fused else "plain"
-        lines.append(f"{name:<16} {amount(work.bytes, 'B'):>9} {flops:>11}  {work.types}")
-        lines.append(f"{'':<16}   at {'; '.join(_lines(work))}")
-    return lines
-
-
-def _lines(work: Work) -> list[str]:
-    """Return the user's lines of a piece of work, the last with its text."""
-    sites = list(dict.fromkeys(op.site for op in reversed(work.ops)))
-    others = [f"{site.filename}:{site.line}" for site in sites[1:4]]
-    more = [f"and {len(sites) - 4} more lines"] if len(sites) > 4 else []
-    return [*map(str, sites[:1]), *others, *more]
-
-
-def _by_rule(rewrites: Sequence[Rewrite]) -> dict[str, tuple[int, Rewrite]]:
-    found: dict[str, tuple[int, Rewrite]] = {}
-    for rewrite in rewrites:
-        count, first = found.get(rewrite.rule, (0, rewrite))
-        found[rewrite.rule] = (count + 1, first)
-    return found
-
-
-# -- making explanations
+Sizes = tuple[int, ...] | None
 
 
 def explain_step(
     plan: Plan | None,
-    feeds: Mapping[Tensor, tuple[int, ...] | None],
+    feeds: Mapping[Tensor, Sizes],
     placement: Mapping[Operation, tuple[str, str]],
 ) -> Explanation:
     """Return what a plan is going to do.
@@ -224,75 +40,190 @@ def explain_step(
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for op, (device, reason) in placement.items():
-        groups.setdefault((device, reason), []).append(op.name)
-    here = {str(n.op.device_name) for n in plan.nodes} if plan is not None else set()
-    tasks = {device.rpartition("/device")[0] for device in here}
-    others = sorted({device.rpartition("/device")[0] for device, _ in groups} - tasks)
+        groups.setdefault((device, reason), []).append(op.origin or op.name)
+    here = {str(node.op.device_name) for node in plan.nodes} if plan is not None else set()
+    tasks = {_task(device) for device in here}
+    others = sorted({_task(device) for device, _ in groups} - tasks) if here else []
     return Explanation(
-        tuple(_parts(plan, list(feeds.values()), "")) if plan is not None else (),
+        tuple(_Walk(plan, list(feeds.values()), "").parts) if plan is not None else (),
         tuple(Placed(*key, tuple(names)) for key, names in groups.items()),
         {tensor.name: shape for tensor, shape in feeds.items()},
-        tuple(others) if here else (),
+        tuple(others),
     )
 
 
-def _parts(plan: Plan, shapes: Shapes, prefix: str) -> list[Part]:
-    numbers: dict[int, str] = {}
-    for index, node in enumerate(plan.nodes):
-        if node.segment is not None or node.op.type not in _ENDS:
-            numbers[index] = f"{prefix}{len(numbers) + 1}"
-    before: dict[int, list[str]] = {}
-    for index, node in enumerate(plan.nodes):
-        for user in node.users:
-            if index in numbers:
-                before.setdefault(user, []).append(numbers[index])
-    return [
-        _part(plan.nodes[index], number, tuple(before.get(index, ())), shapes)
-        for index, number in numbers.items()
-    ]
+def _task(device: str) -> str:
+    return device.rpartition("/device")[0]
 
 
-def _part(node: PlanNode, number: str, after: tuple[str, ...], shapes: Shapes) -> Part:
-    device = str(node.op.device_name)
-    line = str(node.op.site)
-    if node.segment is None:
-        inside = [
-            part
-            for i, plan in enumerate(node.inner, start=1)
-            for part in _parts(plan, (), f"{number}.{i}." if len(node.inner) > 1 else f"{number}.")
-        ]
+class _Walk:
+    """One plan, followed from its feeds to its results.
+
+    Attributes:
+        parts: What it does.
+        results: The shapes of what it hands back, by index, where they are known.
+    """
+
+    def __init__(self, plan: Plan, feeds: Sequence[Sizes], prefix: str) -> None:
+        self.parts: list[Part] = []
+        self.results: dict[int, Sizes] = {}
+        self._feeds = feeds
+        self._prefix = prefix
+        self._shapes: dict[int, Sizes] = {
+            slot: tuple(value.shape)
+            for slot, value in enumerate(plan.slots)
+            if isinstance(getattr(value, "shape", None), tuple)
+        }
+        before: dict[int, list[str]] = {}
+        for index, node in enumerate(plan.nodes):
+            part = self._follow(node, tuple(before.get(index, ())))
+            if part is None:
+                continue
+            self.parts.append(part)
+            for user in node.users:
+                before.setdefault(user, []).append(part.number)
+
+    def _follow(self, node: PlanNode, after: tuple[str, ...]) -> Part | None:
+        number = f"{self._prefix}{len(self.parts) + 1}"
+        if node.segment is not None:
+            part = self._segment(node, number, after)
+            return part if node.segment.operations else None
+        op = node.op
+        if op.type in _IN:
+            self._shapes[node.outputs[0]] = self._feed(op.attrs["index"])
+            return None
+        if op.type in _OUT:
+            self.results[op.attrs["index"]] = self._shapes.get(node.inputs[0])
+            return None
+        return self._operation(node, number, after)
+
+    def _feed(self, index: int) -> Sizes:
+        return self._feeds[index] if index < len(self._feeds) else None
+
+    # -- segments
+
+    def _segment(self, node: PlanNode, number: str, after: tuple[str, ...]) -> Part:
+        segment = node.segment
+        assert segment is not None
+        given = [self._feed(i) for i in segment.feeds]
+        given += [self._shapes.get(slot) for slot in node.inputs]
+        device, line = str(node.op.device_name), str(node.op.site)
+        title = _count(len(segment.operations), "operation")
+        program: Any = segment.expected(given)
+        if program is None:
+            works = tuple(plain_work(op, device) for op in segment.operations)
+            return Part(number, title, device, after, works=works, line=line, note=_UNKNOWN)
+        split = getattr(program, "plan", None)
+        if split is not None:
+            inner = _Walk(split, given, f"{number}.")
+            self._take(node, [inner.results.get(i) for i in range(split.fetches)])
+            note = "cut where shapes depend on data"
+            inside = tuple(inner.parts)
+            return Part(number, title, device, after, line=line, note=note, inside=inside)
+        report = program.describe() if hasattr(program, "describe") else None
+        compiled = getattr(program, "segment", None)
+        if compiled is not None:
+            self._take(node, [_sizes(t.spec) for t in compiled.outputs])
+        works = report.works if report is not None else ()
         return Part(
             number,
-            f"{node.op.type} {node.op.name!r}",
+            title + _kernels(sum(work.fused for work in works), len(works)),
+            device,
+            after,
+            works=works,
+            report=report,
+            rewrites=compiled.rewrites if compiled is not None else (),
+            line=line,
+        )
+
+    def _take(self, node: PlanNode, shapes: Sequence[Sizes]) -> None:
+        """Note the shapes that a segment yields: fetches first, then what others take."""
+        assert node.segment is not None
+        fetches = node.segment.fetches
+        self.results.update(zip(fetches, shapes, strict=False))
+        self._shapes.update(zip(node.outputs, shapes[len(fetches) :], strict=False))
+
+    # -- operations by themselves
+
+    def _operation(self, node: PlanNode, number: str, after: tuple[str, ...]) -> Part:
+        op, device = node.op, str(node.op.device_name)
+        given = [self._shapes.get(slot) for slot in node.inputs]
+        inside: list[Part] = []
+        if node.inner:
+            yielded = self._functions(node, given, number, inside)
+        else:
+            yielded = _inferred(op, given)
+        self._shapes.update(zip(node.outputs, yielded, strict=False))
+        return Part(
+            number,
+            f"{op.type} {op.name!r}",
             device,
             after,
             waits=node.mode is Mode.BLOCKING,
-            works=() if inside else (plain_work(node.op, device),),
-            line=line,
+            works=() if node.inner else (plain_work(op, device),),
+            line=str(op.site),
             inside=tuple(inside),
         )
-    count = len(node.segment.operations)
-    title = f"{count} operation{'s' if count != 1 else ''}"
-    program: Any = node.segment.expected(shapes)
-    if program is None:
-        works = tuple(plain_work(op, device) for op in node.segment.operations)
-        return Part(number, title, device, after, works=works, line=line, note=_UNKNOWN)
-    split = getattr(program, "plan", None)
-    if split is not None:
-        inside = _parts(split, (), f"{number}.")
-        note = "cut where shapes depend on data"
-        return Part(
-            number, title, device, after, line=line, note=note, inside=tuple(inside)
-        )
-    report = program.describe() if hasattr(program, "describe") else None
-    works = report.works if report is not None else ()
-    segment = getattr(program, "segment", None)
-    rewrites = segment.rewrites if segment is not None else ()
-    kernels = sum(work.fused for work in works)
-    title += f" in {kernels} kernel{'s' if kernels != 1 else ''}"
-    alone = len(works) - kernels
-    if alone:
-        title += f" and {alone} by {'themselves' if alone > 1 else 'itself'}"
-    return Part(
-        number, title, device, after, works=works, report=report, rewrites=rewrites, line=line
-    )
+
+    def _functions(
+        self, node: PlanNode, given: Sequence[Sizes], number: str, inside: list[Part]
+    ) -> list[Sizes]:
+        """Follow the functions that an operation holds; return the shapes of its outputs."""
+        op, walks = node.op, []
+        for plan, (name, feeds) in zip(node.inner, _arguments(op, given), strict=True):
+            walk = _Walk(plan, feeds, f"{number}.{name}")
+            walks.append(walk)
+            inside += walk.parts
+        if op.type == "While":
+            # The shapes of the first round: a loop may change them.
+            walks, first = walks[1:], given[: op.arity[0]]
+        else:
+            first = [walks[0].results.get(i) for i in range(len(node.outputs))]
+        same = [all(w.results.get(i) == shape for w in walks) for i, shape in enumerate(first)]
+        static = [_sizes(t.spec) for t in op.outputs]
+        return [
+            shape if i < len(first) and same[i] and (shape := first[i]) is not None else static[i]
+            for i in range(len(static))
+        ]
+
+
+def _arguments(op: Operation, given: Sequence[Sizes]) -> list[tuple[str, Sequence[Sizes]]]:
+    """Return the functions of an operation: the prefix of their parts, the arguments' shapes."""
+    if op.type == "If":
+        end = 1 + op.arity[1]
+        return [("then.", given[1:end]), ("else.", given[end:])]
+    if op.type == "While":
+        count, of_cond, _ = op.arity
+        start = count + of_cond
+        return [("while.", given[:start]), ("body.", [*given[:count], *given[start:]])]
+    return [("", given)]
+
+
+def _inferred(op: Operation, given: Sequence[Sizes]) -> list[Sizes]:
+    specs = [
+        t.spec
+        if shape is None or t.dtype.kind in ("resource", "list")
+        else TensorSpec(t.dtype, Shape(shape), content=t.spec.content)
+        for t, shape in zip(op.inputs, given, strict=True)
+    ]
+    try:
+        found, _ = op.schema.output_specs(specs, op.arity, op.attrs)
+    except HeadraceError:
+        found = tuple(t.spec for t in op.outputs)
+    return [_sizes(spec) for spec in found]
+
+
+def _sizes(spec: TensorSpec) -> Sizes:
+    return tuple(spec.shape.known) if spec.shape.is_fully_defined() else None
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number != 1 else ''}"
+
+
+def _kernels(fused: int, works: int) -> str:
+    if not works:
+        return ", nothing to compute"
+    alone = works - fused
+    by = f", {alone} by {'themselves' if alone > 1 else 'itself'}" if alone else ""
+    return (f" in {_count(fused, 'kernel')}" if fused else "") + by

@@ -54,9 +54,7 @@ def missing_feeds(
     """Return the placeholders that a step needs besides its feeds."""
     names = {op.name for op in _placeholders(inline_calls(extract(feeds, fetches, targets)))}
     graph = next(iter((*(t.graph for t in fetches), *(op.graph for op in targets))), None)
-    return [] if graph is None else [
-        op.outputs[0] for op in graph.operations if op.name in names
-    ]
+    return [] if graph is None else [op.outputs[0] for op in graph.operations if op.name in names]
 
 
 def _placeholders(step: StepGraph) -> list[Operation]:

@@ -35,7 +35,8 @@ from headrace.runtime.rendezvous import DEAD
 from headrace.runtime.runtime import RegisteredStep, Runtime
 from headrace.runtime.unhindered import unhindered
 from headrace.session.config import Config
-from headrace.session.explain import Explanation, explain_step
+from headrace.session.explain import explain_step
+from headrace.session.explanation import Explanation
 from headrace.session.feeds import Binder, binder, feed_parts, feed_tensors
 from headrace.session.fetches import Fetches, fetch_key, flatten
 from headrace.session.growth import Growth
@@ -247,7 +248,7 @@ class Session:
         )
         registered = self._runtime.register(parts, len(flat.tensors))
         composite = feeds if len(tensors) > len(feeds) else None
-        run_step = registered.run
+        run_step: Callable[[Sequence[Any]], list[Any]] = registered.run
         if self._recorder is not None:
             ends = [*(t.name for t in flat.tensors), *(op.name for op in flat.targets)]
             run_step = self._recorder.step(run_step, listing(ends, 3))
@@ -362,8 +363,8 @@ class Session:
 
 def _known_shape(tensor: Tensor, value: HostArray | None) -> tuple[int, ...] | None:
     if value is not None:
-        return value.shape
-    return tensor.shape.known if tensor.shape.is_fully_defined() else None
+        return tuple(value.shape)
+    return tuple(tensor.shape.known) if tensor.shape.is_fully_defined() else None
 
 
 _CLOSED = "the session was closed; open a new one with hr.Session()"

@@ -1,0 +1,199 @@
+"""Explanations: what a step is going to do, as objects and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from headrace.passes.simplify import Rewrite
+from headrace.runtime.report import ProgramReport, Work, amount
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a step does at one go.
+
+    Attributes:
+        number: Names the part; the parts inside it are ``2.1``, or ``2.body.1`` in a loop.
+        title: What it is.
+        device: The device on which it runs.
+        after: The numbers of the parts for which it waits.
+        waits: Whether it may also wait for something outside the step.
+        works: Its kernels, and the operations that run by themselves, in order.
+        report: Memory and source of a compiled segment, None for others.
+        rewrites: What the simplifier did to its operations.
+        line: The user's line that made its first operation.
+        note: What is not known, and why.
+        inside: The parts of what it runs, such as the body of a loop.
+    """
+
+    number: str
+    title: str
+    device: str
+    after: tuple[str, ...] = ()
+    waits: bool = False
+    works: tuple[Work, ...] = ()
+    report: ProgramReport | None = None
+    rewrites: tuple[Rewrite, ...] = ()
+    line: str = ""
+    note: str = ""
+    inside: tuple[Part, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[Work, ...]:
+        """The kernels, each of which may compute several operations."""
+        return tuple(work for work in self.works if work.fused)
+
+    @property
+    def plain(self) -> tuple[Work, ...]:
+        """The operations that run by themselves."""
+        return tuple(work for work in self.works if not work.fused)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Operations that are on a device for one reason.
+
+    Attributes:
+        device: The device.
+        reason: Why they are there.
+        operations: Their names.
+    """
+
+    device: str
+    reason: str
+    operations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a step is going to do; printing it shows that as text.
+
+    Attributes:
+        parts: What it does, in an order in which it can run.
+        placement: Where its operations are, and why.
+        feeds: The shapes of the feeds for which it is explained, by name; None where not known.
+        remote: The other tasks that run parts of the step, which are not shown.
+    """
+
+    parts: tuple[Part, ...]
+    placement: tuple[Placed, ...] = ()
+    feeds: Mapping[str, tuple[int, ...] | None] = field(default_factory=dict)
+    remote: tuple[str, ...] = ()
+
+    def walk(self) -> Iterator[Part]:
+        """Yield all parts, each before those inside it."""
+        stack = list(reversed(self.parts))
+        while stack:
+            part = stack.pop()
+            yield part
+            stack.extend(reversed(part.inside))
+
+    @property
+    def kernels(self) -> tuple[Work, ...]:
+        """The kernels of all parts."""
+        return tuple(work for part in self.walk() for work in part.kernels)
+
+    @property
+    def rewrites(self) -> tuple[Rewrite, ...]:
+        """What the simplifier did, in all parts."""
+        return tuple(rewrite for part in self.walk() for rewrite in part.rewrites)
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of all kernels; a loop's inside counts for one round."""
+        return sum(work.flops or 0 for part in self.walk() for work in part.works)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that all kernels and operations read and write, as far as they are known."""
+        return sum(work.bytes for part in self.walk() for work in part.works)
+
+    def source(self) -> str:
+        """Return the sources of all compiled segments, and of their kernels."""
+        found = []
+        for part in self.walk():
+            if part.report is None:
+                continue
+            found.append(f"# part {part.number}: {part.title}\n{part.report.source}")
+            found += [f"# {work.name}\n{work.source}\n" for work in part.kernels if work.source]
+        return "\n".join(found)
+
+    def __str__(self) -> str:
+        lines = [self._head()]
+        for placed in self.placement:
+            count = len(placed.operations)
+            few = "" if count > 4 else ": " + ", ".join(placed.operations)
+            lines.append(
+                f"  {count} operation{'s' if count != 1 else ''} on {placed.device}, "
+                f"{placed.reason}{few}"
+            )
+        several = len({part.device for part in self.walk()}) > 1
+        for part in self.parts:
+            lines += _text(part, "", several)
+        if self.remote:
+            lines.append(f"further parts run on {', '.join(self.remote)} and are not shown")
+        return "\n".join(lines)
+
+    def _head(self) -> str:
+        count = len(self.parts)
+        shapes = ", ".join(
+            f"{name} {list(shape) if shape is not None else 'of any shape'}"
+            for name, shape in self.feeds.items()
+        )
+        parts = f"{count} part{'s' if count != 1 else ''}"
+        moved = f"{amount(self.bytes, 'B')} read and written, {amount(self.flops, 'flop')}"
+        return f"a step of {parts}, {moved}" + (f"; feeds {shapes}" if shapes else "")
+
+
+def _text(part: Part, indent: str, several: bool) -> list[str]:
+    waits = []
+    if part.after:
+        waits.append("after " + ", ".join(part.after))
+    if part.waits:
+        waits.append("waits for what is outside the step")
+    tail = f" ({'; '.join(waits)})" if waits else ""
+    where = f" on {part.device}" if several else ""
+    lines = [f"{indent}part {part.number}: {part.title}{where}{tail}"]
+    inner = indent + "  "
+    if part.note:
+        lines.append(f"{inner}{part.note}")
+    report = part.report
+    if report is not None and (report.arena_bytes or report.result_bytes):
+        lines.append(
+            f"{inner}memory: arena {amount(report.arena_bytes, 'B')}, at its peak "
+            f"{amount(report.peak_bytes, 'B')}; results {amount(report.result_bytes, 'B')}"
+        )
+    if report is not None:
+        lines += [inner + line for line in _table(part.works)]
+    for rule, (count, first) in _by_rule(part.rewrites).items():
+        lines.append(f"{inner}rewritten: {count} x {rule}, first {first.ops[0]!r}: {first.reason}")
+    for inside in part.inside:
+        lines += _text(inside, inner, several)
+    return lines
+
+
+def _table(works: Sequence[Work]) -> list[str]:
+    lines = []
+    for work in works:
+        flops = "-" if work.flops is None else amount(work.flops, "flop")
+        name = work.name if work.fused else "plain"
+        lines.append(f"{name:<16} {amount(work.bytes, 'B'):>9} {flops:>11}  {work.types}")
+        lines.append(f"{'':<16}   at {'; '.join(_lines(work))}")
+    return lines
+
+
+def _lines(work: Work) -> list[str]:
+    """Return the user's lines of a piece of work, the last with its text."""
+    sites = list(dict.fromkeys(op.site for op in reversed(work.ops)))
+    others = [f"{site.filename}:{site.line}" for site in sites[1:4]]
+    more = [f"and {len(sites) - 4} more lines"] if len(sites) > 4 else []
+    return [*map(str, sites[:1]), *others, *more]
+
+
+def _by_rule(rewrites: Sequence[Rewrite]) -> dict[str, tuple[int, Rewrite]]:
+    found: dict[str, tuple[int, Rewrite]] = {}
+    for rewrite in rewrites:
+        count, first = found.get(rewrite.rule, (0, rewrite))
+        found[rewrite.rule] = (count + 1, first)
+    return found
