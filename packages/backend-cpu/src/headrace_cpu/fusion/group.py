@@ -8,6 +8,7 @@ that none waits for one of a higher number: so no two kernels wait for each othe
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from math import prod
 
@@ -49,8 +50,10 @@ def _regions(ops: Sequence[Operation], levels: Levels) -> list[Region]:
     for op in ops:
         least = max((place[t.op] for t in op.inputs if t.op in place), default=0)
         mine = of.setdefault(component[op], [])
-        for number in mine:
-            if number >= least and regions[number].add(op):
+        # That of its producers, or one of the last: trying all would take long in large graphs.
+        later = mine[bisect_left(mine, least) :]
+        for number in dict.fromkeys((*later[:1], *later[-2:])):
+            if regions[number].add(op):
                 place[op] = number
                 break
         else:

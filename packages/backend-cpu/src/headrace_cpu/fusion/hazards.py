@@ -35,7 +35,8 @@ def check_updates(schedule: Schedule, kernel: Kernel) -> None:
             assert load.tensor is not None
             shared = variable_of(load.tensor) is root.store.tensor
             # A nest ends before the next one begins.
-            if shared and nest >= root.nest and not _in_step(root, nest, phase, load):
+            late = shared and nest >= root.nest
+            if late and not _in_step(root, _computed_from(root.value), nest, phase, load):
                 raise Unfit("a variable is read and updated in different orders")
 
 
@@ -59,12 +60,13 @@ def reusable(
         # Kept values that live in the result's buffer would be stored before it.
         if len(roots) != 1:
             continue
+        sources = _computed_from(roots[0].value)
         for read, places in loads.items():
             if read.spec.content is not None or read.op.type == "ReadVariable":
                 continue
             same = BYTES[places[0][2].code] == BYTES[roots[0].value.code]
             fits = same and shape_of(read) == shape_of(written)
-            if fits and all(_in_step(roots[0], *place) for place in places):
+            if fits and all(_in_step(roots[0], sources, *place) for place in places):
                 found.append((written, read))
     return tuple(found)
 
@@ -73,7 +75,7 @@ def _stores(schedule: Schedule) -> list[Root]:
     return [r for nest in schedule.nests for r in nest.roots if r.store is not None]
 
 
-def _in_step(root: Root, nest: int, phase: int, load: Value) -> bool:
+def _in_step(root: Root, sources: set[Value], nest: int, phase: int, load: Value) -> bool:
     """Whether an element is loaded where it is stored, and what is stored depends on it."""
     store = root.store
     assert store is not None
@@ -83,18 +85,18 @@ def _in_step(root: Root, nest: int, phase: int, load: Value) -> bool:
         and load.dims == store.dims
         and load.strides == store.strides
         and load.offset == store.offset
-        and _depends(root.value, load)
+        and load in sources
     )
 
 
-def _depends(value: Value, load: Value) -> bool:
-    stack, seen = [value], set()
+def _computed_from(value: Value) -> set[Value]:
+    """Return a value and all that it is computed from in the same place."""
+    stack, seen = [value], {value}
     while stack:
         here = stack.pop()
-        if here is load:
-            return True
-        if here not in seen:
-            seen.add(here)
-            # A fold or a kept value may have been computed elsewhere.
-            stack.extend(here.args if here.kind == "map" else ())
-    return False
+        # A fold or a kept value may have been computed elsewhere.
+        for arg in here.args if here.kind == "map" else ():
+            if arg not in seen:
+                seen.add(arg)
+                stack.append(arg)
+    return seen

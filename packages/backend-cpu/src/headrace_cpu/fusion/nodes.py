@@ -185,10 +185,11 @@ class Domain:
             dimension twice: then no loop nest serves them all.
     """
 
-    __slots__ = ("_orders", "consistent")
+    __slots__ = ("_noted", "_orders", "consistent")
 
     def __init__(self) -> None:
         self._orders: dict[tuple[Dim, ...], None] = {}
+        self._noted: set[Dim] = set()
         self.consistent = True
 
     def unite(self, first: Dim, second: Dim) -> Dim:
@@ -196,7 +197,9 @@ class Domain:
         first, second = first.find(), second.find()
         if first is not second:
             first.unite(second)
-            self._check()
+            if first in self._noted and second in self._noted:
+                self._check()
+            self._noted.add(first)
         return first
 
     def note(self, axes: Axes) -> None:
@@ -205,6 +208,7 @@ class Domain:
         if len(order) > 1 and order not in self._orders:
             alone = not self._orders and len(set(order)) == len(order)
             self._orders[order] = None
+            self._noted.update(order)
             if not alone:
                 self._check()
 
