@@ -25,8 +25,10 @@ from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 # Below so many operations a second thread is not worth being woken.
 _SERIAL_FLOPS = 2_000_000
 # Below so many, what a call costs decides, and BLAS has the shortest.
-_SMALL_FLOPS = 100_000
+_SMALL_FLOPS = 250_000
 _SMALL_GRADIENT_FLOPS = 4_000_000
+# With so few rows a product is one of a matrix and a vector, or as good as that.
+_VECTORS, _FEW_ROWS, _FEW_ROWS_FLOPS = 2, 8, 1_000_000
 # Few columns: our own kernels keep rows of the result in registers.
 _NARROW = 32
 # A wide right-hand side that is used for many rows is worth packing, which only BLAS does.
@@ -123,7 +125,9 @@ def better_as_primitive(shape: Product) -> bool:
         return False
     if not shape.flat:
         return True
-    if shape.transpose_left or _narrow(shape):
+    if shape.transpose_left or _narrow(shape) or shape.rows <= _VECTORS:
+        return False
+    if shape.transpose_right and shape.rows <= _FEW_ROWS and shape.flops < _FEW_ROWS_FLOPS:
         return False
     packed = not shape.transpose_right and shape.columns > _WIDE and shape.rows > _MANY_ROWS
     return not packed
