@@ -3,8 +3,8 @@
 The sources of kernels use little of Python: assignments, loops over ``range``, conditions without
 alternatives, numbers, and calls of the functions in ``instructions`` and ``functions``. What they
 mean is what Python would mean by them, if values of a dtype stayed of that dtype. Translating that
-little takes milliseconds, where numba takes a second or more to load and then a tenth of one or
-more for each kernel (decision: docs/decisions).
+little takes milliseconds, where numba takes about a second to load, and then a tenth of a second
+or more for each kernel.
 """
 
 from __future__ import annotations

@@ -19,8 +19,6 @@ from headrace_cpu.fusion.words import (
 
 # Innermost loops of so few steps have their number in the source, so that they are unrolled.
 _BAKED = 64
-# Sums are accumulated in the dtype for so many elements, and then in float64.
-_CHUNK = 1024
 _IDENTITY = {"total": "0", "product": "1", "both": "True", "either": "False"}
 _NUMPY = {
     "b8": "bool_", "u8": "uint8", "i32": "int32", "i64": "int64", "f32": "float32",
@@ -55,7 +53,7 @@ class Kernel:
     Attributes:
         text: Its source.
         layout: Its block.
-        loads: For each tensor that it loads: where and how, as (nest, phase, dims, strides).
+        loads: What it loads, and in which nest and phase.
     """
 
     text: str

@@ -12,6 +12,7 @@ from headrace_cpu.fusion.space import Value
 if TYPE_CHECKING:
     from headrace_cpu.fusion.emit import Memory, Writer
 
+# Sums are accumulated in the dtype for so many elements, and then in float64.
 _CHUNK = 1024
 # Flat ranges are shared among threads in whole cache lines.
 _SHARE = 64
