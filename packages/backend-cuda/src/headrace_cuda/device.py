@@ -25,7 +25,18 @@ class CudaDevice:
     Attributes:
         name: The full name.
         xp: ``cupy``.
+        unordered: Types of operations whose sums of floats come out in another order in each run,
+            since threads add them up atomically; see ``Config(deterministic=True)``.
     """
+
+    unordered = frozenset(
+        (
+            *("CTCLoss", "CTCLossCurvature", "ResizeGrad"),
+            *("ScatterAddVariable", "ScatterNd", "ScatterNdAddVariable", "ScatterNdSubVariable"),
+            *("ScatterSubVariable", "SparseTensorDenseMatMul", "TensorScatter"),
+            "UnsortedSegmentSum",
+        )
+    )
 
     def __init__(self, name: DeviceName) -> None:
         """Open the GPU with the index of ``name``.
