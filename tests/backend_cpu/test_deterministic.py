@@ -160,12 +160,31 @@ def test_two_processes_that_train_with_two_threads_give_equal_bits():
     assert np.isfinite(float(runs[0].stdout.split()[0]))
 
 
-def test_steps_beside_each_other_give_the_bits_of_steps_alone():
-    x = hr.placeholder(hr.float32, [None, 300])
-    y = hr.reduce_sum(hr.exp(x) * 0.37 + hr.sin(x))
-    values = np.random.default_rng(1).standard_normal((2000, 300)).astype(np.float32)
+def sums():
+    x = hr.placeholder(hr.float32, [2000, 300])
+    return x, hr.reduce_sum(hr.exp(x) * 0.37 + hr.sin(x))
+
+
+def product():
+    x = hr.placeholder(hr.float32, [1000, 200])
+    return x, hr.matmul(x, x, transpose_a=True)
+
+
+def convolution():
+    x = hr.placeholder(hr.float32, [8, 32, 32, 16])
+    kernel = hr.constant(np.linspace(-1, 1, 3 * 3 * 16 * 32).reshape(3, 3, 16, 32), hr.float32)
+    out = hr.nn.conv2d(x, kernel, strides=1, padding="SAME")
+    return x, hr.gradients(hr.reduce_sum(hr.square(out)), kernel)[0]
+
+
+@pytest.mark.needs("autodiff")
+@pytest.mark.parametrize("onednn", [True, False], ids=["onednn", "own"])
+@pytest.mark.parametrize("build", [sums, product, convolution])
+def test_steps_beside_each_other_give_the_bits_of_steps_alone(build, onednn):
+    x, y = build()
+    values = np.random.default_rng(1).standard_normal(x.shape.known).astype(np.float32)
     found = []
-    with hr.Session(config=hr.Config(deterministic=True, threads=2)) as session:
+    with hr.Session(config=hr.Config(deterministic=True, threads=2, onednn=onednn)) as session:
         alone = session.run(y, {x: values})
 
         def work():

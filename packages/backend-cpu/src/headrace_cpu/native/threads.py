@@ -179,6 +179,8 @@ class Share:
     # One list for all programs of the process: its methods are atomic.
     _running: list[None] = []  # noqa: RUF012
     _allowed = threading.local()
+    # Taken again by the same thread where a step runs another, from a Python function.
+    _turn = threading.RLock()
     # Whether the process is the child of one that used the pool.
     forked = False
 
@@ -187,8 +189,9 @@ class Share:
 
         Args:
             threads: How many threads a step that runs alone uses, None for the default.
-            fixed: Whether a step uses as many also beside others, so that sums, which threads add
-                up in parts, come out the same.
+            fixed: Whether a step always uses as many, so that sums, which threads add up in parts,
+                come out the same. Such steps take turns: BLAS has one number of threads for the
+                whole process, which kernels beside each other would change under one another.
         """
         self.threads = threads or thread_count()
         self._fixed = fixed
@@ -197,6 +200,8 @@ class Share:
 
     def enter(self) -> int:
         """Take a share of the threads for the calling thread; return how many."""
+        if self._fixed:
+            self._turn.acquire()
         running = self._running
         running.append(None)
         threads = self.threads if self._fixed else max(1, self.threads // len(running))
@@ -210,3 +215,5 @@ class Share:
     def leave(self) -> None:
         """Give the share back."""
         self._running.pop()
+        if self._fixed:
+            self._turn.release()

@@ -63,7 +63,7 @@ class Program:
         self._lock = threading.Lock()
         self._free: list[Run] = []
         self._environment = {**ENVIRONMENT, **_dtypes(segment)}
-        native = any(item.instruction is not None for item in items)
+        native = any(item.instruction is not None for item in items) or settings.deterministic
         # None when there is nothing to generate, or it has been done.
         self._countdown: int | None = settings.compile_after if native else None
         # With a fixed number of threads sums are added up in a fixed order.

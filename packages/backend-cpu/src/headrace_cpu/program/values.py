@@ -97,7 +97,8 @@ class Values:
 
     def _preset(self, tensor: Tensor, value: Any) -> None:
         self.home[tensor] = Home.PRESET
-        self.presets[tensor] = value
+        # A constant that was folded may have its axes in another order in memory.
+        self.presets[tensor] = _contiguous(value) if isinstance(value, np.ndarray) else value
 
     def _object(self, item: Item) -> None:
         """Note that an operation's outputs are objects, and what they may be views of."""
@@ -133,6 +134,15 @@ class Values:
         root = self.root(given)
         known = is_native(given) and is_native(made) and root in self.home
         return known and given.dtype == made.dtype and size_of(given) == size_of(made)
+
+
+def _contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array whose elements are in C order, as instructions read them."""
+    if array.flags.c_contiguous:
+        return array
+    copy = np.array(array, order="C")
+    copy.flags.writeable = False
+    return copy
 
 
 def keeps(op_type: str, stateful: bool) -> bool:

@@ -183,12 +183,16 @@ class _PlanBuilder:
                     readers.setdefault(tensor, set()).add(place[op])
         for unit in units:
             if unit.segment:
-                self._add_segment(unit, lambda t, unit=unit: bool(readers.get(t, set()) - {unit}))
+                self._add_segment(unit, readers)
             else:
                 self.add(unit.ops[0])
 
-    def _add_segment(self, unit: Unit, needed: Callable[[Tensor], bool]) -> None:
+    def _add_segment(self, unit: Unit, readers: Mapping[Tensor, set[Unit]]) -> None:
         """Add a node that runs a segment."""
+
+        def needed(tensor: Tensor) -> bool:
+            return bool(readers.get(tensor, set()) - {unit})
+
         device: Any = self.devices[unit.ops[0].device_name]
         used = dict.fromkeys(t.op for op in unit.ops for t in op.inputs)
         used.update(dict.fromkeys(c for op in unit.ops for c in op.control_inputs))
@@ -313,9 +317,9 @@ class _PlanBuilder:
         for op in order:
             if op.inputs and op.inputs[0].dtype.kind == "resource":
                 # A function's argument is inside a segment, or not known yet.
-                slot = self.slot_of.get(op.inputs[0])
-                if slot is not None and self.slots[slot] is not None:
-                    self.uses.append((op.type, self.slots[slot]))
+                known = self.slot_of.get(op.inputs[0])
+                if known is not None and self.slots[known] is not None:
+                    self.uses.append((op.type, self.slots[known]))
         only = self.nodes[0].segment if len(self.nodes) == 1 else None
         # A device that compiles segments sees to its own context while they run.
         bare = {n.op.device_name for n in self.nodes if n.segment is None}
