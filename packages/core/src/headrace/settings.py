@@ -20,7 +20,7 @@ VARIABLES = {
     "HEADRACE_CUDA_MEMORY_LIMIT": "memory that a process takes of each GPU at most, as in 8GiB",
     "HEADRACE_ONEDNN": "file of the oneDNN library (default the package onednn-cpu-gomp's)",
     "HEADRACE_CACHE": "folder of compiled kernels (default ~/.cache/headrace)",
-    "HEADRACE_CACHE_SIZE": "size of the compiled kernels that are kept, as in 1GiB (default 256MiB)",
+    "HEADRACE_CACHE_SIZE": "size of the compiled kernels that are kept, as in 1GiB (256MiB)",
     "HEADRACE_THREADS": "number of threads that kernels use (default: the cores of the process)",
     "HEADRACE_EXECUTOR": "plan or plain: what runs steps unless hr.Config says (default plan)",
     "HEADRACE_COMPILE_AFTER": "steps before kernels are made, unless hr.Config says (default 2)",

@@ -64,7 +64,7 @@ class Rewriter:
         device: DeviceName | None = None,
         specs: Sequence[TensorSpec] | None = None,
     ) -> Operation:
-        """Add an operation as it is, or asking for another device, or knowing more of its outputs."""
+        """Add an operation as it is, or for another device, or knowing more of its outputs."""
         new = self.graph.add_operation(
             old.schema,
             name=old.name,
