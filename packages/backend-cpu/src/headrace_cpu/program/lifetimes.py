@@ -102,4 +102,5 @@ def last_uses(items: Sequence[Item], values: Values) -> dict[Tensor, int]:
             last[root] = index
             for lender in values.lent(tensor):
                 last[lender] = index
+    last.update(dict.fromkeys(values.shown, len(items) - 1))
     return last

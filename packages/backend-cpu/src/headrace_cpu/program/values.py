@@ -69,6 +69,7 @@ class Values:
         home: Of every root.
         presets: The values known before the step.
         lends: For every root, the buffers and results of which its object may be a view.
+        shown: The buffers of which an output of the program may be a view.
     """
 
     def __init__(self, segment: Segment, items: Sequence[Item]) -> None:
@@ -94,6 +95,8 @@ class Values:
             root = self.root(tensor)
             if self.home.get(root) is Home.BUFFER:
                 self.home[root] = Home.RESULT
+        # These are copied when the step ends, and must last until then.
+        self.shown = {lender for tensor in segment.outputs for lender in self.lent(tensor)}
 
     def _preset(self, tensor: Tensor, value: Any) -> None:
         self.home[tensor] = Home.PRESET
