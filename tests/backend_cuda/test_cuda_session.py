@@ -27,7 +27,7 @@ def session(pretended_gpus):
 def places(session):
     """Return the kinds of devices of a session's only step, by the names of its operations."""
     (prepared,) = session._prepared.values()
-    return {node.op.name: node.op.device_name.kind for node in prepared.step.plan.nodes}
+    return {op.name: op.device_name.kind for op in prepared.step.plan.operations}
 
 
 def test_numbers_go_to_the_gpu_where_nothing_else_is_asked(session):
