@@ -128,6 +128,7 @@ def _whole(text: str | None) -> int | None:
     return int(first) if first.isdigit() and int(first) > 0 else None
 
 
+@functools.cache
 def _quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
     """Return the control group's limit in cores, None where there is none."""
     try:
