@@ -21,6 +21,7 @@ from headrace_cpu.fusion.levels import Levels
 from headrace_cpu.fusion.nodes import shape_of
 from headrace_cpu.fusion.region import Region, built, folds, is_view
 from headrace_cpu.fusion.viewing import UPDATES
+from headrace_cpu.native.compiler import give_up
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.settings import CompileSettings
 
@@ -35,7 +36,12 @@ def claim_fused(claims: Claims, settings: CompileSettings) -> None:
     levels = Levels(claims)
     number = 0
     for ops in levels.fused():
-        for region in _regions(ops, levels):
+        try:
+            regions = _regions(ops, levels)
+        except Exception as error:
+            give_up((op.type for op in ops), error, settings.verify)
+            continue
+        for region in regions:
             kernel = _kernel(claims, region, settings, f"fused_{number}")
             if kernel is not None and claims.add(kernel):
                 number += 1
@@ -136,6 +142,10 @@ def _kernel(
         except Unfit:
             # Variables that cannot be updated in this order are left to others.
             continue
+        except Exception as error:
+            # A fault in here costs the kernel, not the step.
+            give_up((op.type for op in attempt), error, settings.verify)
+            break
     return None
 
 

@@ -173,7 +173,7 @@ def _convert(code: str) -> Maker:
         if source in FLOATS:
             # As on the hardware: a number out of range gives some number, nothing worse.
             wide = target if code != "u8" else TYPES["i32"]
-            found = m.builder.freeze(b.fptosi(value, wide))
+            found = _frozen(b, b.fptosi(value, wide))
             return Held(code, found if wide is target else b.trunc(found, target))
         if target.width < value.type.width:
             return Held(code, b.trunc(value, target))
@@ -181,6 +181,14 @@ def _convert(code: str) -> Maker:
         return Held(code, (b.zext if unsigned else b.sext)(value, target))
 
     return make
+
+
+def _frozen(builder: Any, value: Any) -> Any:
+    """Return some number in place of an undefined one; llvmlite has no method for it."""
+    found = ir.instructions.Instruction(builder.block, value.type, "freeze", [value], "")
+    builder.block.instructions.append(found)
+    builder.position_at_end(builder.block)
+    return found
 
 
 # -- arithmetic

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from types import MethodType
 from typing import Any
 
+from headrace_cpu.native.report import notice
 from headrace_cpu.native.threads import open_mp
 
 _UNTYPED = ("TranslateByteCode", "FixupArgs", "IRProcessing", "ReconstructSSA")
@@ -29,6 +30,25 @@ _TYPED = (
 
 class KernelError(RuntimeError):
     """A generated kernel does not compile: a mistake of what generated it."""
+
+
+def give_up(ops: Iterable[str], error: Exception, strict: bool) -> None:
+    """Tell that NumPy does the work of a kernel that cannot be generated.
+
+    Args:
+        ops: The types of its operations.
+        error: Why.
+        strict: Whether to raise instead.
+
+    Raises:
+        KernelError: where ``strict``.
+    """
+    shown = ", ".join(dict.fromkeys(ops))
+    reason = str(error).partition("\n")[0] or type(error).__name__
+    text = f"no kernel can be generated for {shown}, so NumPy does its work: {reason}"
+    if strict:
+        raise KernelError(text) from error
+    notice(text)
 
 
 def compile_kernel(name: str, text: str, symbol: str, environment: Iterable[str]) -> bytes:

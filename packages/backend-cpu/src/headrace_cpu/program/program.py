@@ -13,9 +13,9 @@ from headrace.graph.tensor import Tensor
 from headrace.runtime.failures import located
 from headrace.runtime.report import ProgramReport
 from headrace.runtime.segment import Segment
-from headrace_cpu.native.compiler import KernelError
+from headrace_cpu.native.compiler import give_up
 from headrace_cpu.native.memory import address, allocate, view
-from headrace_cpu.native.report import compiling, notice
+from headrace_cpu.native.report import compiling
 from headrace_cpu.native.threads import Share
 from headrace_cpu.program.describe import describe
 from headrace_cpu.program.environment import ENVIRONMENT
@@ -60,6 +60,7 @@ class Program:
         self._places = places
         self._lowered = lowered
         self._code = compile(lowered.source, _FILE, "exec")
+        self._strict = settings.verify
         self._lock = threading.Lock()
         self._free: list[Run] = []
         self._environment = {**ENVIRONMENT, **_dtypes(segment)}
@@ -119,13 +120,12 @@ class Program:
             # Instances that still run were bound before; they are not used again.
             self._free = []
 
-    @staticmethod
-    def _prepare(instruction: Instruction) -> None:
+    def _prepare(self, instruction: Instruction) -> None:
         try:
             instruction.prepare()
-        except KernelError as error:
-            first = str(error).splitlines()[0]
-            notice(f"NumPy does the work of a generated kernel, since it cannot be made: {first}")
+        except Exception as error:
+            # Whatever is wrong with a generator: what it generates for still works without.
+            give_up((op.type for op in instruction.ops), error, self._strict)
 
     def _count(self) -> None:
         left = self._countdown

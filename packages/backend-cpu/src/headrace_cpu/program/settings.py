@@ -17,12 +17,15 @@ class CompileSettings:
         deterministic: Whether equal runs must give equal bits.
         onednn: Whether oneDNN may be used where it is installed.
         compile_after: How often a program runs before kernels are generated for it.
+        verify: Whether it is an error when a kernel cannot be generated; otherwise NumPy does its
+            work, and a line tells of it.
     """
 
     threads: int = 1
     deterministic: bool = False
     onednn: bool = True
     compile_after: int = 2
+    verify: bool = False
 
     @classmethod
     def of(cls, options: Options) -> CompileSettings:
@@ -35,4 +38,5 @@ class CompileSettings:
             deterministic=options.deterministic,
             onednn=options.onednn,
             compile_after=after,
+            verify=options.verify,
         )

@@ -23,6 +23,8 @@ from headrace_cpu.program.schedule import Item
 
 # Yield their first input, under another shape at most.
 VIEWS = frozenset(("Identity", "StopGradient", "EnsureShape", "Reshape", "ExpandDims", "Squeeze"))
+# Elementwise operations whose plain kernels may return the very array that they get.
+RETURN_INPUT = frozenset(("Cast", "Conj"))
 # Keep no reference to the arrays that they get, although they have effects.
 _BORROWERS = frozenset(
     (
@@ -106,7 +108,7 @@ class Values:
     def _object(self, item: Item) -> None:
         """Note that an operation's outputs are objects, and what they may be views of."""
         lent: set[Tensor] = set()
-        if not item.op.schema.elementwise:
+        if not item.op.schema.elementwise or item.op.type in RETURN_INPUT:
             for tensor in item.op.inputs:
                 lent |= self.lent(tensor)
         for tensor in item.op.outputs:

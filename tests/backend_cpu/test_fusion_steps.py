@@ -1,0 +1,136 @@
+"""Steps through sessions: what fused kernels, products and plain kernels hand to each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace import dtypes
+from headrace.graph.schema import OPS
+from headrace.graph.tensor import Tensor
+from headrace.session.config import Config
+from headrace_cpu.fusion import group
+from headrace_cpu.fusion.kernel import FusedKernel
+from headrace_cpu.kernels import ARRAY_KERNELS
+from headrace_cpu.native.compiler import KernelError
+from headrace_cpu.program.values import RETURN_INPUT
+
+RNG = np.random.default_rng(3)
+
+
+def compare(fetches: Any, feeds: dict[Tensor, Any]) -> list[Any]:
+    """Run a step with the plain kernels and compiled, three times, and compare."""
+    graph = hr.get_default_graph()
+    with hr.Session(graph=graph, config=Config(executor="plain")) as session:
+        wanted = session.run(fetches, feeds)
+    with hr.Session(graph=graph, config=Config(compile_after=0, verify=True)) as session:
+        for _ in range(3):
+            results = session.run(fetches, feeds)
+            for got, want in zip(results, wanted, strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
+    return list(results)
+
+
+def test_constants_whose_axes_are_in_another_order_in_memory() -> None:
+    x = hr.placeholder("float64", [3, 4])
+    turned = np.asfortranarray(RNG.normal(size=(3, 4)))
+    repeated = hr.broadcast_to(hr.constant(RNG.normal(size=(3, 1))), [3, 4])
+    back = hr.transpose(hr.constant(RNG.normal(size=(4, 3))))
+    fetches = [hr.reduce_sum(x * c + 1.0, axis=0) for c in (hr.constant(turned), repeated, back)]
+    compare(fetches, {x: RNG.normal(size=(3, 4))})
+
+
+def test_results_that_are_views_of_buffers() -> None:
+    """The buffer of the first product is not the second one's, since a view of it is returned."""
+    x, y = (hr.placeholder("float64", [5, 5]) for _ in range(2))
+    first = hr.transpose(hr.matmul(x, y))
+    second = hr.transpose(hr.matmul(y, x))
+    third = hr.transpose(hr.matmul(y, y))
+    compare([first, second, third], {x: RNG.normal(size=(5, 5)), y: RNG.normal(size=(5, 5))})
+
+
+def test_gradients_of_tensordot_of_unknown_shapes() -> None:
+    x, y = (hr.placeholder("float64", None) for _ in range(2))
+    grads = hr.gradients(hr.tensordot(x, y, [[1, 2], [1, 0]]), [x, y])
+    compare(grads, {x: RNG.normal(size=(2, 3, 4)), y: RNG.normal(size=(4, 3, 5))})
+
+
+@pytest.mark.parametrize("source", ["float32", "float64"])
+@pytest.mark.parametrize("target", ["int32", "int64", "uint8"])
+def test_casts_of_floats_to_integers(source: str, target: str) -> None:
+    x = hr.placeholder(source, [40, 50])
+    whole = hr.cast(hr.abs(x) * 20.0, target)
+    (got,) = compare([hr.cast(whole, "float64") * 0.5 + 1.0], {x: RNG.normal(size=(40, 50))})
+    assert got.any()
+
+
+def test_elementwise_kernels_that_return_their_input_are_known() -> None:
+    plain = {k.op: k.function for k in ARRAY_KERNELS if k.style == "plain"}
+    found = set()
+    for name in plain:
+        schema = OPS.get(name)
+        if schema is None or not schema.elementwise:
+            continue
+        for kind in ("float32", "float64", "int32", "bool", "float16", "complex64"):
+            arrays = [np.ones((2, 3), kind) for _ in schema.inputs]
+            attrs = {"dtype": dtypes.as_dtype(kind)} if name == "Cast" else {}
+            given: list[Any] = [arrays[:1]] if name == "AddN" else arrays
+            with np.errstate(all="ignore"):
+                try:
+                    result = plain[name](np, *given, **attrs)
+                except (TypeError, ValueError, AttributeError, OverflowError):
+                    continue
+            results = result if isinstance(result, list | tuple) else [result]
+            if any(np.shares_memory(r, a) for r in results for a in arrays):
+                found.add(name)
+    assert found == RETURN_INPUT
+
+
+# -- what cannot be generated
+
+
+def failing(*_: object) -> None:
+    raise TypeError("a fault of the generator")
+
+
+def losses() -> tuple[list[Tensor], dict[Tensor, Any]]:
+    x = hr.placeholder("float32", [30, 40])
+    return [hr.reduce_sum(hr.tanh(x) * x, axis=1)], {x: RNG.normal(size=(30, 40))}
+
+
+@pytest.mark.parametrize(("owner", "name"), [(FusedKernel, "prepare"), (group, "_regions")])
+@pytest.mark.filterwarnings("error")
+def test_numpy_does_the_work_of_kernels_that_cannot_be_made(
+    owner: Any, name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv("HEADRACE_QUIET", raising=False)
+    monkeypatch.setattr("headrace_cpu.native.report._said", set())
+    monkeypatch.setattr(owner, name, failing)
+    fetches, feeds = losses()
+    ((x, value),) = feeds.items()
+    with caplog.at_level("INFO", "headrace"), hr.Session(config=Config(compile_after=0)) as session:
+        for _ in range(3):
+            (got,) = session.run(fetches, feeds)
+    value = value.astype(x.dtype.numpy)
+    np.testing.assert_allclose(got, (np.tanh(value) * value).sum(1), rtol=1e-4)
+    lines = [record.getMessage() for record in caplog.records]
+    said = [line for line in lines if "no kernel can be generated for" in line]
+    assert len(said) == 1
+    assert "Tanh, Mul, ReduceSum" in said[0]
+    assert "a fault of the generator" in said[0]
+
+
+@pytest.mark.parametrize(("owner", "name"), [(FusedKernel, "prepare"), (group, "_regions")])
+def test_it_is_an_error_where_steps_are_verified(
+    owner: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owner, name, failing)
+    fetches, feeds = losses()
+    with (
+        hr.Session(config=Config(compile_after=0, verify=True)) as session,
+        pytest.raises(KernelError, match="no kernel can be generated for Tanh, Mul, ReduceSum"),
+    ):
+        session.run(fetches, feeds)
