@@ -74,7 +74,7 @@ def test_elementwise_kernels_that_return_their_input_are_known() -> None:
         schema = OPS.get(name)
         if schema is None or not schema.elementwise:
             continue
-        for kind in ("float32", "float64", "int32", "bool", "float16", "complex64"):
+        for kind in ("float32", "float64", "int32", "bool", "float16"):
             arrays = [np.ones((2, 3), kind) for _ in schema.inputs]
             attrs = {"dtype": dtypes.as_dtype(kind)} if name == "Cast" else {}
             given: list[Any] = [arrays[:1]] if name == "AddN" else arrays
