@@ -123,7 +123,7 @@ _IMAGE = (224, 224, 3)
 
 TASKS = {
     "lenet": Task(_lenet(), (28, 28, 1), 10, 50, 0.003, batches=10, steps=20, lead_in=3),
-    "alexnet": Task(_alexnet(), _IMAGE, 1000, 16, 0.001, batches=2, steps=2, lead_in=1),
+    "alexnet": Task(_alexnet(), _IMAGE, 1000, 16, 0.0003, batches=2, steps=2, lead_in=1),
     "vgg-a": Task(_vgg_a(), _IMAGE, 1000, 4, 0.0001, batches=1, steps=1, lead_in=0),
     "resnet18": Task(_resnet18(), _IMAGE, 1000, 8, 0.01, batches=2, steps=2, lead_in=1),
     "mlp": Task(_mlp(), (784,), 10, 128, 0.003, batches=20, steps=100, lead_in=20),
