@@ -89,6 +89,24 @@ def test_elementwise_kernels_that_return_their_input_are_known() -> None:
     assert found == RETURN_INPUT
 
 
+def test_losses_of_turned_labels_are_fused_with_the_bias() -> None:
+    logits = hr.placeholder("float32", [12, 30])
+    bias, labels = hr.placeholder("float32", [30]), hr.placeholder("int32", [3, 4])
+    turned = hr.reshape(hr.transpose(labels), [-1])
+    each = hr.nn.sparse_softmax_cross_entropy_with_logits(labels=turned, logits=logits + bias)
+    fetches = [hr.reduce_mean(each), *hr.gradients(each, [logits, bias])]
+    given = RNG.integers(0, 30, [3, 4])
+    feeds = {logits: RNG.normal(size=(12, 30)), bias: RNG.normal(size=30), labels: given}
+    compare(fetches, feeds)
+    with hr.Session(config=Config(compile_after=0)) as session:
+        session.run(fetches, feeds)
+        report = str(session.explain(fetches, feeds))
+    fused = [line for line in report.splitlines() if line.lstrip().startswith("fused_")]
+    assert len(fused) == 1
+    assert "Add" in fused[0]
+    assert "SparseSoftmaxCrossEntropyWithLogits" in fused[0]
+
+
 # -- what cannot be generated
 
 

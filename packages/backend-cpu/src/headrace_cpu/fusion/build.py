@@ -202,9 +202,9 @@ class Builder:
     def reshape(self, value: Value, shape: Sequence[int]) -> Value:
         """Give a value another shape: any in memory, axes of size 1 come and go elsewhere."""
         if isinstance(value, View):
-            if value.strides != contiguous(value.shape) and not _same_but_ones(value.shape, shape):
+            if value.strides != contiguous(value.shape) and not same_but_ones(value.shape, shape):
                 raise Unfit("reshapes what is not contiguous")
-            if _same_but_ones(value.shape, shape):
+            if same_but_ones(value.shape, shape):
                 kept = iter(s for d, s in zip(value.shape, value.strides, strict=True) if d != 1)
                 strides = tuple(0 if d == 1 else next(kept) for d in shape)
             else:
@@ -212,7 +212,7 @@ class Builder:
             return View(value.tensor, tuple(shape), strides, value.offset)
         if not value.axes or all(dim is None for dim in value.axes):
             return Operand(value.node, (None,) * len(shape))
-        if not _same_but_ones(_shape(value), shape):
+        if not same_but_ones(_shape(value), shape):
             raise Unfit("reshapes a value that is not in memory")
         dims = iter(dim for dim in value.axes if dim is not None)
         return Operand(value.node, tuple(None if d == 1 else next(dims) for d in shape))
@@ -295,5 +295,6 @@ def _varying(axes: Sequence[Dim | None], args: Sequence[Node]) -> tuple[Dim, ...
     return tuple(dict.fromkeys(dim for dim in along if dim in found))
 
 
-def _same_but_ones(left: Sequence[int], right: Sequence[int]) -> bool:
+def same_but_ones(left: Sequence[int], right: Sequence[int]) -> bool:
+    """Whether two shapes differ in axes of size 1 at most."""
     return [d for d in left if d != 1] == [d for d in right if d != 1]

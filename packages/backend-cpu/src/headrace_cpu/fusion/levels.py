@@ -7,8 +7,10 @@ from math import prod
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
+from headrace_cpu.fusion.build import same_but_ones
 from headrace_cpu.fusion.interpret import data_inputs
-from headrace_cpu.fusion.region import folds, fusible
+from headrace_cpu.fusion.nodes import shape_of
+from headrace_cpu.fusion.region import folds, fusible, is_view
 from headrace_cpu.fusion.viewing import UPDATES
 from headrace_cpu.program.claims import Claims
 
@@ -19,6 +21,7 @@ class Levels:
     def __init__(self, claims: Claims) -> None:
         self.claims = claims
         self.fusible = {op for op in claims.operations if claims.free(op) and fusible(op)}
+        self.fusible -= {op for op in self.fusible if self._must_copy(op)}
         self.level: dict[Operation, int] = {}
         self._waiters: dict[Operation, list[Operation]] = {}
         for op in claims.operations:
@@ -34,6 +37,24 @@ class Levels:
             if op in self.fusible:
                 found.setdefault(self.level[op], []).append(op)
         return [found[level] for level in sorted(found)]
+
+    def _must_copy(self, op: Operation) -> bool:
+        """Whether an operation rearranges memory for a reshape, which kernels do not follow.
+
+        By itself it is a copy, as it must be, and keeps nothing else from being fused.
+        """
+        if op.type not in ("Transpose", "BroadcastTo"):
+            return False
+        source = op.inputs[0]
+        while is_view(source.op):
+            source = source.op.inputs[0]
+        users = [user for tensor in op.outputs for user in self.claims.users(tensor)]
+        return source.op not in self.fusible and any(
+            user.type == "Reshape" and not same_but_ones(shape_of(t), shape_of(user.outputs[0]))
+            for user in users
+            for t in op.outputs
+            if user in self.fusible
+        )
 
     def _rise(self) -> None:
         """Give each operation the lowest level; those of one instruction share theirs."""

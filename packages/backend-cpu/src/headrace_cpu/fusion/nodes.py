@@ -218,8 +218,9 @@ class Domain:
     def order(self, *more: Dim) -> list[Dim] | None:
         """Return all dimensions, outer before inner, None where there is no such order."""
         before: dict[Dim, set[Dim]] = {}
-        for order in self._orders:
-            found = [d.find() for d in order]
+        # Few are left of those whose dimensions were united meanwhile.
+        self._orders = dict.fromkeys(tuple([d.find() for d in o]) for o in self._orders)
+        for found in self._orders:
             if len(set(found)) < len(found):
                 return None
             for left, right in pairwise(found):
