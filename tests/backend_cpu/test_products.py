@@ -10,8 +10,9 @@ import pytest
 
 import headrace as hr
 from headrace_cpu.native.memory import address
+from headrace_cpu.native.threads import Share
 from headrace_cpu.products import blas as blas_module
-from headrace_cpu.products import narrow
+from headrace_cpu.products import narrow, shared
 from headrace_cpu.products.blas import Operands, Product, loaded_blas
 from headrace_cpu.products.claim import claim_narrow, claim_products, product_of
 from headrace_cpu.products.instruction import ProductInstruction
@@ -242,6 +243,89 @@ def test_narrow_kernels_write_nothing_behind_their_result(graph):
 def test_narrow_claims_leave_wide_products(graph):
     a, b = hr.placeholder("float32", [128, 512]), hr.placeholder("float32", [512, 512])
     assert not claimed(graph, [hr.matmul(a, b)], claim=claim_narrow)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("turned_b", [False, True])
+@pytest.mark.parametrize("turned_a", [False, True])
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns"), [(67, 90, 301), (301, 90, 67), (1, 900, 901), (513, 1100, 3)]
+)
+@pytest.mark.parametrize("threads", [2, 3, 70])
+def test_threads_share_a_product(graph, rows, inner, columns, turned_a, turned_b, dtype, threads):
+    x = random((inner, rows) if turned_a else (rows, inner), dtype, 1)
+    y = random((columns, inner) if turned_b else (inner, columns), dtype, 2)
+    a, b = hr.placeholder(dtype, x.shape), hr.placeholder(dtype, y.shape)
+    c = hr.matmul(a, b, transpose_a=turned_a, transpose_b=turned_b)
+    (instruction,) = claimed(graph, [c], threads)
+    assert "several threads" in instruction.source()
+    left, right = (x.T if turned_a else x), (y.T if turned_b else y)
+    for _ in range(2):
+        around = np.full(3 * rows * columns, 7.0, dtype)
+        out = around[rows * columns : 2 * rows * columns]
+        run(instruction, {a: x, b: y, c: out}, {b, c})
+        check(out.reshape(rows, columns), np.float64(left) @ np.float64(right), dtype, inner)
+        assert (around[: rows * columns] == 7).all()
+        assert (around[2 * rows * columns :] == 7).all()
+        instruction.prepare()
+
+
+def test_threads_share_what_is_added_to_a_variable(graph):
+    x, y = random((80, 301), "float32", 1), random((80, 67), "float32", 2)
+    a, b = hr.placeholder("float32", x.shape), hr.placeholder("float32", y.shape)
+    rate = hr.placeholder("float32", [])
+    weights = hr.Variable(np.zeros((301, 67), "f"))
+    step = hr.assign_sub(weights, rate * hr.matmul(a, b, transpose_a=True))
+    (instruction,) = claimed(graph, [])
+    assert step.op in instruction.ops
+    instruction.prepare()
+    (handle,) = instruction.updates
+    old = random((301, 67), "float32", 3)
+    out = old.copy()
+    run(instruction, {a: x, b: y, rate: np.float32([0.5]), handle: out}, {a, handle})
+    expected = np.float64(old) - 0.5 * np.float64(x).T @ np.float64(y)
+    check(out, expected, "float32", 80)
+
+
+def test_parts_of_a_product_do_not_depend_on_who_computes_them(graph):
+    x, y = random((130, 200), "float32", 1), random((200, 170), "float32", 2)
+    a, b = hr.placeholder("float32", x.shape), hr.placeholder("float32", y.shape)
+    c = hr.matmul(a, b)
+    (instruction,) = claimed(graph, [c], 4)
+    instruction.prepare()
+    results = []
+    for threads in (1, 2):
+        results.append(np.empty((130, 170), "f"))
+        share = Share(threads)
+        share.enter()
+        try:
+            run(instruction, {a: x, b: y, c: results[-1]})
+        finally:
+            share.leave()
+    np.testing.assert_array_equal(*results)
+
+
+def test_products_worth_sharing():
+    blas = dataclasses.replace(loaded_blas(), threads=4, set_threads=lambda count: None)
+    assert shared.pays(Product(100, 100, 100), blas, 2)
+    assert not shared.pays(Product(100, 100, 100), blas, 1)
+    assert not shared.pays(Product(10, 10, 10), blas, 2)
+    fixed = dataclasses.replace(blas, set_threads=None)
+    assert not shared.pays(Product(100, 100, 100), fixed, 2)
+
+
+def test_blas_stays_on_its_callers_threads_while_they_share_a_product():
+    told = []
+    blas = dataclasses.replace(loaded_blas(), threads=4, set_threads=told.append)
+
+    def nested():
+        assert told == [1]
+        blas.alone(lambda: None)()
+
+    blas.alone(nested)()
+    assert told == [1, 1, 4]
+    blas.alone(lambda: None)()
+    assert told == [1, 1, 4, 1, 4]
 
 
 def test_blas_runs_on_the_threads_that_a_session_allows():

@@ -15,7 +15,7 @@ import ctypes
 import functools
 from collections.abc import Callable
 from ctypes import c_double, c_float, c_int64, c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,12 @@ class Product:
     def flops(self) -> int:
         """How many floating-point operations it takes."""
         return 2 * self.rows * self.columns * self.inner
+
+    @property
+    def wakes_threads(self) -> bool:
+        """Whether it is so large that OpenBLAS would use threads of its own."""
+        vector = self.rows == 1 or self.columns == 1
+        return self.flops >= (18_000 if vector else 500_000)
 
     @property
     def width_a(self) -> int:
@@ -102,6 +108,30 @@ class Blas:
     functions: dict[str, Any]
     threads: int
     set_threads: Callable[[int], object] | None
+    _inside: list[None] = field(default_factory=list, compare=False, repr=False)
+
+    def alone(self, call: Callable[[], object]) -> Callable[[], object]:
+        """Return a call during which BLAS stays on the threads that call it.
+
+        The number of threads belongs to the process: what was usual comes back after the last of
+        the calls that run at once. Lists are changed in one step, so there is no lock; where two
+        calls race, BLAS takes more threads than it should, and computes the same.
+        """
+        limit, usual, inside = self.set_threads, self.threads, self._inside
+        if limit is None or usual == 1:
+            return functools.partial(call)
+
+        def run() -> None:
+            inside.append(None)
+            limit(1)
+            try:
+                call()
+            finally:
+                inside.pop()
+                if not inside:
+                    limit(usual)
+
+        return run
 
     def bind(
         self, product: Product, operands: Operands, threads: int | None = None

@@ -6,16 +6,15 @@ import ctypes
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace_cpu.native.build import build
+from headrace_cpu.native.build import KernelSource, build
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.threads import launch
-from headrace_cpu.products import narrow
+from headrace_cpu.products import narrow, shared
 from headrace_cpu.products.blas import Blas, Operands, Product
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 
@@ -82,19 +81,38 @@ class ProductInstruction(Instruction):
 
     def source(self) -> str:
         """Return what computes it."""
-        return self._source().text if self._narrow else f"cblas_gemm of {self._blas.path}"
+        if self._narrow:
+            return self._source().text
+        several = ", in parts on several threads" if self._shared else ""
+        return f"cblas_gemm of {self._blas.path}{several}"
 
     @property
     def _narrow(self) -> bool:
         return narrow.pays(self.product, self._threads)
 
-    def _source(self) -> Any:
+    @property
+    def _shared(self) -> bool:
+        return not self._narrow and shared.pays(self.product, self._blas, self._threads)
+
+    @property
+    def _blas_threads(self) -> int | None:
+        """On how many threads BLAS computes all of it: its own are kept asleep, where it can be."""
+        if self._shared or self._narrow:
+            return self._threads
+        return 1 if self.product.wakes_threads else None
+
+    def _source(self) -> KernelSource:
+        if self._shared:
+            return shared.source(self.product.dtype)
         parallel = narrow.threads(self.product, self._threads) > 1
         return narrow.source(self.product, accumulate=self.rate is not None, parallel=parallel)
 
     def prepare(self) -> None:
-        """Compile the kernel, for products of few columns; BLAS computes them until then."""
-        if self._narrow and self._kernel is None:
+        """Compile the kernel of few columns, or the one that shares out calls of BLAS.
+
+        Until then BLAS computes the product, on threads of its own.
+        """
+        if (self._narrow or self._shared) and self._kernel is None:
             self._kernel = build([self._source()])[0]
 
     def bind(self, at: Addresses) -> Bound:
@@ -113,11 +131,15 @@ class ProductInstruction(Instruction):
         return Bound(self._call(places), point)
 
     def _call(self, places: _Places) -> Callable[[], object]:
-        if self._kernel is not None:
+        if self._kernel is not None and self._shared:
+            call = shared.bind(
+                *(self._kernel, self._blas, self.product, places.operands, self._threads)
+            )
+        elif self._kernel is not None:
             threads = narrow.threads(self.product, self._threads)
             call = launch(self._kernel, places.block, threads)
         else:
-            call = self._blas.bind(self.product, places.operands, self._threads)
+            call = self._blas.bind(self.product, places.operands, self._blas_threads)
         return places.kept(call) if places.plain else places.rated(call)
 
 
