@@ -14,6 +14,7 @@ from headrace.graph.tensor import Tensor
 from headrace.session.config import Config
 from headrace_cpu.fusion import group
 from headrace_cpu.fusion.kernel import FusedKernel
+from headrace_cpu.fusion.repeats import structure_of
 from headrace_cpu.kernels import ARRAY_KERNELS
 from headrace_cpu.native.compiler import KernelError
 from headrace_cpu.program.values import RETURN_INPUT
@@ -105,6 +106,51 @@ def test_losses_of_turned_labels_are_fused_with_the_bias() -> None:
     assert len(fused) == 1
     assert "Add" in fused[0]
     assert "SparseSoftmaxCrossEntropyWithLogits" in fused[0]
+
+
+def test_repeated_regions_have_one_kernel_on_memory_of_their_own() -> None:
+    x = hr.placeholder("float64", [6, 8])
+    weights = [hr.Variable(RNG.normal(size=(8, 8))) for _ in range(4)]
+    biases = [hr.Variable(RNG.normal(size=8)) for _ in range(4)]
+    fetches, y = [], x
+    for place, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        # One of them differs in a constant only.
+        y = hr.sin(hr.matmul(y, weight) + bias) * (2.0 if place == 2 else 1.5)
+        fetches.append(hr.reduce_sum(y, axis=0))
+    fetches += [bias.assign_sub(0.1 * total) for bias, total in zip(biases, fetches, strict=True)]
+    feed = {x: RNG.normal(size=(6, 8))}
+    results = []
+    for config in (Config(executor="plain"), Config(compile_after=0, verify=True)):
+        with hr.Session(config=config) as session:
+            session.run([v.initializer for v in (*weights, *biases)])
+            results.append([session.run(fetches, feed) for _ in range(3)])
+            program = session.explain(fetches, feed) if config.executor == "plan" else None
+    for want, got in zip(*results, strict=True):
+        for left, right in zip(want, got, strict=True):
+            np.testing.assert_allclose(left, right, rtol=1e-9)
+    assert str(program).count("fused_") >= 4
+
+
+def test_structures_tell_apart_what_needs_another_kernel() -> None:
+    x, y = (hr.placeholder("float64", [6, 8]) for _ in range(2))
+    programs = [
+        (hr.reduce_sum(x * y, axis=0),),
+        (hr.reduce_sum(x * y, axis=1),),
+        (hr.reduce_sum(x * x, axis=0),),
+        (hr.reduce_sum(x * 2.0, axis=0),),
+        (hr.reduce_sum(x * 3.0, axis=0),),
+        (hr.reduce_sum(x + y, axis=0),),
+    ]
+    keys = []
+    for (total,) in programs:
+        ops = [total.op.inputs[0].op, total.op]
+        keys += [structure_of(ops, [total]).key, structure_of(ops, [ops[0].outputs[0], total]).key]
+    assert len(set(keys)) == len(keys)
+    (total,), other = programs[0], hr.reduce_sum(y * x, axis=0)
+    ops = [other.op.inputs[0].op, other.op]
+    same = structure_of(ops, [other])
+    assert same.key == keys[0]
+    assert same.tensors[:2] == (y, x)
 
 
 # -- what cannot be generated

@@ -9,8 +9,9 @@ that none waits for one of a higher number: so no two kernels wait for each othe
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import prod
+from typing import TypeAlias
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
@@ -20,6 +21,7 @@ from headrace_cpu.fusion.kernel import FusedKernel
 from headrace_cpu.fusion.levels import Levels
 from headrace_cpu.fusion.nodes import shape_of
 from headrace_cpu.fusion.region import Region, built, folds, is_view
+from headrace_cpu.fusion.repeats import repeated, structure_of
 from headrace_cpu.fusion.viewing import UPDATES
 from headrace_cpu.native.compiler import give_up
 from headrace_cpu.program.claims import Claims
@@ -27,6 +29,8 @@ from headrace_cpu.program.settings import CompileSettings
 
 # What NumPy does slowly: worth a kernel by itself.
 _SLOW_ALONE = frozenset({"Select", "AssignAddVariable", "AssignSubVariable", "OneHot"})
+# Kernels, and the tensors of their structures, by structure.
+Known: TypeAlias = dict[Hashable, tuple[FusedKernel, tuple[Tensor, ...]]]
 # Elements from which on one elementwise operation is worth a kernel.
 _MANY = 1 << 14
 
@@ -34,6 +38,7 @@ _MANY = 1 << 14
 def claim_fused(claims: Claims, settings: CompileSettings) -> None:
     """Let fused kernels compute what is left of a segment, where that is worth it."""
     levels = Levels(claims)
+    known: Known = {}
     number = 0
     for ops in levels.fused():
         try:
@@ -42,7 +47,7 @@ def claim_fused(claims: Claims, settings: CompileSettings) -> None:
             give_up((op.type for op in ops), error, settings.verify)
             continue
         for region in regions:
-            kernel = _kernel(claims, region, settings, f"fused_{number}")
+            kernel = _kernel(claims, region, settings, f"fused_{number}", known)
             if kernel is not None and claims.add(kernel):
                 number += 1
 
@@ -127,7 +132,7 @@ def _folds_to_scalar(op: Operation) -> bool:
 
 
 def _kernel(
-    claims: Claims, region: Region, settings: CompileSettings, name: str
+    claims: Claims, region: Region, settings: CompileSettings, name: str, known: Known
 ) -> FusedKernel | None:
     """Return the kernel of operations, without those that would only copy; None if not worth it."""
     ops = _trimmed(claims, region.ops)
@@ -137,8 +142,13 @@ def _kernel(
     for attempt in ([*reads, *ops], ops, [op for op in ops if op.type not in UPDATES]):
         wanted = [t for op in attempt for t in op.outputs if claims.needed_outside(t, attempt)]
         try:
+            structure = structure_of(attempt, wanted)
+            if structure.key in known:
+                return repeated(*known[structure.key], attempt, structure, name)
             builder = region.builder if attempt == region.ops else built(attempt)
-            return FusedKernel(attempt, builder, wanted, settings.threads, name)
+            kernel = FusedKernel(attempt, builder, wanted, settings.threads, name)
+            known[structure.key] = (kernel, structure.tensors)
+            return kernel
         except Unfit:
             # Variables that cannot be updated in this order are left to others.
             continue
