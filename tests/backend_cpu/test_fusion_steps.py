@@ -153,6 +153,22 @@ def test_structures_tell_apart_what_needs_another_kernel() -> None:
     assert same.tensors[:2] == (y, x)
 
 
+def test_what_a_check_refuses_changes_no_variable() -> None:
+    logits, labels = hr.placeholder("float32", [6, 5]), hr.placeholder("int32", [6])
+    bias = hr.Variable(np.ones(5, np.float32))
+    each = hr.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits + bias)
+    train = bias.assign_sub(hr.gradients(each, bias)[0])
+    wrong = {logits: np.ones((6, 5)), labels: [0, 1, 2, 3, 4, 5]}
+    right = {**wrong, labels: [0, 1, 2, 3, 4, 4]}
+    with hr.Session(config=Config(compile_after=0, verify=True)) as session:
+        session.run(bias.initializer)
+        with pytest.raises(hr.errors.HeadraceError, match="out of range"):
+            session.run(train, wrong)
+        np.testing.assert_array_equal(session.run(bias), np.ones(5))
+        session.run(train, right)
+        assert session.run(bias)[4] > session.run(bias)[0]
+
+
 # -- what cannot be generated
 
 

@@ -88,7 +88,9 @@ class Region:
             return False
         try:
             _build(self.builder, op)
-            fits = self.builder.domain.consistent
+            # What a check refuses must not have changed variables.
+            both = self.builder.checks and self.builder.updates
+            fits = self.builder.domain.consistent and not both
         except Unfit:
             fits = False
         if not fits:
