@@ -12,7 +12,7 @@ import headrace as hr
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.threads import Share
 from headrace_cpu.products import blas as blas_module
-from headrace_cpu.products import narrow, shared
+from headrace_cpu.products import narrow, shared, streamed
 from headrace_cpu.products.blas import Operands, Product, loaded_blas
 from headrace_cpu.products.claim import claim_narrow, claim_products, product_of
 from headrace_cpu.products.instruction import ProductInstruction
@@ -238,6 +238,66 @@ def test_narrow_kernels_write_nothing_behind_their_result(graph):
     check(around[370:740].reshape(37, 10), np.float64(x) @ np.float64(y), "float32", 64)
     assert (around[:370] == 7).all()
     assert (around[740:] == 7).all()
+
+
+@pytest.mark.parametrize(
+    ("rows", "inner", "columns"), [(3, 4096, 512), (4, 1032, 2048), (16, 2056, 1024)]
+)
+def test_few_rows_times_a_large_matrix(graph, rows, inner, columns):
+    product = Product(rows, columns, inner)
+    assert streamed.pays(product, 2)
+    x, y = random((rows, inner), "float32", 1), random((inner, columns), "float32", 2)
+    a, b = hr.placeholder("float32", x.shape), hr.placeholder("float32", y.shape)
+    (instruction,) = claimed(graph, [hr.matmul(a, b)], claim=claim_narrow)
+    instruction.prepare()
+    assert "prefetch" in instruction.source()
+    (c,) = instruction.writes
+    size = rows * columns
+    around = np.full(3 * size, np.nan, "f")
+    results = []
+    for threads in (1, 2):
+        share = Share(threads)
+        share.enter()
+        try:
+            run(instruction, {a: x, b: y, c: around[size : 2 * size]}, {b})
+        finally:
+            share.leave()
+        results.append(around[size : 2 * size].reshape(rows, columns).copy())
+    check(results[0], np.float64(x) @ np.float64(y), "float32", inner)
+    np.testing.assert_array_equal(*results)
+    assert np.isnan(around[:size]).all()
+    assert np.isnan(around[2 * size :]).all()
+
+
+@pytest.mark.parametrize(
+    "product",
+    [
+        Product(17, 1024, 4096),
+        Product(1, 1024, 4096),
+        Product(16, 1024, 1024),
+        Product(16, 1000, 4096),
+        Product(16, 1024, 4099),
+        Product(16, 1024, 4096, turned_a=True),
+        Product(16, 1024, 4096, turned_b=True),
+        Product(16, 1024, 4096, dtype="float64"),
+    ],
+)
+def test_products_that_are_not_streamed(product):
+    assert streamed.pays(Product(16, 1024, 4096), 2)
+    assert not streamed.pays(product, 2)
+
+
+def test_streamed_products_are_not_added_to_variables(graph):
+    x, y = random((8, 4096), "float32", 1), random((4096, 1024), "float32", 2)
+    a, b = hr.placeholder("float32", x.shape), hr.placeholder("float32", y.shape)
+    hr.assign_add(hr.Variable(np.zeros((8, 1024), "f")), hr.matmul(a, b))
+    (instruction,) = claimed(graph, [])
+    assert instruction.rate is not None
+    instruction.prepare()
+    (handle,) = instruction.updates
+    out = np.ones((8, 1024), "f")
+    run(instruction, {a: x, b: y, handle: out}, {handle})
+    check(out, 1 + np.float64(x) @ np.float64(y), "float32", 4096)
 
 
 def test_narrow_claims_leave_wide_products(graph):

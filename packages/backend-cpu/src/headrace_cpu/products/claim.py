@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace_cpu.products import narrow
+from headrace_cpu.products import narrow, streamed
 from headrace_cpu.products.blas import Blas, Product, loaded_blas
 from headrace_cpu.products.instruction import ProductInstruction, Rate
 from headrace_cpu.program.claims import Claims
@@ -26,7 +26,7 @@ _SIGNS = {"AssignAddVariable": 1.0, "AssignSubVariable": -1.0}
 
 
 def claim_narrow(claims: Claims, settings: CompileSettings) -> None:
-    """Claim products of few columns, and what adds one to a variable.
+    """Claim products of few columns, what adds one to a variable, and few rows times much.
 
     To be called before oneDNN's claims, which would take some of them.
     """
@@ -46,8 +46,10 @@ def _claim(claims: Claims, settings: CompileSettings, *, narrow_only: bool) -> N
     if blas is None:
         return
 
-    def wanted(product: Product | None) -> bool:
-        return product is not None and (not narrow_only or narrow.pays(product, settings.threads))
+    threads = settings.threads
+
+    def wanted(product: Product) -> bool:
+        return not narrow_only or narrow.pays(product, threads)
 
     for op in claims.operations:
         if op.type in _SIGNS and claims.free(op):
@@ -56,7 +58,9 @@ def _claim(claims: Claims, settings: CompileSettings, *, narrow_only: bool) -> N
                 claims.add(found.instruction(blas, settings))
     for op in claims.operations:
         product = _free_product(claims, op)
-        if product is not None and wanted(product):
+        if product is None:
+            continue
+        if wanted(product) or streamed.pays(product, threads):
             claims.add(_stored(op, product, blas, settings))
 
 

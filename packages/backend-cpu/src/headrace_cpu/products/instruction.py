@@ -6,6 +6,7 @@ import ctypes
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from headrace.graph.tensor import Tensor
 from headrace_cpu.native.build import KernelSource, build
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.threads import launch
-from headrace_cpu.products import narrow, shared
+from headrace_cpu.products import narrow, shared, streamed
 from headrace_cpu.products.blas import Blas, Operands, Product
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 
@@ -30,6 +31,15 @@ class Rate:
 
     factor: float = 1.0
     scalar: Tensor | None = None
+
+
+class _Way(Enum):
+    """How a product is computed."""
+
+    NARROW = "a kernel for few columns"
+    STREAMED = "a kernel for few rows and a large matrix"
+    SHARED = "BLAS, by several threads of the pool"
+    BLAS = "BLAS"
 
 
 class ProductInstruction(Instruction):
@@ -74,6 +84,7 @@ class ProductInstruction(Instruction):
         self._blas = blas
         self._threads = threads
         self._kernel: int | None = None
+        self._way = self._chosen()
 
     def flops(self) -> int:
         """Return how many floating-point operations it does."""
@@ -81,38 +92,40 @@ class ProductInstruction(Instruction):
 
     def source(self) -> str:
         """Return what computes it."""
-        if self._narrow:
+        if self._way is not _Way.SHARED and self._way is not _Way.BLAS:
             return self._source().text
-        several = ", in parts on several threads" if self._shared else ""
+        several = ", in parts on several threads" if self._way is _Way.SHARED else ""
         return f"cblas_gemm of {self._blas.path}{several}"
 
-    @property
-    def _narrow(self) -> bool:
-        return narrow.pays(self.product, self._threads)
-
-    @property
-    def _shared(self) -> bool:
-        return not self._narrow and shared.pays(self.product, self._blas, self._threads)
+    def _chosen(self) -> _Way:
+        product, threads = self.product, self._threads
+        if narrow.pays(product, threads):
+            return _Way.NARROW
+        if self.rate is None and streamed.pays(product, threads):
+            return _Way.STREAMED
+        return _Way.SHARED if shared.pays(product, self._blas, threads) else _Way.BLAS
 
     @property
     def _blas_threads(self) -> int | None:
         """On how many threads BLAS computes all of it: its own are kept asleep, where it can be."""
-        if self._shared or self._narrow:
+        if self._way is not _Way.BLAS:
             return self._threads
         return 1 if self.product.wakes_threads else None
 
     def _source(self) -> KernelSource:
-        if self._shared:
+        if self._way is _Way.SHARED:
             return shared.source(self.product.dtype)
+        if self._way is _Way.STREAMED:
+            return streamed.source(self.product)
         parallel = narrow.threads(self.product, self._threads) > 1
         return narrow.source(self.product, accumulate=self.rate is not None, parallel=parallel)
 
     def prepare(self) -> None:
-        """Compile the kernel of few columns, or the one that shares out calls of BLAS.
+        """Compile the kernel, or the one that shares out calls of BLAS.
 
         Until then BLAS computes the product, on threads of its own.
         """
-        if (self._narrow or self._shared) and self._kernel is None:
+        if self._way is not _Way.BLAS and self._kernel is None:
             self._kernel = build([self._source()])[0]
 
     def bind(self, at: Addresses) -> Bound:
@@ -131,15 +144,15 @@ class ProductInstruction(Instruction):
         return Bound(self._call(places), point)
 
     def _call(self, places: _Places) -> Callable[[], object]:
-        if self._kernel is not None and self._shared:
+        if self._kernel is None:
+            call = self._blas.bind(self.product, places.operands, self._blas_threads)
+        elif self._way is _Way.SHARED:
             call = shared.bind(
                 *(self._kernel, self._blas, self.product, places.operands, self._threads)
             )
-        elif self._kernel is not None:
-            threads = narrow.threads(self.product, self._threads)
-            call = launch(self._kernel, places.block, threads)
         else:
-            call = self._blas.bind(self.product, places.operands, self._blas_threads)
+            few = self._way is _Way.NARROW and narrow.threads(self.product, self._threads) == 1
+            call = launch(self._kernel, places.block, 1 if few else self._threads)
         return places.kept(call) if places.plain else places.rated(call)
 
 
