@@ -162,7 +162,7 @@ def test_what_a_check_refuses_changes_no_variable() -> None:
     right = {**wrong, labels: [0, 1, 2, 3, 4, 4]}
     with hr.Session(config=Config(compile_after=0, verify=True)) as session:
         session.run(bias.initializer)
-        with pytest.raises(hr.errors.HeadraceError, match="out of range"):
+        with pytest.raises(hr.errors.HeadraceError, match="index 5 is out of range"):
             session.run(train, wrong)
         np.testing.assert_array_equal(session.run(bias), np.ones(5))
         session.run(train, right)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, final
 
@@ -15,7 +15,7 @@ from headrace_cpu.fusion.build import Builder
 from headrace_cpu.fusion.emit import write_kernel
 from headrace_cpu.fusion.hazards import check_updates, reusable
 from headrace_cpu.fusion.interpret import data_inputs, interpret
-from headrace_cpu.fusion.nodes import uniform_value
+from headrace_cpu.fusion.nodes import Check, uniform_value
 from headrace_cpu.fusion.region import writes_of
 from headrace_cpu.fusion.schedule import Schedule, make_schedule, own_cost
 from headrace_cpu.fusion.space import make_space
@@ -72,8 +72,11 @@ class FusedKernel(Instruction):
         self.schedule = make_schedule(space)
         self.kernel = write_kernel(self.schedule, "fused")
         check_updates(self.schedule, self.kernel)
-        self.reuses = reusable(self.schedule, self.kernel, self.writes)
-        self.checks = tuple((check.error, check.message) for check in builder.checks)
+        self.checks = tuple(builder.checks)
+        # What a check refuses is shown afterwards: it must still be there.
+        shown = {check.indices for check in self.checks}
+        pairs = reusable(self.schedule, self.kernel, self.writes)
+        self.reuses = tuple(pair for pair in pairs if pair[1] not in shown)
         self.work = _work(self.schedule)
         self.threads = max(1, min(threads, self.work // _WORTH_A_THREAD))
         self.scratch = self.kernel.layout.place(self.threads)
@@ -208,7 +211,7 @@ def _native(kernel: FusedKernel, address: int, at: Addresses) -> Bound:
             setter(found)
     call: Any = launch(address, block.ctypes.data, threads)
     if kernel.checks:
-        call = functools.partial(_checked, call, block, kernel.checks)
+        call = functools.partial(_checked, call, block, kernel.checks, words)
     else:
         # The kernel knows the block's address only.
         call = call if _keeps(call, block) else functools.partial(_holding, call, block)
@@ -239,11 +242,20 @@ def _setter(block: Any, places: Sequence[tuple[int, int]]) -> Callable[[int], ob
 
 
 def _checked(
-    call: Callable[[], object], block: Any, checks: Sequence[tuple[type[Exception], str]]
+    call: Callable[[], object],
+    block: Any,
+    checks: Sequence[Check],
+    words: Mapping[Tensor, Sequence[tuple[int, int]]],
 ) -> None:
     call()
     failed = int(block[REPORT_WORD])
     if failed:
         block[REPORT_WORD] = 0
-        error, message = checks[failed - 1]
-        raise error(message)
+        check = checks[failed - 1]
+        given = check.indices
+        if given is None or given not in words:
+            raise check.error(check.message)
+        word, offset = words[given][0]
+        seen = view(int(block[word]) - offset, given.shape.known, given.dtype.numpy, None)
+        wrong = seen[(seen < 0) | (seen >= check.size)]
+        raise check.error(f"index {wrong[0]} is out of range: {check.message}")

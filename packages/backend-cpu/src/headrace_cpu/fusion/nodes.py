@@ -246,9 +246,12 @@ class Check:
     Attributes:
         operand: Boolean; no element may be true.
         message: What is wrong then.
+        indices: What must be indices of ``size`` elements, if that is it and it is in memory.
         error: The exception.
     """
 
     operand: Operand
     message: str
     error: type[Exception] = field(default=ValueError)
+    indices: Tensor | None = None
+    size: int = 0

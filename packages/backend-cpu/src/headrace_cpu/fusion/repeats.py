@@ -90,6 +90,9 @@ def repeated(
     result.reads = tuple(other[t] for t in kernel.reads)
     result.updates = tuple(other[t] for t in kernel.updates)
     result.reuses = tuple((other[new], other[old]) for new, old in kernel.reuses)
+    result.checks = tuple(
+        replace(c, indices=None if c.indices is None else other[c.indices]) for c in kernel.checks
+    )
     layout = kernel.kernel.layout
     places = {(other[t], offset): word for (t, offset), word in layout.tensors.items()}
     result.kernel = replace(kernel.kernel, layout=replace(layout, tensors=places), loads=[])
