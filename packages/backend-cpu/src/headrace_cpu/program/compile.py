@@ -10,7 +10,7 @@ from headrace_cpu.program.lower import lower
 from headrace_cpu.program.program import Program
 from headrace_cpu.program.schedule import schedule
 from headrace_cpu.program.settings import CompileSettings
-from headrace_cpu.program.values import Values, is_native
+from headrace_cpu.program.values import Values, is_native, is_unchecked
 
 
 def compile_segment(segment: Segment) -> Program:
@@ -48,7 +48,7 @@ def _is_given(op: Operation) -> bool:
 
 def _is_open(op: Operation) -> bool:
     """Whether instructions can compute an operation: it works on numbers of known shapes."""
-    return all(
+    return not is_unchecked(op) and all(
         is_native(tensor) or (tensor.dtype.kind == "resource" and tensor in op.inputs)
         for tensor in (*op.inputs, *op.outputs)
     )

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.runtime.segment import Segment, is_handle
 from headrace_cpu.program.schedule import Item
@@ -138,7 +139,14 @@ class Values:
         given, made = op.inputs[0], op.outputs[0]
         root = self.root(given)
         known = is_native(given) and is_native(made) and root in self.home
-        return known and given.dtype == made.dtype and size_of(given) == size_of(made)
+        if not known or is_unchecked(op):
+            return False
+        return given.dtype == made.dtype and size_of(given) == size_of(made)
+
+
+def is_unchecked(op: Operation) -> bool:
+    """Whether an operation is to find out, when it runs, if a shape that is computed fits."""
+    return op.type in VIEWS and any(t.op.type != "Const" for t in op.inputs[1:])
 
 
 def _contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

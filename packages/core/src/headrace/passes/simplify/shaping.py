@@ -98,12 +98,19 @@ def _keeps_values(source: DType, between: DType, target: DType) -> bool:
 # -- reshapes
 
 
+def _fits(node: Node) -> bool:
+    """Whether a reshape cannot fail: its shape is known, or is that of a tensor."""
+    if node.type != "Reshape" or node.inputs[1].node.type == "Const":
+        return True
+    return inner(node.inputs[1], "Shape") is not None
+
+
 @RULES.add(
     *("reshape-nothing", "Reshape", "ExpandDims", "Squeeze"), reason="the shape stays as it is"
 )
 def _reshape_nothing(node: Node, draft: Draft) -> Value | None:
     x = node.inputs[0]
-    dims = Value(node, 0).dims
+    dims = Value(node, 0).dims if _fits(node) else None
     if dims is not None:
         return x if x.dims == dims else None
     if node.type != "Reshape" or x.spec.shape.dims is None:
@@ -124,7 +131,7 @@ def _reshape_nothing(node: Node, draft: Draft) -> Value | None:
 )
 def _reshape_of_reshape(node: Node, draft: Draft) -> Value | None:
     first = inner(node.inputs[0], *RESHAPING)
-    if first is None:
+    if first is None or not _fits(first) or not _fits(node):
         return None
     x, dims = first.inputs[0], Value(node, 0).dims
     if dims is not None:
