@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import resource
+
 from headrace.graph.operation import Operation
 from headrace.runtime.segment import Segment, is_handle
 from headrace_cpu.program.claims import Claims
@@ -15,16 +18,31 @@ from headrace_cpu.program.values import Values, is_native, is_unchecked
 
 def compile_segment(segment: Segment) -> Program:
     """Return the program of a segment."""
+    program = _compiled(segment, claimed=segment.options.optimize)
+    if program.arena_bytes > _memory() // 2:
+        # Plain kernels allocate as they go, and refuse what cannot be.
+        program = _compiled(segment, claimed=False)
+    return program
+
+
+def _compiled(segment: Segment, *, claimed: bool) -> Program:
     settings = CompileSettings.of(segment.options)
     operations = [op for op in segment.graph.operations if not _is_given(op)]
     closed = [op for op in operations if not _is_open(op)]
     claims = Claims(operations, segment.outputs, closed)
-    if segment.options.optimize:
+    if claimed:
         claim(claims, settings)
     items = schedule(claims)
     values = Values(segment, items)
     places = place_buffers(items, values)
     return Program(segment, items, values, places, lower(segment, items, values), settings)
+
+
+def _memory() -> int:
+    """Return how many bytes this process may have: the machine's, or its own limit."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    own, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return machine if own == resource.RLIM_INFINITY else min(machine, own)
 
 
 def claim(claims: Claims, settings: CompileSettings) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from headrace.errors import ResourceExhaustedError
 from headrace.graph.tensor import Tensor
 from headrace.runtime.failures import located
 from headrace.runtime.report import ProgramReport
@@ -136,8 +137,18 @@ class Program:
 
     # -- instances
 
+    def _arena(self) -> Any:
+        try:
+            return allocate(self.arena_bytes) if self.arena_bytes else None
+        except MemoryError:
+            op = self.items[-1].op
+            raise ResourceExhaustedError(
+                f"a step needs {self.arena_bytes} bytes for its values, more memory than there "
+                f"is; among its operations is {op.name!r}\n  at {op.site}"
+            ) from None
+
     def _instance(self) -> Run:
-        memory = allocate(self.arena_bytes) if self.arena_bytes else None
+        memory = self._arena()
         start = 0 if memory is None else address(memory)
         values, lowered = self._values, self._lowered
         bound: dict[str, Any] = {}

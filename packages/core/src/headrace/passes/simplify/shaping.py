@@ -48,15 +48,19 @@ def _known_shape(node: Node, draft: Draft) -> Value | None:
 
 
 @RULES.add(
-    *("known-shape-part", "StridedSlice", "Concat", "Stack", "BroadcastShape"),
+    *("known-shape-part", "StridedSlice", "Concat", "Stack"),
     reason="a part of a shape, or shapes joined, are known before the step",
 )
 def _known_shape_part(node: Node, draft: Draft) -> Value | None:
     out = node.specs[0]
     if out.value is not None and out.value.size <= MAX_LOOKED_INTO:
         return draft.constant(out.value, out.dtype)
-    known = out.dtype.is_integer and out.dims is not None and out.dims.is_fully_defined()
-    if not known or out.rank != 1 or out.dims is None or len(out.dims) != out.shape[0]:
+    # What else yields a shape, such as the joining of two, may fail when it runs.
+    certain = all(value.node.type in ("Shape", "Const") for value in node.inputs)
+    known = certain and out.dtype.is_integer and out.dims is not None
+    if not known or out.dims is None or not out.dims.is_fully_defined():
+        return None
+    if out.rank != 1 or out.dims is None or len(out.dims) != out.shape[0]:
         return None
     return draft.constant(list(out.dims.known), out.dtype)
 
