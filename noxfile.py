@@ -120,9 +120,8 @@ def executors(session: nox.Session, executor: str) -> None:
     """Run samples, control flow and training node by node, and with all kernels compiled."""
     install(session, WORKSPACE, *TEST_TOOLS)
     env = {"HEADRACE_EXECUTOR": "plain"} if executor == "plain" else {"HEADRACE_COMPILE_AFTER": "0"}
-    control_flow = [
-        f"tests/core/ops/test_{name}.py" for name in ("cond", "function", "loop", "rnn")
-    ]
+    families = ("cond", "function", "loop", "rnn")
+    control_flow = [f"tests/core/ops/test_{name}.py" for name in families]
     folders = ("tests/conformance", *control_flow, "tests/train")
     marks = ("-m", "not slow and not gpu")
     session.run("pytest", *folders, *PARALLEL, *marks, *session.posargs, env={**ONE_THREAD, **env})
