@@ -20,9 +20,8 @@ from headrace_cpu.products.blas import Product
 
 # Words of a kernel's block: the addresses of a, b, c and alpha.
 WORDS = 4
-# Below so many operations, a second thread may save ten microseconds of twenty, and costs a hundred
-# where its core is not idle: measured in a step with other work on the machine.
-_SERIAL_FLOPS = 4_000_000
+# Below so many operations, waking a second thread takes longer than it saves.
+_SERIAL_FLOPS = 400_000
 
 
 @functools.cache

@@ -60,7 +60,7 @@ def _known_shape_part(node: Node, draft: Draft) -> Value | None:
     known = certain and out.dtype.is_integer and out.dims is not None
     if not known or out.dims is None or not out.dims.is_fully_defined():
         return None
-    if out.rank != 1 or out.dims is None or len(out.dims) != out.shape[0]:
+    if out.rank != 1 or len(out.dims) != out.shape[0]:
         return None
     return draft.constant(list(out.dims.known), out.dtype)
 
