@@ -28,6 +28,9 @@ from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.instruction import Addresses
 from headrace_cpu.program.settings import CompileSettings
 
+pytest.importorskip("headrace_autodiff")
+pytest.importorskip("headrace_train")
+
 Arrays = list[Any]
 VARIABLES = ("AssignVariable", "AssignAddVariable", "AssignSubVariable")
 

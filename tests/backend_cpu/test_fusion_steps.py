@@ -19,6 +19,9 @@ from headrace_cpu.kernels import ARRAY_KERNELS
 from headrace_cpu.native.compiler import KernelError
 from headrace_cpu.program.values import RETURN_INPUT
 
+pytest.importorskip("headrace_autodiff")
+pytest.importorskip("headrace_train")
+
 RNG = np.random.default_rng(3)
 
 

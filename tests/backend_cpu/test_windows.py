@@ -20,6 +20,8 @@ from headrace_cpu.windows import claim as claim_module
 from headrace_cpu.windows.claim import claim_windows
 from headrace_cpu.windows.geometry import geometry
 
+pytest.importorskip("headrace_autodiff")
+
 pytest.importorskip("numba")
 
 PLAIN = {

@@ -10,6 +10,9 @@ import pytest
 import headrace as hr
 from headrace_cpu.onednn.library import load
 
+pytest.importorskip("headrace_autodiff")
+pytest.importorskip("headrace_train")
+
 pytestmark = pytest.mark.skipif(load() is None, reason="oneDNN is not installed")
 
 # images n, h, w, c; filter h, w, in, out; strides, dilations, padding
