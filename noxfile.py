@@ -93,8 +93,15 @@ def tests(session: nox.Session) -> None:
 def slow(session: nox.Session) -> None:
     """Run the tests that are too slow for the others: many random programs, many kills."""
     install(session, WORKSPACE, *TEST_TOOLS)
-    marks = ("-m", "slow and not gpu")
+    marks = ("-m", "slow and not exhaustive and not gpu")
     session.run("pytest", *PARALLEL, *marks, *session.posargs, env=ONE_THREAD)
+
+
+@nox.session(default=False)
+def exhaustive(session: nox.Session) -> None:
+    """Run the tests that take hours: functions of every float32 there is."""
+    install(session, WORKSPACE, *TEST_TOOLS)
+    session.run("pytest", *PARALLEL, "-m", "exhaustive", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session

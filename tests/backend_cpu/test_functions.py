@@ -123,6 +123,7 @@ def test_errors_are_within_the_documented_ones(op, dtype):
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("op", sorted(measuring.UNARY))
 def test_errors_of_every_float32_are_within_the_documented_ones(op):
