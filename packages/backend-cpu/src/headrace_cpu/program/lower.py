@@ -191,25 +191,51 @@ class _Lowering:
 
     def _in_place(self, instruction: Instruction, item: Item, call: str) -> None:
         """Run an instruction on variables that were taken out of their cells."""
+        if len(instruction.updates) == 1:
+            self._in_place_one(instruction, instruction.updates[0], item, call)
+            return
         cells = ", ".join(self._array(t) for t in instruction.updates)
         kinds = ", ".join(_overwritten(instruction, t) for t in instruction.updates)
         taken = self._fresh_name("taken")
         self._line(f"{taken} = take(({cells},), ({kinds},))", item)
         self._line("try:", item)
         for i, handle in enumerate(instruction.updates):
-            where, slot = self._fresh_name("at_variable"), self.out.seen
-            self.out.seen += 1
-            shape, kind = _content(handle)
-            self._line(f"    {where} = at(solid({taken}.arrays[{i}], {shape!r}, {kind}))", item)
-            self._line(f"    if {where} != seen[{slot}]:", item)
-            self._line(f"        seen[{slot}] = {where}", item)
-            self._line(f"        {self._point_name(instruction, handle)}({where})", item)
+            self._point_variable(instruction, handle, f"{taken}.arrays[{i}]", item)
         self._line(f"    {call}", item)
         self._line("except BaseException:", item)
         self._line(f"    {taken}.undo()", item)
         self._line("    raise", item)
         self._line(f"{taken}.give()", item)
         self._line(f"{taken} = None", item)
+
+    def _in_place_one(
+        self, instruction: Instruction, handle: Tensor, item: Item, call: str
+    ) -> None:
+        """Do the same for one variable, the usual case, without an object for several."""
+        cell, kind = self._array(handle), _overwritten(instruction, handle)
+        new, old = self._fresh_name("new"), self._fresh_name("old")
+        make = "" if kind == "None" else f"lambda: empty(*{kind})"
+        self._line(f"{new}, {old} = {cell}.take({make})", item)
+        self._line("try:", item)
+        self._point_variable(instruction, handle, new, item)
+        self._line(f"    {call}", item)
+        self._line("except BaseException:", item)
+        self._line(f"    {cell}.give({old})", item)
+        self._line("    raise", item)
+        self._line(f"{cell}.give({new})", item)
+        self._line(f"{new} = {old} = None", item)
+
+    def _point_variable(
+        self, instruction: Instruction, handle: Tensor, array: str, item: Item
+    ) -> None:
+        """Tell an instruction where the variable is that it changes."""
+        where, slot = self._fresh_name("at_variable"), self.out.seen
+        self.out.seen += 1
+        shape, kind = _content(handle)
+        self._line(f"    {where} = at(solid({array}, {shape!r}, {kind}))", item)
+        self._line(f"    if {where} != seen[{slot}]:", item)
+        self._line(f"        seen[{slot}] = {where}", item)
+        self._line(f"        {self._point_name(instruction, handle)}({where})", item)
 
     def _operation(self, item: Item) -> None:
         op = item.op

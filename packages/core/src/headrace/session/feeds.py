@@ -85,24 +85,31 @@ def binder(tensor: Tensor) -> Binder:
     dims = tensor.shape.dims
     wanted = dtype.numpy
     is_string = dtype.kind == "string"
+    rank = None if dims is None else len(dims)
+    known = [(i, d) for i, d in enumerate(dims or ()) if d is not None]
 
     def bind(value: Any) -> HostArray:
         if type(value) is np.ndarray and value.dtype == wanted and not is_string:
             array = value
         else:
             array = _converted(value, tensor)
-        if dims is not None:
+        if rank is not None:
             shape = array.shape
-            if len(shape) != len(dims) or any(
-                d is not None and d != s for d, s in zip(dims, shape, strict=True)
-            ):
-                raise FeedError(
-                    f"cannot feed an array of shape {list(shape)} for {tensor.name!r}, which has "
-                    f"shape {tensor.shape}\n  at {tensor.op.site}"
-                )
+            if len(shape) != rank:
+                raise _misfit(shape, tensor)
+            for i, d in known:
+                if shape[i] != d:
+                    raise _misfit(shape, tensor)
         return array
 
     return bind
+
+
+def _misfit(shape: tuple[int, ...], tensor: Tensor) -> FeedError:
+    return FeedError(
+        f"cannot feed an array of shape {list(shape)} for {tensor.name!r}, which has shape "
+        f"{tensor.shape}\n  at {tensor.op.site}"
+    )
 
 
 def _converted(value: Any, tensor: Tensor) -> HostArray:

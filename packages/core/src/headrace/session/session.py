@@ -74,8 +74,9 @@ def _runner(
     """
     rebuild, tensors = fetches.rebuild, fetches.tensors
 
+    # Steps that fetch nothing are the training steps that run most often.
     def run_targets(values: Sequence[Any]) -> Any:
-        run_step(values)
+        run_step([bind(value) for bind, value in zip(binders, values, strict=True)])
         return rebuild(())
 
     def run(values: Sequence[Any]) -> Any:
@@ -95,7 +96,7 @@ def _runner(
 
     if composite is not None:
         return run_composite
-    return run if binders or tensors else run_targets
+    return run if tensors else run_targets
 
 
 @final
