@@ -110,7 +110,8 @@ def tests_isolated(session: nox.Session, package: str) -> None:
     """Run one package's tests with nothing installed that it does not declare."""
     install(session, PACKAGES[package], *TEST_TOOLS)
     folder = f"tests/{package.replace('-', '_')}"
-    session.run("pytest", folder, "-m", "not slow and not gpu", *session.posargs, env=MPI_ENV)
+    marks = ("-m", "not slow and not gpu")
+    session.run("pytest", folder, *PARALLEL, *marks, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
