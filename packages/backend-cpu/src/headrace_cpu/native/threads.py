@@ -25,8 +25,11 @@ from headrace_cpu.native.report import notice
 _NAMES = ("GOMP_barrier", "omp_get_thread_num", "omp_get_num_threads")
 # How often an idle thread of the pool looks for work before it sleeps. Left alone, libgomp looks
 # 300 000 times, which took 10 ms, a core that BLAS and other Python threads lack. A look took 30
-# ns: 60 us is longer than the pauses in a step; a kernel then starts in 1 us instead of 5 to 10.
-_SPINS = "2000"
+# ns: 150 us is longer than the pauses in a step and between steps; a kernel then starts in 1 us
+# instead of 5 to 10, and far more where the core belongs to a virtual machine: with 60 us, steps
+# of 2.4 ms took 4.5 in one run of three. With 300 us nothing was quicker, and a step after products
+# of NumPy, whose threads wait in their own way, took half as long again.
+_SPINS = "5000"
 
 
 @dataclass(frozen=True, slots=True)
