@@ -158,3 +158,34 @@ def test_lack_of_memory_has_an_error_of_its_own():
         # More than processes can address, yet countable.
         with pytest.raises(ResourceExhaustedError, match="Fill needs more memory than there is"):
             session.run(hr.fill(size, 0.0), {size: [1 << 50]})
+
+
+def test_a_known_result_without_room_has_the_error_too():
+    with Graph().as_default(), hr.Session() as session:
+        with pytest.raises(ResourceExhaustedError, match="more memory than there is"):
+            session.run(hr.fill([1 << 50], 0.0))
+        index = hr.placeholder("int32", [2])
+        for size in (1 << 50, (1 << 63) - 1):
+            with pytest.raises(ResourceExhaustedError, match="more memory than there is"):
+                session.run(hr.one_hot(index, size), {index: [0, 1]})
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_steps_of_new_axes_mean_nothing(optimize):
+    config = hr.Config(optimize=optimize)
+    with Graph().as_default(), hr.Session(config=config) as session:
+        steps = hr.placeholder("int32", [2])
+        row = hr.strided_slice([1, 2, 3], [0, 0], [0, 2], steps, new_axis_mask=1)
+        assert session.run(row, {steps: [0, 1]}).tolist() == [[1, 2]]
+        with pytest.raises(ExecutionError, match="step of a slice must not be 0"):
+            session.run(row, {steps: [1, 0]})
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_boxes_outside_of_images_that_do_not_exist_are_refused(optimize):
+    outside = np.array([[5.0, 5.0, 6.0, 6.0]], np.float32)
+    config = hr.Config(optimize=optimize)
+    with Graph().as_default(), hr.Session(config=config) as session:
+        cut = hr.image.crop_and_resize(np.ones((2, 3, 3, 1), np.float32), outside, [2], [2, 2])
+        with pytest.raises(ExecutionError, match=r"index 2 is out of range \[0, 2\)"):
+            session.run(cut)

@@ -31,7 +31,7 @@ def _index(
         raise ValueError(f"begin, end and strides must have {len(entries)} elements")
     if not len(open_begin) == len(open_end) == len(entries):
         raise ValueError(f"open_begin and open_end must have {len(entries)} characters")
-    if 0 in steps:
+    if any(step == 0 for step, entry in zip(steps, entries, strict=True) if entry == SLICE):
         raise ValueError("the step of a slice must not be 0")
     index = decode(integers(begin), integers(end), steps, entries, open_begin, open_end)
     taken = sum(entry in (SLICE, ELEMENT) for entry in entries)

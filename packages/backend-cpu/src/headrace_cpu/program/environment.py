@@ -32,9 +32,30 @@ def solid(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return value if value.flags.c_contiguous else np.array(value, order="C")
 
 
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
+    """Return an array that is not initialised.
+
+    Raises:
+        MemoryError: if there is no room for it, nor for one of its size anywhere.
+    """
+    try:
+        return np.empty(shape, dtype)
+    except ValueError as error:
+        raise MemoryError(str(error)) from None
+
+
 def copied(value: Any) -> Any:
-    """Return a copy of an array, anything else as it is."""
-    return np.array(value) if isinstance(value, np.ndarray) else value
+    """Return a copy of an array, anything else as it is.
+
+    Raises:
+        MemoryError: as for ``empty``; a value that is the same everywhere may be of any shape.
+    """
+    if not isinstance(value, np.ndarray):
+        return value
+    try:
+        return np.array(value)
+    except ValueError as error:
+        raise MemoryError(str(error)) from None
 
 
 class Taken:
@@ -62,7 +83,7 @@ class Taken:
         try:
             for index in sorted(range(len(cells)), key=lambda i: id(cells[i])):
                 kind = overwritten[index]
-                make = None if kind is None else functools.partial(np.empty, *kind)
+                make = None if kind is None else functools.partial(empty, *kind)
                 found[index], self._old[index] = cells[index].take(make)
         except BaseException:
             self.undo()
@@ -86,7 +107,7 @@ ENVIRONMENT: dict[str, Any] = {
     "clock": clock,
     "solid": solid,
     "copied": copied,
-    "empty": np.empty,
+    "empty": empty,
     "errstate": np.errstate,
     "many": frozenset((list, tuple)),
     "take": Taken,

@@ -198,6 +198,9 @@ class Program:
                 frame, line = traceback.tb_frame, traceback.tb_lineno
             traceback = traceback.tb_next
         item = self._lowered.lines[line] if frame is not None else None
+        if frame is not None and item is None and isinstance(error, MemoryError):
+            # A value that was known before the step is copied for the caller.
+            return located(error, self.segment.outputs[0].op, [], self.segment.uses)
         if frame is None or item is None:
             return error
         seen = frame.f_locals

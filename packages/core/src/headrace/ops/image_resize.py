@@ -15,6 +15,7 @@ from headrace.graph.spec import as_shape
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import expand_dims, reshape, shape, squeeze
 from headrace.ops.constant import range as range_of
+from headrace.ops.control import with_dependencies
 from headrace.ops.conversion import cast
 from headrace.ops.convolution import given
 from headrace.ops.elementwise import (
@@ -365,6 +366,8 @@ def crop_and_resize(
             found = upper + (lower - upper) * down
         inside = expand_dims(logical_and(expand_dims(inside_y, 2), expand_dims(inside_x, 1)), 3)
         result = select(inside, found, float(extrapolation_value))
+        # Where boxes are known to be outside nothing is read, and their indices still count.
+        result = with_dependencies([valid], result)
         return _with_static_shape(result, corners, target, images)
 
 

@@ -17,7 +17,7 @@ from headrace.dtypes import DType
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.spec import TensorSpec
 from headrace.graph.spec import like as like
-from headrace.ops.declare import Spec, _Declare, op
+from headrace.ops.declare import Spec, _Declare, evaluated, op
 from headrace.shapes import broadcast
 
 DISCRETE = "the result is piecewise constant"
@@ -68,11 +68,10 @@ def _taking_sparse(function: Any) -> Any:
 
 def _usual_sections(rule: Callable[..., Any], gives: str) -> str:
     """Return the sections Args and Returns of a docstring."""
-    hints = typing.get_type_hints(rule, include_extras=True)
     lines = ["    Args:"]
     first = ""
-    for name, hint in hints.items():
-        metadata = getattr(hint, "__metadata__", ())
+    for name, annotation in rule.__annotations__.items():
+        metadata = getattr(evaluated(annotation, rule), "__metadata__", ())
         if name == "return" or not metadata:
             continue
         kind = f"the dtype of ``{first}``" if first else metadata[0].name

@@ -12,7 +12,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.errors import HeadraceError
 from headrace.graph.graph import Graph
@@ -22,13 +22,15 @@ from headrace.graph.tensor import Tensor
 from headrace.passes.dedupe import dedupe
 from headrace.passes.fold import Evaluate
 from headrace.passes.prune import prune
-from headrace.passes.simplify import Rewrite, simplify
 from headrace.passes.specialize import specialize
 from headrace.passes.step_graph import StepGraph, verify
 from headrace.runtime.failures import StateUses
 from headrace.runtime.options import Options
 from headrace.runtime.unhindered import unhindered
 from headrace.shapes import Shape
+
+if TYPE_CHECKING:
+    from headrace.passes.simplify import Rewrite
 
 # Runs a compiled segment: takes a value for each input, returns one for each output.
 Program = Callable[[Sequence[Any]], list[Any]]
@@ -263,6 +265,9 @@ class SegmentCall:
         )
         rewrites: tuple[Rewrite, ...] = ()
         if around.options.optimize:
+            # The rules are many, and only those who run steps need them: importing them takes long.
+            from headrace.passes.simplify import simplify
+
             step, rewrites = simplify(dedupe(step))
             step = prune(step)
         if around.options.verify:

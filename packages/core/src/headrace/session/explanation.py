@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from headrace.passes.simplify import Rewrite
 from headrace.runtime.report import ProgramReport, Work, amount
+
+if TYPE_CHECKING:
+    from headrace.passes.simplify import Rewrite
 
 
 @dataclass(frozen=True, slots=True)
