@@ -288,6 +288,25 @@ def test_methods_take_slices(name: str, session: hr.Session) -> None:
     np.testing.assert_allclose(session.run(changed), oracle(START.astype("f"), [1], [[4.0, 2.0]]))
 
 
+@pytest.mark.parametrize("executor", ["plan", "plain"])
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_change_in_place_unless_the_value_is_held(name: str, executor: str) -> None:
+    v = hr.Variable(np.ones((5, 2), np.float32))
+    change = getattr(hr, f"scatter_{name}")(v, [1, 3, 1], np.full((3, 2), 2.0, np.float32)).op
+    with hr.Session(config=hr.Config(executor=executor)) as session:
+        initialized(session)
+        session.run(change)
+        held = session.run(v)
+        before = held.copy()
+        where = held.ctypes.data
+        session.run(change)
+        np.testing.assert_array_equal(held, before)
+        moved = session.run(v).ctypes.data
+        assert moved != where
+        session.run(change)
+        assert session.run(v).ctypes.data == moved
+
+
 @pytest.mark.parametrize("index", [3, -1, 2**31 - 1])
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_that_are_not_there(name: str, index: int, session: hr.Session) -> None:

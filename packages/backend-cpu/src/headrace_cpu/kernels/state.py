@@ -248,16 +248,20 @@ def _quotient(xp: Any, x: Array, y: Array) -> Array:
 # -- which rows change
 
 
+# Finds the rows: of the value's shape, the matrix of which rows change, the indices of these, and
+# an update for each. It refuses what does not fit.
+Locate: TypeAlias = Callable[[tuple[int, ...]], tuple[tuple[int, int], Array, Array]]
+
+
 def _scatter(
     ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array, change: Change
 ) -> Array:
     """Change the value as a matrix of rows."""
     xp = ctx.xp
 
-    def update(old: Array) -> Array:
-        if not old.ndim:
+    def locate(shape: tuple[int, ...]) -> tuple[tuple[int, int], Array, Array]:
+        if not shape:
             raise ValueError(f"variable {cell.name!r} is a scalar and has no rows to update")
-        shape = tuple(old.shape)
         wanted = (*indices.shape, *shape[1:])
         if updates.ndim:
             check_shape(updates, wanted, "updates")
@@ -265,10 +269,9 @@ def _scatter(
         width = int(np.prod(shape[1:]))
         rows = indices.reshape(-1)
         values = updates if updates.ndim else xp.broadcast_to(updates, wanted)
-        new = change(xp, old.reshape((shape[0], width)), rows, values.reshape((rows.size, width)))
-        return _frozen(new.reshape(shape))
+        return (shape[0], width), rows, values.reshape((rows.size, width))
 
-    return cell.update(update)
+    return _change_rows(xp, cell, locate, change)
 
 
 def _scatter_nd(
@@ -277,14 +280,13 @@ def _scatter_nd(
     """Change the value as a matrix with a row for each slice that indices can name."""
     xp = ctx.xp
 
-    def update(old: Array) -> Array:
-        if not indices.ndim or indices.shape[-1] > old.ndim:
+    def locate(shape: tuple[int, ...]) -> tuple[tuple[int, int], Array, Array]:
+        if not indices.ndim or indices.shape[-1] > len(shape):
             raise ValueError(
                 f"indices of shape {list(indices.shape)} do not index variable {cell.name!r} of "
-                f"shape {list(old.shape)}"
+                f"shape {list(shape)}"
             )
         depth = indices.shape[-1]
-        shape = tuple(old.shape)
         check_shape(updates, (*indices.shape[:-1], *shape[depth:]), "updates")
         count = int(np.prod(indices.shape[:-1]))
         places = indices.reshape((count, depth))
@@ -294,10 +296,36 @@ def _scatter_nd(
             check_indices(column, shape[axis], f"axis {axis} of variable {cell.name!r}")
             rows = rows * shape[axis] + column
         height, width = int(np.prod(shape[:depth])), int(np.prod(shape[depth:]))
-        new = change(xp, old.reshape((height, width)), rows, updates.reshape((count, width)))
-        return _frozen(new.reshape(shape))
+        return (height, width), rows, updates.reshape((count, width))
 
-    return cell.update(update)
+    return _change_rows(xp, cell, locate, change)
+
+
+def _change_rows(xp: Any, cell: VariableCell, locate: Locate, change: Change) -> Array:
+    """Change rows of the value.
+
+    In the processor's memory they are changed in place where nobody else holds the value: what a
+    step costs depends on the rows that it names, not on how large the table is.
+    """
+    if xp is not np:
+
+        def update(old: Array) -> Array:
+            size, rows, values = locate(tuple(old.shape))
+            return _frozen(change(xp, old.reshape(size), rows, values).reshape(old.shape))
+
+        return cell.update(update)
+    new, old = cell.take()
+    try:
+        size, rows, values = locate(new.shape)
+        named, places = np.unique(rows, return_inverse=True)
+        changed = change(np, new.reshape(size)[named], places.reshape(-1), values)
+        new.flags.writeable = True
+        new.reshape(size)[named] = changed
+    except BaseException:
+        cell.give(_frozen(old))
+        raise
+    cell.give(_frozen(new))
+    return new
 
 
 def _frozen(value: Array) -> Array:

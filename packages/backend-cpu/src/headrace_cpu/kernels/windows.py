@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
@@ -161,6 +161,18 @@ def _laid(
         padded.append(head + size + tail)
     _check_padded(image, padded)
     return Windows(sizes, strides, steps, tuple(out), tuple(before), image, tuple(padded))
+
+
+def is_refused(images: Sequence[int], sizes: Sequence[int], attrs: Mapping[str, Any]) -> bool:
+    """Whether windows over images [n, ..., c] are refused, as those that need vast padding are."""
+    try:
+        laid = lay_windows(
+            *(images[1:-1], sizes, attrs["strides"]), attrs.get("dilations"), attrs["padding"]
+        )
+        laid.padded_shape(images[0], images[-1])
+    except ValueError:
+        return True
+    return False
 
 
 def channels_last(images: Array, data_format: str) -> Array:

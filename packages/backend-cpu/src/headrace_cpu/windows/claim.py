@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
+from headrace_cpu.kernels.windows import is_refused
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.settings import CompileSettings
@@ -60,6 +61,8 @@ def _convolution(op: Operation, images: Tensor, taps: Tensor, grad: Tensor) -> G
     *window, takes, gives = _shape(taps)
     if takes != _shape(images)[-1] or len(window) != 2:
         return None
+    if is_refused(_shape(images), window, op.attrs):
+        return None
     shape = geometry(_shape(images), window, gives, op.attrs)
     return shape if max(shape.rows, shape.depth, gives) <= _MOST else None
 
@@ -85,6 +88,9 @@ def _pool(op: Operation, threads: int) -> Instruction | None:
     images = op.outputs[0] if op.type.endswith("Grad") else op.inputs[0]
     read = [t for t in op.inputs if t.dtype.is_floating]
     if not _fits(op, *read):
+        return None
+    # A window may be of any size: the plain kernel refuses those that nobody could compute.
+    if is_refused(_shape(images), op.attrs["ksize"], op.attrs):
         return None
     channels = _shape(images)[-1]
     return Pool(op, geometry(_shape(images), op.attrs["ksize"], channels, op.attrs), threads)
