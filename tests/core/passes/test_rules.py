@@ -132,6 +132,36 @@ case("tile-once", lambda x: hr.tile(x, [1, 1]), "x")
 case("tile-units", lambda x: hr.tile(x, [1, 5]), "BroadcastTo(x, [4, 5])", x=(f32, ("n", 1)))
 case("reverse-nothing", lambda x: hr.reverse(x, [1]), "x", x=(f32, ("n", 1)))
 
+
+def slice_grad(shape: list[int], dy: Any, *index: Any) -> Any:
+    """Return the gradient for a tensor of which ``x[index]`` was taken."""
+    entries = "".join("e" if i is ... else "i" if isinstance(i, int) else "s" for i in index)
+    begin = [i if isinstance(i, int) else 0 for i in index]
+    end = [i + 1 if isinstance(i, int) else 0 for i in index]
+    open_ = "".join("1" if isinstance(i, slice) else "0" for i in index)
+    options = {"entries": entries, "open_begin": open_, "open_end": open_}
+    return op("StridedSliceGrad", shape, begin, end, [1] * len(index), dy, **options)
+
+
+case(
+    "gradients-of-all-slices",
+    lambda x, y: slice_grad([2, 4, 3], x, 0) + slice_grad([2, 4, 3], y, -1),
+    "Stack(x, y)",
+    known_only=True,
+    signs=False,
+)
+case(
+    "gradients-of-all-slices",
+    lambda x, y: (
+        slice_grad([4, 2, 3], hr.exp(y), slice(None), 1)
+        + hr.ones([4, 2, 3]) * hr.reduce_sum(y)
+        + slice_grad([4, 2, 3], x, ..., 0, slice(None))
+    ),
+    "Add(Stack(x, Exp(y), axis=1), ReduceSum(y))",
+    known_only=True,
+    signs=False,
+)
+
 # -- broadcasts
 
 case("broadcast-nothing", lambda x: hr.broadcast_to(x, hr.shape(x)), "x")

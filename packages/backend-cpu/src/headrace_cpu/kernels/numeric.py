@@ -183,6 +183,12 @@ def add_rows(xp: Any, total: Array, rows: Array, updates: Array) -> None:
     if width == 1:
         _add_at(xp, total.reshape(-1), rows, updates.reshape(-1))
         return
+    if xp is np:
+        ordered = np.sort(rows)
+        if (ordered[1:] != ordered[:-1]).all():
+            # Five times as quick as `add.at`, and rows are mostly named once.
+            total[rows] += updates
+            return
     # One flat index per element: `add.at` is quick on vectors only.
     elements = rows.astype(np.int64)[:, None] * width + xp.arange(width)
     _add_at(xp, total.reshape(-1), elements.reshape(-1), updates.reshape(-1))

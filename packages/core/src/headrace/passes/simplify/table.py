@@ -9,6 +9,7 @@ from headrace.passes.simplify import (
     pools,
     reductions,
     shaping,
+    slices,
     softmax,
     transposing,
 )
@@ -16,6 +17,7 @@ from headrace.passes.simplify.rules import RuleTable
 
 RULES = RuleTable(
     shaping.RULES,
+    slices.RULES,
     broadcasting.RULES,
     constants.RULES,
     # What these recognise would otherwise be taken apart by the rules below.
