@@ -34,6 +34,10 @@ _SMALL_FLOPS = 250_000
 _SMALL_GRADIENT_FLOPS = 1_000_000
 # With so few rows a product is one of a matrix and a vector, or as good as that.
 _VECTORS, _FEW_ROWS, _FEW_ROWS_FLOPS = 2, 8, 1_000_000
+# Results that fall out of the caches: the primitive took a quarter longer than BLAS for [400, 200] @
+# [200, 10000] and a fifth for [4096, 1024] @ [1024, 4096], and was quicker for [512, 512] @ [512,
+# 8192]. With the right matrix transposed it was quicker always.
+_LARGE_RESULT, _LARGE_UNEVEN_RESULT, _EVEN = 8_000_000, 3_000_000, 64
 # Few columns: our own kernels keep rows of the result in registers.
 _NARROW = 32
 
@@ -128,7 +132,7 @@ def better_as_primitive(shape: Product) -> bool:
         return False
     if not shape.flat:
         return True
-    if shape.transpose_left or _narrow(shape) or shape.rows <= _VECTORS:
+    if shape.transpose_left or _narrow(shape) or shape.rows <= _VECTORS or _spills(shape):
         return False
     few = shape.transpose_right and shape.rows <= _FEW_ROWS
     return not few or shape.flops >= _FEW_ROWS_FLOPS
@@ -141,6 +145,12 @@ def better_as_sgemm(shape: Product) -> bool:
     if not shape.transpose_left and shape.rows > _VECTORS:
         return False
     return shape.flops >= _SMALL_GRADIENT_FLOPS
+
+
+def _spills(shape: Product) -> bool:
+    """Whether the result is too large for the way in which the primitive writes it."""
+    most = _LARGE_UNEVEN_RESULT if shape.columns % _EVEN else _LARGE_RESULT
+    return not shape.transpose_right and shape.rows * shape.columns >= most
 
 
 def _narrow(shape: Product) -> bool:
