@@ -101,7 +101,8 @@ def slow(session: nox.Session) -> None:
 def exhaustive(session: nox.Session) -> None:
     """Run the tests that take hours: functions of every float32 there is."""
     install(session, WORKSPACE, *TEST_TOOLS)
-    session.run("pytest", *PARALLEL, "-m", "exhaustive", *session.posargs, env=ONE_THREAD)
+    flags = ("-m", "exhaustive", "-o", "faulthandler_timeout=0")
+    session.run("pytest", *PARALLEL, *flags, *session.posargs, env=ONE_THREAD)
 
 
 @nox.session

@@ -34,9 +34,9 @@ _SMALL_FLOPS = 250_000
 _SMALL_GRADIENT_FLOPS = 1_000_000
 # With so few rows a product is one of a matrix and a vector, or as good as that.
 _VECTORS, _FEW_ROWS, _FEW_ROWS_FLOPS = 2, 8, 1_000_000
-# Results that fall out of the caches: the primitive took a quarter longer than BLAS for [400, 200] @
-# [200, 10000] and a fifth for [4096, 1024] @ [1024, 4096], and was quicker for [512, 512] @ [512,
-# 8192]. With the right matrix transposed it was quicker always.
+# Results that fall out of the caches: the primitive took a quarter longer than BLAS for [400, 200]
+# @ [200, 10000] and a fifth for [4096, 1024] @ [1024, 4096], and was quicker for [512, 512] @
+# [512, 8192]. With the right matrix transposed it was quicker always.
 _LARGE_RESULT, _LARGE_UNEVEN_RESULT, _EVEN = 8_000_000, 3_000_000, 64
 # Few columns: our own kernels keep rows of the result in registers.
 _NARROW = 32

@@ -30,15 +30,4 @@ def splits() -> bool:
 def alone(call: Callable[[], object]) -> Callable[[], object]:
     """Return what calls a kernel while each call of BLAS stays on its caller's thread."""
     blas = loaded_blas()
-    if blas is None or blas.set_threads is None or blas.threads == 1:
-        return call
-    limit, usual = blas.set_threads, blas.threads
-
-    def run() -> None:
-        limit(1)
-        try:
-            call()
-        finally:
-            limit(usual)
-
-    return run
+    return call if blas is None else blas.alone(call)
