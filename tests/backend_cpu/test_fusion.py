@@ -191,6 +191,7 @@ def compare(
         {},
         {"threads": 2},
         {"share_reads": share},
+        {"share_reads": share, "threads": 2},
         {"share_reads": share, "compiled": False},
     ):
         machine = Machine(step, variables=_copied(variables), **options)
@@ -480,6 +481,34 @@ def test_old_value_read_after_the_update_is_not_fused_with_it() -> None:
     for kernel in kernels:
         reads = {tensor.op.type for tensor in kernel.reads}
         assert not kernel.updates or "ReadVariable" not in reads
+
+
+@pytest.mark.parametrize(
+    ("build", "shared"),
+    [
+        (lambda x: hr.nn.softmax(x * 2.0), True),
+        (lambda x: (x - hr.reduce_mean(x, axis=1, keepdims=True)) * 2.0, True),
+        (lambda x: (x - hr.reduce_mean(x, axis=0)) * 2.0, True),
+        (lambda x: x * 2.0 + hr.transpose(x), False),
+    ],
+    ids=["softmax", "rows", "columns", "transposed"],
+)
+def test_results_take_the_place_of_inputs_that_are_read_before(build: Build, shared: bool) -> None:
+    kernels = compare(build, [normal(12, 12)])
+    last = kernels[-1]
+    assert [(w, r) for w, r in last.reuses if r in last.reads] == list(last.reuses)
+    assert bool(last.reuses) is shared
+
+
+def test_results_stay_away_from_inputs_that_are_read_again() -> None:
+    def build(x: Any) -> list[Any]:
+        powers = hr.exp(x)
+        # The sum is known after all powers are stored, and x is read once more.
+        return [powers, x * hr.reduce_sum(powers)]
+
+    for kernel in compare(build, [normal(12, 30)]):
+        for written, _ in kernel.reuses:
+            assert written.op.type != "Exp"
 
 
 def test_source_says_what_it_does() -> None:

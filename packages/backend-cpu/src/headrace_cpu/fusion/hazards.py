@@ -66,7 +66,7 @@ def reusable(
                 continue
             same = BYTES[places[0][2].code] == BYTES[roots[0].value.code]
             fits = same and shape_of(read) == shape_of(written)
-            if fits and all(_in_step(roots[0], sources, *place) for place in places):
+            if fits and all(_done(roots[0], sources, *place) for place in places):
                 found.append((written, read))
     return tuple(found)
 
@@ -75,18 +75,26 @@ def _stores(schedule: Schedule) -> list[Root]:
     return [r for nest in schedule.nests for r in nest.roots if r.store is not None]
 
 
+def _done(root: Root, sources: set[Value], nest: int, phase: int, load: Value) -> bool:
+    """Whether an element is loaded for the last time when a result is stored in its place."""
+    # A nest ends before the next one begins, and of each row a phase before the next.
+    if nest != root.nest or phase >= root.phase:
+        return nest < root.nest or _in_step(root, sources, nest, phase, load)
+    return _same_place(root, load)
+
+
 def _in_step(root: Root, sources: set[Value], nest: int, phase: int, load: Value) -> bool:
     """Whether an element is loaded where it is stored, and what is stored depends on it."""
+    here = nest == root.nest and phase == root.phase
+    return here and _same_place(root, load) and load in sources
+
+
+def _same_place(root: Root, load: Value) -> bool:
+    """Whether a load and a store walk over memory in the same way."""
     store = root.store
     assert store is not None
-    return (
-        nest == root.nest
-        and phase == root.phase
-        and load.dims == store.dims
-        and load.strides == store.strides
-        and load.offset == store.offset
-        and load in sources
-    )
+    same = load.dims == store.dims and load.strides == store.strides
+    return same and load.offset == store.offset
 
 
 def _computed_from(value: Value) -> set[Value]:
