@@ -34,7 +34,7 @@ class Lowered:
         lines: For every line of the source, the item for which it stands, or None.
         bound: Names of what is bound, in the order of ``make``'s arguments.
         calls: The name of each instruction's call.
-        points: The name of the function that takes an address: of an instruction and a tensor.
+        points: For each instruction the names of the functions that take addresses of tensors.
         views: The name of the array that shows a root's buffer under a tensor's shape.
         kernels: The name of each operation's plain kernel.
         presets: The names of known values.
@@ -48,7 +48,7 @@ class Lowered:
     lines: list[Item | None] = field(default_factory=list)
     bound: list[str] = field(default_factory=list)
     calls: dict[Instruction, str] = field(default_factory=dict)
-    points: dict[tuple[Instruction, Tensor], str] = field(default_factory=dict)
+    points: dict[Instruction, dict[Tensor, str]] = field(default_factory=dict)
     views: dict[Tensor, str] = field(default_factory=dict)
     kernels: dict[Any, str] = field(default_factory=dict)
     presets: dict[Tensor, str] = field(default_factory=dict)
@@ -70,6 +70,8 @@ class _Lowering:
         self.out = Lowered()
         self.body: list[tuple[str, Item | None]] = []
         self.taken: set[str] = {"values", "make", "run", "seen", "began", *RESERVED}
+        # Where the search for a free name of a base goes on: thousands may share one.
+        self.counts: dict[str, int] = {}
         self.last = last_uses(items, values)
         self.kept = {values.root(t) for t in segment.outputs}
         self.pointed: dict[Tensor, list[tuple[Instruction, Tensor]]] = {}
@@ -108,10 +110,11 @@ class _Lowering:
         base = re.sub(r"\W+", "_", wanted.rsplit("/", 2)[-1]).strip("_").lower() or "value"
         if base[0].isdigit() or keyword.iskeyword(base):
             base = f"v_{base}"
-        name, count = base, 1
+        name, count = base, self.counts.get(base, 1)
         while name in self.taken:
             count += 1
             name = f"{base}_{count}"
+        self.counts[base] = count
         self.taken.add(name)
         return name
 
@@ -162,16 +165,12 @@ class _Lowering:
             self._line(f"    {self._point_name(instruction, tensor)}({where})", item)
 
     def _point_name(self, instruction: Instruction, tensor: Tensor) -> str:
-        key = (instruction, tensor)
-        name = self.out.points.get(key)
+        points = self.out.points.setdefault(instruction, {})
+        name = points.get(tensor)
         if name is None:
-            name = self._bind(f"point_{instruction.name}_{self._new_hint(tensor)}")
-            self.out.points[key] = name
+            hint = tensor.op.name.rsplit("/", 1)[-1]
+            name = points[tensor] = self._bind(f"point_{instruction.name}_{hint}")
         return name
-
-    @staticmethod
-    def _new_hint(tensor: Tensor) -> str:
-        return tensor.op.name.rsplit("/", 1)[-1]
 
     # -- items
 

@@ -20,7 +20,7 @@ from headrace_cpu.native.report import compiling
 from headrace_cpu.native.threads import Share
 from headrace_cpu.program.describe import describe
 from headrace_cpu.program.environment import ENVIRONMENT
-from headrace_cpu.program.instruction import Addresses, Bound, Instruction
+from headrace_cpu.program.instruction import Addresses, Instruction
 from headrace_cpu.program.lifetimes import Places
 from headrace_cpu.program.lower import Lowered
 from headrace_cpu.program.schedule import Item
@@ -155,7 +155,8 @@ class Program:
         for instruction, name in lowered.calls.items():
             made = instruction.bind(_Addresses(instruction, values, self._places, start))
             bound[name] = made.call
-            self._bind_points(instruction, made, bound)
+            for tensor, point in lowered.points.get(instruction, {}).items():
+                bound[point] = made.point[tensor]
         for op, name in lowered.kernels.items():
             bound[name] = self.segment.bind(op)
         recorder = self.segment.options.recorder
@@ -174,11 +175,6 @@ class Program:
         # The instructions know addresses only: the arena lives as long as the function.
         run.__dict__["arena"] = memory
         return run
-
-    def _bind_points(self, instruction: Instruction, made: Bound, bound: dict[str, Any]) -> None:
-        for (owner, tensor), name in self._lowered.points.items():
-            if owner is instruction:
-                bound[name] = made.point[tensor]
 
     # -- failures
 
@@ -245,10 +241,7 @@ class _Addresses(Addresses):
 
 def _dtypes(segment: Segment) -> dict[str, Any]:
     """Return the dtypes of a segment's arrays by name."""
-    found = {}
-    for op in segment.graph.operations:
-        for tensor in (*op.inputs, *op.outputs):
-            kind = tensor.spec.content.dtype if tensor.spec.content else tensor.dtype
-            if kind.kind not in ("resource", "list", "string"):
-                found[kind.numpy.name] = kind.numpy
-    return found
+    tensors = (t for op in segment.graph.operations for t in (*op.inputs, *op.outputs))
+    kinds = {t.spec.content.dtype if t.spec.content else t.dtype for t in tensors}
+    plain = [kind for kind in kinds if kind.kind not in ("resource", "list", "string")]
+    return {kind.numpy.name: kind.numpy for kind in plain}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -27,34 +27,52 @@ def dedupe(step: StepGraph) -> StepGraph:
     commutative ops the order of the inputs does not count. Stateful nodes are never merged: two
     assignments are two assignments.
     """
+    twins = _twins(step)
+    if not twins:
+        return step
     rewriter = Rewriter("dedupe")
+    for op in step.graph.operations:
+        twin = twins.get(op)
+        if twin is None:
+            rewriter.copy(op)
+        else:
+            rewriter.stand_for(op, rewriter.operation(twin))
+    return rewriter.finish(step)
+
+
+def _twins(step: StepGraph) -> dict[Operation, Operation]:
+    """Return the first of its equals for each node that has one before it."""
+    twins: dict[Operation, Operation] = {}
     kept: dict[Hashable, Operation] = {}
     for op in step.graph.operations:
         if op.stateful:
-            rewriter.copy(op)
             continue
         key = (
             op.type,
             op.arity,
-            _inputs(op, rewriter),
+            _inputs(op, twins),
             tuple((name, attribute_key(value)) for name, value in op.attrs.items()),
-            rewriter.controls(op.control_inputs),
+            _stands_for(op.control_inputs, twins),
             op.device_name,
-            rewriter.controls(op.colocated_with),
+            _stands_for(op.colocated_with, twins),
         )
-        twin = kept.get(key)
-        if twin is None:
-            kept[key] = rewriter.copy(op)
-        else:
-            rewriter.stand_for(op, twin)
-    return rewriter.finish(step)
+        first = kept.setdefault(key, op)
+        if first is not op:
+            twins[op] = first
+    return twins
 
 
-def _inputs(op: Operation, rewriter: Rewriter) -> Hashable:
-    inputs = [rewriter.tensor(t) for t in op.inputs]
-    if op.type in COMMUTATIVE and inputs[0].dtype.kind != "string":
-        inputs.sort(key=lambda t: (t.op.index, t.index))
+def _inputs(op: Operation, twins: Mapping[Operation, Operation]) -> Hashable:
+    inputs = [(twins.get(t.op, t.op).index, t.index) for t in op.inputs]
+    if op.type in COMMUTATIVE and op.inputs[0].dtype.kind != "string":
+        inputs.sort()
     return tuple(inputs)
+
+
+def _stands_for(
+    ops: Collection[Operation], twins: Mapping[Operation, Operation]
+) -> tuple[Operation, ...]:
+    return tuple(dict.fromkeys(twins.get(op, op) for op in ops)) if ops else ()
 
 
 def attribute_key(value: Any) -> Hashable:

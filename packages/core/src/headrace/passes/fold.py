@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,15 +36,22 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
         step: The step.
         evaluate: Computes a node on the host.
     """
-    rewriter = Rewriter("fold")
     held = dependents_on_effects(step)
+    known: dict[Operation, list[_NDArray]] = {}
     for op in step.graph.operations:
-        left = op.stateful or op.type == "Const" or any(t.op in held for t in op.inputs)
-        values = None if left else _values(op, rewriter, evaluate)
-        if values is None:
+        if op.stateful or op.type == "Const" or any(t.op in held for t in op.inputs):
+            continue
+        values = _values(op, known, evaluate)
+        if values is not None:
+            known[op] = values
+    if not known:
+        return step
+    rewriter = Rewriter("fold")
+    for op in step.graph.operations:
+        if op not in known:
             rewriter.copy(op)
             continue
-        for i, (tensor, value) in enumerate(zip(op.outputs, values, strict=True)):
+        for i, (tensor, value) in enumerate(zip(op.outputs, known[op], strict=True)):
             name = op.name if i == 0 else f"{op.name}/folded_{i}"
             spec = constant_spec(value, tensor.dtype)
             new = rewriter.add("Const", {"value": value}, [spec], like=op, name=name)
@@ -54,20 +61,28 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
     return rewriter.finish(step)
 
 
-def _values(op: Operation, rewriter: Rewriter, evaluate: Evaluate) -> list[_NDArray] | None:
+def _values(
+    op: Operation, known: Mapping[Operation, Sequence[_NDArray]], evaluate: Evaluate
+) -> list[_NDArray] | None:
     if not op.outputs or any(t.dtype.kind in ("resource", "list") for t in op.outputs):
         return None
-    sources = [rewriter.tensor(t).op for t in op.inputs]
     # Folding drops the input edges; one behind which control edges stand must stay.
-    if any(source.control_inputs for source in sources):
+    if any(t.op.control_inputs for t in op.inputs):
         return None
     if all(t.spec.value is not None for t in op.outputs):
         return [_frozen(np.asarray(t.spec.value)) for t in op.outputs]
     if not op.inputs or any(_too_large(op, t, t.shape.num_elements()) for t in op.outputs):
         return None
-    if any(source.type != "Const" for source in sources):
-        return None
-    found = evaluate(op, [source.attrs["value"] for source in sources])
+    given = []
+    for tensor in op.inputs:
+        source = tensor.op
+        if source in known:
+            given.append(known[source][tensor.index])
+        elif source.type == "Const":
+            given.append(source.attrs["value"])
+        else:
+            return None
+    found = evaluate(op, given)
     if found is None:
         return None
     values = [_frozen(np.asarray(v)) for v in found]

@@ -41,6 +41,8 @@ def extract(
 def prune(step: StepGraph) -> StepGraph:
     """Drop what no fetch or target needs any more; feeds stay, since their values are handed in."""
     needed = _needed([*step.roots, *(t.op for t in step.feeds)], set())
+    if len(needed) == len(step.graph.operations):
+        return step
     rewriter = Rewriter("prune")
     for op in step.graph.operations:
         if op in needed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from headrace.device_name import DeviceName
@@ -106,8 +106,10 @@ class Rewriter:
             origin=f"{self.name} of {like.type}",
         )
 
-    def controls(self, old: Iterable[Operation]) -> tuple[Operation, ...]:
+    def controls(self, old: Collection[Operation]) -> tuple[Operation, ...]:
         """Return what stands for operations, leaving out those that are not there."""
+        if not old:
+            return ()
         found = (self._operations.get(op) for op in old)
         return tuple(dict.fromkeys(op for op in found if op is not None))
 
