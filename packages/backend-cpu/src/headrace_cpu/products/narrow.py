@@ -207,6 +207,9 @@ class _Writer:
         column = self._new(f"mul i64 {k}, {step_inner}")
         if p.turned_a:
             self._prefetch(left, column, 2 * t.rows - 1)
+        else:
+            line = self._new(f"mul i64 {k}, {64 // (4 if self._element == 'float' else 8)}")
+            self._prefetch(left, line, rows * p.inner)
         for r in range(rows):
             at = self._new(f"add i64 {column}, {r * step_row}")
             value = self._new(
