@@ -23,12 +23,12 @@ from headrace.settings import read_settings
 from headrace_cpu.native.report import notice
 
 _NAMES = ("GOMP_barrier", "omp_get_thread_num", "omp_get_num_threads")
-# How often an idle thread of the pool looks for work before it sleeps; a look took 30 ns. Left alone,
-# libgomp looks 300 000 times, 10 ms in which BLAS and other Python threads lack a core. Yet 0.6 ms
-# must be longer than it takes to wake a thread, or the others have fallen asleep again when it
+# How often an idle thread of the pool looks for work before it sleeps; a look took 30 ns. Left
+# alone, libgomp looks 300 000 times, 10 ms in which BLAS and other Python threads lack a core. Yet
+# it must look for longer than waking a thread takes, or the others have fallen asleep again when it
 # comes, and every kernel waits twice: where the core belongs to a virtual machine, waking took 0.2
-# to 0.3 ms at busy times, and kernels of 20 us took 320 with looks for 60 us (a quarter of them),
-# and still with looks for 300. A step after products of NumPy, whose threads wait in their own way,
+# to 0.3 ms at busy times, and a quarter of the kernels of 20 us took 320 with looks for 60 us, a
+# tenth with looks for 300. A step after products of NumPy, whose threads wait in their own way,
 # pays for it: 1 ms became 2.
 _SPINS = "20000"
 
