@@ -57,6 +57,25 @@ class Lowered:
     notes: dict[Work, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Taking:
+    """Source that takes variables out of their cells for changing them in place.
+
+    Attributes:
+        take: Takes them.
+        arrays: For each variable the expression of its array.
+        undo: Puts the old values back.
+        give: Puts the new values back.
+        held: The targets that hold something meanwhile.
+    """
+
+    take: str
+    arrays: list[str]
+    undo: str
+    give: str
+    held: str
+
+
 def lower(segment: Segment, items: Sequence[Item], values: Values) -> Lowered:
     """Return the source of a program."""
     return _Lowering(segment, items, values).run()
@@ -190,39 +209,40 @@ class _Lowering:
 
     def _in_place(self, instruction: Instruction, item: Item, call: str) -> None:
         """Run an instruction on variables that were taken out of their cells."""
-        if len(instruction.updates) == 1:
-            self._in_place_one(instruction, instruction.updates[0], item, call)
-            return
-        cells = ", ".join(self._array(t) for t in instruction.updates)
-        kinds = ", ".join(_overwritten(instruction, t) for t in instruction.updates)
-        taken = self._fresh_name("taken")
-        self._line(f"{taken} = take(({cells},), ({kinds},))", item)
+        taking = self._taking(instruction)
+        self._line(taking.take, item)
         self._line("try:", item)
-        for i, handle in enumerate(instruction.updates):
-            self._point_variable(instruction, handle, f"{taken}.arrays[{i}]", item)
+        for handle, array in zip(instruction.updates, taking.arrays, strict=True):
+            self._point_variable(instruction, handle, array, item)
         self._line(f"    {call}", item)
         self._line("except BaseException:", item)
-        self._line(f"    {taken}.undo()", item)
+        self._line(f"    {taking.undo}", item)
         self._line("    raise", item)
-        self._line(f"{taken}.give()", item)
-        self._line(f"{taken} = None", item)
+        self._line(taking.give, item)
+        self._line(f"{taking.held} = None", item)
 
-    def _in_place_one(
-        self, instruction: Instruction, handle: Tensor, item: Item, call: str
-    ) -> None:
-        """Do the same for one variable, the usual case, without an object for several."""
-        cell, kind = self._array(handle), _overwritten(instruction, handle)
+    def _taking(self, instruction: Instruction) -> _Taking:
+        kinds = [_overwritten(instruction, t) for t in instruction.updates]
+        cells = [self._array(t) for t in instruction.updates]
+        if len(cells) > 1:
+            taken = self._fresh_name("taken")
+            return _Taking(
+                take=f"{taken} = take(({', '.join(cells)}), ({', '.join(kinds)}))",
+                arrays=[f"{taken}.arrays[{i}]" for i in range(len(cells))],
+                undo=f"{taken}.undo()",
+                give=f"{taken}.give()",
+                held=taken,
+            )
+        # The usual case needs no object for several.
         new, old = self._fresh_name("new"), self._fresh_name("old")
-        make = "" if kind == "None" else f"lambda: empty(*{kind})"
-        self._line(f"{new}, {old} = {cell}.take({make})", item)
-        self._line("try:", item)
-        self._point_variable(instruction, handle, new, item)
-        self._line(f"    {call}", item)
-        self._line("except BaseException:", item)
-        self._line(f"    {cell}.give({old})", item)
-        self._line("    raise", item)
-        self._line(f"{cell}.give({new})", item)
-        self._line(f"{new} = {old} = None", item)
+        make = "" if kinds[0] == "None" else f"lambda: empty(*{kinds[0]})"
+        return _Taking(
+            take=f"{new}, {old} = {cells[0]}.take({make})",
+            arrays=[new],
+            undo=f"{cells[0]}.give({old})",
+            give=f"{cells[0]}.give({new})",
+            held=f"{new} = {old}",
+        )
 
     def _point_variable(
         self, instruction: Instruction, handle: Tensor, array: str, item: Item
