@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -95,6 +96,11 @@ def pytest_configure(config: pytest.Config) -> None:
     for need in config.getoption("--require"):
         if need not in NEEDS:
             raise pytest.UsageError(f"--require={need}: expected one of {sorted(NEEDS)}")
+    if job_size() > 1:
+        # Ranks that clean up one folder at the end take files from under each other.
+        own = Path(tempfile.gettempdir()) / f"headrace-tests-{os.getuid()}-rank-{job_rank()}"
+        own.mkdir(exist_ok=True)
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(own))
     if job_rank() > 0:
         # Only the first rank gives a full account; the others print what fails.
         config.option.verbose = -2
