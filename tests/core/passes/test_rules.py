@@ -662,3 +662,12 @@ def test_every_rule_has_cases_and_a_reason():
     for rule in RULES:
         assert len(rule.reason) > 5, rule.name
         assert rule.ops
+
+
+def test_gradients_of_slices_out_of_range_stay() -> None:
+    with hr.Graph().as_default():
+        x = hr.placeholder(f32, (4, 3))
+        total = slice_grad([2, 4, 3], x, 0) + slice_grad([2, 4, 3], x, 5)
+        step = extract([x], [total], [])
+    _, rewrites = simplify(step)
+    assert "gradients-of-all-slices" not in {r.rule for r in rewrites}

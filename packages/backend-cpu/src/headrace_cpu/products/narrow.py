@@ -237,7 +237,8 @@ class _Writer:
 
         A turned matrix is read in steps of a whole row, mostly in another page of memory each, for
         which processors do not look ahead: without this, a matrix that is in no near cache takes
-        twice the time.
+        twice the time. Of other matrices the next rows lie together, and a line of them is asked
+        for in each turn: a tenth to a fifth quicker.
         """
         place = self._new(f"add i64 {index}, {ahead}")
         pointer = self._new(f"getelementptr {self._element}, ptr {base}, i64 {place}")

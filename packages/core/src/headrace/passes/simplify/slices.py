@@ -76,4 +76,5 @@ def _place(value: Value, dims: tuple[int, ...]) -> tuple[int, int] | None:
     if len(named) != 1 or not others:
         return None
     axis, place = named[0], index[named[0]]
-    return axis, place % dims[axis] if -dims[axis] <= place < dims[axis] else place
+    # One that is out of range is refused when it runs.
+    return (axis, place % dims[axis]) if -dims[axis] <= place < dims[axis] else None
