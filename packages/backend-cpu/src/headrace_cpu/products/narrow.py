@@ -11,10 +11,9 @@ Measured on two cores with AVX-512, for the products of softmax regression at ba
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
-from pathlib import Path
 
+from headrace_cpu.native.assembly import vector_bytes
 from headrace_cpu.native.build import KernelSource
 from headrace_cpu.products.blas import Product
 
@@ -22,19 +21,6 @@ from headrace_cpu.products.blas import Product
 WORDS = 4
 # Below so many operations, waking a second thread takes longer than it saves.
 _SERIAL_FLOPS = 400_000
-
-
-@functools.cache
-def vector_bytes() -> int:
-    """Return how many bytes the processor's vectors have, as far as Linux tells."""
-    try:
-        facts = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return 16
-    flags = next((line for line in facts.splitlines() if line.startswith("flags")), "").split()
-    if "avx512f" in flags:
-        return 64
-    return 32 if "avx" in flags else 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ matrices alone takes 5, 1.5 and 13 ms.
 
 from __future__ import annotations
 
+from headrace_cpu.native.assembly import vector_bytes
 from headrace_cpu.native.build import KernelSource
 from headrace_cpu.products.blas import Product
-from headrace_cpu.products.narrow import vector_bytes
 
 # Columns of a piece of the result: with 16 rows, it takes 16 KiB.
 _PIECE = 256

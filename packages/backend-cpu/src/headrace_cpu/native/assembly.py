@@ -1,0 +1,295 @@
+"""Writes kernels in LLVM's assembly: vectors, indices, pointers and loops as Python values.
+
+For kernels that must say which values stay in registers, which neither numba nor LLVM's own
+vectoriser can be told. Arithmetic on a ``Vector`` or an ``Index`` writes an instruction:
+``(a + b) * 0.5`` writes two.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_SIZES = {"float": 4, "double": 8}
+
+
+@functools.cache
+def vector_bytes() -> int:
+    """Return how many bytes the processor's vectors have, as far as Linux tells."""
+    try:
+        facts = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return 16
+    flags = next((line for line in facts.splitlines() if line.startswith("flags")), "").split()
+    if "avx512f" in flags:
+        return 64
+    return 32 if "avx" in flags else 16
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """A vector of floating-point numbers in a register."""
+
+    code: Assembly
+    name: str
+
+    def __add__(self, other: Vector) -> Vector:
+        return self.code.vector(f"fadd {self.code.kind} {self.name}, {other.name}")
+
+    def __sub__(self, other: Vector) -> Vector:
+        return self.code.vector(f"fsub {self.code.kind} {self.name}, {other.name}")
+
+    def __mul__(self, factor: float) -> Vector:
+        number = self.code.constant(factor)
+        return self.code.vector(f"fmul {self.code.kind} {self.name}, {number}")
+
+    def __neg__(self) -> Vector:
+        return self.code.vector(f"fneg {self.code.kind} {self.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A whole number of 64 bits, not negative where it is divided."""
+
+    code: Assembly
+    name: str
+
+    def _with(self, operation: str, other: Index | int) -> Index:
+        return Index(self.code, self.code.new(f"{operation} i64 {self.name}, {_text(other)}"))
+
+    def __add__(self, other: Index | int) -> Index:
+        return self if other == 0 else self._with("add nsw", other)
+
+    def __sub__(self, other: Index | int) -> Index:
+        return self if other == 0 else self._with("sub nsw", other)
+
+    def __mul__(self, other: Index | int) -> Index:
+        return self if other == 1 else self._with("mul nsw", other)
+
+    def __floordiv__(self, other: Index | int) -> Index:
+        return self if other == 1 else self._with("udiv", other)
+
+    def __mod__(self, other: Index | int) -> Index:
+        return self._with("urem", other)
+
+    def least(self, other: Index | int) -> Index:
+        """Return the smaller of two."""
+        below = self.code.new(f"icmp slt i64 {self.name}, {_text(other)}")
+        return Index(
+            self.code,
+            self.code.new(f"select i1 {below}, i64 {self.name}, i64 {_text(other)}"),
+        )
+
+    def within(self, size: Index | int) -> str:
+        """Return whether it is at least 0 and below a size, as a bit."""
+        return self.code.new(f"icmp ult i64 {self.name}, {_text(size)}")
+
+
+def _text(value: Index | int) -> str:
+    return value.name if isinstance(value, Index) else str(value)
+
+
+@dataclass(slots=True)
+class Loop:
+    """A loop that is being written.
+
+    Attributes:
+        index: Its counter.
+        values: Vectors that it carries from turn to turn; set ``after`` to their next values.
+        after: What they become at the end of a turn; behind the loop, what they ended as.
+    """
+
+    index: Index
+    values: list[Vector] = field(default_factory=list)
+    after: list[Vector] = field(default_factory=list)
+
+
+class Assembly:
+    """The text of one kernel, ``void @name(i64 %block)``, as it is written.
+
+    Args:
+        element: "float" or "double".
+        lanes: Elements of a vector.
+    """
+
+    def __init__(self, element: str, lanes: int) -> None:
+        self.element = element
+        self.lanes = lanes
+        self.kind = f"<{lanes} x {element}>"
+        self._suffix = f"v{lanes}f{8 * _SIZES[element]}"
+        self._lines: list[str] = []
+        self._count = 0
+        self._block = "entry"
+
+    def text(self, name: str) -> str:
+        """Return the module that defines the kernel."""
+        kind, suffix = self.kind, self._suffix
+        head = (
+            "declare i32 @omp_get_thread_num()",
+            "declare i32 @omp_get_num_threads()",
+            "declare void @GOMP_barrier()",
+            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
+            f"declare {kind} @llvm.fma.{suffix}({kind}, {kind}, {kind})",
+            f"define void @{name}(i64 %block) {{",
+            "entry:",
+        )
+        return "\n".join((*head, *self._lines, "  ret void", "}"))
+
+    def do(self, text: str) -> None:
+        """Write an instruction without a result."""
+        self._lines.append(f"  {text}")
+
+    def new(self, text: str) -> str:
+        """Write an instruction, and return the name of its result."""
+        self._count += 1
+        self.do(f"%t{self._count} = {text}")
+        return f"%t{self._count}"
+
+    def vector(self, text: str) -> Vector:
+        """Write an instruction whose result is a vector."""
+        return Vector(self, self.new(text))
+
+    def index(self, value: int) -> Index:
+        """Return a constant index."""
+        return Index(self, str(value))
+
+    def constant(self, number: float) -> str:
+        """Return the text of a vector of equal numbers, which must be exact in the element type."""
+        return f"<{', '.join([f'{self.element} {number:e}'] * self.lanes)}>"
+
+    def zero(self) -> Vector:
+        """Return a vector of zeros."""
+        return Vector(self, "zeroinitializer")
+
+    def fma(self, a: Vector, b: Vector, c: Vector) -> Vector:
+        """Return ``a * b + c``, rounded once."""
+        kind = self.kind
+        return self.vector(
+            f"call {kind} @llvm.fma.{self._suffix}({kind} {a.name}, {kind} {b.name}, "
+            f"{kind} {c.name})"
+        )
+
+    def relu(self, a: Vector) -> Vector:
+        """Return ``max(a, 0)``, NaN for NaN."""
+        below = self.new(f"fcmp olt {self.kind} {a.name}, zeroinitializer")
+        kind = self.kind
+        return self.vector(
+            f"select <{self.lanes} x i1> {below}, {kind} zeroinitializer, {kind} {a.name}"
+        )
+
+    def words(self, names: Sequence[str]) -> dict[str, str]:
+        """Load the addresses that the kernel's block begins with, by names."""
+        block = self.new("inttoptr i64 %block to ptr")
+        places = [self.new(f"getelementptr i64, ptr {block}, i64 {i}") for i in range(len(names))]
+        return {name: self.new(f"load ptr, ptr {p}") for name, p in zip(names, places, strict=True)}
+
+    def at(self, base: str, offset: Index | int) -> str:
+        """Return the address of an element."""
+        if offset == 0:
+            return base
+        return self.new(f"getelementptr {self.element}, ptr {base}, i64 {_text(offset)}")
+
+    def choose(self, bit: str, one: str, other: str) -> str:
+        """Return one of two addresses."""
+        return self.new(f"select i1 {bit}, ptr {one}, ptr {other}")
+
+    def both(self, one: str, other: str) -> str:
+        """Return whether two bits are set."""
+        return self.new(f"and i1 {one}, {other}")
+
+    def load(self, base: str, offset: Index | int = 0) -> Vector:
+        """Load a vector from elements beside one another."""
+        align = _SIZES[self.element]
+        return self.vector(f"load {self.kind}, ptr {self.at(base, offset)}, align {align}")
+
+    def store(self, value: Vector, base: str, offset: Index | int = 0) -> None:
+        """Store a vector to elements beside one another."""
+        place = self.at(base, offset)
+        self.do(f"store {self.kind} {value.name}, ptr {place}, align {_SIZES[self.element]}")
+
+    def spread(self, base: str, offset: Index | int = 0) -> Vector:
+        """Load an element into all places of a vector."""
+        value = self.new(f"load {self.element}, ptr {self.at(base, offset)}")
+        return self._spread(value)
+
+    def _spread(self, value: str) -> Vector:
+        one = self.new(f"insertelement {self.kind} poison, {self.element} {value}, i64 0")
+        mask = f"<{self.lanes} x i32> zeroinitializer"
+        return self.vector(f"shufflevector {self.kind} {one}, {self.kind} poison, {mask}")
+
+    def collect(self, base: str, stride: int) -> Vector:
+        """Load a vector from elements a stride apart."""
+        value = "poison"
+        for lane in range(self.lanes):
+            each = self.new(f"load {self.element}, ptr {self.at(base, lane * stride)}")
+            value = self.new(
+                f"insertelement {self.kind} {value}, {self.element} {each}, i64 {lane}"
+            )
+        return Vector(self, value)
+
+    def prefetch(self, base: str, offset: Index | int = 0) -> None:
+        """Ask for the cache line of an element, which may be beyond the end of what there is."""
+        self.do(f"call void @llvm.prefetch.p0(ptr {self.at(base, offset)}, i32 0, i32 3, i32 1)")
+
+    def barrier(self) -> None:
+        """Wait for the other threads."""
+        self.do("call void @GOMP_barrier()")
+
+    def part(self, units: Index | int) -> tuple[Index, Index, Index]:
+        """Return the thread's number, and the first of its units and the one behind its last."""
+        me, team = self._number("omp_get_thread_num"), self.team()
+        count = units if isinstance(units, Index) else self.index(units)
+        return me, me * count // team, (me + 1) * count // team
+
+    def team(self) -> Index:
+        """Return the number of threads."""
+        return self._number("omp_get_num_threads")
+
+    def _number(self, function: str) -> Index:
+        return Index(self, self.new(f"sext i32 {self.new(f'call i32 @{function}()')} to i64"))
+
+    @contextmanager
+    def loop(
+        self,
+        first: Index | int,
+        last: Index | int,
+        step: int = 1,
+        values: Sequence[Vector] = (),
+    ) -> Iterator[Loop]:
+        """Write a loop from ``first`` to below ``last``; what is written inside is its body."""
+        self._count += 1
+        label, before = f"l{self._count}", self._block
+        head = len(self._lines)
+        index = Index(self, f"%{label}.i")
+        inside = [Vector(self, f"%{label}.v{i}") for i in range(len(values))]
+        self._begin(f"{label}.body")
+        state = Loop(index, inside)
+        yield state
+        for name, value in zip(inside, state.after, strict=True):
+            # A name for what the turn ends with, so that the next begins with it.
+            self.do(f"{name.name}.n = bitcast {self.kind} {value.name} to {self.kind}")
+        self.do(f"{index.name}.n = add nsw i64 {index.name}, {step}")
+        self.do(f"br label %{label}.head")
+        back = self._block
+        # The head knows only now from where the loop comes back.
+        lines = [f"  br label %{label}.head", f"{label}.head:"]
+        lines.append(
+            f"  {index.name} = phi i64 [ {_text(first)}, %{before} ], [ {index.name}.n, %{back} ]"
+        )
+        for name, value in zip(inside, values, strict=True):
+            lines.append(
+                f"  {name.name} = phi {self.kind} [ {value.name}, %{before} ], "
+                f"[ {name.name}.n, %{back} ]"
+            )
+        lines.append(f"  {index.name}.more = icmp slt i64 {index.name}, {_text(last)}")
+        lines.append(f"  br i1 {index.name}.more, label %{label}.body, label %{label}.done")
+        self._lines[head:head] = lines
+        self._begin(f"{label}.done")
+        state.after = inside
+
+    def _begin(self, block: str) -> None:
+        self._lines.append(f"{block}:")
+        self._block = block

@@ -1,0 +1,169 @@
+"""The kernel of the gradient of a 3x3 filter by Winograd's algorithm.
+
+It is the gradient of the forward algorithm, step by step: for each position in a tile, the
+transformed tiles times the gradients of the products, summed over all tiles, then transformed back
+to taps. Each thread sums over tiles of its own; the sums of the threads are added at the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headrace_cpu.native.assembly import Assembly, Index
+from headrace_cpu.native.build import KernelSource
+from headrace_cpu.winograd.tiling import LANES, PANEL, Pixels, Tiling
+from headrace_cpu.winograd.transforms import IN, POSITIONS, both_ways, results_back, taps_back
+
+# The words of a kernel's block: addresses.
+_WORDS = ("images", "gradient", "filter", "scratch")
+# Rows of a product that are kept in registers; input channels come in multiples of it.
+_ROWS = 8 if LANES == 16 else 4
+# Tiles of a block: the sums, which may lie in a far cache, are read and written once for each.
+_TILES = 96
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """What a kernel computes: the gradient of the filter of a convolution.
+
+    Attributes:
+        tiling: The convolution.
+    """
+
+    tiling: Tiling
+
+    @property
+    def block(self) -> int:
+        """Tiles that a thread takes through all stages at once, at most."""
+        # Two threads, as the most common number, shall have blocks of the same size.
+        half = -(-self.tiling.tiles // 2)
+        return -(-half // -(-half // _TILES))
+
+    @property
+    def name(self) -> str:
+        """What the kernel is called."""
+        i, o = self.tiling.images, self.tiling.out
+        return f"winograd_to_filter_{i.batch}x{i.height}x{i.width}x{i.channels}_{o.channels}"
+
+    @property
+    def tile_step(self) -> int:
+        """Elements from one position of a block's transformed tiles to the next."""
+        return self.block * self.tiling.images.channels + LANES
+
+    @property
+    def product_step(self) -> int:
+        """Elements from one position of the gradients of a block's products to the next."""
+        return self.block * self.tiling.out.channels + LANES
+
+    @property
+    def sum_step(self) -> int:
+        """Elements from one position of the sums to the next."""
+        return self.tiling.images.channels * self.tiling.out.channels + LANES
+
+    @property
+    def own(self) -> int:
+        """Elements of scratch memory that each thread has for itself."""
+        channels = self.tiling.images.channels + self.tiling.out.channels
+        return channels + POSITIONS * (self.tile_step + self.product_step + self.sum_step)
+
+    def scratch(self, threads: int) -> int:
+        """Return how many bytes of scratch memory so many threads need."""
+        return 4 * threads * self.own
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the words of the kernel's block are the addresses of; scratch memory is last."""
+        return _WORDS
+
+    def source(self) -> KernelSource:
+        """Return the kernel."""
+        return KernelSource(self.name, _Writer(self).text(), language="llvm")
+
+
+class _Writer:
+    """Writes one kernel."""
+
+    def __init__(self, kernel: Gradient) -> None:
+        self._kernel = kernel
+        self._tiling = kernel.tiling
+        self._taken = kernel.tiling.images.channels
+        self._given = kernel.tiling.out.channels
+        self._code = code = Assembly("float", LANES)
+        self._pixels = Pixels(code, kernel.tiling)
+        self._at = code.words(_WORDS)
+
+    def text(self) -> str:
+        """Return the module."""
+        code, kernel = self._code, self._kernel
+        me, first, last = code.part(self._tiling.tiles)
+        sums = code.at(self._at["scratch"], me * kernel.own)
+        tiles = code.at(sums, POSITIONS * kernel.sum_step)
+        products = code.at(tiles, POSITIONS * kernel.tile_step)
+        zeros = code.at(products, POSITIONS * kernel.product_step)
+        with code.loop(0, POSITIONS * kernel.sum_step, LANES) as i:
+            code.store(code.zero(), sums, i.index)
+        with code.loop(0, self._taken + self._given, LANES) as i:
+            code.store(code.zero(), zeros, i.index)
+        with code.loop(first, last, kernel.block) as unit:
+            begin, count = unit.index, (last - unit.index).least(kernel.block)
+            images = self._at["images"]
+            self._pixels.transform((begin, count), images, zeros, tiles, kernel.tile_step)
+            self._transform_gradient(begin, count, zeros, products)
+            self._multiply(count, tiles, products, sums)
+        code.barrier()
+        self._transform_back()
+        return code.text(kernel.name)
+
+    def _transform_gradient(self, begin: Index, count: Index, zeros: str, products: str) -> None:
+        """Transform the gradient of the result, into panels of columns."""
+        code, kernel = self._code, self._kernel
+        with code.loop(0, count) as t:
+            pixels = self._pixels.of_out(begin + t.index, self._at["gradient"], zeros)
+            with code.loop(0, self._given // LANES) as chunk:
+                c = chunk.index * LANES
+                square = [[code.load(place, c) for place in row] for row in pixels]
+                panel, half = chunk.index // 2, chunk.index % 2
+                place = (panel * kernel.block + t.index) * PANEL + half * LANES
+                for p, value in enumerate(both_ways(results_back, square)):
+                    code.store(value, products, place + p * kernel.product_step)
+
+    def _multiply(self, count: Index, tiles: str, products: str, sums: str) -> None:
+        """Add to the sums, for each position, the block's tiles times the products' gradients."""
+        code, kernel, taken, given = self._code, self._kernel, self._taken, self._given
+        with code.loop(0, POSITIONS) as p, code.loop(0, given // PANEL) as panel:
+            right = code.at(
+                products, p.index * kernel.product_step + panel.index * (PANEL * kernel.block)
+            )
+            with code.loop(0, taken, _ROWS) as c:
+                left = code.at(tiles, p.index * kernel.tile_step + c.index)
+                place = p.index * kernel.sum_step + c.index * given
+                out = code.at(sums, place + panel.index * PANEL)
+                for r in range(_ROWS):
+                    for h in range(2):
+                        code.prefetch(out, r * given + h * LANES)
+                with code.loop(0, count, values=[code.zero()] * (2 * _ROWS)) as t:
+                    row = [code.load(right, t.index * PANEL + h * LANES) for h in range(2)]
+                    here = code.at(left, t.index * taken)
+                    for r in range(_ROWS):
+                        one = code.spread(here, r)
+                        t.after += [code.fma(one, row[h], t.values[2 * r + h]) for h in range(2)]
+                for r in range(_ROWS):
+                    for h in range(2):
+                        at = r * given + h * LANES
+                        code.store(code.load(out, at) + t.after[2 * r + h], out, at)
+
+    def _transform_back(self) -> None:
+        """Add the sums of all threads, and transform them to the gradient of the taps."""
+        code, kernel, taken, given = self._code, self._kernel, self._taken, self._given
+        _, first, last = code.part(taken)
+        with code.loop(first, last) as c, code.loop(0, given, LANES) as k:
+            place = c.index * given + k.index
+            zeros = [code.zero()] * POSITIONS
+            with code.loop(0, code.team(), values=zeros) as thread:
+                there = code.at(self._at["scratch"], thread.index * kernel.own)
+                for p, value in enumerate(thread.values):
+                    each = code.load(there, place + p * kernel.sum_step)
+                    thread.after.append(value + each)
+            totals = [thread.after[i * IN : (i + 1) * IN] for i in range(IN)]
+            for tap, value in enumerate(both_ways(taps_back, totals)):
+                code.store(value, self._at["filter"], place + tap * taken * given)
