@@ -13,11 +13,11 @@ import pytest
 import headrace as hr
 from headrace_cpu.native.threads import open_mp
 from headrace_cpu.program.claims import Claims
+from headrace_cpu.program.kernel import KernelInstruction
 from headrace_cpu.program.settings import CompileSettings
 from headrace_cpu.winograd import claim as claim_module
 from headrace_cpu.winograd import transforms
 from headrace_cpu.winograd.claim import claim_winograd, pays, tiling_of
-from headrace_cpu.winograd.instruction import WinogradInstruction
 from headrace_cpu.winograd.tiling import PANEL, Images, Tiling
 
 pytest.importorskip("headrace_autodiff")
@@ -328,7 +328,7 @@ def test_what_the_kernels_are_not_made_for_is_left(options):
 def test_what_they_are_made_for_is_taken():
     y = convolution()
     (found,) = instructions([y])
-    assert isinstance(found, WinogradInstruction)
+    assert isinstance(found, KernelInstruction)
     assert found.flops() == 2 * 8 * 8 * 9 * PANEL * PANEL
     assert tiling_of(y.op) == Tiling(Images(1, 8, 8, PANEL), Images(1, 8, 8, PANEL), 1, 1)
     assert "Winograd F(2x2, 3x3)" in found.source()

@@ -230,6 +230,27 @@ class Assembly:
             )
         return Vector(self, value)
 
+    def transposed(self, rows: Sequence[Vector]) -> list[Vector]:
+        """Return the columns of as many rows as a vector has elements."""
+        rows, step, places = list(rows), 1, range(self.lanes)
+        while step < self.lanes:
+            lower = [j if not j & step else self.lanes + j - step for j in places]
+            upper = [j + step if not j & step else self.lanes + j for j in places]
+            for i in (i for i in places if not i & step):
+                one, other = rows[i], rows[i + step]
+                rows[i] = self._mixed(one, other, lower)
+                rows[i + step] = self._mixed(one, other, upper)
+            step *= 2
+        return rows
+
+    def _mixed(self, one: Vector, other: Vector, places: Sequence[int]) -> Vector:
+        """Return a vector of elements of two, numbered through."""
+        mask = ", ".join(f"i32 {place}" for place in places)
+        return self.vector(
+            f"shufflevector {self.kind} {one.name}, {self.kind} {other.name}, "
+            f"<{self.lanes} x i32> <{mask}>"
+        )
+
     def prefetch(self, base: str, offset: Index | int = 0) -> None:
         """Ask for the cache line of an element, which may be beyond the end of what there is."""
         self.do(f"call void @llvm.prefetch.p0(ptr {self.at(base, offset)}, i32 0, i32 3, i32 1)")

@@ -13,10 +13,10 @@ from headrace_cpu.onednn.library import Library, OnednnError, load
 from headrace_cpu.onednn.patterns import all_float32, chains, shape_of
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.instruction import Instruction
+from headrace_cpu.program.kernel import KernelInstruction
 from headrace_cpu.program.settings import CompileSettings
 from headrace_cpu.winograd.forward import Forward
 from headrace_cpu.winograd.gradient import Gradient
-from headrace_cpu.winograd.instruction import WinogradInstruction
 from headrace_cpu.winograd.tiling import PANEL, Images, Tiling
 from headrace_cpu.winograd.transforms import TAPS
 
@@ -91,11 +91,11 @@ def _tiling(claims: Claims, op: Operation) -> Tiling | None:
 
 def _instruction(
     claims: Claims, op: Operation, tiling: Tiling, threads: int, library: Library | None
-) -> WinogradInstruction:
+) -> KernelInstruction:
     instead = _direct(claims, op, library, threads)
     if op.type == "Conv2DBackpropFilter":
         images, _, gradient = op.inputs
-        return WinogradInstruction(
+        return KernelInstruction(
             Gradient(tiling),
             {"images": images, "gradient": gradient, "filter": op.outputs[0]},
             "filter",
@@ -106,7 +106,7 @@ def _instruction(
         )
     if op.type == "Conv2DBackpropInput":
         _, taps, gradient = op.inputs
-        return WinogradInstruction(
+        return KernelInstruction(
             Forward(tiling.back, turned=True),
             {"images": gradient, "filter": taps, "out": op.outputs[0]},
             "out",
@@ -120,7 +120,7 @@ def _instruction(
 
 def _forward(
     claims: Claims, op: Operation, tiling: Tiling, threads: int, instead: Instruction | None
-) -> WinogradInstruction:
+) -> KernelInstruction:
     """Return a convolution with what follows it: as much as the direct way takes along."""
     possible = chains(claims, op, channel_axis(op.attrs["data_format"]))
     chain = next(c for c in possible if instead is None or c.ops == instead.ops)
@@ -129,7 +129,7 @@ def _forward(
     operands |= {} if chain.bias is None else {"bias": chain.bias}
     operands |= {} if chain.addend is None else {"addend": chain.addend}
     bias, addend = chain.bias is not None, chain.addend is not None
-    return WinogradInstruction(
+    return KernelInstruction(
         Forward(tiling, bias=bias, addend=addend, relu=chain.relu),
         operands,
         "out",

@@ -108,6 +108,17 @@ class Forward:
         """What the words of the kernel's block are the addresses of; scratch memory is last."""
         return _WORDS
 
+    @property
+    def flops(self) -> int:
+        """Floating-point operations of the direct way."""
+        return self.tiling.flops
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        tiles = self.tiling.tiles
+        return f"Winograd F(2x2, 3x3), {min(self.block, tiles)} of {tiles} tiles at once"
+
     def source(self) -> KernelSource:
         """Return the kernel."""
         return KernelSource(self.name, _Writer(self).text(), language="llvm")

@@ -1,32 +1,53 @@
-"""Instructions that convolve by Winograd's algorithm."""
+"""Instructions that run one generated kernel on the threads of the pool."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace_cpu.native.build import build
+from headrace_cpu.native.build import KernelSource, build
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.threads import launch
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
-from headrace_cpu.winograd.forward import Forward
-from headrace_cpu.winograd.gradient import Gradient
 
 
-class WinogradInstruction(Instruction):
-    """Computes a convolution, or one of its gradients, by Winograd's algorithm.
+class Kernel(Protocol):
+    """A kernel that is written for sizes."""
 
-    Until it is prepared another instruction does the work, where there is one: the kernel takes a
-    third of a second to compile.
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the words of its block are the addresses of; scratch memory is last."""
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations."""
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+
+    def scratch(self, threads: int) -> int:
+        """Return how many bytes of scratch memory so many threads need."""
+
+    def source(self) -> KernelSource:
+        """Return its source."""
+
+
+class KernelInstruction(Instruction):
+    """Runs a generated kernel.
+
+    Until it is prepared another instruction does the work, where there is one: kernels take a tenth
+    to a third of a second to compile.
     """
 
     def __init__(
         self,
-        kernel: Forward | Gradient,
+        kernel: Kernel,
         operands: Mapping[str, Tensor],
         result: str,
         *,
@@ -58,13 +79,12 @@ class WinogradInstruction(Instruction):
         self._address: int | None = None
 
     def flops(self) -> int:
-        """Return how many floating-point operations the direct way takes."""
-        return self._kernel.tiling.flops
+        """Return how many floating-point operations it does."""
+        return self._kernel.flops
 
     def source(self) -> str:
         """Return what computes it."""
-        block, tiles = self._kernel.block, self._kernel.tiling.tiles
-        return f"Winograd F(2x2, 3x3), {min(block, tiles)} of {tiles} tiles at once"
+        return self._kernel.title
 
     def prepare(self) -> None:
         """Compile the kernel, or take it from the cache."""
