@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import inspect
+import pickle
 from collections.abc import Sequence
 
 import numpy as np
@@ -62,6 +65,69 @@ def test_signature_is_the_rules_with_name():
     assert scale.__doc__.startswith("``factor * x``")
     assert scale.schema.elementwise
     assert OPS["TestScale"] is scale.schema
+
+
+def test_signature_is_one_of_inspect():
+    signature = inspect.signature(scale)
+    assert str(signature) == (
+        "(x: 'Floating', *, factor: 'float' = 2.0, to: 'DType' = headrace.float32, "
+        "name: 'str | None' = None) -> 'Spec'"
+    )
+    assert repr(inspect.signature(many)) == f"<Signature {inspect.signature(many)}>"
+    assert list(inspect.signature(many).parameters) == ["first", "rest", "last", "name"]
+    assert signature == pickle.loads(pickle.dumps(signature)) == copy.copy(signature)
+    assert signature.replace(parameters=[]).parameters == {}
+    assert not hasattr(inspect.signature(hr.add), "nothing_of_the_kind")
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        ((), {}, "missing a required argument: 'first'"),
+        ((1,), {}, "missing a required argument: 'rest'"),
+        ((1, [2], 3, "n", 5), {}, "too many positional arguments"),
+        ((1, [2]), {"first": 1}, "multiple values for argument 'first'"),
+        ((1, [2]), {"lost": 1}, "got an unexpected keyword argument 'lost'"),
+        ((1,), {"lost": 1}, "missing a required argument: 'rest'"),
+    ],
+)
+def test_arguments_are_bound_as_python_binds_them(args, kwargs, message):
+    with pytest.raises(TypeError, match=message):
+        many(*args, **kwargs)
+
+
+def test_name_stands_last_by_position():
+    assert many(1, [2], None, "named")[0].op.name == "named"
+    assert many(rest=[2], name="other", first=1)[0].op.name == "other"
+
+
+def test_parameters_by_position_only():
+    @op("TestByPosition", public="")
+    def by_position(x: Floating, /, factor: float = 2.0) -> Spec:
+        """As it is."""
+        return x
+
+    assert by_position(1.0, 3.0).op.attrs["factor"] == 3.0
+    with pytest.raises(TypeError, match="'x'"):
+        by_position(x=1.0)
+
+
+def test_what_a_decorator_makes_of_a_rule_has_its_signature():
+    def logged(rule):
+        @functools.wraps(rule)
+        def call(*args, **kwargs):
+            return rule(*args, **kwargs)
+
+        return call
+
+    @op("TestDecorated", public="")
+    @logged
+    def decorated(x: Floating, *, factor: float = 2.0) -> Spec:
+        """As it is."""
+        return x
+
+    assert list(inspect.signature(decorated).parameters) == ["x", "factor", "name"]
+    assert decorated(1.0, factor=3.0).op.attrs["factor"] == 3.0
 
 
 def test_rule_refuses_with_op_input_and_line():
@@ -167,6 +233,15 @@ def test_op_needs_annotations():
         def unannotated(x: Floating, factor=1) -> Spec:
             """Documented."""
             return x
+
+
+def test_op_takes_no_arguments_without_names():
+    with pytest.raises(PluginError, match=r"takes no \*args or \*\*kwargs; use Sequence"):
+
+        @op("TestFlexible")
+        def flexible(*x: Floating) -> Spec:
+            """Documented."""
+            return x[0]
 
 
 def test_op_names_are_unique():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -116,8 +117,12 @@ class OpSchema:
     builtin: bool = False
     no_gradient: str = ""
     public: str = ""
-    doc: str = ""
     where: str = ""
+
+    @property
+    def doc(self) -> str:
+        """What users read of the op, without the indentation of its declaration."""
+        return inspect.cleandoc(self.function.__doc__ or "")
 
     def group(self, flat: tuple[Any, ...] | list[Any], arity: tuple[int, ...]) -> list[Any]:
         """Arrange a node's flat inputs as one entry per parameter."""

@@ -6,11 +6,10 @@ rule. What the decorator returns is the function that users call to add a node.
 
 from __future__ import annotations
 
-import inspect
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from types import SimpleNamespace, UnionType
+from types import UnionType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from headrace.dtypes import DType, as_dtype
@@ -20,6 +19,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS, REQUIRED, AttrParam, InputParam, Kind, OpSchema
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
+from headrace.ops.signature import Parameters, Signature, binder, evaluated
 from headrace.shapes import Shape
 
 P = ParamSpec("P")
@@ -96,11 +96,15 @@ def op(
         where = f"{rule.__module__}:{rule.__code__.co_firstlineno}"
         if not rule.__doc__:
             raise PluginError(f"op {type_name!r} at {where} has no docstring; users read it")
-        signature = inspect.signature(rule)
-        inputs, attrs = _parameters(rule, signature, type_name, where)
-        order = [p for p in signature.parameters if p != "name"]
-        full = _with_name(signature)
-        bind = _binder(full, type_name)
+        parameters = Parameters(rule)
+        inputs, attrs = _inputs_and_attrs(rule, parameters, type_name, where)
+        order = [name for name in parameters.names if name != "name"]
+        if parameters.flexible:
+            raise PluginError(
+                f"op {type_name!r}: a rule takes no *args or **kwargs; use Sequence[Kind]"
+            )
+        signature = Signature.of_rule(rule)
+        bind = binder(parameters, signature)
 
         def add_node(*args: Any, **kwargs: Any) -> Any:
             values, name = bind(args, kwargs)
@@ -120,83 +124,37 @@ def op(
             builtin=builtin,
             no_gradient=no_gradient,
             public=rule.__name__ if public is None else public,
-            doc=inspect.cleandoc(rule.__doc__),
             where=where,
         )
         OPS.add(schema)
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(add_node, attribute, getattr(rule, attribute))
-        add_node.__signature__ = full  # type: ignore[attr-defined]
+        add_node.__signature__ = signature  # type: ignore[attr-defined]
         add_node.schema = schema  # type: ignore[attr-defined]
         return add_node
 
     return typing.cast("_Declare", declare)
 
 
-def _with_name(signature: inspect.Signature) -> inspect.Signature:
-    """Return the signature with the ``name`` that every op takes."""
-    if "name" in signature.parameters:
-        return signature
-    parameters = list(signature.parameters.values())
-    keyword_only = any(p.kind is p.KEYWORD_ONLY for p in parameters)
-    kind = (
-        inspect.Parameter.KEYWORD_ONLY if keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
-    )
-    name = inspect.Parameter("name", kind, default=None, annotation="str | None")
-    return signature.replace(parameters=[*parameters, name])
-
-
-def _binder(
-    signature: inspect.Signature, type_name: str
-) -> Callable[[tuple[Any, ...], dict[str, Any]], tuple[dict[str, Any], str | None]]:
-    parameters = signature.parameters.values()
-    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
-        raise PluginError(
-            f"op {type_name!r}: a rule takes no *args or **kwargs; use Sequence[Kind]"
-        )
-    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-
-    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
-        values = {**defaults, **signature.bind(*args, **kwargs).arguments}
-        return values, values.pop("name", None)
-
-    return bind
-
-
-def _parameters(
-    rule: Callable[..., Any], signature: inspect.Signature, type_name: str, where: str
+def _inputs_and_attrs(
+    rule: Callable[..., Any], parameters: Parameters, type_name: str, where: str
 ) -> tuple[tuple[InputParam, ...], tuple[AttrParam, ...]]:
     inputs: list[InputParam] = []
     attrs: list[AttrParam] = []
-    for name, parameter in signature.parameters.items():
+    for name in parameters.names:
         if name == "name":
             continue
-        if parameter.annotation is parameter.empty:
+        if name not in parameters.annotations:
             raise PluginError(f"op {type_name!r} at {where}: parameter {name!r} is not annotated")
-        hint = evaluated(parameter.annotation, rule)
+        hint = evaluated(parameters.annotations[name], rule)
+        default = parameters.defaults.get(name, REQUIRED)
         found = _as_input(name, hint)
         if found is not None:
-            empty = found.variadic and parameter.default == ()
+            empty = found.variadic and default == ()
             inputs.append(replace(found, least=0) if empty else found)
         else:
-            default = REQUIRED if parameter.default is parameter.empty else parameter.default
             attrs.append(AttrParam(name, default, _CONVERSIONS.get(hint), hint))
     return tuple(inputs), tuple(attrs)
-
-
-def evaluated(annotation: Any, rule: Callable[..., Any]) -> Any:
-    """Return what an annotation means where the rule stands.
-
-    Most are one name. Importing the package declares hundreds of ops: evaluating all annotations by
-    ``typing.get_type_hints`` took a seventh of the time.
-    """
-    if not isinstance(annotation, str):
-        return annotation
-    found = rule.__globals__.get(annotation)
-    if found is not None and not isinstance(found, str):
-        return found
-    names = SimpleNamespace(__annotations__={"": annotation})
-    return typing.get_type_hints(names, rule.__globals__, include_extras=True)[""]
 
 
 # How arguments of attributes with these annotations are read.

@@ -17,7 +17,8 @@ from headrace.dtypes import DType
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.spec import TensorSpec
 from headrace.graph.spec import like as like
-from headrace.ops.declare import Spec, _Declare, evaluated, op
+from headrace.ops.declare import Spec, _Declare, op
+from headrace.ops.signature import evaluated
 from headrace.shapes import broadcast
 
 DISCRETE = "the result is piecewise constant"
