@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from headrace.errors import PlacementError
+from headrace.records import dataclass
 
 _PART = re.compile(
     r"/(?:(job):([A-Za-z_][A-Za-z0-9_]*)|(task):(\d+|\*)"

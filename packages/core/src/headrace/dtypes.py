@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import functools
 import typing
-from dataclasses import dataclass
 
 import ml_dtypes
 import numpy as np
 
 from headrace.errors import DTypeError
+from headrace.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

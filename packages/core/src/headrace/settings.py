@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.errors import ConfigError
+from headrace.records import dataclass
 
 VARIABLES = {
     "HEADRACE_DISABLE_PLUGINS": "comma-separated names of plugins that are not loaded",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from headrace.errors import GraphError
@@ -11,6 +10,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import call_op
 from headrace.graph.spec import as_shape
 from headrace.graph.tensor import Tensor, TensorOperators
+from headrace.records import dataclass
 from headrace.shapes import Shape
 
 if TYPE_CHECKING:

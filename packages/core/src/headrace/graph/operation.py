@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from headrace.device_name import DeviceName
@@ -12,6 +11,7 @@ from headrace.graph.attributes import FunctionValue
 from headrace.graph.default_session import default_session
 from headrace.graph.schema import OpSchema
 from headrace.graph.site import Site
+from headrace.records import dataclass
 
 if TYPE_CHECKING:
     from headrace.graph.graph import Graph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from headrace.dtypes import DType
 from headrace.errors import GraphError, PluginError
 from headrace.graph.attributes import canonical
 from headrace.graph.spec import TensorSpec, like
+from headrace.records import dataclass
 
 if TYPE_CHECKING:
     from headrace.graph.operation import Operation

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from headrace.device_name import DeviceName
@@ -17,6 +17,7 @@ from headrace.errors import GraphError
 from headrace.graph.graph import Graph, check_name
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
+from headrace.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Scope:
 
     graph: Graph
     name: str = ""
-    device: DeviceName = DeviceName()  # noqa: RUF009 - frozen, shared safely
+    device: DeviceName = DeviceName()
     control_inputs: tuple[Operation, ...] = ()
     colocated_with: tuple[Operation, ...] = ()
     container: str = ""

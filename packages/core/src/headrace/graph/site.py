@@ -7,7 +7,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from headrace.records import dataclass
 
 # Frames of these packages are Headrace's own; the first frame outside them is the user's.
 LIBRARY_ROOTS = {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from headrace.dtypes import DType, resource, tensor_list
+from headrace.records import dataclass
 from headrace.shapes import SCALAR, UNKNOWN, Shape
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError
@@ -12,6 +11,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
+from headrace.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from headrace.device_name import DeviceName
 from headrace.dtypes import DType
@@ -17,6 +17,7 @@ from headrace.errors import NoDeviceError, NoKernelError, PlacementError, listin
 from headrace.graph.operation import Operation
 from headrace.passes.step_graph import StepGraph
 from headrace.plugins.registries import KernelRegistry
+from headrace.records import dataclass
 
 # Work so small that moving its inputs to a faster device would cost more.
 FOLLOWS_INPUT = frozenset(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import threading
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +20,7 @@ from headrace.plugins.registries import (
     KernelRegistry,
     NameRegistry,
 )
+from headrace.records import dataclass
 from headrace.settings import read_settings
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import PluginError
 from headrace.graph.schema import OPS
+from headrace.records import dataclass
 
 if TYPE_CHECKING:
     from headrace.runtime.device import Device

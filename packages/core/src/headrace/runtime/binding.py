@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from headrace.errors import NoKernelError
 from headrace.graph.operation import Operation
 from headrace.placement.place import kernel_dtype
 from headrace.plugins.registries import Kernel, KernelRegistry
+from headrace.records import dataclass
 from headrace.runtime import builtin
 from headrace.runtime.device import Device
 from headrace.runtime.plan import Mode

@@ -7,11 +7,12 @@ the call that computes it; nothing is looked up by name while a step runs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import Any
 
 from headrace.graph.operation import Operation
+from headrace.records import dataclass
 from headrace.runtime.device import Device
 from headrace.runtime.failures import StateUses
 from headrace.runtime.segment import Program, SegmentCall

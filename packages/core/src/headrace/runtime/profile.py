@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from headrace.records import dataclass
 from headrace.runtime.report import Work, amount
 
 # Operations that hold others: their time is that of what is inside, which is listed by itself.

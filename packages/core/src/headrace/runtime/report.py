@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
+from headrace.records import dataclass
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from headrace.errors import HeadraceError
@@ -24,6 +23,7 @@ from headrace.passes.fold import Evaluate
 from headrace.passes.prune import prune
 from headrace.passes.specialize import specialize
 from headrace.passes.step_graph import StepGraph, verify
+from headrace.records import dataclass
 from headrace.runtime.failures import StateUses
 from headrace.runtime.options import Options
 from headrace.runtime.unhindered import unhindered

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from headrace.errors import ConfigError
+from headrace.records import dataclass
 from headrace.runtime.options import Options
 from headrace.runtime.trace import Recorder
 from headrace.settings import read_settings

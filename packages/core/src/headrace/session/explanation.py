@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from headrace.records import dataclass
 from headrace.runtime.report import ProgramReport, Work, amount
 
 if TYPE_CHECKING:

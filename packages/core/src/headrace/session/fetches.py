@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from headrace.errors import FetchError, GraphError
@@ -13,6 +12,7 @@ from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
 from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.graph.tensor import Tensor
+from headrace.records import dataclass
 
 Rebuild = Callable[[Sequence[Any]], Any]
 

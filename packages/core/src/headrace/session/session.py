@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
 from typing import Any, NoReturn, final
 
 import numpy as np
@@ -28,6 +27,7 @@ from headrace.graph.scopes import get_default_graph, use_graph
 from headrace.graph.tensor import Tensor
 from headrace.placement.reasons import placement_reasons
 from headrace.plugins.host import host
+from headrace.records import dataclass
 from headrace.runtime.device import HostArray
 from headrace.runtime.engine import LocalRuntime
 from headrace.runtime.profile import Profile

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from headrace.graph.schema import OpSchema
 from headrace.graph.site import Site
 from headrace.passes.simplify.workgraph import Node, Value
+from headrace.records import dataclass
 
 if TYPE_CHECKING:
     from headrace.passes.simplify.draft import Draft
