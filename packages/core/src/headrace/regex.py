@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import re
 import sys
-import unicodedata
 
 from headrace.errors import AttributeValueError
 
@@ -351,7 +350,8 @@ def _category(name: str, negated: bool) -> str:
         return _ranges([] if negated else _code_points())
     if not re.fullmatch("[A-Z][a-z]?", name):
         return ""
-    category = unicodedata.category
+    from unicodedata import category
+
     inside = [code for code in _code_points() if category(chr(code)).startswith(name)]
     if not inside or not negated:
         return _ranges(inside)

@@ -7,8 +7,6 @@ and ``function``. A function is given by its name; documents list the functions 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
 import re
 import sys
@@ -185,15 +183,19 @@ def _encode_array(array: _NDArray) -> dict[str, Any]:
 
 
 def _base64(data: bytes) -> str:
+    import base64  # only documents need it
+
     return base64.b64encode(data).decode("ascii")
 
 
 def _read_base64(data: Any) -> bytes:
     if not isinstance(data, str):
         raise DocumentError(f"expected base64 text, got {brief(data)}")
+    import base64
+
     try:
         found = base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
+    except ValueError:
         raise DocumentError(f"expected base64 text, got {brief(data)}") from None
     if _base64(found) != data:
         # Several texts can mean the same bytes; one is written, so that equal means equal text.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pprint
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -183,6 +182,8 @@ def print_op(
     Raises:
         AttributeValueError: if the stream is another one.
     """
+    import pprint
+
     stream = _stream(output_stream)
     with name_scope(name, "print"):
         if len(inputs) == 1:

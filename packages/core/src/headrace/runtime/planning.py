@@ -31,7 +31,6 @@ from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.segment import Program, SegmentCall, Surroundings, is_handle
 from headrace.runtime.state import SessionState
-from headrace.runtime.trace import measured
 
 Nest = Callable[[Function, tuple[str, ...], DeviceName], Plan]
 
@@ -291,6 +290,9 @@ class _PlanBuilder:
         if recorder is None or mode is Mode.MERGE or op.type in _ENDS or is_handle(op):
             return call
         waits = any(plan.waits for plan in self.inner.get(op, ()))
+        # Recording is imported by sessions that ask for it.
+        from headrace.runtime.trace import measured
+
         return measured(recorder, op, str(device.name), mode, call, waits)
 
     def _link(self, node: PlanNode, index: int, also: Iterable[int]) -> None:

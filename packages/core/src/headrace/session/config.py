@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import field
-from pathlib import Path
+from typing import Any
 
 from headrace.errors import ConfigError
 from headrace.records import dataclass
 from headrace.runtime.options import Options
-from headrace.runtime.trace import Recorder
 from headrace.settings import read_settings
 
 _EXECUTORS = ("plan", "plain")
@@ -50,7 +49,8 @@ class Config:
     compile_after: int = field(default_factory=lambda: read_settings().compile_after)
     trace: str | os.PathLike[str] | None = None
     profile: bool = False
-    _recorder: Recorder | None = field(default=None, init=False, repr=False, compare=False)
+    # A ``Recorder``, whose module is imported where one is asked for.
+    _recorder: Any = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.executor not in _EXECUTORS:
@@ -71,6 +71,8 @@ class Config:
                 f"trace must be the name of a file in a folder that exists, got {self.trace!r}"
             )
         if self.trace is not None or self.profile:
+            from headrace.runtime.trace import Recorder
+
             object.__setattr__(self, "_recorder", Recorder(self.trace))
 
     @property
@@ -94,5 +96,7 @@ class Config:
 def _names_file(path: object) -> bool:
     if not isinstance(path, str | os.PathLike) or not path:
         return False
+    from pathlib import Path
+
     place = Path(os.fsdecode(path))
     return place.absolute().parent.is_dir() and not place.is_dir()

@@ -25,7 +25,6 @@ from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import get_default_graph, use_graph
 from headrace.graph.tensor import Tensor
-from headrace.placement.reasons import placement_reasons
 from headrace.plugins.host import host
 from headrace.records import dataclass
 from headrace.runtime.device import HostArray
@@ -35,7 +34,6 @@ from headrace.runtime.rendezvous import DEAD
 from headrace.runtime.runtime import RegisteredStep, Runtime
 from headrace.runtime.unhindered import unhindered
 from headrace.session.config import Config
-from headrace.session.explain import explain_step
 from headrace.session.explanation import Explanation
 from headrace.session.feeds import Binder, binder, feed_parts, feed_tensors
 from headrace.session.fetches import Fetches, fetch_key, flatten
@@ -276,6 +274,10 @@ class Session:
             FeedError: if a feed is foreign, or of the wrong shape or dtype.
             SessionClosedError: if the session was closed.
         """
+        # Few programs explain a step: what it takes is imported then.
+        from headrace.placement.reasons import placement_reasons
+        from headrace.session.explain import explain_step
+
         key = fetch_key(fetches)
         given = dict(feed_dict or ())
         if feed_dict is None:
