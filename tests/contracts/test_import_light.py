@@ -12,6 +12,28 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ["cupy", "mpi4py", "numba", "h5py"]
+# Imported when a program names them.
+FAMILIES = [
+    "bitwise",
+    "debugging",
+    "image",
+    "initializers",
+    "linalg",
+    "lookup",
+    "losses",
+    "math",
+    "nn",
+    "random",
+    "rnn_cell",
+    "sparse",
+    "strings",
+]
+# Imported by the functions that need it: environment variables, documents, explanations, traces.
+LATER = [
+    *("base64", "importlib.metadata", "json", "pathlib", "pluggy", "pprint", "unicodedata"),
+    *("headrace.placement.reasons", "headrace.runtime.trace", "headrace.session.explain"),
+    *(f"headrace.{name}" for name in FAMILIES),
+]
 
 
 def plugin_modules() -> dict[str, Path]:
@@ -44,6 +66,44 @@ def test_importing_headrace_loads_nothing_heavy() -> None:
 def test_importing_headrace_loads_no_plugin() -> None:
     program = "import sys, headrace; print([n for n in sys.modules if n.startswith('headrace_')])"
     assert run_python(program).strip() == "[]"
+
+
+def test_importing_headrace_loads_only_what_most_programs_need() -> None:
+    program = (
+        "import sys, numpy; before = set(sys.modules);"
+        f"import headrace; print([n for n in {LATER} if n in sys.modules and n not in before])"
+    )
+    assert run_python(program).strip() == "[]"
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_is_there_once_it_is_named(name: str) -> None:
+    program = (
+        f"import sys, headrace; assert 'headrace.{name}' not in sys.modules;"
+        f"assert {name!r} in dir(headrace);"
+        f"assert headrace.{name} is sys.modules['headrace.{name}'];"
+        f"assert headrace.{name} is vars(headrace)[{name!r}];"
+        f"from headrace import {name}; import headrace.{name}"
+    )
+    run_python(program)
+
+
+def test_every_public_name_is_imported_by_a_star() -> None:
+    program = (
+        "import headrace; found = {}; exec('from headrace import *', found);"
+        "print(set(headrace.__all__) - {*found})"
+    )
+    assert run_python(program).strip() == "set()"
+
+
+def test_annotations_of_the_session_can_be_evaluated() -> None:
+    program = (
+        "import headrace, typing;"
+        "print(typing.get_type_hints(headrace.Session.explain)['return'].__name__,"
+        "typing.get_type_hints(headrace.Session.profile)['return'].__name__,"
+        "*typing.get_type_hints(headrace.Config))"
+    )
+    assert run_python(program).startswith("Explanation Profile optimize ")
 
 
 def test_every_package_but_core_has_a_plugin() -> None:

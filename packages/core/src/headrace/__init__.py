@@ -7,22 +7,7 @@ training, under names of this package that are loaded on first use.
 
 from typing import TYPE_CHECKING, Any
 
-from headrace import (
-    bitwise,
-    debugging,
-    errors,
-    functions,
-    image,
-    initializers,
-    linalg,
-    lookup,
-    losses,
-    math,
-    nn,
-    random,
-    sparse,
-    strings,
-)
+from headrace import errors, functions
 from headrace.dtypes import (
     DType,
     as_dtype,
@@ -74,12 +59,43 @@ from headrace.shapes import Shape
 from headrace.shapes import Shape as TensorShape
 
 if TYPE_CHECKING:
+    from headrace import bitwise as bitwise
+    from headrace import debugging as debugging
+    from headrace import image as image
+    from headrace import initializers as initializers
+    from headrace import linalg as linalg
+    from headrace import lookup as lookup
+    from headrace import losses as losses
+    from headrace import math as math
+    from headrace import nn as nn
+    from headrace import random as random
+    from headrace import rnn_cell as rnn_cell
+    from headrace import sparse as sparse
+    from headrace import strings as strings
+
     # What official plugins add, for type checkers and editors; see the stub of this module.
     from headrace.plugins.names import dist as dist
     from headrace.plugins.names import gradients as gradients
     from headrace.plugins.names import train as train
 
 __version__ = "0.1.0"
+
+# Imported when a program first names them: they hold compositions that few programs use all of.
+_FAMILIES = (
+    "bitwise",
+    "debugging",
+    "image",
+    "initializers",
+    "linalg",
+    "lookup",
+    "losses",
+    "math",
+    "nn",
+    "random",
+    "rnn_cell",
+    "sparse",
+    "strings",
+)
 
 # In an index, as in NumPy: an axis of size 1.
 newaxis = None
@@ -146,13 +162,17 @@ __all__ += [name for name in vars(functions) if not name.startswith("_")]
 
 
 def __getattr__(name: str) -> Any:
-    """Return a public name that a plugin adds."""
+    """Return a family of functions, or a public name that a plugin adds."""
     if name.startswith("__"):
         raise AttributeError(name)
+    if name in _FAMILIES:
+        from importlib import import_module
+
+        return import_module(f"headrace.{name}")
     value = _host().resolve_name(name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_host().names})
+    return sorted({*globals(), *_FAMILIES, *_host().names})
