@@ -130,7 +130,7 @@ def test_a_record_that_holds_itself_can_be_printed(made):
     assert repr(one) == "Body(a=1, b=(), c=[...], e=7, f=[], g=1)"
 
 
-@pytest.mark.parametrize("options", [{"order": True}, {"eq": False}])
+@pytest.mark.parametrize("options", [{"order": True}, {"eq": False}, {"repr": False}])
 def test_other_options(options):
     first, second = make(dataclasses.dataclass, **options), make(records.dataclass, **options)
     assert {*vars(first)} == {*vars(second)}

@@ -33,7 +33,7 @@ def _record(
     """Make a class a dataclass, as ``dataclasses.dataclass`` does with the same options."""
 
     def make(cls: type) -> type:
-        rare = options.keys() & {"init", "repr", "order", "unsafe_hash"}
+        rare = options.keys() & {"init", "order", "unsafe_hash"}
         if rare or not (frozen and slots):
             return dataclasses.dataclass(frozen=frozen, slots=slots, **options)(cls)
         return _frozen_with_slots(cls, **options)
@@ -41,15 +41,16 @@ def _record(
     return make if cls is None else make(cls)
 
 
-def _frozen_with_slots(cls: type, *, eq: bool = True, **options: Any) -> type:
+def _frozen_with_slots(cls: type, *, eq: bool = True, repr: bool = True, **options: Any) -> type:
     wanted = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, **options)
     made: Any = wanted(cls)
     fields = dataclasses.fields(made)
     parameters = made.__dataclass_params__
-    parameters.init = parameters.repr = parameters.frozen = True
-    parameters.eq = eq
+    parameters.init = parameters.frozen = True
+    parameters.eq, parameters.repr = eq, repr
     compiled = _compiled(made, fields, eq)
-    methods = {**compiled, **_repr(fields), **_frozen(made, fields), **_state(fields)}
+    shown = _repr(fields) if repr else {}
+    methods = {**compiled, **shown, **_frozen(made, fields), **_state(fields)}
     for name, method in methods.items():
         # What the class defines itself stays; a class that defines ``__eq__`` has None for a hash.
         if vars(made).get(name) is None:

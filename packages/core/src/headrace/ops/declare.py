@@ -19,7 +19,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS, REQUIRED, AttrParam, InputParam, Kind, OpSchema
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
-from headrace.ops.signature import Parameters, Signature, binder, evaluated
+from headrace.ops.signature import Parameters, evaluated
 from headrace.shapes import Shape
 
 P = ParamSpec("P")
@@ -103,11 +103,9 @@ def op(
             raise PluginError(
                 f"op {type_name!r}: a rule takes no *args or **kwargs; use Sequence[Kind]"
             )
-        signature = Signature.of_rule(rule)
-        bind = binder(parameters, signature)
 
         def add_node(*args: Any, **kwargs: Any) -> Any:
-            values, name = bind(args, kwargs)
+            values, name = parameters.bind(args, kwargs)
             return build_node(schema, values, name)
 
         schema = OpSchema(
@@ -129,7 +127,7 @@ def op(
         OPS.add(schema)
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(add_node, attribute, getattr(rule, attribute))
-        add_node.__signature__ = signature  # type: ignore[attr-defined]
+        add_node.__signature__ = parameters.signature  # type: ignore[attr-defined]
         add_node.schema = schema  # type: ignore[attr-defined]
         return add_node
 
@@ -162,6 +160,8 @@ _CONVERSIONS: dict[Any, Callable[[Any], Any]] = {DType: as_dtype, Shape: Shape}
 
 
 def _as_input(name: str, hint: Any) -> InputParam | None:
+    if type(hint) is type:  # a plain class, as most attributes have
+        return None
     kind = _kind_of(hint)
     if kind is not None:
         return InputParam(name, kind)

@@ -14,49 +14,87 @@ from collections.abc import Callable, Mapping
 from types import CodeType, SimpleNamespace
 from typing import Any, final
 
-Arguments = tuple[dict[str, Any], str | None]
-
 
 @final
 class Parameters:
-    """The parameters of a rule, in order.
+    """The parameters of the function that ``@op`` makes of a rule, in order.
 
     Attributes:
-        names: Their names.
-        positional: How many of them, from the first, may be given by position.
+        signature: The function's signature.
+        names: Their names, with ``name``.
+        positional: The names of those that may be given by position.
         positional_only: How many of them, from the first, may be given by position only.
         flexible: Whether the rule takes ``*args`` or ``**kwargs``, which are not among the names.
         defaults: The defaults of those that have one.
-        annotations: The annotations of those that have one.
+        annotations: The annotations of those of the rule that have one.
     """
 
-    __slots__ = ("annotations", "defaults", "flexible", "names", "positional", "positional_only")
+    __slots__ = (
+        "annotations",
+        "defaults",
+        "flexible",
+        "names",
+        "positional",
+        "positional_only",
+        "signature",
+    )
 
     def __init__(self, rule: Callable[..., Any]) -> None:
+        self.signature = Signature.of_rule(rule)
+        self.names: tuple[str, ...]
+        self.positional: tuple[str, ...]
+        self.defaults: dict[str, Any]
+        self.annotations: Mapping[str, Any]
         if hasattr(rule, "__wrapped__") or hasattr(rule, "__signature__"):
             # What a decorator made of a rule: its code is the decorator's.
             self._read_signature(inspect.signature(rule))
-            return
+        else:
+            self._read_code(rule)
+        if "name" not in self.names:
+            if len(self.positional) == len(self.names):
+                self.positional = (*self.positional, "name")
+            self.names = (*self.names, "name")
+            self.defaults["name"] = None
+
+    def _read_code(self, rule: Callable[..., Any]) -> None:
         code = rule.__code__
-        self.positional = code.co_argcount
-        self.positional_only = code.co_posonlyargcount
         self.names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        self.positional = self.names[: code.co_argcount]
+        self.positional_only = code.co_posonlyargcount
         self.flexible = bool(code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
-        self.annotations: Mapping[str, Any] = rule.__annotations__
+        self.annotations = rule.__annotations__
         values = rule.__defaults__ or ()
-        last = self.names[self.positional - len(values) : self.positional]
-        keyword_only = rule.__kwdefaults__ or {}
-        self.defaults: dict[str, Any] = {**dict(zip(last, values, strict=True)), **keyword_only}
+        last = self.positional[len(self.positional) - len(values) :]
+        self.defaults = {**dict(zip(last, values, strict=True)), **(rule.__kwdefaults__ or {})}
 
     def _read_signature(self, signature: inspect.Signature) -> None:
         found = list(signature.parameters.values())
         named = [p for p in found if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
         self.names = tuple(p.name for p in named)
-        self.positional = sum(p.kind is not p.KEYWORD_ONLY for p in named)
+        self.positional = tuple(p.name for p in named if p.kind is not p.KEYWORD_ONLY)
         self.positional_only = sum(p.kind is p.POSITIONAL_ONLY for p in named)
         self.flexible = len(named) < len(found)
         self.defaults = {p.name: p.default for p in named if p.default is not p.empty}
         self.annotations = {p.name: p.annotation for p in named if p.annotation is not p.empty}
+
+    def bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[dict[str, Any], str | None]:
+        """Return the value of every parameter of a call, and the node's name.
+
+        Raises:
+            TypeError: if the function does not take these arguments.
+        """
+        values = {**self.defaults, **dict(zip(self.positional, args, strict=False)), **kwargs}
+        if (
+            self.positional_only
+            or len(args) > len(self.positional)
+            or not kwargs.keys().isdisjoint(self.positional[: len(args)])
+            or values.keys() != {*self.names}
+        ):
+            # Says what is wrong with them, as Python does.
+            values = {**self.defaults, **self.signature.bind(*args, **kwargs).arguments}
+        return values, values.pop("name")
 
 
 @final
@@ -94,35 +132,6 @@ def _with_name(signature: inspect.Signature) -> inspect.Signature:
     )
     name = inspect.Parameter("name", kind, default=None, annotation="str | None")
     return signature.replace(parameters=[*parameters, name])
-
-
-def binder(
-    parameters: Parameters, signature: inspect.Signature
-) -> Callable[[tuple[Any, ...], dict[str, Any]], Arguments]:
-    """Return what finds the value of every parameter, and the node's name, in a call's arguments.
-
-    Args:
-        parameters: The rule's.
-        signature: That of the op's function.
-    """
-    names, defaults = parameters.names, parameters.defaults
-    positional = names[: parameters.positional]
-    if "name" not in names:
-        if len(positional) == len(names):
-            positional = (*positional, "name")
-        names, defaults = (*names, "name"), {**defaults, "name": None}
-    known = set(names)
-    by_position_only = parameters.positional_only > 0
-
-    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
-        values = {**defaults, **dict(zip(positional, args, strict=False)), **kwargs}
-        twice = kwargs and not kwargs.keys().isdisjoint(positional[: len(args)])
-        if len(args) > len(positional) or twice or values.keys() != known or by_position_only:
-            # Says what is wrong with them, as Python does.
-            values = {**defaults, **signature.bind(*args, **kwargs).arguments}
-        return values, values.pop("name")
-
-    return bind
 
 
 def evaluated(annotation: Any, rule: Callable[..., Any]) -> Any:
