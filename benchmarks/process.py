@@ -44,9 +44,14 @@ class ParticipantUnavailableError(ParticipantError):
 
 
 def environment(threads: int) -> dict[str, str]:
-    """Return the environment of a participant that may use this many threads."""
+    """Return the environment of a participant that may use this many threads.
+
+    Python may keep the bytecode that it compiles: pip compiled that of the installed libraries, but
+    not of one that is installed from a checkout, whose every import would compile it again.
+    """
     counts = dict.fromkeys(THREAD_VARIABLES, str(threads))
-    return {**os.environ, **_QUIET, **counts}
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, **_QUIET, **counts}
 
 
 class ParticipantProcess:

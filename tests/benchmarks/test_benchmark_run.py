@@ -9,6 +9,7 @@ import pytest
 from benchmarks import cli, studies
 from benchmarks.controller import Outcome, RunSettings, run_workload
 from benchmarks.peers import NOT_INSTALLED, PEERS, Peer
+from benchmarks.process import environment
 from benchmarks.report import replace_section
 from benchmarks.workload import Entry, Workload, all_workloads
 
@@ -220,3 +221,10 @@ def test_command_line_refuses_nonsense(
     with pytest.raises(SystemExit):
         cli.main(arguments)
     assert "error: argument" in capsys.readouterr().err
+
+
+def test_participants_may_keep_bytecode(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    told = environment(2)
+    assert "PYTHONDONTWRITEBYTECODE" not in told
+    assert told["OMP_NUM_THREADS"] == "2"
