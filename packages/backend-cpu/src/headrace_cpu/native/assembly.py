@@ -77,11 +77,16 @@ class Index:
 
     def least(self, other: Index | int) -> Index:
         """Return the smaller of two."""
-        below = self.code.new(f"icmp slt i64 {self.name}, {_text(other)}")
-        return Index(
-            self.code,
-            self.code.new(f"select i1 {below}, i64 {self.name}, i64 {_text(other)}"),
-        )
+        return self._chosen("slt", other)
+
+    def most(self, other: Index | int) -> Index:
+        """Return the larger of two."""
+        return self._chosen("sgt", other)
+
+    def _chosen(self, comparison: str, other: Index | int) -> Index:
+        bit = self.code.new(f"icmp {comparison} i64 {self.name}, {_text(other)}")
+        choice = f"select i1 {bit}, i64 {self.name}, i64 {_text(other)}"
+        return Index(self.code, self.code.new(choice))
 
     def within(self, size: Index | int) -> str:
         """Return whether it is at least 0 and below a size, as a bit."""
@@ -126,13 +131,15 @@ class Assembly:
 
     def text(self, name: str) -> str:
         """Return the module that defines the kernel."""
-        kind, suffix = self.kind, self._suffix
+        kind, suffix, bits = self.kind, self._suffix, f"<{self.lanes} x i1>"
         head = (
             "declare i32 @omp_get_thread_num()",
             "declare i32 @omp_get_num_threads()",
             "declare void @GOMP_barrier()",
             "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
             f"declare {kind} @llvm.fma.{suffix}({kind}, {kind}, {kind})",
+            f"declare {kind} @llvm.masked.load.{suffix}.p0(ptr, i32, {bits}, {kind})",
+            f"declare void @llvm.masked.store.{suffix}.p0({kind}, ptr, i32, {bits})",
             f"define void @{name}(i64 %block) {{",
             "entry:",
         )
@@ -200,15 +207,33 @@ class Assembly:
         """Return whether two bits are set."""
         return self.new(f"and i1 {one}, {other}")
 
-    def load(self, base: str, offset: Index | int = 0) -> Vector:
-        """Load a vector from elements beside one another."""
-        align = _SIZES[self.element]
-        return self.vector(f"load {self.kind}, ptr {self.at(base, offset)}, align {align}")
+    def load(self, base: str, offset: Index | int = 0, count: int | None = None) -> Vector:
+        """Load a vector from elements beside one another; behind the first ``count``, zeros."""
+        place, align = self.at(base, offset), _SIZES[self.element]
+        if count is None or count >= self.lanes:
+            return self.vector(f"load {self.kind}, ptr {place}, align {align}")
+        return self.vector(
+            f"call {self.kind} @llvm.masked.load.{self._suffix}.p0(ptr {place}, i32 {align}, "
+            f"{self._first(count)}, {self.kind} zeroinitializer)"
+        )
 
-    def store(self, value: Vector, base: str, offset: Index | int = 0) -> None:
-        """Store a vector to elements beside one another."""
-        place = self.at(base, offset)
-        self.do(f"store {self.kind} {value.name}, ptr {place}, align {_SIZES[self.element]}")
+    def store(
+        self, value: Vector, base: str, offset: Index | int = 0, count: int | None = None
+    ) -> None:
+        """Store a vector, or its first ``count`` elements, to elements beside one another."""
+        place, align = self.at(base, offset), _SIZES[self.element]
+        if count is None or count >= self.lanes:
+            self.do(f"store {self.kind} {value.name}, ptr {place}, align {align}")
+            return
+        self.do(
+            f"call void @llvm.masked.store.{self._suffix}.p0({self.kind} {value.name}, "
+            f"ptr {place}, i32 {align}, {self._first(count)})"
+        )
+
+    def _first(self, count: int) -> str:
+        """Return the mask of the first elements."""
+        bits = ", ".join(f"i1 {str(place < count).lower()}" for place in range(self.lanes))
+        return f"<{self.lanes} x i1> <{bits}>"
 
     def spread(self, base: str, offset: Index | int = 0) -> Vector:
         """Load an element into all places of a vector."""

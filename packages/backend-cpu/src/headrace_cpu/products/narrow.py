@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace_cpu.native.assembly import vector_bytes
+from headrace_cpu.native.assembly import Assembly, Index, Vector, vector_bytes
 from headrace_cpu.native.build import KernelSource
 from headrace_cpu.products.blas import Product
 
+_ELEMENTS = {"float32": "float", "float64": "double"}
 # Words of a kernel's block: the addresses of a, b, c and alpha.
 WORDS = 4
 # Below so many operations, waking a second thread takes longer than it saves.
@@ -82,143 +83,67 @@ def source(product: Product, *, accumulate: bool, parallel: bool) -> KernelSourc
     writer = _Writer(product, tile_of(product), accumulate)
     kind = "add" if accumulate else "set"
     name = f"narrow_{kind}_{product.rows}x{product.inner}x{product.columns}"
-    return KernelSource(name, writer.function(name, parallel), language="llvm")
+    return KernelSource(name, writer.text(name, parallel), language="llvm")
 
 
 class _Writer:
+    """Writes one kernel."""
+
     def __init__(self, product: Product, tile: Tile, accumulate: bool) -> None:
         self._product = product
         self._tile = tile
-        self._accumulate = accumulate
-        self._element = "float" if product.dtype == "float32" else "double"
-        self._short = "f32" if product.dtype == "float32" else "f64"
-        self._vector = f"<{tile.width} x {self._element}>"
-        self._suffix = f"v{tile.width}{self._short}"
-        self._lines: list[str] = []
-        self._count = 0
+        self._code = code = Assembly(_ELEMENTS[product.dtype], tile.width)
+        self._at = code.words(("a", "b", "c", "alpha"))
+        self._scale = code.spread(self._at["alpha"]) if accumulate else None
+        # How many elements of a row each of its vectors has.
+        self._counts = [product.columns - v * tile.width for v in range(tile.vectors)]
 
-    def function(self, name: str, parallel: bool) -> str:
-        """Return the text of the kernel."""
-        p, t = self._product, self._tile
-        whole, rest = divmod(p.rows, t.rows)
-        self._entry(whole + bool(rest), parallel)
-        self._do("head:")
-        self._do("%u = phi i64 [ %first, %entry ], [ %next, %tail ]")
-        self._do("%more = icmp slt i64 %u, %last")
-        self._do("br i1 %more, label %body, label %done")
-        self._do("body:")
-        self._do(f"%row = mul i64 %u, {t.rows}")
-        self._do(f"%short = icmp eq i64 %u, {whole}")
-        self._do("br i1 %short, label %rest, label %whole")
-        self._rows("whole", t.rows)
+    def text(self, name: str, parallel: bool) -> str:
+        """Return the module."""
+        code, rows = self._code, self._tile.rows
+        whole, rest = divmod(self._product.rows, rows)
+        first, last = code.index(0), code.index(whole + bool(rest))
+        if parallel:
+            _, first, last = code.part(whole + bool(rest))
+        with code.loop(first, last.least(whole)) as unit:
+            self._rows(unit.index * rows, rows)
         if rest:
-            self._rows("rest", rest)
-        else:
-            self._lines += ["rest:", "  unreachable"]
-        self._do("tail:")
-        self._do("%next = add i64 %u, 1")
-        self._do("br label %head")
-        self._lines += ["done:", "  ret void", "}"]
-        return "\n".join(
-            (*self._declarations(), f"define void @{name}(i64 %block) {{", *self._lines)
-        )
+            with code.loop(first.most(whole), last) as unit:
+                self._rows(unit.index * rows, rest)
+        return code.text(name)
 
-    def _declarations(self) -> list[str]:
-        v, mask = self._vector, f"<{self._tile.width} x i1>"
+    def _rows(self, row: Index, rows: int) -> None:
+        """Compute so many rows of the result."""
+        code, p, vectors = self._code, self._product, self._tile.vectors
+        step_row, step_inner = (1, p.rows) if p.turned_a else (p.inner, 1)
+        left = code.at(self._at["a"], row * step_row)
+        with code.loop(0, p.inner, values=[code.zero()] * (rows * vectors)) as k:
+            right = self._row(self._at["b"], k.index * p.columns)
+            column = k.index * step_inner
+            self._prefetch(left, k.index, column)
+            for r in range(rows):
+                factor = code.spread(left, column + r * step_row)
+                for v in range(vectors):
+                    k.after.append(code.fma(factor, right[v], k.values[r * vectors + v]))
+        for r in range(rows):
+            place = (row + r) * p.columns
+            sums = k.after[r * vectors : (r + 1) * vectors]
+            if self._scale is not None:
+                old = self._row(self._at["c"], place)
+                pairs = zip(sums, old, strict=True)
+                sums = [code.fma(self._scale, total, each) for total, each in pairs]
+            for v, value in enumerate(sums):
+                offset = place + v * self._tile.width
+                code.store(value, self._at["c"], offset, self._counts[v])
+
+    def _row(self, base: str, place: Index) -> list[Vector]:
+        """Load a row of as many columns as the result has."""
+        width = self._tile.width
         return [
-            "declare i32 @omp_get_thread_num()",
-            "declare i32 @omp_get_num_threads()",
-            "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)",
-            f"declare {v} @llvm.fma.{self._suffix}({v}, {v}, {v})",
-            f"declare {v} @llvm.masked.load.{self._suffix}.p0(ptr, i32, {mask}, {v})",
-            f"declare void @llvm.masked.store.{self._suffix}.p0({v}, ptr, i32, {mask})",
+            self._code.load(base, place + v * width, count) for v, count in enumerate(self._counts)
         ]
 
-    def _do(self, text: str) -> None:
-        self._lines.append(text if text.endswith(":") else f"  {text}")
-
-    def _new(self, text: str) -> str:
-        self._count += 1
-        self._do(f"%t{self._count} = {text}")
-        return f"%t{self._count}"
-
-    def _entry(self, units: int, parallel: bool) -> None:
-        """Load the block's words, and find the thread's part of the units."""
-        self._do("entry:")
-        self._do("%words = inttoptr i64 %block to ptr")
-        for index, name in enumerate(("a", "b", "c", "alpha")):
-            place = self._new(f"getelementptr i64, ptr %words, i64 {index}")
-            self._do(f"%{name} = load ptr, ptr {place}")
-        if self._accumulate:
-            value = self._new(f"load {self._element}, ptr %alpha")
-            self._do(f"%scale = {self._spread_text(value)}")
-        if not parallel:
-            self._do("%first = add i64 0, 0")
-            self._do(f"%last = add i64 {units}, 0")
-        else:
-            me = self._new(f"sext i32 {self._new('call i32 @omp_get_thread_num()')} to i64")
-            all_ = self._new(f"sext i32 {self._new('call i32 @omp_get_num_threads()')} to i64")
-            self._do(f"%first = sdiv i64 {self._new(f'mul i64 {me}, {units}')}, {all_}")
-            after = self._new(f"mul i64 {self._new(f'add i64 {me}, 1')}, {units}")
-            self._do(f"%last = sdiv i64 {after}, {all_}")
-        self._do("br label %head")
-
-    def _spread_text(self, value: str) -> str:
-        """Return the expression of a vector of equal elements."""
-        v = self._vector
-        one = self._new(f"insertelement {v} poison, {self._element} {value}, i64 0")
-        zeros = f"<{self._tile.width} x i32> zeroinitializer"
-        return f"shufflevector {v} {one}, {v} poison, {zeros}"
-
-    def _rows(self, label: str, rows: int) -> None:
-        """Write the loop that computes so many rows of the result, from ``%row`` on."""
-        p, t = self._product, self._tile
-        step_row, step_inner = (1, p.rows) if p.turned_a else (p.inner, 1)
-        self._do(f"{label}:")
-        start = self._new(f"mul i64 %row, {step_row}")
-        left = self._new(f"getelementptr {self._element}, ptr %a, i64 {start}")
-        places = [(r, v) for r in range(rows) for v in range(t.vectors)]
-        self._do(f"br label %{label}.loop")
-        self._do(f"{label}.loop:")
-        k = f"%{label}.k"
-        self._do(f"{k} = phi i64 [ 0, %{label} ], [ {k}.next, %{label}.loop ]")
-        sums = {at: f"%{label}.s{at[0]}.{at[1]}" for at in places}
-        for name in sums.values():
-            self._do(
-                f"{name} = phi {self._vector} [ zeroinitializer, %{label} ], "
-                f"[ {name}.next, %{label}.loop ]"
-            )
-        right = self._new(f"mul i64 {k}, {p.columns}")
-        row_b = [self._load("%b", right, v) for v in range(t.vectors)]
-        column = self._new(f"mul i64 {k}, {step_inner}")
-        if p.turned_a:
-            self._prefetch(left, column, 2 * t.rows - 1)
-        else:
-            line = self._new(f"mul i64 {k}, {64 // (4 if self._element == 'float' else 8)}")
-            self._prefetch(left, line, rows * p.inner)
-        for r in range(rows):
-            at = self._new(f"add i64 {column}, {r * step_row}")
-            value = self._new(
-                f"load {self._element}, ptr "
-                + self._new(f"getelementptr {self._element}, ptr {left}, i64 {at}")
-            )
-            factor = self._new(self._spread_text(value))
-            for v in range(t.vectors):
-                self._do(f"{sums[r, v]}.next = " + self._fma(factor, row_b[v], sums[r, v]))
-        self._do(f"{k}.next = add i64 {k}, 1")
-        again = self._new(f"icmp slt i64 {k}.next, {p.inner}")
-        self._do(f"br i1 {again}, label %{label}.loop, label %{label}.end")
-        self._do(f"{label}.end:")
-        out = self._new(f"mul i64 %row, {p.columns}")
-        for r, v in places:
-            place = self._new(f"add i64 {out}, {r * p.columns}")
-            total = f"{sums[r, v]}.next"
-            if self._accumulate:
-                total = self._new(self._fma("%scale", total, self._load("%c", place, v)))
-            self._store(total, "%c", place, v)
-        self._do("br label %tail")
-
-    def _prefetch(self, base: str, index: str, ahead: int) -> None:
+    def _prefetch(self, left: str, inner: Index, column: Index) -> None:
         """Ask for the elements that the next rows of the result need.
 
         A turned matrix is read in steps of a whole row, mostly in another page of memory each, for
@@ -226,45 +151,9 @@ class _Writer:
         twice the time. Of other matrices the next rows lie together, and a line of them is asked
         for in each turn: a tenth to a fifth quicker.
         """
-        place = self._new(f"add i64 {index}, {ahead}")
-        pointer = self._new(f"getelementptr {self._element}, ptr {base}, i64 {place}")
-        self._do(f"call void @llvm.prefetch.p0(ptr {pointer}, i32 0, i32 3, i32 1)")
-
-    def _fma(self, a: str, b: str, c: str) -> str:
-        v = self._vector
-        return f"call {v} @llvm.fma.{self._suffix}({v} {a}, {v} {b}, {v} {c})"
-
-    def _reach(self, base: str, index: str, vector: int) -> tuple[str, str | None]:
-        """Return the address of a row's vector, and its mask where the row ends in it."""
-        t = self._tile
-        place = self._new(f"add i64 {index}, {vector * t.width}")
-        pointer = self._new(f"getelementptr {self._element}, ptr {base}, i64 {place}")
-        left = self._product.columns - vector * t.width
-        if left >= t.width:
-            return pointer, None
-        bits = ", ".join(f"i1 {'true' if i < left else 'false'}" for i in range(t.width))
-        return pointer, f"<{t.width} x i1> <{bits}>"
-
-    def _align(self) -> int:
-        return 4 if self._element == "float" else 8
-
-    def _load(self, base: str, index: str, vector: int) -> str:
-        pointer, mask = self._reach(base, index, vector)
-        v = self._vector
-        if mask is None:
-            return self._new(f"load {v}, ptr {pointer}, align {self._align()}")
-        return self._new(
-            f"call {v} @llvm.masked.load.{self._suffix}.p0(ptr {pointer}, i32 {self._align()}, "
-            f"{mask}, {v} zeroinitializer)"
-        )
-
-    def _store(self, value: str, base: str, index: str, vector: int) -> None:
-        pointer, mask = self._reach(base, index, vector)
-        v = self._vector
-        if mask is None:
-            self._do(f"store {v} {value}, ptr {pointer}, align {self._align()}")
-            return
-        self._do(
-            f"call void @llvm.masked.store.{self._suffix}.p0({v} {value}, ptr {pointer}, "
-            f"i32 {self._align()}, {mask})"
-        )
+        p, rows = self._product, self._tile.rows
+        if p.turned_a:
+            self._code.prefetch(left, column + (2 * rows - 1))
+        else:
+            line = 64 // (4 if p.dtype == "float32" else 8)
+            self._code.prefetch(left, inner * line + rows * p.inner)
