@@ -7,6 +7,7 @@ import pytest
 
 import headrace as hr
 from headrace_cpu.native.threads import open_mp
+from headrace_cpu.onednn.library import load
 from headrace_cpu.products import claim_short as claim_module
 from headrace_cpu.products.blas import Product
 from headrace_cpu.products.claim_short import claim_short, pays
@@ -85,7 +86,8 @@ def test_what_follows_is_computed_at_once(turned, bias, addend, relu):
     if relu:
         y, wanted = hr.nn.relu(y), np.maximum(wanted, 0)
     (found,) = instructions([y])
-    assert len(found.ops) == 1 + bias + addend + relu
+    if load() is not None:
+        assert len(found.ops) == 1 + bias + addend + relu
     assert found.flops() == 2 * rows * inner * columns
     for onednn in (True, False):
         config = hr.Config(compile_after=0, verify=True, onednn=onednn)

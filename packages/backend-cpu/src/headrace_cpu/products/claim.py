@@ -61,12 +61,13 @@ def _claim(claims: Claims, settings: CompileSettings, *, narrow_only: bool) -> N
         if product is None:
             continue
         if wanted(product) or streamed.pays(product, threads):
-            claims.add(_stored(op, product, blas, settings))
+            claims.add(stored(op, product, blas, settings))
 
 
-def _stored(
+def stored(
     op: Operation, product: Product, blas: Blas, settings: CompileSettings
 ) -> ProductInstruction:
+    """Return what computes a product into a buffer of its own."""
     a, b = op.inputs
     return ProductInstruction(
         (op,),

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from headrace.graph.operation import Operation
 from headrace_cpu.native.assembly import vector_bytes
 from headrace_cpu.native.threads import open_mp
 from headrace_cpu.onednn.claim_product import claim_product
+from headrace_cpu.onednn.instruction import PrimitiveInstruction
 from headrace_cpu.onednn.library import Library, OnednnError, load
 from headrace_cpu.onednn.patterns import chains
-from headrace_cpu.products.blas import Product
-from headrace_cpu.products.claim import product_of
+from headrace_cpu.products.blas import Product, loaded_blas
+from headrace_cpu.products.claim import product_of, stored
 from headrace_cpu.products.short import LANES, Short
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.instruction import Instruction
@@ -37,8 +40,9 @@ def claim_short(claims: Claims, settings: CompileSettings) -> None:
                 found[op] = product
     library = load() if found and settings.onednn else None
     for op, product in found.items():
-        if claims.free(op):
-            claims.add(_instruction(claims, op, product, settings.threads, library))
+        instead = _instead(claims, op, product, library, settings) if claims.free(op) else None
+        if instead is not None:
+            claims.add(_instruction(claims, op, product, settings.threads, instead))
 
 
 def pays(product: Product) -> bool:
@@ -57,12 +61,10 @@ def pays(product: Product) -> bool:
 
 
 def _instruction(
-    claims: Claims, op: Operation, product: Product, threads: int, library: Library | None
+    claims: Claims, op: Operation, product: Product, threads: int, instead: Instruction
 ) -> KernelInstruction:
-    instead = _instead(claims, op, library, threads)
-    possible = list(chains(claims, op, len(op.outputs[0].shape.known) - 1))
-    same = [c for c in possible if instead is not None and c.ops == instead.ops]
-    chain, instead = (same[0], instead) if same else (possible[0], None)
+    possible = chains(claims, op, len(op.outputs[0].shape.known) - 1)
+    chain = next(c for c in possible if c.ops == instead.ops)
     operands = {"a": op.inputs[0], "b": op.inputs[1], "c": chain.result}
     operands |= {} if chain.bias is None else {"bias": chain.bias}
     operands |= {} if chain.addend is None else {"addend": chain.addend}
@@ -81,12 +83,17 @@ def _instruction(
 
 
 def _instead(
-    claims: Claims, op: Operation, library: Library | None, threads: int
+    claims: Claims,
+    op: Operation,
+    product: Product,
+    library: Library | None,
+    settings: CompileSettings,
 ) -> Instruction | None:
-    """Return what computes it until the kernel is compiled."""
-    if library is None:
-        return None
-    try:
-        return claim_product(claims, op, library, threads)
-    except OnednnError:
-        return None
+    """Return what computes it until the kernel is compiled, or where it cannot be."""
+    if library is not None:
+        with suppress(OnednnError):
+            found = claim_product(claims, op, library, settings.threads)
+            if isinstance(found, PrimitiveInstruction):
+                return found
+    blas = loaded_blas()
+    return None if blas is None else stored(op, product, blas, settings)

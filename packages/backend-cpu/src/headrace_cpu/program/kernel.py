@@ -41,8 +41,8 @@ class Kernel(Protocol):
 class KernelInstruction(Instruction):
     """Runs a generated kernel.
 
-    Until it is prepared another instruction does the work, where there is one: kernels take a tenth
-    to a third of a second to compile.
+    Until it is prepared, and where it cannot be, another instruction does the work: kernels take a
+    tenth to a third of a second to compile.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class KernelInstruction(Instruction):
         ops: tuple[Operation, ...],
         name: str,
         threads: int,
-        instead: Instruction | None,
+        instead: Instruction,
     ) -> None:
         """Describe it.
 
@@ -65,13 +65,13 @@ class KernelInstruction(Instruction):
             ops: What it computes.
             name: Its name.
             threads: How many threads it may use.
-            instead: What computes the same ops until it is prepared.
+            instead: What computes the same until it is prepared.
         """
         self.ops = ops
         self.name = name
         self.reads = tuple(dict.fromkeys(t for w, t in operands.items() if w != result))
         self.writes = (operands[result],)
-        self.scratch = max(kernel.scratch(threads), instead.scratch if instead is not None else 0)
+        self.scratch = max(kernel.scratch(threads), instead.scratch)
         self._kernel = kernel
         self._operands = operands
         self._threads = threads
@@ -94,10 +94,7 @@ class KernelInstruction(Instruction):
     def bind(self, at: Addresses) -> Bound:
         """Return what runs it on buffers at ``at``."""
         if self._address is None:
-            if self._instead is not None:
-                return self._instead.bind(at)
-            self.prepare()
-        assert self._address is not None
+            return self._instead.bind(at)
         names = self._kernel.words
         words = np.zeros(len(names), np.int64)
         words[-1] = at.scratch()

@@ -27,17 +27,18 @@ def claim_windows(claims: Claims, settings: CompileSettings) -> None:
     They are those of float32 and float64 on images with the channels last; others, and convolutions
     of groups of channels, stay with the plain kernels.
     """
-    if find_spec("numba") is None:
-        return
     for op in claims.operations:
-        make = _MAKERS.get(op.type)
-        if make is None or not claims.free(op) or op.control_inputs:
-            continue
-        if op.attrs["data_format"] != "NHWC":
-            continue
-        instruction = make(op, settings.threads)
-        if instruction is not None:
-            claims.add(instruction)
+        if op.type in _MAKERS and claims.free(op) and not op.control_inputs:
+            instruction = by_windows(op, settings.threads)
+            if instruction is not None:
+                claims.add(instruction)
+
+
+def by_windows(op: Operation, threads: int) -> Instruction | None:
+    """Return what computes a convolution or a pool by loops; None where nothing here does."""
+    if find_spec("numba") is None or op.attrs["data_format"] != "NHWC":
+        return None
+    return _MAKERS[op.type](op, threads)
 
 
 def _shape(tensor: Tensor) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import sqrt
 
 from headrace.graph.operation import Operation
@@ -15,6 +16,7 @@ from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.kernel import KernelInstruction
 from headrace_cpu.program.settings import CompileSettings
+from headrace_cpu.windows.claim import by_windows
 from headrace_cpu.winograd.forward import Forward
 from headrace_cpu.winograd.gradient import Gradient
 from headrace_cpu.winograd.tiling import PANEL, Images, Tiling
@@ -42,8 +44,9 @@ def claim_winograd(claims: Claims, settings: CompileSettings) -> None:
     found = {op: tiling for op in claims.operations if (tiling := _tiling(claims, op)) is not None}
     library = load() if found and settings.onednn else None
     for op, tiling in found.items():
-        if claims.free(op):
-            claims.add(_instruction(claims, op, tiling, settings.threads, library))
+        instead = _direct(claims, op, library, settings.threads) if claims.free(op) else None
+        if instead is not None:
+            claims.add(_instruction(claims, op, tiling, settings.threads, instead))
 
 
 def pays(tiling: Tiling, *, to_filter: bool) -> bool:
@@ -90,9 +93,8 @@ def _tiling(claims: Claims, op: Operation) -> Tiling | None:
 
 
 def _instruction(
-    claims: Claims, op: Operation, tiling: Tiling, threads: int, library: Library | None
+    claims: Claims, op: Operation, tiling: Tiling, threads: int, instead: Instruction
 ) -> KernelInstruction:
-    instead = _direct(claims, op, library, threads)
     if op.type == "Conv2DBackpropFilter":
         images, _, gradient = op.inputs
         return KernelInstruction(
@@ -119,11 +121,11 @@ def _instruction(
 
 
 def _forward(
-    claims: Claims, op: Operation, tiling: Tiling, threads: int, instead: Instruction | None
+    claims: Claims, op: Operation, tiling: Tiling, threads: int, instead: Instruction
 ) -> KernelInstruction:
     """Return a convolution with what follows it: as much as the direct way takes along."""
     possible = chains(claims, op, channel_axis(op.attrs["data_format"]))
-    chain = next(c for c in possible if instead is None or c.ops == instead.ops)
+    chain = next(c for c in possible if c.ops == instead.ops)
     images, taps = op.inputs
     operands = {"images": images, "filter": taps, "out": chain.result}
     operands |= {} if chain.bias is None else {"bias": chain.bias}
@@ -143,10 +145,9 @@ def _forward(
 def _direct(
     claims: Claims, op: Operation, library: Library | None, threads: int
 ) -> Instruction | None:
-    """Return what computes it until the kernel is compiled."""
-    if library is None:
-        return None
-    try:
-        return claim_convolution(claims, op, library, threads)
-    except OnednnError:
-        return None
+    """Return what computes it until the kernel is compiled, or where it cannot be."""
+    found: Instruction | None = None
+    if library is not None:
+        with suppress(OnednnError):
+            found = claim_convolution(claims, op, library, threads)
+    return found or by_windows(op, threads)
