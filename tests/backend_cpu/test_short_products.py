@@ -70,7 +70,7 @@ def test_products_equal_those_in_float64(rows, inner, columns, turned, threads):
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("turned", [False, True])
 def test_what_follows_is_computed_at_once(turned, bias, addend, relu):
-    rows, inner, columns = 15, 6 * LANES, 5 * LANES
+    rows, inner, columns = 40, 20 * LANES, 21 * LANES
     left, right = normal(rows, inner), normal(inner, columns, seed=1)
     one, more = normal(columns, seed=2), normal(rows, columns, seed=3)
     a, b, c, d = (
