@@ -280,6 +280,10 @@ class Assembly:
         """Ask for the cache line of an element, which may be beyond the end of what there is."""
         self.do(f"call void @llvm.prefetch.p0(ptr {self.at(base, offset)}, i32 0, i32 3, i32 1)")
 
+    def local(self, count: int) -> str:
+        """Return the address of so many elements that are the calling thread's own; of few KiB."""
+        return self.new(f"alloca [{count} x {self.element}], align 64")
+
     def barrier(self) -> None:
         """Wait for the other threads."""
         self.do("call void @GOMP_barrier()")

@@ -12,7 +12,7 @@ matrices alone takes 5, 1.5 and 13 ms.
 
 from __future__ import annotations
 
-from headrace_cpu.native.assembly import vector_bytes
+from headrace_cpu.native.assembly import Assembly, Index, vector_bytes
 from headrace_cpu.native.build import KernelSource
 from headrace_cpu.products.blas import Product
 
@@ -44,132 +44,49 @@ def source(product: Product) -> KernelSource:
     Its block has the addresses of a, b and c.
     """
     name = f"stream_{product.rows}x{product.inner}x{product.columns}"
-    return KernelSource(name, _text(name, product), language="llvm")
+    return KernelSource(name, _Writer(product).text(name), language="llvm")
 
 
-def _text(name: str, p: Product) -> str:
-    width = vector_bytes() // 4
-    v, depth, step = f"<{width} x float>", _depth(), 2 * width
-    load_rows = []
-    for i in range(depth):
-        load_rows += [
-            f"%b{i}.i = add i64 %at, {i * p.columns}",
-            f"%b{i}.p = getelementptr float, ptr %b, i64 %b{i}.i",
-            f"%b{i}.q = getelementptr float, ptr %b{i}.p, i64 {width}",
-            f"%b{i}.0 = load {v}, ptr %b{i}.p, align 4",
-            f"%b{i}.1 = load {v}, ptr %b{i}.q, align 4",
-            # Beyond the end this is an address that nobody reads.
-            f"%b{i}.n = getelementptr float, ptr %b{i}.p, i64 {depth * p.columns}",
-            f"%b{i}.m = getelementptr float, ptr %b{i}.q, i64 {depth * p.columns}",
-            f"call void @llvm.prefetch.p0(ptr %b{i}.n, i32 0, i32 3, i32 1)",
-            f"call void @llvm.prefetch.p0(ptr %b{i}.m, i32 0, i32 3, i32 1)",
-        ]
-    multiply = []
-    for i in range(depth):
-        multiply += [
-            f"%a{i}.p = getelementptr float, ptr %left, i64 {i}",
-            f"%a{i}.s = load float, ptr %a{i}.p, align 4",
-            f"%a{i}.v = insertelement {v} poison, float %a{i}.s, i64 0",
-            f"%a{i} = shufflevector {v} %a{i}.v, {v} poison, <{width} x i32> zeroinitializer",
-        ]
-        for j in range(2):
-            multiply.append(
-                f"%s{i + 1}.{j} = call {v} @llvm.fma.v{width}f32"
-                f"({v} %a{i}, {v} %b{i}.{j}, {v} %s{i}.{j})"
-            )
-    rows, products = ("\n".join(f"  {line}" for line in each) for each in (load_rows, multiply))
-    return f"""\
-declare i32 @omp_get_thread_num()
-declare i32 @omp_get_num_threads()
-declare void @llvm.prefetch.p0(ptr, i32, i32, i32)
-declare {v} @llvm.fma.v{width}f32({v}, {v}, {v})
+class _Writer:
+    """Writes one kernel."""
 
-define void @{name}(i64 %block) {{
-entry:
-  %words = inttoptr i64 %block to ptr
-  %b.at = getelementptr i64, ptr %words, i64 1
-  %c.at = getelementptr i64, ptr %words, i64 2
-  %a = load ptr, ptr %words
-  %b = load ptr, ptr %b.at
-  %c = load ptr, ptr %c.at
-  %piece = alloca [{p.rows * _PIECE} x float], align 64
-  %me32 = call i32 @omp_get_thread_num()
-  %me = sext i32 %me32 to i64
-  %all32 = call i32 @omp_get_num_threads()
-  %all = sext i32 %all32 to i64
-  %first.n = mul i64 %me, {p.columns // _PIECE}
-  %first = sdiv i64 %first.n, %all
-  %last.n = add i64 %first.n, {p.columns // _PIECE}
-  %last = sdiv i64 %last.n, %all
-  br label %pieces
-pieces:
-  %q = phi i64 [ %first, %entry ], [ %q.next, %piece.done ]
-  %column = mul i64 %q, {_PIECE}
-  %q.more = icmp slt i64 %q, %last
-  br i1 %q.more, label %inner, label %done
-inner:
-  %k = phi i64 [ 0, %pieces ], [ %k.next, %inner.done ]
-  %fresh = icmp eq i64 %k, 0
-  %k.row = mul i64 %k, {p.columns}
-  %k.at = add i64 %k.row, %column
-  br label %columns
-columns:
-  %j = phi i64 [ 0, %inner ], [ %j.next, %columns.done ]
-  %at = add i64 %k.at, %j
-{rows}
-  br label %rows
-rows:
-  %r = phi i64 [ 0, %columns ], [ %r.next, %rows ]
-  %r.start = mul i64 %r, {p.inner}
-  %r.left = add i64 %r.start, %k
-  %left = getelementptr float, ptr %a, i64 %r.left
-  %r.piece = mul i64 %r, {_PIECE}
-  %r.at = add i64 %r.piece, %j
-  %sum.p = getelementptr float, ptr %piece, i64 %r.at
-  %sum.q = getelementptr float, ptr %sum.p, i64 {width}
-  %old.0 = load {v}, ptr %sum.p, align 4
-  %old.1 = load {v}, ptr %sum.q, align 4
-  %s0.0 = select i1 %fresh, {v} zeroinitializer, {v} %old.0
-  %s0.1 = select i1 %fresh, {v} zeroinitializer, {v} %old.1
-{products}
-  store {v} %s{depth}.0, ptr %sum.p, align 4
-  store {v} %s{depth}.1, ptr %sum.q, align 4
-  %r.next = add i64 %r, 1
-  %r.more = icmp slt i64 %r.next, {p.rows}
-  br i1 %r.more, label %rows, label %columns.done
-columns.done:
-  %j.next = add i64 %j, {step}
-  %j.more = icmp slt i64 %j.next, {_PIECE}
-  br i1 %j.more, label %columns, label %inner.done
-inner.done:
-  %k.next = add i64 %k, {depth}
-  %k.more = icmp slt i64 %k.next, {p.inner}
-  br i1 %k.more, label %inner, label %copy
-copy:
-  %x = phi i64 [ 0, %inner.done ], [ %x.next, %copy.done ]
-  %x.piece = mul i64 %x, {_PIECE}
-  %x.row = mul i64 %x, {p.columns}
-  %x.out = add i64 %x.row, %column
-  br label %copy.row
-copy.row:
-  %y = phi i64 [ 0, %copy ], [ %y.next, %copy.row ]
-  %y.from = add i64 %x.piece, %y
-  %y.to = add i64 %x.out, %y
-  %from = getelementptr float, ptr %piece, i64 %y.from
-  %to = getelementptr float, ptr %c, i64 %y.to
-  %moved = load {v}, ptr %from, align 4
-  store {v} %moved, ptr %to, align 4
-  %y.next = add i64 %y, {width}
-  %y.more = icmp slt i64 %y.next, {_PIECE}
-  br i1 %y.more, label %copy.row, label %copy.done
-copy.done:
-  %x.next = add i64 %x, 1
-  %x.more = icmp slt i64 %x.next, {p.rows}
-  br i1 %x.more, label %copy, label %piece.done
-piece.done:
-  %q.next = add i64 %q, 1
-  br label %pieces
-done:
-  ret void
-}}
-"""
+    def __init__(self, product: Product) -> None:
+        self._product = product
+        self._code = code = Assembly("float", vector_bytes() // 4)
+        self._at = code.words(("a", "b", "c"))
+        self._piece = code.local(product.rows * _PIECE)
+
+    def text(self, name: str) -> str:
+        """Return the module."""
+        code, p = self._code, self._product
+        _, first, last = code.part(p.columns // _PIECE)
+        with code.loop(first, last) as piece:
+            column = piece.index * _PIECE
+            with code.loop(0, p.rows * _PIECE, code.lanes) as i:
+                code.store(code.zero(), self._piece, i.index)
+            with code.loop(0, p.inner, _depth()) as k, code.loop(0, _PIECE, 2 * code.lanes) as j:
+                self._multiply(k.index, column, j.index)
+            with code.loop(0, p.rows) as r, code.loop(0, _PIECE, code.lanes) as j:
+                value = code.load(self._piece, r.index * _PIECE + j.index)
+                code.store(value, self._at["c"], r.index * p.columns + column + j.index)
+        return code.text(name)
+
+    def _multiply(self, k: Index, column: Index, j: Index) -> None:
+        """Add some rows of the matrix, two vectors of each, times their elements of ``a``."""
+        code, p, depth = self._code, self._product, _depth()
+        right = []
+        for i in range(depth):
+            place = (k + i) * p.columns + column + j
+            for v in range(2):
+                right.append(code.load(self._at["b"], place + v * code.lanes))
+                # Of rows beyond the end nobody reads what is asked for.
+                code.prefetch(self._at["b"], place + (depth * p.columns + v * code.lanes))
+        with code.loop(0, p.rows) as r:
+            left = code.at(self._at["a"], r.index * p.inner + k)
+            place = r.index * _PIECE + j
+            sums = [code.load(self._piece, place + v * code.lanes) for v in range(2)]
+            for i in range(depth):
+                factor = code.spread(left, i)
+                sums = [code.fma(factor, right[2 * i + v], sums[v]) for v in range(2)]
+            for v, total in enumerate(sums):
+                code.store(total, self._piece, place + v * code.lanes)
