@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 _SIZES = {"float": 4, "double": 8}
 
 
@@ -164,8 +166,11 @@ class Assembly:
         return Index(self, str(value))
 
     def constant(self, number: float) -> str:
-        """Return the text of a vector of equal numbers, which must be exact in the element type."""
-        return f"<{', '.join([f'{self.element} {number:e}'] * self.lanes)}>"
+        """Return the text of a vector of equal numbers, rounded to the element type."""
+        kind = np.float32 if self.element == "float" else np.float64
+        # LLVM takes the bits of a double for either type.
+        bits = np.float64(kind(number)).view(np.uint64)
+        return f"<{', '.join([f'{self.element} 0x{bits:016X}'] * self.lanes)}>"
 
     def zero(self) -> Vector:
         """Return a vector of zeros."""

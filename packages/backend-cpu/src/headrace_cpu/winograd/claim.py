@@ -20,7 +20,7 @@ from headrace_cpu.windows.claim import by_windows
 from headrace_cpu.winograd.forward import Forward
 from headrace_cpu.winograd.gradient import Gradient
 from headrace_cpu.winograd.tiling import PANEL, Images, Tiling
-from headrace_cpu.winograd.transforms import TAPS
+from headrace_cpu.winograd.transforms import SCHEMES
 
 # For each type of operation, which of its tensors are images, filter and result; the result of the
 # operation is None.
@@ -36,8 +36,8 @@ _FEWEST_FLOPS = 20_000_000
 def claim_winograd(claims: Claims, settings: CompileSettings) -> None:
     """Claim the convolutions that Winograd's algorithm computes quicker than the direct one.
 
-    They are those of many channels with 3x3 filters and stride 1, channels last, in float32. To be
-    called before oneDNN's claims.
+    They are those of many channels with 3x3 or 5x5 filters and stride 1, channels last, in float32.
+    To be called before oneDNN's claims.
     """
     if vector_bytes() < 32 or open_mp() is None:
         return
@@ -69,17 +69,18 @@ def tiling_of(op: Operation) -> Tiling | None:
     images, taps, out = (
         shape_of(op.outputs[0] if place is None else op.inputs[place]) for place in _PARTS[op.type]
     )
-    if tuple(taps[:2]) != (TAPS, TAPS) or taps[2] != images[3]:
+    scheme = SCHEMES.get(taps[0])
+    if scheme is None or taps[1] != taps[0] or taps[2] != images[3]:
         return None
     if any(step != 1 for name in ("strides", "dilations") for step in op.attrs[name]):
         return None
     before = [
-        window_padding(size, TAPS, 1, 1, padding_of(op.attrs["padding"], axis))[1]
+        window_padding(size, scheme.taps, 1, 1, padding_of(op.attrs["padding"], axis))[1]
         for axis, size in enumerate(images[1:3])
     ]
-    if max(before) >= TAPS or images[3] % PANEL or out[3] % PANEL:
+    if max(before) >= scheme.taps or images[3] % PANEL or out[3] % PANEL:
         return None
-    return Tiling(Images(*images), Images(*out), *before)
+    return Tiling(scheme, Images(*images), Images(*out), *before)
 
 
 def _tiling(claims: Claims, op: Operation) -> Tiling | None:

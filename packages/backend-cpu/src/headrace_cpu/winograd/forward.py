@@ -1,7 +1,7 @@
 """The kernel of a convolution by Winograd's algorithm, and of its gradient to the images.
 
 All threads transform the filter together. Then each takes blocks of tiles, small enough for a near
-cache, and goes all the way with a block: transforms the tiles, multiplies them for each of the 16
+cache, and goes all the way with a block: transforms the tiles, multiplies them for each of the
 positions in a tile, transforms the products back, adds bias and addend, and stores. Nothing but
 images, filter and results is read from or written to far memory.
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from headrace_cpu.native.assembly import Assembly, Index, Vector
 from headrace_cpu.native.build import KernelSource
 from headrace_cpu.winograd.tiling import LANES, PANEL, Pixels, Tiling
-from headrace_cpu.winograd.transforms import IN, OUT, POSITIONS, TAPS, both_ways, results, taps
+from headrace_cpu.winograd.transforms import OUT, both_ways
 
 # The words of a kernel's block: addresses.
 _WORDS = ("images", "filter", "out", "bias", "addend", "scratch")
@@ -97,11 +97,11 @@ class Forward:
     def own(self) -> int:
         """Elements of scratch memory that each thread has for itself."""
         channels = self.tiling.images.channels + self.tiling.out.channels
-        return channels + POSITIONS * (self.tile_step + self.product_step)
+        return channels + self.tiling.scheme.positions * (self.tile_step + self.product_step)
 
     def scratch(self, threads: int) -> int:
         """Return how many bytes of scratch memory so many threads need."""
-        return 4 * (POSITIONS * self.filter_step + threads * self.own)
+        return 4 * (self.tiling.scheme.positions * self.filter_step + threads * self.own)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -116,8 +116,8 @@ class Forward:
     @property
     def title(self) -> str:
         """What it is."""
-        tiles = self.tiling.tiles
-        return f"Winograd F(2x2, 3x3), {min(self.block, tiles)} of {tiles} tiles at once"
+        tiles, scheme = self.tiling.tiles, self.tiling.scheme
+        return f"Winograd {scheme.name}, {min(self.block, tiles)} of {tiles} tiles at once"
 
     def source(self) -> KernelSource:
         """Return the kernel."""
@@ -130,6 +130,7 @@ class _Writer:
     def __init__(self, kernel: Forward) -> None:
         self._kernel = kernel
         self._tiling = kernel.tiling
+        self._scheme = kernel.tiling.scheme
         self._taken = kernel.tiling.images.channels
         self._given = kernel.tiling.out.channels
         self._code = code = Assembly("float", LANES)
@@ -141,10 +142,10 @@ class _Writer:
         """Return the module."""
         code, kernel = self._code, self._kernel
         me, first, last = code.part(self._given // LANES)
-        zeros = code.at(self._filter, me * kernel.own + POSITIONS * kernel.filter_step)
+        zeros = code.at(self._filter, me * kernel.own + self._scheme.positions * kernel.filter_step)
         nowhere = code.at(zeros, self._taken)
         tiles = code.at(nowhere, self._given)
-        products = code.at(tiles, POSITIONS * kernel.tile_step)
+        products = code.at(tiles, self._scheme.positions * kernel.tile_step)
         with code.loop(0, self._taken, LANES) as c:
             code.store(code.zero(), zeros, c.index)
         self._transform_filter(first, last)
@@ -167,28 +168,30 @@ class _Writer:
         code = self._code
         with code.loop(first, last) as chunk, code.loop(0, self._taken) as c:
             square = [
-                [self._tap(i, j, chunk.index, c.index) for j in range(TAPS)] for i in range(TAPS)
+                [self._tap(i, j, chunk.index, c.index) for j in range(self._scheme.taps)]
+                for i in range(self._scheme.taps)
             ]
             panel, half = chunk.index // 2, chunk.index % 2
             place = (panel * self._taken + c.index) * PANEL + half * LANES
-            for position, value in enumerate(both_ways(taps, square)):
+            for position, value in enumerate(both_ways(self._scheme.filter, square)):
                 code.store(value, self._filter, place + position * self._kernel.filter_step)
 
     def _tap(self, i: int, j: int, chunk: Index, c: Index) -> Vector:
         """Load a tap for an input channel and a vector of output channels."""
         code, taken, given = self._code, self._taken, self._given
+        number = i * self._scheme.taps + j
         if not self._kernel.turned:
-            plane = (i * TAPS + j) * taken * given
-            return code.load(self._at["filter"], c * given + chunk * LANES + plane)
-        plane = ((TAPS - 1 - i) * TAPS + (TAPS - 1 - j)) * taken * given
-        place = code.at(self._at["filter"], chunk * (LANES * taken) + c + plane)
-        return code.collect(place, taken)
+            place = c * given + chunk * LANES + number * taken * given
+            return code.load(self._at["filter"], place)
+        number = self._scheme.taps**2 - 1 - number
+        place = chunk * (LANES * taken) + c + number * taken * given
+        return code.collect(code.at(self._at["filter"], place), taken)
 
     def _multiply(self, groups: Index, tiles: str, products: str) -> None:
         """Multiply, for each position, the block's tiles by the filter."""
         code, kernel, taken, given = self._code, self._kernel, self._taken, self._given
         rows = kernel.rows
-        with code.loop(0, POSITIONS) as p, code.loop(0, given // PANEL) as panel:
+        with code.loop(0, self._scheme.positions) as p, code.loop(0, given // PANEL) as panel:
             right = code.at(
                 self._filter, p.index * kernel.filter_step + panel.index * (PANEL * taken)
             )
@@ -222,12 +225,14 @@ class _Writer:
                 start = t.index * self._given + c.index
                 square = [
                     [
-                        code.load(products, start + (i * IN + j) * kernel.product_step)
-                        for j in range(IN)
+                        code.load(
+                            products, start + (i * self._scheme.side + j) * kernel.product_step
+                        )
+                        for j in range(self._scheme.side)
                     ]
-                    for i in range(IN)
+                    for i in range(self._scheme.side)
                 ]
-                done = both_ways(results, square)
+                done = both_ways(self._scheme.results, square)
                 bias = code.load(self._at["bias"], c.index) if kernel.bias else None
                 for i in range(OUT):
                     for j in range(OUT):

@@ -1,4 +1,4 @@
-"""The kernel of the gradient of a 3x3 filter by Winograd's algorithm.
+"""The kernel of the gradient of a filter by Winograd's algorithm.
 
 It is the gradient of the forward algorithm, step by step: for each position in a tile, the
 transformed tiles times the gradients of the products, summed over all tiles, then transformed back
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from headrace_cpu.native.assembly import Assembly, Index
 from headrace_cpu.native.build import KernelSource
 from headrace_cpu.winograd.tiling import LANES, PANEL, Pixels, Tiling
-from headrace_cpu.winograd.transforms import IN, POSITIONS, both_ways, results_back, taps_back
+from headrace_cpu.winograd.transforms import both_ways
 
 # The words of a kernel's block: addresses.
 _WORDS = ("images", "gradient", "filter", "scratch")
@@ -64,7 +64,9 @@ class Gradient:
     def own(self) -> int:
         """Elements of scratch memory that each thread has for itself."""
         channels = self.tiling.images.channels + self.tiling.out.channels
-        return channels + POSITIONS * (self.tile_step + self.product_step + self.sum_step)
+        return channels + self.tiling.scheme.positions * (
+            self.tile_step + self.product_step + self.sum_step
+        )
 
     def scratch(self, threads: int) -> int:
         """Return how many bytes of scratch memory so many threads need."""
@@ -83,8 +85,8 @@ class Gradient:
     @property
     def title(self) -> str:
         """What it is."""
-        tiles = self.tiling.tiles
-        return f"Winograd F(2x2, 3x3), {min(self.block, tiles)} of {tiles} tiles at once"
+        tiles, scheme = self.tiling.tiles, self.tiling.scheme
+        return f"Winograd {scheme.name}, {min(self.block, tiles)} of {tiles} tiles at once"
 
     def source(self) -> KernelSource:
         """Return the kernel."""
@@ -97,6 +99,7 @@ class _Writer:
     def __init__(self, kernel: Gradient) -> None:
         self._kernel = kernel
         self._tiling = kernel.tiling
+        self._scheme = kernel.tiling.scheme
         self._taken = kernel.tiling.images.channels
         self._given = kernel.tiling.out.channels
         self._code = code = Assembly("float", LANES)
@@ -108,10 +111,10 @@ class _Writer:
         code, kernel = self._code, self._kernel
         me, first, last = code.part(self._tiling.tiles)
         sums = code.at(self._at["scratch"], me * kernel.own)
-        tiles = code.at(sums, POSITIONS * kernel.sum_step)
-        products = code.at(tiles, POSITIONS * kernel.tile_step)
-        zeros = code.at(products, POSITIONS * kernel.product_step)
-        with code.loop(0, POSITIONS * kernel.sum_step, LANES) as i:
+        tiles = code.at(sums, self._scheme.positions * kernel.sum_step)
+        products = code.at(tiles, self._scheme.positions * kernel.tile_step)
+        zeros = code.at(products, self._scheme.positions * kernel.product_step)
+        with code.loop(0, self._scheme.positions * kernel.sum_step, LANES) as i:
             code.store(code.zero(), sums, i.index)
         with code.loop(0, self._taken + self._given, LANES) as i:
             code.store(code.zero(), zeros, i.index)
@@ -135,13 +138,13 @@ class _Writer:
                 square = [[code.load(place, c) for place in row] for row in pixels]
                 panel, half = chunk.index // 2, chunk.index % 2
                 place = (panel * kernel.block + t.index) * PANEL + half * LANES
-                for p, value in enumerate(both_ways(results_back, square)):
+                for p, value in enumerate(both_ways(self._scheme.results_back, square)):
                     code.store(value, products, place + p * kernel.product_step)
 
     def _multiply(self, count: Index, tiles: str, products: str, sums: str) -> None:
         """Add to the sums, for each position, the block's tiles times the products' gradients."""
         code, kernel, taken, given = self._code, self._kernel, self._taken, self._given
-        with code.loop(0, POSITIONS) as p, code.loop(0, given // PANEL) as panel:
+        with code.loop(0, self._scheme.positions) as p, code.loop(0, given // PANEL) as panel:
             right = code.at(
                 products, p.index * kernel.product_step + panel.index * (PANEL * kernel.block)
             )
@@ -169,12 +172,13 @@ class _Writer:
         _, first, last = code.part(taken)
         with code.loop(first, last) as c, code.loop(0, given, LANES) as k:
             place = c.index * given + k.index
-            zeros = [code.zero()] * POSITIONS
+            zeros = [code.zero()] * self._scheme.positions
             with code.loop(0, code.team(), values=zeros) as thread:
                 there = code.at(self._at["scratch"], thread.index * kernel.own)
                 for p, value in enumerate(thread.values):
                     each = code.load(there, place + p * kernel.sum_step)
                     thread.after.append(value + each)
-            totals = [thread.after[i * IN : (i + 1) * IN] for i in range(IN)]
-            for tap, value in enumerate(both_ways(taps_back, totals)):
+            side = self._scheme.side
+            totals = [thread.after[i * side : (i + 1) * side] for i in range(side)]
+            for tap, value in enumerate(both_ways(self._scheme.filter_back, totals)):
                 code.store(value, self._at["filter"], place + tap * taken * given)

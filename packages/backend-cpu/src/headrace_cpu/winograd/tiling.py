@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from headrace_cpu.native.assembly import Assembly, Index, vector_bytes
-from headrace_cpu.winograd.transforms import IN, OUT, TAPS, both_ways, inputs
+from headrace_cpu.winograd.transforms import OUT, Scheme, both_ways
 
 LANES = vector_bytes() // 4
 # Columns of a product that are kept in registers at once, and beside one another in memory.
@@ -24,15 +24,17 @@ class Images:
 
 @dataclass(frozen=True, slots=True)
 class Tiling:
-    """A convolution with a 3x3 filter and stride 1, cut into tiles.
+    """A convolution with stride 1, cut into tiles.
 
     Attributes:
+        scheme: The transforms for the size of its filter.
         images: What is convolved.
         out: The result.
         top: Rows of zeros above the images.
         left: Columns of zeros left of them.
     """
 
+    scheme: Scheme
     images: Images
     out: Images
     top: int
@@ -57,12 +59,13 @@ class Tiling:
     def flops(self) -> int:
         """Operations of the direct way."""
         out = self.out.batch * self.out.height * self.out.width * self.out.channels
-        return 2 * out * TAPS * TAPS * self.images.channels
+        return 2 * out * self.scheme.taps**2 * self.images.channels
 
     @property
     def back(self) -> Tiling:
         """The convolution that yields the gradient of the images from that of the result."""
-        top, left = TAPS - 1 - self.top, TAPS - 1 - self.left
+        reach = self.scheme.taps - 1
+        top, left = reach - self.top, reach - self.left
         return replace(self, images=self.out, out=self.images, top=top, left=left)
 
 
@@ -87,7 +90,7 @@ class Pixels:
             outside: The address that stands for all pixels outside of them.
         """
         t = self._tiling
-        return self._square(tile, IN, t.images, (t.top, t.left), base, outside)
+        return self._square(tile, t.scheme.side, t.images, (t.top, t.left), base, outside)
 
     def of_out(self, tile: Index, base: str, outside: str) -> list[list[str]]:
         """Return the addresses of the pixels that a tile results in, likewise."""
@@ -141,5 +144,5 @@ class Pixels:
             with code.loop(0, channels, LANES) as c:
                 square = [[code.load(place, c.index) for place in row] for row in pixels]
                 place = t.index * channels + c.index
-                for position, value in enumerate(both_ways(inputs, square)):
+                for position, value in enumerate(both_ways(self._tiling.scheme.inputs, square)):
                     code.store(value, to, place + position * step)
