@@ -78,7 +78,7 @@ def _instruction(
         relu=chain.relu,
     )
     return KernelInstruction(
-        kernel, operands, "c", ops=chain.ops, name="multiply", threads=threads, instead=instead
+        kernel, operands, "c", name="multiply", threads=threads, instead=instead
     )
 
 

@@ -8,7 +8,6 @@ from typing import Protocol
 
 import numpy as np
 
-from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace_cpu.native.build import KernelSource, build
 from headrace_cpu.native.memory import address
@@ -51,7 +50,6 @@ class KernelInstruction(Instruction):
         operands: Mapping[str, Tensor],
         result: str,
         *,
-        ops: tuple[Operation, ...],
         name: str,
         threads: int,
         instead: Instruction,
@@ -62,12 +60,11 @@ class KernelInstruction(Instruction):
             kernel: What is computed.
             operands: The tensor of each word of the kernel's block that is one.
             result: The word whose tensor is written.
-            ops: What it computes.
             name: Its name.
             threads: How many threads it may use.
             instead: What computes the same until it is prepared.
         """
-        self.ops = ops
+        self.ops = instead.ops
         self.name = name
         self.reads = tuple(dict.fromkeys(t for w, t in operands.items() if w != result))
         self.writes = (operands[result],)

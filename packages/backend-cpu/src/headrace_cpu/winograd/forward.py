@@ -12,14 +12,13 @@ those of results that are not wanted to a row that nobody reads. So there is one
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from headrace_cpu.native.assembly import Assembly, Index, Vector
-from headrace_cpu.native.build import KernelSource
-from headrace_cpu.winograd.tiling import LANES, PANEL, Pixels, Tiling
+from headrace_cpu.native.assembly import Index, Vector
+from headrace_cpu.winograd.kernel import TiledKernel, TileWriter
+from headrace_cpu.winograd.tiling import LANES, PANEL, Tiling
 from headrace_cpu.winograd.transforms import OUT, both_ways
 
-# The words of a kernel's block: addresses.
-_WORDS = ("images", "filter", "out", "bias", "addend", "scratch")
 # Rows of a product that are kept in registers: 16 or 24 of AVX-512's 32, 12 of AVX's 16.
 _ROWS = (12, 8) if LANES == 16 else (6, 4)
 # Tiles of a block. The transformed filter is read once for each: where it is no longer in a near
@@ -29,7 +28,7 @@ _NEAR_FILTER = 128 * 128
 
 
 @dataclass(frozen=True, slots=True)
-class Forward:
+class Forward(TiledKernel):
     """What a kernel computes.
 
     Attributes:
@@ -40,6 +39,8 @@ class Forward:
         addend: Whether images like the result are added.
         relu: Whether negative results become 0.
     """
+
+    words: ClassVar = ("images", "filter", "out", "bias", "addend", "scratch")
 
     tiling: Tiling
     turned: bool = False
@@ -71,78 +72,31 @@ class Forward:
     @property
     def name(self) -> str:
         """What the kernel is called."""
-        i, o = self.tiling.images, self.tiling.out
-        sizes = f"{i.batch}x{i.height}x{i.width}x{i.channels}_{o.channels}"
-        return f"winograd_{'to_images' if self.turned else 'forward'}_{sizes}"
+        return f"winograd_{'to_images' if self.turned else 'forward'}_{self.sizes}"
 
-    # Positions lie a cache line further apart than they must: at multiples of a page they would
-    # compete for the same places in the cache.
-
-    @property
-    def filter_step(self) -> int:
-        """Elements from one position of the transformed filter to the next."""
-        return self.tiling.images.channels * self.tiling.out.channels + LANES
-
-    @property
-    def tile_step(self) -> int:
-        """Elements from one position of a block's transformed tiles to the next."""
-        return self.block * self.tiling.images.channels + LANES
-
-    @property
-    def product_step(self) -> int:
-        """Elements from one position of a block's products to the next."""
-        return self.block * self.tiling.out.channels + LANES
-
-    @property
-    def own(self) -> int:
-        """Elements of scratch memory that each thread has for itself."""
-        channels = self.tiling.images.channels + self.tiling.out.channels
-        return channels + self.tiling.scheme.positions * (self.tile_step + self.product_step)
+    def text(self) -> str:
+        """Return the module that defines the kernel."""
+        return _Writer(self).text()
 
     def scratch(self, threads: int) -> int:
         """Return how many bytes of scratch memory so many threads need."""
-        return 4 * (self.tiling.scheme.positions * self.filter_step + threads * self.own)
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What the words of the kernel's block are the addresses of; scratch memory is last."""
-        return _WORDS
-
-    @property
-    def flops(self) -> int:
-        """Floating-point operations of the direct way."""
-        return self.tiling.flops
-
-    @property
-    def title(self) -> str:
-        """What it is."""
-        tiles, scheme = self.tiling.tiles, self.tiling.scheme
-        return f"Winograd {scheme.name}, {min(self.block, tiles)} of {tiles} tiles at once"
-
-    def source(self) -> KernelSource:
-        """Return the kernel."""
-        return KernelSource(self.name, _Writer(self).text(), language="llvm")
+        filters = self.tiling.scheme.positions * self.filter_step
+        return 4 * (filters + threads * self.block_elements)
 
 
-class _Writer:
-    """Writes one kernel."""
-
+class _Writer(TileWriter):
     def __init__(self, kernel: Forward) -> None:
+        super().__init__(kernel)
         self._kernel = kernel
-        self._tiling = kernel.tiling
-        self._scheme = kernel.tiling.scheme
-        self._taken = kernel.tiling.images.channels
-        self._given = kernel.tiling.out.channels
-        self._code = code = Assembly("float", LANES)
-        self._pixels = Pixels(code, kernel.tiling)
-        self._at = code.words(_WORDS)
         self._filter = self._at["scratch"]
 
     def text(self) -> str:
         """Return the module."""
         code, kernel = self._code, self._kernel
         me, first, last = code.part(self._given // LANES)
-        zeros = code.at(self._filter, me * kernel.own + self._scheme.positions * kernel.filter_step)
+        zeros = code.at(
+            self._filter, me * kernel.block_elements + self._scheme.positions * kernel.filter_step
+        )
         nowhere = code.at(zeros, self._taken)
         tiles = code.at(nowhere, self._given)
         products = code.at(tiles, self._scheme.positions * kernel.tile_step)

@@ -8,14 +8,13 @@ to taps. Each thread sums over tiles of its own; the sums of the threads are add
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
-from headrace_cpu.native.assembly import Assembly, Index
-from headrace_cpu.native.build import KernelSource
-from headrace_cpu.winograd.tiling import LANES, PANEL, Pixels, Tiling
+from headrace_cpu.native.assembly import Index
+from headrace_cpu.winograd.kernel import TiledKernel, TileWriter
+from headrace_cpu.winograd.tiling import LANES, PANEL, Tiling
 from headrace_cpu.winograd.transforms import both_ways
 
-# The words of a kernel's block: addresses.
-_WORDS = ("images", "gradient", "filter", "scratch")
 # Rows of a product that are kept in registers; input channels come in multiples of it.
 _ROWS = 8 if LANES == 16 else 4
 # Tiles of a block: the sums, which may lie in a far cache, are read and written once for each.
@@ -23,12 +22,14 @@ _TILES = 96
 
 
 @dataclass(frozen=True, slots=True)
-class Gradient:
+class Gradient(TiledKernel):
     """What a kernel computes: the gradient of the filter of a convolution.
 
     Attributes:
         tiling: The convolution.
     """
+
+    words: ClassVar = ("images", "gradient", "filter", "scratch")
 
     tiling: Tiling
 
@@ -42,79 +43,36 @@ class Gradient:
     @property
     def name(self) -> str:
         """What the kernel is called."""
-        i, o = self.tiling.images, self.tiling.out
-        return f"winograd_to_filter_{i.batch}x{i.height}x{i.width}x{i.channels}_{o.channels}"
-
-    @property
-    def tile_step(self) -> int:
-        """Elements from one position of a block's transformed tiles to the next."""
-        return self.block * self.tiling.images.channels + LANES
-
-    @property
-    def product_step(self) -> int:
-        """Elements from one position of the gradients of a block's products to the next."""
-        return self.block * self.tiling.out.channels + LANES
-
-    @property
-    def sum_step(self) -> int:
-        """Elements from one position of the sums to the next."""
-        return self.tiling.images.channels * self.tiling.out.channels + LANES
+        return f"winograd_to_filter_{self.sizes}"
 
     @property
     def own(self) -> int:
         """Elements of scratch memory that each thread has for itself."""
-        channels = self.tiling.images.channels + self.tiling.out.channels
-        return channels + self.tiling.scheme.positions * (
-            self.tile_step + self.product_step + self.sum_step
-        )
+        return self.tiling.scheme.positions * self.filter_step + self.block_elements
+
+    def text(self) -> str:
+        """Return the module that defines the kernel."""
+        return _Writer(self).text()
 
     def scratch(self, threads: int) -> int:
         """Return how many bytes of scratch memory so many threads need."""
         return 4 * threads * self.own
 
-    @property
-    def words(self) -> tuple[str, ...]:
-        """What the words of the kernel's block are the addresses of; scratch memory is last."""
-        return _WORDS
 
-    @property
-    def flops(self) -> int:
-        """Floating-point operations of the direct way."""
-        return self.tiling.flops
-
-    @property
-    def title(self) -> str:
-        """What it is."""
-        tiles, scheme = self.tiling.tiles, self.tiling.scheme
-        return f"Winograd {scheme.name}, {min(self.block, tiles)} of {tiles} tiles at once"
-
-    def source(self) -> KernelSource:
-        """Return the kernel."""
-        return KernelSource(self.name, _Writer(self).text(), language="llvm")
-
-
-class _Writer:
-    """Writes one kernel."""
-
+class _Writer(TileWriter):
     def __init__(self, kernel: Gradient) -> None:
+        super().__init__(kernel)
         self._kernel = kernel
-        self._tiling = kernel.tiling
-        self._scheme = kernel.tiling.scheme
-        self._taken = kernel.tiling.images.channels
-        self._given = kernel.tiling.out.channels
-        self._code = code = Assembly("float", LANES)
-        self._pixels = Pixels(code, kernel.tiling)
-        self._at = code.words(_WORDS)
 
     def text(self) -> str:
         """Return the module."""
         code, kernel = self._code, self._kernel
         me, first, last = code.part(self._tiling.tiles)
         sums = code.at(self._at["scratch"], me * kernel.own)
-        tiles = code.at(sums, self._scheme.positions * kernel.sum_step)
+        tiles = code.at(sums, self._scheme.positions * kernel.filter_step)
         products = code.at(tiles, self._scheme.positions * kernel.tile_step)
         zeros = code.at(products, self._scheme.positions * kernel.product_step)
-        with code.loop(0, self._scheme.positions * kernel.sum_step, LANES) as i:
+        with code.loop(0, self._scheme.positions * kernel.filter_step, LANES) as i:
             code.store(code.zero(), sums, i.index)
         with code.loop(0, self._taken + self._given, LANES) as i:
             code.store(code.zero(), zeros, i.index)
@@ -150,7 +108,7 @@ class _Writer:
             )
             with code.loop(0, taken, _ROWS) as c:
                 left = code.at(tiles, p.index * kernel.tile_step + c.index)
-                place = p.index * kernel.sum_step + c.index * given
+                place = p.index * kernel.filter_step + c.index * given
                 out = code.at(sums, place + panel.index * PANEL)
                 for r in range(_ROWS):
                     for h in range(2):
@@ -176,7 +134,7 @@ class _Writer:
             with code.loop(0, code.team(), values=zeros) as thread:
                 there = code.at(self._at["scratch"], thread.index * kernel.own)
                 for p, value in enumerate(thread.values):
-                    each = code.load(there, place + p * kernel.sum_step)
+                    each = code.load(there, place + p * kernel.filter_step)
                     thread.after.append(value + each)
             side = self._scheme.side
             totals = [thread.after[i * side : (i + 1) * side] for i in range(side)]
