@@ -22,13 +22,13 @@ from headrace_cpu.onednn.library import (
     WEIGHTS,
     Library,
 )
-from headrace_cpu.onednn.patterns import (
+from headrace_cpu.onednn.primitive import Plus, PostOp, Relu, post_op_argument
+from headrace_cpu.program.claims import Claims
+from headrace_cpu.program.patterns import (
     all_float32,
     chains,
     shape_of,
 )
-from headrace_cpu.onednn.primitive import Plus, PostOp, Relu, post_op_argument
-from headrace_cpu.program.claims import Claims
 
 _FORWARD = ("Conv2D", "Conv3D")
 _TO_IMAGES = ("Conv2DBackpropInput", "Conv3DBackpropInput")

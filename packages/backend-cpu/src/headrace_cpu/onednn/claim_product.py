@@ -10,13 +10,6 @@ from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace_cpu.onednn.instruction import Operand, PrimitiveInstruction
 from headrace_cpu.onednn.library import BIAS, DST, SRC, WEIGHTS, Library
-from headrace_cpu.onednn.patterns import (
-    all_float32,
-    chains,
-    only_user,
-    other_operand,
-    shape_of,
-)
 from headrace_cpu.onednn.primitive import Plus, PostOp, Relu, post_op_argument
 from headrace_cpu.onednn.product import (
     Product,
@@ -29,6 +22,13 @@ from headrace_cpu.onednn.product import (
 )
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.instruction import Instruction
+from headrace_cpu.program.patterns import (
+    all_float32,
+    chains,
+    only_user,
+    other_operand,
+    shape_of,
+)
 
 _CHANGES = {"AssignSubVariable": -1.0, "AssignAddVariable": 1.0}
 _SUMS = ("Add", "AddN")

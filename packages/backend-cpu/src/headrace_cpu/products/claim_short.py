@@ -10,13 +10,13 @@ from headrace_cpu.native.threads import open_mp
 from headrace_cpu.onednn.claim_product import claim_product
 from headrace_cpu.onednn.instruction import PrimitiveInstruction
 from headrace_cpu.onednn.library import Library, OnednnError, load
-from headrace_cpu.onednn.patterns import chains
 from headrace_cpu.products.blas import Product, loaded_blas
 from headrace_cpu.products.claim import product_of, stored
 from headrace_cpu.products.short import LANES, Short
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.kernel import KernelInstruction
+from headrace_cpu.program.patterns import chains
 from headrace_cpu.program.settings import CompileSettings
 
 _FEWEST_ROWS, _MOST_ROWS = 8, 64

@@ -11,10 +11,10 @@ from headrace_cpu.native.assembly import vector_bytes
 from headrace_cpu.native.threads import open_mp
 from headrace_cpu.onednn.claim_convolution import claim_convolution
 from headrace_cpu.onednn.library import Library, OnednnError, load
-from headrace_cpu.onednn.patterns import all_float32, chains, shape_of
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.kernel import KernelInstruction
+from headrace_cpu.program.patterns import all_float32, chains, shape_of
 from headrace_cpu.program.settings import CompileSettings
 from headrace_cpu.windows.claim import by_windows
 from headrace_cpu.winograd.forward import Forward
