@@ -415,8 +415,15 @@ def square(batch, size, channels):
     ids=["large", "middle", "deep", "deepest", "small", "empty"],
 )
 def test_few_tiles_of_many_channels_are_left(tiling, forward, to_filter):
-    assert pays(tiling, to_filter=False) is forward
-    assert pays(tiling, to_filter=True) is to_filter
+    assert pays(tiling, 2, to_filter=False) is forward
+    assert pays(tiling, 2, to_filter=True) is to_filter
+
+
+def test_the_sums_of_many_threads_stay_smaller_than_what_they_sum():
+    tiling = square(4, 28, 512)
+    assert pays(tiling, 4, to_filter=True)
+    assert not pays(tiling, 64, to_filter=True)
+    assert not pays(tiling, 64, to_filter=False)
 
 
 _NARROWER = """

@@ -41,7 +41,11 @@ def claim_winograd(claims: Claims, settings: CompileSettings) -> None:
     """
     if vector_bytes() < 32 or open_mp() is None:
         return
-    found = {op: tiling for op in claims.operations if (tiling := _tiling(claims, op)) is not None}
+    found = {}
+    for op in claims.operations:
+        tiling = _tiling(claims, op, settings.threads)
+        if tiling is not None:
+            found[op] = tiling
     library = load() if found and settings.onednn else None
     for op, tiling in found.items():
         instead = _direct(claims, op, library, settings.threads) if claims.free(op) else None
@@ -49,16 +53,17 @@ def claim_winograd(claims: Claims, settings: CompileSettings) -> None:
             claims.add(_instruction(claims, op, tiling, settings.threads, instead))
 
 
-def pays(tiling: Tiling, *, to_filter: bool) -> bool:
-    """Whether Winograd's algorithm is quicker than the direct one.
+def pays(tiling: Tiling, threads: int, *, to_filter: bool) -> bool:
+    """Whether Winograd's algorithm is quicker than the direct one, on so many threads.
 
-    The transformed filter has 16 numbers for 9: with many channels and few tiles, reading it costs
-    more than the operations saved. On two cores with AVX-512, eight images of 56x56x64 or 28x28x128
-    took 0.6 of oneDNN's time and of 14x14x256 0.65; four of 14x14x512 took 0.8 (the gradient of the
-    filter: all of it), and eight of 7x7x512 as long as the direct way.
+    The transformed filter has 16 numbers for 9, and each thread reads all of it; for the gradient
+    of the filter each has sums of that size. With many channels and few tiles for a thread, that
+    costs more than the operations saved. On two cores with AVX-512, eight images of 56x56x64 or
+    28x28x128 took 0.6 of oneDNN's time and of 14x14x256 0.65; four of 14x14x512 took 0.8 (the
+    gradient of the filter: all of it), and eight of 7x7x512 as long as the direct way.
     """
     width = sqrt(tiling.images.channels * tiling.out.channels)
-    fewest = width * (0.5 if to_filter else 0.36)
+    fewest = width * (0.25 if to_filter else 0.18) * max(2, threads)
     return tiling.flops >= _FEWEST_FLOPS and tiling.tiles >= fewest
 
 
@@ -83,12 +88,12 @@ def tiling_of(op: Operation) -> Tiling | None:
     return Tiling(scheme, Images(*images), Images(*out), *before)
 
 
-def _tiling(claims: Claims, op: Operation) -> Tiling | None:
+def _tiling(claims: Claims, op: Operation, threads: int) -> Tiling | None:
     if not claims.free(op) or op.control_inputs or op.type not in _PARTS:
         return None
     tensors = [op.outputs[0], *(op.inputs[i] for i in _PARTS[op.type] if i is not None)]
     tiling = tiling_of(op) if all_float32(tensors) else None
-    if tiling is None or not pays(tiling, to_filter=op.type == "Conv2DBackpropFilter"):
+    if tiling is None or not pays(tiling, threads, to_filter=op.type == "Conv2DBackpropFilter"):
         return None
     return tiling
 
