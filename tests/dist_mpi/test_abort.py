@@ -71,6 +71,34 @@ def test_the_same_mistake_on_all_ranks_is_told_once(run_program: RunProgram) -> 
     assert done.err.count("ValueError: a mistake in the program") == 1
 
 
+def test_a_rank_that_fails_because_another_did_says_nothing(run_program: RunProgram) -> None:
+    # The launcher ends the other ranks with SIGTERM; here it makes one raise an error of its own,
+    # when the rank that failed first is gone, and with it all that it held.
+    done = run_program(
+        2,
+        WAIT
+        + """
+import contextlib, os, signal
+from pathlib import Path
+first = world.comm.bcast(os.getpid())
+def interrupted(number, frame):
+    with contextlib.suppress(OSError):
+        while Path(f"/proc/{first}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+            time.sleep(0.001)
+    raise RuntimeError("ended by a signal")
+if world.rank == 1:
+    signal.signal(signal.SIGTERM, interrupted)
+world.comm.Barrier()
+if world.rank == 0:
+    raise ValueError("the model is wrong")
+wait_for_ever()
+""",
+    )
+    assert done.code == 1, done
+    assert done.err.count("Traceback") == 1
+    assert "[rank 0] ValueError: the model is wrong" in done.err
+
+
 def test_a_broken_handler_ends_the_job(run_program: RunProgram) -> None:
     done = run_program(
         2,

@@ -26,7 +26,7 @@ from types import FrameType, TracebackType
 from typing import Any, NoReturn, final
 
 from headrace_mpi.launch import Launch
-from headrace_mpi.presence import claim_once
+from headrace_mpi.presence import FirstFailure
 
 HARD_END_S = 5
 GRACE_S = 1.5
@@ -37,14 +37,18 @@ INTERRUPTED = 130
 class AbortHooks:
     """The hooks of one process; see the module."""
 
-    def __init__(self, launch: Launch, end_job: Callable[[int], object]) -> None:
+    def __init__(
+        self, launch: Launch, first: FirstFailure, end_job: Callable[[int], object]
+    ) -> None:
         """Make hooks that are not yet in place.
 
         Args:
             launch: The place of this process in the job.
+            first: Tells whether another rank failed before.
             end_job: Ends all processes of the job with an exit code (``MPI_Abort``).
         """
         self._launch = launch
+        self._first = first
         self._end_job = end_job
         self._ending = threading.Lock()
         self._exit_code: int | None = None
@@ -98,7 +102,7 @@ class AbortHooks:
         code = self.failing_exit
         if code and self._ending.acquire(blocking=False):
             text = f"{self._who()} left with exit code {code}; this ends the job\n"
-            self._finish(text if claim_once(self._launch, "failure") else "", code)
+            self._finish(text if self._first.is_ours() else "", code)
 
     def end(
         self,
@@ -120,7 +124,7 @@ class AbortHooks:
             return
         interrupted = isinstance(error, KeyboardInterrupt)
         code = INTERRUPTED if interrupted else 1
-        if not claim_once(self._launch, "failure"):
+        if not self._first.is_ours():
             # The first failure is being reported and ends this process too; if not, say it.
             time.sleep(GRACE_S)
         headline = f"{self._who()} {'was interrupted' if interrupted else 'failed'}{where}"

@@ -25,7 +25,8 @@ def _claim(launch: Launch, what: str) -> socket.socket | None:
     holder = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         holder.bind(name)
-        holder.listen(64)
+        # Calls are never taken up: each of the host's ranks leaves one or two in the queue.
+        holder.listen(4096)
     except OSError:
         holder.close()
         return None
@@ -36,11 +37,12 @@ def _claim(launch: Launch, what: str) -> socket.socket | None:
 class Presence:
     """Says that this rank is there, and sees which others are."""
 
-    def __init__(self, launch: Launch) -> None:
-        """Announce this rank to the job's other processes on this host."""
+    def __init__(self, launch: Launch, what: str = "rank") -> None:
+        """Announce this rank, as being ``what``, to the job's other processes on this host."""
         self._launch = launch
+        self._what = what
         self._seen = _SUPPORTED and bool(launch.job)
-        self._holder = _claim(launch, f"rank-{launch.rank}") if self._seen else None
+        self._holder = _claim(launch, f"{what}-{launch.rank}") if self._seen else None
 
     def present(self) -> dict[int, int] | None:
         """Return the process id of each rank seen on this host, or None if none can be seen."""
@@ -54,7 +56,7 @@ class Presence:
         return dict(sorted(found.items()))
 
     def _pid(self, rank: int) -> int | None:
-        name = f"\0headrace-{os.getuid()}-{self._launch.job}-rank-{rank}"
+        name = f"\0headrace-{os.getuid()}-{self._launch.job}-{self._what}-{rank}"
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
             caller.setblocking(False)
             try:
@@ -74,15 +76,30 @@ class Presence:
             self._holder = None
 
 
-_held: list[socket.socket] = []
+@final
+class FirstFailure:
+    """Tells the rank that failed first on this host from those that fail because of it.
 
+    The first claims a name. That alone is not enough: the launcher ends the ranks one by one, and
+    with the first its claim vanishes, while others may still be on their way to fail. So all
+    announce themselves for as long as they live, and a rank that misses one is not the first.
+    """
 
-def claim_once(launch: Launch, what: str) -> bool:
-    """Return whether this is the first process of the job on this host to ask for ``what``."""
-    if not (_SUPPORTED and launch.job):
-        return True
-    holder = _claim(launch, what)
-    if holder is not None:
+    def __init__(self, launch: Launch) -> None:
+        """Announce this rank; ``meet`` must follow when all ranks have done so."""
+        self._launch = launch
+        self._alive = Presence(launch, "alive")
+        self._met: set[int] = set()
+        self._claim: socket.socket | None = None
+
+    def meet(self) -> None:
+        """Remember who is there; no rank may end before all have done so."""
+        self._met = set(self._alive.present() or ())
+
+    def is_ours(self) -> bool:
+        """Return whether no other rank on this host has failed or gone before; to be asked once."""
+        if not (_SUPPORTED and self._launch.job):
+            return True
         # The name must stay taken for as long as this process lives.
-        _held.append(holder)
-    return holder is not None
+        self._claim = _claim(self._launch, "failure")
+        return self._claim is not None and self._met <= set(self._alive.present() or ())

@@ -19,6 +19,7 @@ from headrace_mpi import launch as launching
 from headrace_mpi.abort import AbortHooks
 from headrace_mpi.deadline import StartDeadline
 from headrace_mpi.launch import Launch
+from headrace_mpi.presence import FirstFailure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,9 +104,13 @@ def _start(deadline_s: float) -> World:
         comm = mpi.COMM_WORLD.Dup()
         comm.Set_errhandler(mpi.ERRORS_RETURN)
         comm.Set_name("headrace")
+        first = FirstFailure(launch)
         # Not before every rank is here has the job started.
         comm.Barrier()
-    hooks = AbortHooks(launch, mpi.COMM_WORLD.Abort)
+        first.meet()
+        # Nor may one end before all have met.
+        comm.Barrier()
+    hooks = AbortHooks(launch, first, mpi.COMM_WORLD.Abort)
     world = World(comm, launch, hooks)
     if world.size > 1:
         hooks.install()
