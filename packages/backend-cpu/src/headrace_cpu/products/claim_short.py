@@ -12,10 +12,10 @@ from headrace_cpu.onednn.instruction import PrimitiveInstruction
 from headrace_cpu.onednn.library import Library, OnednnError, load
 from headrace_cpu.products.blas import Product, loaded_blas
 from headrace_cpu.products.claim import product_of, stored
+from headrace_cpu.products.packing import ShortInstruction
 from headrace_cpu.products.short import LANES, Short
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.instruction import Instruction
-from headrace_cpu.program.kernel import KernelInstruction
 from headrace_cpu.program.patterns import chains
 from headrace_cpu.program.settings import CompileSettings
 
@@ -62,7 +62,7 @@ def pays(product: Product) -> bool:
 
 def _instruction(
     claims: Claims, op: Operation, product: Product, threads: int, instead: Instruction
-) -> KernelInstruction:
+) -> ShortInstruction:
     possible = chains(claims, op, len(op.outputs[0].shape.known) - 1)
     chain = next(c for c in possible if c.ops == instead.ops)
     operands = {"a": op.inputs[0], "b": op.inputs[1], "c": chain.result}
@@ -77,9 +77,7 @@ def _instruction(
         addend=chain.addend is not None,
         relu=chain.relu,
     )
-    return KernelInstruction(
-        kernel, operands, "c", name="multiply", threads=threads, instead=instead
-    )
+    return ShortInstruction(kernel, operands, threads=threads, instead=instead)
 
 
 def _instead(

@@ -4,13 +4,15 @@ A recurrent network multiplies a small batch by the same weights in each of its 
 spend about as much on such a product's surroundings as on the product: they pack operands, and cut
 the work for larger sizes. This kernel takes 32 columns of the result at a time, with all its rows;
 a block of the matrix is copied to the nearest cache by the first group of rows, while it is used.
+A matrix that many products share is packed before (see ``packed``), and lies in cache lines that
+follow one another.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace_cpu.native.assembly import Assembly, Index, vector_bytes
+from headrace_cpu.native.assembly import Assembly, Index, Vector, vector_bytes
 from headrace_cpu.native.build import KernelSource
 
 LANES = vector_bytes() // 4
@@ -42,6 +44,7 @@ class Short:
     inner: int
     columns: int
     turned: bool = False
+    packed: bool = False
     bias: bool = False
     addend: bool = False
     relu: bool = False
@@ -63,7 +66,7 @@ class Short:
     @property
     def own(self) -> int:
         """Elements of scratch memory that each thread has for itself."""
-        return self.depth * 2 * LANES
+        return 0 if self.packed else self.depth * 2 * LANES
 
     def scratch(self, threads: int) -> int:
         """Return how many bytes of scratch memory so many threads need."""
@@ -86,7 +89,8 @@ class Short:
 
     def source(self) -> KernelSource:
         """Return the kernel."""
-        name = f"short_{'turned_' if self.turned else ''}{self.rows}x{self.inner}x{self.columns}"
+        layout = "turned_" if self.turned else "packed_" if self.packed else ""
+        name = f"short_{layout}{self.rows}x{self.inner}x{self.columns}"
         return KernelSource(name, _Writer(self).text(name), language="llvm")
 
 
@@ -161,19 +165,8 @@ class _Writer:
         left = code.at(self._at["a"], block + start * k.inner)
         places = [(r, v) for r in range(rows) for v in range(vectors)]
         sums = [code.load(out, r * k.columns + v * LANES) for r, v in places]
-        fresh = number == 0 and not k.turned
         with code.loop(0, k.depth, values=sums) as inner:
-            row = []
-            for v in range(vectors):
-                near = inner.index * (vectors * LANES) + v * LANES
-                if fresh:
-                    far = (block + inner.index) * k.columns + column + v * LANES
-                    row.append(code.load(self._at["b"], far))
-                    code.prefetch(self._at["b"], far + _AHEAD * k.columns)
-                    if len(k.groups) > 1:
-                        code.store(row[-1], self._packed, near)
-                else:
-                    row.append(code.load(self._packed, near))
+            row = self._row(block, inner.index, column, vectors, first=number == 0)
             here = code.at(left, inner.index)
             for r in range(rows):
                 one = code.spread(here, r * k.inner)
@@ -181,3 +174,26 @@ class _Writer:
                     inner.after.append(code.fma(one, row[v], inner.values[r * vectors + v]))
         for (r, v), total in zip(places, inner.after, strict=True):
             code.store(total, out, r * k.columns + v * LANES)
+
+    def _row(
+        self, block: Index, inner: Index, column: Index, vectors: int, *, first: bool
+    ) -> list[Vector]:
+        """Load some columns of a row of the matrix; the first group of rows gets them near."""
+        code, k = self._code, self._kernel
+        row = []
+        for v in range(vectors):
+            near = inner * (vectors * LANES) + v * LANES
+            if k.packed:
+                place = (column + v * LANES) * k.inner + (block + inner) * LANES
+                row.append(code.load(self._at["b"], place))
+                if first:
+                    code.prefetch(self._at["b"], place + _AHEAD * LANES)
+            elif k.turned or not first:
+                row.append(code.load(self._packed, near))
+            else:
+                far = (block + inner) * k.columns + column + v * LANES
+                row.append(code.load(self._at["b"], far))
+                code.prefetch(self._at["b"], far + _AHEAD * k.columns)
+                if len(k.groups) > 1:
+                    code.store(row[-1], self._packed, near)
+        return row

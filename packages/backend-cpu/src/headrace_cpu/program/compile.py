@@ -11,7 +11,7 @@ from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.lifetimes import place_buffers
 from headrace_cpu.program.lower import lower
 from headrace_cpu.program.program import Program
-from headrace_cpu.program.schedule import schedule
+from headrace_cpu.program.schedule import Item, schedule
 from headrace_cpu.program.settings import CompileSettings
 from headrace_cpu.program.values import Values, is_native, is_unchecked
 
@@ -32,7 +32,7 @@ def _compiled(segment: Segment, *, claimed: bool) -> Program:
     claims = Claims(operations, segment.outputs, closed)
     if claimed:
         claim(claims, settings)
-    items = schedule(claims)
+    items = arranged(claims, settings) if claimed else schedule(claims)
     values = Values(segment, items)
     places = place_buffers(items, values)
     return Program(segment, items, values, places, lower(segment, items, values), settings)
@@ -61,6 +61,13 @@ def claim(claims: Claims, settings: CompileSettings) -> None:
     claim_windows(claims, settings)
     claim_products(claims, settings)
     claim_fused(claims, settings)
+
+
+def arranged(claims: Claims, settings: CompileSettings) -> list[Item]:
+    """Return the items of a program in their order, with what prepares what several share."""
+    from headrace_cpu.products.packing import pack_shared
+
+    return pack_shared(schedule(claims), settings.threads)
 
 
 def _is_given(op: Operation) -> bool:

@@ -83,6 +83,11 @@ class KernelInstruction(Instruction):
         """Return what computes it."""
         return self._kernel.title
 
+    @property
+    def ready(self) -> bool:
+        """Whether the kernel is what computes it."""
+        return self._address is not None
+
     def prepare(self) -> None:
         """Compile the kernel, or take it from the cache."""
         if self._address is None:
@@ -90,17 +95,18 @@ class KernelInstruction(Instruction):
 
     def bind(self, at: Addresses) -> Bound:
         """Return what runs it on buffers at ``at``."""
-        if self._address is None:
+        if self._address is None or not self.ready:
             return self._instead.bind(at)
         names = self._kernel.words
         words = np.zeros(len(names), np.int64)
-        words[-1] = at.scratch()
+        if self.scratch:
+            words[-1] = at.scratch()
         places: dict[Tensor, list[int]] = {}
         for word, tensor in self._operands.items():
             places.setdefault(tensor, []).append(names.index(word))
         point: dict[Tensor, Callable[[int], object]] = {}
-        for tensor, indices in places.items():
-            known = at.of(tensor)
+        for tensor in (*self.reads, *self.writes):
+            indices, known = places.get(tensor, []), at.of(tensor)
             if known is None:
                 point[tensor] = partial(_put, words, indices)
             else:

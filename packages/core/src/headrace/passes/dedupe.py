@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph.operation import Operation
+from headrace.passes.effects import has_effect
 from headrace.passes.step_graph import Rewriter, StepGraph
 
 # Ops of two inputs that compute the same, bit by bit, in either order (strings are joined by Add).
@@ -24,8 +25,9 @@ def dedupe(step: StepGraph) -> StepGraph:
     """Keep one of each set of equal pure nodes.
 
     Nodes are equal if op, inputs, attributes, control inputs and device requests are; for
-    commutative ops the order of the inputs does not count. Stateful nodes are never merged: two
-    assignments are two assignments.
+    commutative ops the order of the inputs does not count. Stateful nodes are not merged, for two
+    assignments are two assignments, but reads of a variable are: those between which, in the order
+    of the graph, no operation has an effect.
     """
     twins = _twins(step)
     if not twins:
@@ -44,11 +46,15 @@ def _twins(step: StepGraph) -> dict[Operation, Operation]:
     """Return the first of its equals for each node that has one before it."""
     twins: dict[Operation, Operation] = {}
     kept: dict[Hashable, Operation] = {}
+    effects = 0
     for op in step.graph.operations:
-        if op.stateful:
+        read = op.type == "ReadVariable"
+        if op.stateful and not read:
+            effects += has_effect(op)
             continue
         key = (
             op.type,
+            effects if read else None,
             op.arity,
             _inputs(op, twins),
             tuple((name, attribute_key(value)) for name, value in op.attrs.items()),

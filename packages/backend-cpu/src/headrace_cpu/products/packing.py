@@ -1,0 +1,166 @@
+"""Packs a matrix that many products of a few rows share.
+
+A recurrent network multiplies by the same weights in each step of time. Where the steps stand in
+one program, the weights are brought into the order in which the kernel reads them once, before the
+first product: cache lines that follow one another, which the processor asks for by itself, instead
+of one from each row of the matrix, or of squares that have to be turned each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from headrace.graph.spec import TensorSpec
+from headrace.graph.tensor import Tensor
+from headrace.shapes import Shape
+from headrace_cpu.native.assembly import Assembly
+from headrace_cpu.native.build import KernelSource
+from headrace_cpu.products.short import LANES, Short
+from headrace_cpu.program.instruction import Addresses, Bound, Instruction
+from headrace_cpu.program.kernel import KernelInstruction
+from headrace_cpu.program.schedule import Item
+
+# Packing [400, 800] took 60 us, and each product 8 less then; 24 where the matrix is turned.
+_FEWEST, _FEWEST_TURNED = 10, 4
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """A kernel that packs a matrix: [columns / lanes, inner, lanes].
+
+    Attributes:
+        inner: Rows of the matrix that is meant.
+        columns: Its columns.
+        turned: Whether it lies in memory as [columns, inner].
+    """
+
+    inner: int
+    columns: int
+    turned: bool
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What the words of the kernel's block are the addresses of."""
+        return ("b", "packed", "scratch")
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations: none."""
+        return 0
+
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "a kernel that packs a matrix for the products that share it"
+
+    def scratch(self, threads: int) -> int:
+        """Return how many bytes of scratch memory it needs: none."""
+        del threads
+        return 0
+
+    def source(self) -> KernelSource:
+        """Return the kernel; its threads share the columns."""
+        name = f"pack_{'turned_' if self.turned else ''}{self.inner}x{self.columns}"
+        code = Assembly("float", LANES)
+        at = code.words(self.words)
+        _, first, last = code.part(self.columns // LANES)
+        step = LANES if self.turned else 1
+        with code.loop(first, last) as panel, code.loop(0, self.inner, step) as k:
+            place = panel.index * (self.inner * LANES) + k.index * LANES
+            if self.turned:
+                corner = panel.index * (LANES * self.inner) + k.index
+                rows = [code.load(at["b"], corner + i * self.inner) for i in range(LANES)]
+                for i, row in enumerate(code.transposed(rows)):
+                    code.store(row, at["packed"], place + i * LANES)
+            else:
+                value = code.load(at["b"], k.index * self.columns + panel.index * LANES)
+                code.store(value, at["packed"], place)
+        return KernelSource(name, code.text(name), language="llvm")
+
+
+class ShortInstruction(KernelInstruction):
+    """Computes a product of a few rows, with what follows it."""
+
+    def __init__(
+        self, kernel: Short, operands: dict[str, Tensor], *, threads: int, instead: Instruction
+    ) -> None:
+        """Describe it; ``operands`` are the tensors of the words of the kernel's block."""
+        super().__init__(kernel, operands, "c", name="multiply", threads=threads, instead=instead)
+        self.short = kernel
+        self.matrix = operands["b"]
+        self._packing: KernelInstruction | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the kernel is what computes it: the one that packs must be there, too."""
+        return super().ready and (self._packing is None or self._packing.ready)
+
+    def take(self, packing: KernelInstruction) -> None:
+        """Read the matrix as it was packed."""
+        (packed,) = packing.writes
+        self._packing = packing
+        self._kernel = self.short = replace(self.short, turned=False, packed=True)
+        self._operands = {**self._operands, "b": packed}
+        # The matrix itself is for what computes the product until kernels are compiled.
+        self.reads = (*self.reads, packed)
+
+
+def pack_shared(items: Sequence[Item], threads: int) -> list[Item]:
+    """Return the items of a program with others that pack what many of them share.
+
+    Each stands before the first product that reads what it packs: so the order is that of the
+    schedule, which must be known.
+    """
+    sharing: dict[tuple[Tensor, bool], list[ShortInstruction]] = {}
+    for item in items:
+        if isinstance(item.instruction, ShortInstruction):
+            product = item.instruction
+            sharing.setdefault((product.matrix, product.short.turned), []).append(product)
+    before: dict[Instruction, KernelInstruction] = {}
+    for (_, turned), products in sharing.items():
+        if len(products) >= (_FEWEST_TURNED if turned else _FEWEST):
+            before[products[0]] = packing = _packing(products[0], threads)
+            for product in products:
+                product.take(packing)
+    found: list[Item] = []
+    for item in items:
+        if item.instruction in before:
+            found.append(Item(item.ops, before[item.instruction], item.place))
+        found.append(item)
+    return found
+
+
+def _packing(product: ShortInstruction, threads: int) -> KernelInstruction:
+    """Return what packs the matrix of a product."""
+    short, matrix = product.short, product.matrix
+    spec = TensorSpec(matrix.dtype, Shape((short.columns // LANES, short.inner, LANES)))
+    # No operation yields it: it is one more output of the first that needs it.
+    op = product.ops[0]
+    packed = Tensor(op, len(op.outputs), spec)
+    return KernelInstruction(
+        Packing(short.inner, short.columns, short.turned),
+        {"b": matrix, "packed": packed},
+        "packed",
+        name="pack",
+        threads=threads,
+        instead=_Unpacked(product, packed),
+    )
+
+
+class _Unpacked(Instruction):
+    """Packs nothing: products take the matrix as it is until all kernels are compiled."""
+
+    def __init__(self, product: ShortInstruction, packed: Tensor) -> None:
+        self.ops = product.ops
+        self.reads = (product.matrix,)
+        self.writes = (packed,)
+
+    def bind(self, at: Addresses) -> Bound:
+        """Return what does nothing."""
+        point = {tensor: _nothing for tensor in self.reads if at.of(tensor) is None}
+        return Bound(_nothing, point)
+
+
+def _nothing(_: int = 0) -> None:
+    pass
