@@ -145,7 +145,7 @@ class Assembly:
             f"define void @{name}(i64 %block) {{",
             "entry:",
         )
-        return "\n".join((*head, *self._lines, "  ret void", "}"))
+        return "\n".join((*head, *self._lines, "  ret void", "}", "!0 = !{i32 1}"))
 
     def do(self, text: str) -> None:
         """Write an instruction without a result."""
@@ -221,6 +221,11 @@ class Assembly:
             f"call {self.kind} @llvm.masked.load.{self._suffix}.p0(ptr {place}, i32 {align}, "
             f"{self._first(count)}, {self.kind} zeroinitializer)"
         )
+
+    def stream(self, value: Vector, base: str, offset: Index | int = 0) -> None:
+        """Store a vector past the caches, to an address that is a multiple of its size."""
+        place, size = self.at(base, offset), self.lanes * _SIZES[self.element]
+        self.do(f"store {self.kind} {value.name}, ptr {place}, align {size}, !nontemporal !0")
 
     def store(
         self, value: Vector, base: str, offset: Index | int = 0, count: int | None = None
@@ -344,6 +349,48 @@ class Assembly:
         self._lines[head:head] = lines
         self._begin(f"{label}.done")
         state.after = inside
+
+    @contextmanager
+    def taken(self, counter: str, count: int) -> Iterator[Index]:
+        """Write a loop whose turns the threads take one by one, each when it is ready for more.
+
+        Cores are seldom equally fast: of two in a virtual machine the slower one came to 0.7 of
+        the other, now this one and now that. A thread that gets half of the turns beforehand is
+        waited for.
+
+        Args:
+            counter: The address of two words of memory, 64 bytes apart. They are 0 before the
+                kernel runs, and again when all threads have left the loop.
+            count: The number of turns.
+        """
+        self._count += 1
+        label, before = f"l{self._count}", self._block
+        left = self.new(f"getelementptr i8, ptr {counter}, i64 64")
+        take = f"atomicrmw add ptr {counter}, i64 1 monotonic"
+        self.do(f"%{label}.f = {take}")
+        self.do(f"br label %{label}.head")
+        self._begin(f"{label}.head")
+        head = len(self._lines)
+        self._begin(f"{label}.body")
+        yield Index(self, f"%{label}.i")
+        self.do(f"%{label}.n = {take}")
+        self.do(f"br label %{label}.head")
+        # The head knows only now from where the loop comes back.
+        ways = f"[ %{label}.f, %{before} ], [ %{label}.n, %{self._block} ]"
+        self._lines[head:head] = [
+            f"  %{label}.i = phi i64 {ways}",
+            f"  %{label}.more = icmp slt i64 %{label}.i, {count}",
+            f"  br i1 %{label}.more, label %{label}.body, label %{label}.done",
+        ]
+        self._begin(f"{label}.done")
+        gone = Index(self, self.new(f"atomicrmw add ptr {left}, i64 1 acq_rel")) + 1
+        last = self.new(f"icmp eq i64 {gone.name}, {self.team().name}")
+        self.do(f"br i1 {last}, label %{label}.reset, label %{label}.end")
+        self._begin(f"{label}.reset")
+        for word in (counter, left):
+            self.do(f"store i64 0, ptr {word}")
+        self.do(f"br label %{label}.end")
+        self._begin(f"{label}.end")
 
     def _begin(self, block: str) -> None:
         self._lines.append(f"{block}:")

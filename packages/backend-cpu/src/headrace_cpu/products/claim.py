@@ -14,7 +14,7 @@ import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace_cpu.products import narrow, streamed
+from headrace_cpu.products import narrow, panels, streamed
 from headrace_cpu.products.blas import Blas, Product, loaded_blas
 from headrace_cpu.products.instruction import ProductInstruction, Rate
 from headrace_cpu.program.claims import Claims
@@ -49,7 +49,7 @@ def _claim(claims: Claims, settings: CompileSettings, *, narrow_only: bool) -> N
     threads = settings.threads
 
     def wanted(product: Product) -> bool:
-        return not narrow_only or narrow.pays(product, threads)
+        return not narrow_only or narrow.pays(product, threads) or panels.pays(product)
 
     for op in claims.operations:
         if op.type in _SIGNS and claims.free(op):

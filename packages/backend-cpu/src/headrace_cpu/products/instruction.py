@@ -15,8 +15,9 @@ from headrace.graph.tensor import Tensor
 from headrace_cpu.native.build import KernelSource, build
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.threads import launch
-from headrace_cpu.products import narrow, shared, streamed
+from headrace_cpu.products import narrow, panels, shared, streamed
 from headrace_cpu.products.blas import Blas, Operands, Product
+from headrace_cpu.products.panels import Panels
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 
 
@@ -33,11 +34,16 @@ class Rate:
     scalar: Tensor | None = None
 
 
+# Words of a block, and words behind it for counters.
+_WORDS, _COUNTERS = 6, 32
+
+
 class _Way(Enum):
     """How a product is computed."""
 
     NARROW = "a kernel for few columns"
     STREAMED = "a kernel for few rows and a large matrix"
+    PANELS = "a kernel for many columns"
     SHARED = "BLAS, by several threads of the pool"
     BLAS = "BLAS"
 
@@ -85,6 +91,8 @@ class ProductInstruction(Instruction):
         self._threads = threads
         self._kernel: int | None = None
         self._way = self._chosen()
+        if self._way is _Way.PANELS:
+            self.scratch = self._panels.scratch(threads)
 
     def flops(self) -> int:
         """Return how many floating-point operations it does."""
@@ -103,6 +111,8 @@ class ProductInstruction(Instruction):
             return _Way.NARROW
         if self.rate is None and streamed.pays(product, threads):
             return _Way.STREAMED
+        if self.rate is None and panels.pays(product):
+            return _Way.PANELS
         return _Way.SHARED if shared.pays(product, self._blas, threads) else _Way.BLAS
 
     @property
@@ -112,7 +122,13 @@ class ProductInstruction(Instruction):
             return self._threads
         return 1 if self.product.wakes_threads else None
 
+    @property
+    def _panels(self) -> Panels:
+        return Panels(self.product)
+
     def _source(self) -> KernelSource:
+        if self._way is _Way.PANELS:
+            return self._panels.source()
         if self._way is _Way.SHARED:
             return shared.source(self.product.dtype)
         if self._way is _Way.STREAMED:
@@ -131,6 +147,10 @@ class ProductInstruction(Instruction):
     def bind(self, at: Addresses) -> Bound:
         """Return what computes it on buffers at ``at``."""
         places = _Places(self.product, self.rate)
+        if self.scratch:
+            places.set_scratch(at.scratch())
+        # What the caller gets begins anywhere.
+        anywhere = self.rate is None and at.of(self._target) is None
         point: dict[Tensor, Callable[[int], object]] = {}
         named = [(self._operands[0], 0), (self._operands[1], 1), (self._target, 2)]
         if self.rate is not None and self.rate.scalar is not None:
@@ -141,10 +161,11 @@ class ProductInstruction(Instruction):
                 places.set(index, known)
             else:
                 point[tensor] = _both(point.get(tensor), functools.partial(places.set, index))
-        return Bound(self._call(places), point)
+        return Bound(self._call(places, anywhere), point)
 
-    def _call(self, places: _Places) -> Callable[[], object]:
-        if self._kernel is None:
+    def _call(self, places: _Places, anywhere: bool) -> Callable[[], object]:
+        streams = self._way is _Way.PANELS and self._panels.streams
+        if self._kernel is None or (anywhere and streams):
             call = self._blas.bind(self.product, places.operands, self._blas_threads)
         elif self._way is _Way.SHARED:
             call = shared.bind(
@@ -174,22 +195,24 @@ class _Places:
     """The addresses of a bound product, in one block that BLAS's arguments are views of.
 
     Attributes:
-        block: Its address: four words, of a, b, c and alpha, then alpha and beta.
+        block: Its address: words for a, b, c, alpha, scratch memory and counters; then alpha and
+            beta themselves, and the counters in cache lines of their own.
         operands: The arguments for BLAS.
         plain: Whether alpha is known.
     """
 
     def __init__(self, product: Product, rate: Rate | None) -> None:
-        self._words = np.zeros(narrow.WORDS + 2, np.int64)
+        self._words = np.zeros(_WORDS + 2 + _COUNTERS, np.int64)
         self.block = address(self._words)
         place = [self.block + 8 * i for i in range(len(self._words))]
         kind = product.scalar
-        self._alpha = kind.from_address(place[4])
-        beta = kind.from_address(place[5])
+        self._alpha = kind.from_address(place[_WORDS])
+        beta = kind.from_address(place[_WORDS + 1])
+        self._words[5] = place[-_COUNTERS // 2]
         self._alpha.value = 1.0 if rate is None else rate.factor
         beta.value = 0.0 if rate is None else 1.0
         # Alpha's address, which kernels take.
-        self._words[3] = place[4]
+        self._words[3] = place[_WORDS]
         a, b, c = (ctypes.c_void_p.from_address(p) for p in place[:3])
         self.operands = Operands(a, b, c, self._alpha, beta)
         self.plain = rate is None or rate.scalar is None
@@ -203,6 +226,10 @@ class _Places:
             self._scalar = place
         else:
             self._words[index] = place
+
+    def set_scratch(self, place: int) -> None:
+        """Take the address of the scratch memory."""
+        self._words[4] = place
 
     def kept(self, call: Callable[[], object]) -> Callable[[], object]:
         """Return the call itself, which keeps this block alive: ctypes' views of memory do not."""

@@ -14,13 +14,20 @@ from headrace_cpu.native.memory import address
 from headrace_cpu.native.threads import launch
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 
+# Words behind a kernel's block for what its threads count together, in cache lines of their own.
+_COUNTERS = 32
+
 
 class Kernel(Protocol):
     """A kernel that is written for sizes."""
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What the words of its block are the addresses of; scratch memory is last."""
+        """What the words of its block are the addresses of.
+
+        Besides tensors there may be ``scratch``, its scratch memory, and ``counter``, see
+        ``Assembly.taken``.
+        """
 
     @property
     def flops(self) -> int:
@@ -98,9 +105,11 @@ class KernelInstruction(Instruction):
         if self._address is None or not self.ready:
             return self._instead.bind(at)
         names = self._kernel.words
-        words = np.zeros(len(names), np.int64)
+        words = np.zeros(len(names) + _COUNTERS, np.int64)
         if self.scratch:
-            words[-1] = at.scratch()
+            words[names.index("scratch")] = at.scratch()
+        if "counter" in names:
+            words[names.index("counter")] = address(words) + 8 * (len(words) - _COUNTERS // 2)
         places: dict[Tensor, list[int]] = {}
         for word, tensor in self._operands.items():
             places.setdefault(tensor, []).append(names.index(word))
