@@ -87,3 +87,46 @@ def test_the_order_of_other_inputs_counts(steps):
     assert types(joined)["Add"] == 2
     words = [np.array([w], object) for w in (b"x", b"y")]
     assert [r.tolist() for r in steps.run(joined, words)] == [[b"xy"], [b"yx"]]
+
+
+def test_a_variable_is_read_once_where_nothing_has_an_effect(steps):
+    v, w = hr.Variable([1.0, 2.0]), hr.Variable([5.0])
+    reads = [v.read_value(), v.read_value(), w.read_value(), v.read_value()]
+    with hr.control_dependencies([w.initializer]):
+        waiting = v.read_value()
+    step = extract([], [*reads, waiting], [])
+    assert types(step)["ReadVariable"] == 5
+    # One of each variable, and the one that waits for another operation.
+    merged = dedupe(step)
+    assert types(merged)["ReadVariable"] == 3
+    with hr.Session() as session:
+        session.run(v.initializer)
+        np.testing.assert_array_equal(session.run([reads[1] * 2, reads[3] + 1]), [[2, 4], [2, 3]])
+
+
+@pytest.mark.parametrize("executor", ["plain", "plan"])
+def test_an_effect_between_two_reads_keeps_them_apart(executor):
+    v = hr.Variable(0.0)
+    last: list[hr.Operation] = []
+    reads, writes = [], []
+    for _ in range(3):
+        with hr.control_dependencies(last):
+            reads += [v.read_value(), v.read_value()]
+        with hr.control_dependencies([each.op for each in reads]):
+            writes.append(hr.assign_add(v, 1.0))
+        last = [writes[-1].op]
+    step = extract([], reads, [writes[-1].op])
+    assert types(step)["ReadVariable"] == 6
+    assert types(dedupe(step))["ReadVariable"] == 3
+    with hr.Session(config=hr.Config(executor=executor)) as session:
+        session.run(v.initializer)
+        assert session.run([*reads, writes[-1]])[:6] == [0, 0, 1, 1, 2, 2]
+
+
+def test_reads_on_both_sides_of_a_write_stay_apart_also_without_an_order():
+    v = hr.Variable([1.0])
+    one = v.read_value()
+    written = hr.assign_add(v, [1.0])
+    two = v.read_value()
+    step = extract([], [one, written, two], [])
+    assert types(dedupe(step))["ReadVariable"] == types(step)["ReadVariable"]
