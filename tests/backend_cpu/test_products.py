@@ -14,7 +14,7 @@ from headrace_cpu.native.threads import Share
 from headrace_cpu.products import blas as blas_module
 from headrace_cpu.products import narrow, shared, streamed
 from headrace_cpu.products.blas import Operands, Product, loaded_blas
-from headrace_cpu.products.claim import claim_narrow, claim_products, product_of
+from headrace_cpu.products.claim import claim_products, claim_uneven, product_of
 from headrace_cpu.products.instruction import ProductInstruction
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.instruction import Addresses
@@ -230,7 +230,7 @@ def test_narrow_kernels_write_nothing_behind_their_result(graph):
         pytest.skip("this processor's vectors are too short")
     a, b = hr.placeholder("float32", [37, 64]), hr.placeholder("float32", [64, 10])
     c = hr.matmul(a, b)
-    (instruction,) = claimed(graph, [c], claim=claim_narrow)
+    (instruction,) = claimed(graph, [c], claim=claim_uneven)
     instruction.prepare()
     around = np.full(3 * 370, 7.0, "f")
     x, y = random((37, 64), "float32"), random((64, 10), "float32", 1)
@@ -248,7 +248,7 @@ def test_few_rows_times_a_large_matrix(graph, rows, inner, columns):
     assert streamed.pays(product, 2)
     x, y = random((rows, inner), "float32", 1), random((inner, columns), "float32", 2)
     a, b = hr.placeholder("float32", x.shape), hr.placeholder("float32", y.shape)
-    (instruction,) = claimed(graph, [hr.matmul(a, b)], claim=claim_narrow)
+    (instruction,) = claimed(graph, [hr.matmul(a, b)], claim=claim_uneven)
     instruction.prepare()
     assert "prefetch" in instruction.source()
     (c,) = instruction.writes
@@ -302,7 +302,7 @@ def test_streamed_products_are_not_added_to_variables(graph):
 
 def test_narrow_claims_leave_wide_products(graph):
     a, b = hr.placeholder("float32", [128, 512]), hr.placeholder("float32", [512, 512])
-    assert not claimed(graph, [hr.matmul(a, b)], claim=claim_narrow)
+    assert not claimed(graph, [hr.matmul(a, b)], claim=claim_uneven)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 
 _SIZES = {"float": 4, "double": 8}
+# Words of memory for a counter of turns, which lies in cache lines of its own (see ``taken``).
+COUNTER_WORDS = 32
 
 
 @functools.cache
@@ -29,6 +31,16 @@ def vector_bytes() -> int:
     if "avx512f" in flags:
         return 64
     return 32 if "avx" in flags else 16
+
+
+def counter_in(block: int, words: int) -> int:
+    """Return the address of the counter in the last words of a kernel's block.
+
+    Args:
+        block: The address of the block.
+        words: How many words it has, with ``COUNTER_WORDS``.
+    """
+    return block + 8 * (words - COUNTER_WORDS // 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,8 +371,9 @@ class Assembly:
         waited for.
 
         Args:
-            counter: The address of two words of memory, 64 bytes apart. They are 0 before the
-                kernel runs, and again when all threads have left the loop.
+            counter: The address of two words of memory, 64 bytes apart, such as ``counter_in``
+                returns. They are 0 before the kernel runs, and again when all threads have left
+                the loop. A kernel can have one such loop for each.
             count: The number of turns.
         """
         self._count += 1

@@ -25,12 +25,13 @@ _DTYPES = ("float32", "float64")
 _SIGNS = {"AssignAddVariable": 1.0, "AssignSubVariable": -1.0}
 
 
-def claim_narrow(claims: Claims, settings: CompileSettings) -> None:
-    """Claim products of few columns, what adds one to a variable, and few rows times much.
+def claim_uneven(claims: Claims, settings: CompileSettings) -> None:
+    """Claim products of uneven sizes, for which there are kernels of our own.
 
-    To be called before oneDNN's claims, which would take some of them.
+    These are products of few columns and what adds one to a variable, of few rows with a large
+    matrix, and of very many columns. To be called before oneDNN's claims, which would take some.
     """
-    _claim(claims, settings, narrow_only=True)
+    _claim(claims, settings, uneven_only=True)
 
 
 def claim_products(claims: Claims, settings: CompileSettings) -> None:
@@ -38,10 +39,10 @@ def claim_products(claims: Claims, settings: CompileSettings) -> None:
 
     Where BLAS cannot be called by hand, and for batches of products, NumPy stays.
     """
-    _claim(claims, settings, narrow_only=False)
+    _claim(claims, settings, uneven_only=False)
 
 
-def _claim(claims: Claims, settings: CompileSettings, *, narrow_only: bool) -> None:
+def _claim(claims: Claims, settings: CompileSettings, *, uneven_only: bool) -> None:
     blas = loaded_blas()
     if blas is None:
         return
@@ -49,7 +50,7 @@ def _claim(claims: Claims, settings: CompileSettings, *, narrow_only: bool) -> N
     threads = settings.threads
 
     def wanted(product: Product) -> bool:
-        return not narrow_only or narrow.pays(product, threads) or panels.pays(product)
+        return not uneven_only or narrow.pays(product, threads)
 
     for op in claims.operations:
         if op.type in _SIGNS and claims.free(op):
@@ -60,7 +61,7 @@ def _claim(claims: Claims, settings: CompileSettings, *, narrow_only: bool) -> N
         product = _free_product(claims, op)
         if product is None:
             continue
-        if wanted(product) or streamed.pays(product, threads):
+        if wanted(product) or streamed.pays(product, threads) or panels.pays(product):
             claims.add(stored(op, product, blas, settings))
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
+from headrace_cpu.native.assembly import COUNTER_WORDS, counter_in
 from headrace_cpu.native.build import KernelSource, build
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.threads import launch
@@ -34,8 +35,8 @@ class Rate:
     scalar: Tensor | None = None
 
 
-# Words of a block, and words behind it for counters.
-_WORDS, _COUNTERS = 6, 32
+# Words of a block, before what they are the addresses of.
+_WORDS = 6
 
 
 class _Way(Enum):
@@ -195,20 +196,20 @@ class _Places:
     """The addresses of a bound product, in one block that BLAS's arguments are views of.
 
     Attributes:
-        block: Its address: words for a, b, c, alpha, scratch memory and counters; then alpha and
-            beta themselves, and the counters in cache lines of their own.
+        block: Its address: words for a, b, c, alpha, scratch memory and a counter; then alpha and
+            beta themselves, and the counter.
         operands: The arguments for BLAS.
         plain: Whether alpha is known.
     """
 
     def __init__(self, product: Product, rate: Rate | None) -> None:
-        self._words = np.zeros(_WORDS + 2 + _COUNTERS, np.int64)
+        self._words = np.zeros(_WORDS + 2 + COUNTER_WORDS, np.int64)
         self.block = address(self._words)
         place = [self.block + 8 * i for i in range(len(self._words))]
         kind = product.scalar
         self._alpha = kind.from_address(place[_WORDS])
         beta = kind.from_address(place[_WORDS + 1])
-        self._words[5] = place[-_COUNTERS // 2]
+        self._words[5] = counter_in(self.block, len(self._words))
         self._alpha.value = 1.0 if rate is None else rate.factor
         beta.value = 0.0 if rate is None else 1.0
         # Alpha's address, which kernels take.

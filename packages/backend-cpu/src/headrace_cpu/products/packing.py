@@ -102,8 +102,9 @@ class ShortInstruction(KernelInstruction):
         self._packing = packing
         self._kernel = self.short = replace(self.short, turned=False, packed=True)
         self._operands = {**self._operands, "b": packed}
-        # The matrix itself is for what computes the product until kernels are compiled.
         self.reads = (*self.reads, packed)
+        if self.matrix not in self._operands.values():
+            self.spare = (self.matrix,)
 
 
 def pack_shared(items: Sequence[Item], threads: int) -> list[Item]:

@@ -49,12 +49,12 @@ def claim(claims: Claims, settings: CompileSettings) -> None:
     """Let instructions claim what they compute, the most special ones first."""
     from headrace_cpu.fusion.group import claim_fused
     from headrace_cpu.onednn.claim import claim_onednn
-    from headrace_cpu.products.claim import claim_narrow, claim_products
+    from headrace_cpu.products.claim import claim_products, claim_uneven
     from headrace_cpu.products.claim_short import claim_short
     from headrace_cpu.windows.claim import claim_windows
     from headrace_cpu.winograd.claim import claim_winograd
 
-    claim_narrow(claims, settings)
+    claim_uneven(claims, settings)
     claim_winograd(claims, settings)
     claim_short(claims, settings)
     claim_onednn(claims, settings)

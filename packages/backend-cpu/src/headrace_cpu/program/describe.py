@@ -19,12 +19,13 @@ def works_of(segment: Segment, items: Sequence[Item], values: Values) -> dict[It
         instruction = item.instruction
         if instruction is not None:
             updated = bytes_of(instruction.updates)
+            read = (t for t in instruction.reads if t not in instruction.spare)
             found[item] = Work(
                 instruction.name,
                 item.ops,
                 device,
                 fused=True,
-                bytes=bytes_of((*instruction.reads, *instruction.writes)) + 2 * updated,
+                bytes=bytes_of((*read, *instruction.writes)) + 2 * updated,
                 flops=instruction.flops() or None,
             )
         elif not values.is_view(item) and item.op.type != "NoOp":

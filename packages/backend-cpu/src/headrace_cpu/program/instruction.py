@@ -52,6 +52,7 @@ class Instruction(ABC):
     Attributes:
         ops: What it computes, in an order in which they could run.
         reads: Tensors that it reads.
+        spare: Those of them that it no longer reads when it is prepared.
         writes: Tensors that it fills, wholly.
         updates: Handles of variables whose buffers it changes in place.
         scratch: Bytes of scratch memory that it needs while it runs.
@@ -62,6 +63,7 @@ class Instruction(ABC):
     ops: tuple[Operation, ...]
     reads: tuple[Tensor, ...]
     writes: tuple[Tensor, ...]
+    spare: tuple[Tensor, ...] = ()
     updates: tuple[Tensor, ...] = ()
     scratch: int = 0
     reuses: tuple[tuple[Tensor, Tensor], ...] = ()

@@ -9,13 +9,11 @@ from typing import Protocol
 import numpy as np
 
 from headrace.graph.tensor import Tensor
+from headrace_cpu.native.assembly import COUNTER_WORDS, counter_in
 from headrace_cpu.native.build import KernelSource, build
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.threads import launch
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
-
-# Words behind a kernel's block for what its threads count together, in cache lines of their own.
-_COUNTERS = 32
 
 
 class Kernel(Protocol):
@@ -105,11 +103,11 @@ class KernelInstruction(Instruction):
         if self._address is None or not self.ready:
             return self._instead.bind(at)
         names = self._kernel.words
-        words = np.zeros(len(names) + _COUNTERS, np.int64)
+        words = np.zeros(len(names) + COUNTER_WORDS, np.int64)
         if self.scratch:
             words[names.index("scratch")] = at.scratch()
         if "counter" in names:
-            words[names.index("counter")] = address(words) + 8 * (len(words) - _COUNTERS // 2)
+            words[names.index("counter")] = counter_in(address(words), len(words))
         places: dict[Tensor, list[int]] = {}
         for word, tensor in self._operands.items():
             places.setdefault(tensor, []).append(names.index(word))
