@@ -110,6 +110,19 @@ def test_matrices_are_taken_as_they_are_until_kernels_are_compiled(onednn):
                 np.testing.assert_allclose(got, exact, rtol=0, atol=1e-4)
 
 
+def test_what_only_others_read_does_not_count_as_moved():
+    inner, columns = 4 * LANES, 5 * LANES
+    made, _, _ = shared(10, inner, columns, turned=False)
+    pack, product = instructions(made)[:2]
+    (packed,) = pack.writes
+    assert set(product.reads) - set(product.spare) == {product.ops[0].inputs[0], packed}
+    with hr.Session() as session:
+        works = [work for part in session.explain(made).parts for work in part.report.works]
+    moved = {work.name: work.bytes for work in works if work.fused}
+    assert moved["pack"] == 2 * 4 * inner * columns
+    assert moved["multiply"] == 4 * (ROWS * inner + inner * columns + ROWS * columns)
+
+
 @pytest.mark.parametrize("broken", [Packing, packing.Short])
 def test_where_a_kernel_cannot_be_made_the_others_are_right(monkeypatch, broken):
     def source(_):
