@@ -135,6 +135,7 @@ def test_where_a_kernel_cannot_be_made_the_others_are_right(monkeypatch, broken)
             np.testing.assert_allclose(got, exact, rtol=0, atol=1e-4)
 
 
+@pytest.mark.needs("autodiff")
 def test_a_recurrent_network_trains_alike_with_and_without(monkeypatch):
     side, steps = 4 * LANES, 12
     ends = {}
