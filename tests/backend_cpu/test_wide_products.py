@@ -57,14 +57,19 @@ def test_products_equal_those_in_float64(small, rows, inner, columns, threads):
 
 
 @pytest.mark.parametrize("inner", [128, 512])
-def test_what_is_handed_out_may_begin_anywhere(small, inner):
+@pytest.mark.parametrize("onednn", [True, False])
+def test_what_is_handed_out_begins_anywhere_and_is_left_to_others(small, inner, onednn):
     left, right = normal(50, inner), normal(inner, 40 * LANES, seed=1)
     a, b = (hr.placeholder(hr.float32, v.shape) for v in (left, right))
-    y = hr.matmul(a, b)
-    with hr.Session(config=hr.Config(compile_after=0, verify=True)) as session:
-        kept = [session.run(y, {a: left, b: right}) for _ in range(5)]
-    for found in kept:
-        np.testing.assert_allclose(found, left.astype(np.float64) @ right, rtol=0, atol=1e-3)
+    product = hr.matmul(a, b)
+    wanted = left.astype(np.float64) @ right
+    for y in (product, hr.reshape(product, [25, -1])):
+        config = hr.Config(compile_after=0, verify=True, onednn=onednn)
+        with hr.Session(config=config) as session:
+            kept = [session.run(y, {a: left, b: right}) for _ in range(5)]
+            assert "panels_" not in session.explain(y).source()
+        for found in kept:
+            np.testing.assert_allclose(found, wanted.reshape(found.shape), rtol=0, atol=1e-3)
 
 
 def test_more_threads_change_no_bit(small):

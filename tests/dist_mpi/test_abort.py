@@ -99,6 +99,22 @@ wait_for_ever()
     assert "[rank 0] ValueError: the model is wrong" in done.err
 
 
+def test_a_rank_that_leaves_when_another_is_missing_still_says_so(run_program: RunProgram) -> None:
+    done = run_program(
+        2,
+        """
+# As if a third had been killed, and the launcher had not noticed.
+world.hooks._first._met.add(2)
+if world.rank == 1:
+    sys.exit(3)
+threading.Event().wait(30)
+""",
+    )
+    assert done.code == 3, done
+    assert "rank 1 of 2" in done.err
+    assert "left with exit code 3; this ends the job" in done.err
+
+
 def test_a_broken_handler_ends_the_job(run_program: RunProgram) -> None:
     done = run_program(
         2,

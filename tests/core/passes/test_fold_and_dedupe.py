@@ -89,7 +89,7 @@ def test_the_order_of_other_inputs_counts(steps):
     assert [r.tolist() for r in steps.run(joined, words)] == [[b"xy"], [b"yx"]]
 
 
-def test_a_variable_is_read_once_where_nothing_has_an_effect(steps):
+def test_a_variable_is_read_once_where_nothing_has_an_effect():
     v, w = hr.Variable([1.0, 2.0]), hr.Variable([5.0])
     reads = [v.read_value(), v.read_value(), w.read_value(), v.read_value()]
     with hr.control_dependencies([w.initializer]):

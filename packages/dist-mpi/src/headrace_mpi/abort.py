@@ -101,8 +101,8 @@ class AbortHooks:
         """At the end of the interpreter: end the job if this rank fails."""
         code = self.failing_exit
         if code and self._ending.acquire(blocking=False):
-            text = f"{self._who()} left with exit code {code}; this ends the job\n"
-            self._finish(text if self._first.is_ours() else "", code)
+            self._let_the_first_speak()
+            self._finish(f"{self._who()} left with exit code {code}; this ends the job\n", code)
 
     def end(
         self,
@@ -124,9 +124,7 @@ class AbortHooks:
             return
         interrupted = isinstance(error, KeyboardInterrupt)
         code = INTERRUPTED if interrupted else 1
-        if not self._first.is_ours():
-            # The first failure is being reported and ends this process too; if not, say it.
-            time.sleep(GRACE_S)
+        self._let_the_first_speak()
         headline = f"{self._who()} {'was interrupted' if interrupted else 'failed'}{where}"
         if report is not None:
             _write(headline + "\n")
@@ -137,6 +135,11 @@ class AbortHooks:
         trace = "".join(traceback.format_exception(error))
         lines = [prefix + line for line in trace.rstrip("\n").split("\n")]
         self._finish("\n".join([headline, *lines]) + "\n", code)
+
+    def _let_the_first_speak(self) -> None:
+        """Wait where another rank failed before: its end ends this process, too."""
+        if not self._first.is_ours():
+            time.sleep(GRACE_S)
 
     def _who(self) -> str:
         launch = self._launch

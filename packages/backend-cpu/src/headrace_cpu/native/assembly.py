@@ -235,7 +235,11 @@ class Assembly:
         )
 
     def stream(self, value: Vector, base: str, offset: Index | int = 0) -> None:
-        """Store a vector past the caches, to an address that is a multiple of its size."""
+        """Store a vector past the caches, to an address that is a multiple of its size.
+
+        Such stores come in no order with others until a locked instruction, such as those of
+        ``taken``: a kernel that has none must not end with them.
+        """
         place, size = self.at(base, offset), self.lanes * _SIZES[self.element]
         self.do(f"store {self.kind} {value.name}, ptr {place}, align {size}, !nontemporal !0")
 

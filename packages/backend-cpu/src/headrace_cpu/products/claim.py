@@ -19,6 +19,7 @@ from headrace_cpu.products.blas import Blas, Product, loaded_blas
 from headrace_cpu.products.instruction import ProductInstruction, Rate
 from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.settings import CompileSettings
+from headrace_cpu.program.values import VIEWS
 
 _DTYPES = ("float32", "float64")
 # How the sign of an update enters.
@@ -61,12 +62,27 @@ def _claim(claims: Claims, settings: CompileSettings, *, uneven_only: bool) -> N
         product = _free_product(claims, op)
         if product is None:
             continue
-        if wanted(product) or streamed.pays(product, threads) or panels.pays(product):
-            claims.add(stored(op, product, blas, settings))
+        handed_out = _handed_out(claims, op.outputs[0])
+        wide = panels.pays(product) and not handed_out
+        if wanted(product) or streamed.pays(product, threads) or wide:
+            claims.add(stored(op, product, blas, settings, handed_out=handed_out))
+
+
+def _handed_out(claims: Claims, tensor: Tensor) -> bool:
+    """Whether a tensor, or the same memory under another shape, is wanted outside."""
+    return tensor in claims.results or any(
+        user.type in VIEWS and user.inputs[0] is tensor and _handed_out(claims, user.outputs[0])
+        for user in claims.users(tensor)
+    )
 
 
 def stored(
-    op: Operation, product: Product, blas: Blas, settings: CompileSettings
+    op: Operation,
+    product: Product,
+    blas: Blas,
+    settings: CompileSettings,
+    *,
+    handed_out: bool = False,
 ) -> ProductInstruction:
     """Return what computes a product into a buffer of its own."""
     a, b = op.inputs
@@ -77,6 +93,7 @@ def stored(
         op.outputs[0],
         blas=blas,
         threads=settings.threads,
+        handed_out=handed_out,
     )
 
 

@@ -66,6 +66,7 @@ class ProductInstruction(Instruction):
         blas: Blas,
         threads: int,
         rate: Rate | None = None,
+        handed_out: bool = False,
     ) -> None:
         """Describe it.
 
@@ -77,6 +78,7 @@ class ProductInstruction(Instruction):
             blas: Computes products.
             threads: How many threads it may use.
             rate: What the product is multiplied by before it is added; None to store it.
+            handed_out: Whether the result goes to the caller, and may begin anywhere in memory.
         """
         self.ops = tuple(ops)
         self.product = product
@@ -91,7 +93,7 @@ class ProductInstruction(Instruction):
         self._blas = blas
         self._threads = threads
         self._kernel: int | None = None
-        self._way = self._chosen()
+        self._way = self._chosen(handed_out)
         if self._way is _Way.PANELS:
             self.scratch = self._panels.scratch(threads)
 
@@ -106,13 +108,13 @@ class ProductInstruction(Instruction):
         several = ", in parts on several threads" if self._way is _Way.SHARED else ""
         return f"cblas_gemm of {self._blas.path}{several}"
 
-    def _chosen(self) -> _Way:
+    def _chosen(self, handed_out: bool) -> _Way:
         product, threads = self.product, self._threads
         if narrow.pays(product, threads):
             return _Way.NARROW
         if self.rate is None and streamed.pays(product, threads):
             return _Way.STREAMED
-        if self.rate is None and panels.pays(product):
+        if self.rate is None and panels.pays(product) and not handed_out:
             return _Way.PANELS
         return _Way.SHARED if shared.pays(product, self._blas, threads) else _Way.BLAS
 
