@@ -8,6 +8,7 @@ training, under names of this package that are loaded on first use.
 from typing import TYPE_CHECKING, Any
 
 from headrace import errors, functions
+from headrace.dimension import Dimension, dimension_value
 from headrace.dtypes import (
     DType,
     as_dtype,
@@ -31,13 +32,16 @@ from headrace.dtypes import (
 from headrace.dtypes import (
     bool_ as bool,
 )
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, OpError
 from headrace.functions import *
-from headrace.graph.convert import convert_to_tensor
+from headrace.graph.conversions import register_tensor_conversion_function
+from headrace.graph.convert import convert_to_tensor, is_tensor
 from headrace.graph.default_session import get_default_session
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
+from headrace.graph.rendering import set_renderer as _set_renderer
+from headrace.graph.schema import OPS as _OPS
 from headrace.graph.scopes import (
     colocate_with,
     container,
@@ -50,38 +54,84 @@ from headrace.graph.scopes import (
 )
 from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.graph.tensor import Tensor
-from headrace.plugins.host import host as _host
-from headrace.runtime.containers import reset_containers
-from headrace.session.config import Config
-from headrace.session.fetches import IndexedSlicesValue
-from headrace.session.session import Session
+from headrace.graph.tensor_shape import TensorShape, dimension_at_index
+from headrace.plugins.importing import install as _install_namespaces
+from headrace.rendering import Rendering as _Rendering
 from headrace.shapes import Shape
-from headrace.shapes import Shape as TensorShape
+from headrace.tracebacks import install as _fold_tracebacks
+from headrace.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from headrace import bitwise as bitwise
+    from headrace import compat as compat
     from headrace import debugging as debugging
     from headrace import image as image
     from headrace import initializers as initializers
     from headrace import linalg as linalg
+    from headrace import logging as logging
     from headrace import lookup as lookup
     from headrace import losses as losses
+    from headrace import manip as manip
     from headrace import math as math
+    from headrace import nest as nest
     from headrace import nn as nn
     from headrace import random as random
     from headrace import rnn_cell as rnn_cell
+    from headrace import saved_model as saved_model
+    from headrace import sets as sets
+    from headrace import signal as signal
     from headrace import sparse as sparse
+    from headrace import spectral as spectral
     from headrace import strings as strings
+    from headrace.device_spec import DeviceSpec as DeviceSpec
+    from headrace.modes import control_flow_v2_enabled as control_flow_v2_enabled
+    from headrace.modes import disable_eager_execution as disable_eager_execution
+    from headrace.modes import disable_tensor_equality as disable_tensor_equality
+    from headrace.modes import disable_v2_behavior as disable_v2_behavior
+    from headrace.modes import disable_v2_tensorshape as disable_v2_tensorshape
+    from headrace.modes import enable_control_flow_v2 as enable_control_flow_v2
+    from headrace.modes import enable_eager_execution as enable_eager_execution
+    from headrace.modes import enable_resource_variables as enable_resource_variables
+    from headrace.modes import enable_v2_behavior as enable_v2_behavior
+    from headrace.modes import executing_eagerly as executing_eagerly
+    from headrace.modes import resource_variables_enabled as resource_variables_enabled
+    from headrace.placement.policy import PlacementPolicy as PlacementPolicy
+    from headrace.placement.policy import PlacementRule as PlacementRule
+    from headrace.plugins.host import PluginHost
 
     # What official plugins add, for type checkers and editors; see the stub of this module.
     from headrace.plugins.names import dist as dist
     from headrace.plugins.names import gradients as gradients
+    from headrace.plugins.names import graph_util as graph_util
+    from headrace.plugins.names import import_graph_def as import_graph_def
+    from headrace.plugins.names import io as io
+    from headrace.plugins.names import layers as layers
+    from headrace.plugins.names import metrics as metrics
+    from headrace.plugins.names import test as test
+    from headrace.plugins.names import testing as testing
     from headrace.plugins.names import train as train
+    from headrace.runtime.containers import reset_containers as reset_containers
+    from headrace.session.config import Config as Config
+    from headrace.session.config_proto import ConfigProto as ConfigProto
+    from headrace.session.config_proto import GPUOptions as GPUOptions
+    from headrace.session.config_proto import GraphOptions as GraphOptions
+    from headrace.session.config_proto import OptimizerOptions as OptimizerOptions
+    from headrace.session.fetches import IndexedSlicesValue as IndexedSlicesValue
+    from headrace.session.interactive import InteractiveSession as InteractiveSession
+    from headrace.session.run_options import RunMetadata as RunMetadata
+    from headrace.session.run_options import RunOptions as RunOptions
+    from headrace.session.session import Session as Session
+    from headrace.tensor_spec import TensorSpec as TensorSpec
 
-__version__ = "0.1.0"
+_set_renderer(_Rendering())
+_fold_tracebacks()
 
 # Imported when a program first names them: they hold compositions that few programs use all of.
 _FAMILIES = (
+    "nest",
+    "manip",
+    "logging",
+    "compat",
     "bitwise",
     "debugging",
     "image",
@@ -93,45 +143,112 @@ _FAMILIES = (
     "nn",
     "random",
     "rnn_cell",
+    "saved_model",
+    "sets",
+    "signal",
     "sparse",
+    "spectral",
     "strings",
 )
+
+# Likewise, from where: what runs graphs, which building one does not need, and what few name.
+_RUNNING = {
+    "DeviceSpec": "device_spec",
+    "executing_eagerly": "modes",
+    "enable_eager_execution": "modes",
+    "enable_v2_behavior": "modes",
+    "disable_eager_execution": "modes",
+    "disable_v2_behavior": "modes",
+    "disable_v2_tensorshape": "modes",
+    "disable_tensor_equality": "modes",
+    "enable_resource_variables": "modes",
+    "resource_variables_enabled": "modes",
+    "enable_control_flow_v2": "modes",
+    "control_flow_v2_enabled": "modes",
+    "Config": "session.config",
+    "ConfigProto": "session.config_proto",
+    "GPUOptions": "session.config_proto",
+    "GraphOptions": "session.config_proto",
+    "OptimizerOptions": "session.config_proto",
+    "InteractiveSession": "session.interactive",
+    "RunMetadata": "session.run_options",
+    "RunOptions": "session.run_options",
+    "PlacementPolicy": "placement.policy",
+    "PlacementRule": "placement.policy",
+    "IndexedSlicesValue": "session.fetches",
+    "Session": "session.session",
+    "reset_containers": "runtime.containers",
+    "TensorSpec": "tensor_spec",
+}
+
+half = float16
+double = float64
+VERSION = __version__
 
 # In an index, as in NumPy: an axis of size 1.
 newaxis = None
 
 __all__ = [
+    "VERSION",
     "Config",
+    "ConfigProto",
     "DType",
+    "DeviceSpec",
+    "Dimension",
+    "GPUOptions",
     "Graph",
+    "GraphOptions",
     "HeadraceError",
     "IndexedSlices",
     "IndexedSlicesValue",
+    "InteractiveSession",
+    "OpError",
     "Operation",
+    "OptimizerOptions",
+    "PlacementPolicy",
+    "PlacementRule",
+    "RunMetadata",
+    "RunOptions",
     "Session",
     "Shape",
     "SparseTensor",
     "SparseTensorValue",
     "Tensor",
     "TensorShape",
+    "TensorSpec",
     "as_dtype",
     "bfloat16",
     "bitwise",
     "bool",
     "colocate_with",
+    "compat",
     "complex64",
     "complex128",
     "container",
     "control_dependencies",
+    "control_flow_v2_enabled",
     "convert_to_tensor",
     "debugging",
     "device",
+    "dimension_at_index",
+    "dimension_value",
+    "disable_eager_execution",
+    "disable_tensor_equality",
+    "disable_v2_behavior",
+    "disable_v2_tensorshape",
+    "double",
+    "enable_control_flow_v2",
+    "enable_eager_execution",
+    "enable_resource_variables",
+    "enable_v2_behavior",
     "errors",
+    "executing_eagerly",
     "float16",
     "float32",
     "float64",
     "get_default_graph",
     "get_default_session",
+    "half",
     "image",
     "init_scope",
     "initializers",
@@ -139,18 +256,28 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "is_tensor",
     "linalg",
+    "logging",
     "lookup",
     "losses",
+    "manip",
     "math",
     "name_scope",
+    "nest",
     "newaxis",
     "nn",
     "random",
+    "register_tensor_conversion_function",
     "reset_containers",
     "reset_default_graph",
     "resource",
+    "resource_variables_enabled",
+    "saved_model",
+    "sets",
+    "signal",
     "sparse",
+    "spectral",
     "string",
     "strings",
     "uint8",
@@ -161,18 +288,36 @@ __all__ = [
 __all__ += [name for name in vars(functions) if not name.startswith("_")]
 
 
+def _host() -> "PluginHost":
+    # lazy: plugins are looked for when a program names something that core does not have
+    from headrace.plugins.host import host
+
+    return host()
+
+
+_install_namespaces(lambda name: _host().resolve_name(name))
+
+# A graph that is read may hold ops that plugins declare.
+_OPS.declare_more = lambda: _host().declare_ops()
+
+
 def __getattr__(name: str) -> Any:
-    """Return a family of functions, or a public name that a plugin adds."""
+    """Return what is imported when it is first named, or a public name that a plugin adds."""
     if name.startswith("__"):
         raise AttributeError(name)
     if name in _FAMILIES:
         from importlib import import_module
 
         return import_module(f"headrace.{name}")
-    value = _host().resolve_name(name)
+    if name in _RUNNING:
+        from importlib import import_module
+
+        value = getattr(import_module(f"headrace.{_RUNNING[name]}"), name)
+    else:
+        value = _host().resolve_name(name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_FAMILIES, *_host().names})
+    return sorted({*globals(), *_FAMILIES, *_RUNNING, *_host().names.within("")})

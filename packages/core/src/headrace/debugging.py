@@ -1,5 +1,7 @@
 """Assertions and questions about tensors, as ``hr.debugging``."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from headrace.ops.assertions import assert_equal as assert_equal
 from headrace.ops.assertions import assert_greater as assert_greater
 from headrace.ops.assertions import assert_greater_equal as assert_greater_equal
@@ -29,3 +31,7 @@ from headrace.ops.shape_assertions import assert_scalar as assert_scalar
 from headrace.ops.shape_assertions import assert_shapes as assert_shapes
 from headrace.ops.shape_assertions import assert_type as assert_type
 from headrace.ops.shape_assertions import is_numeric_tensor as is_numeric_tensor
+from headrace.plugins.namespaces import added_names as _added_names
+
+if not _TYPE_CHECKING:
+    __getattr__, __dir__ = _added_names("debugging", __name__)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from headrace.errors import PlacementError
+from headrace.errors import PlacementError, shown
 from headrace.records import dataclass
 
 _PART = re.compile(
@@ -41,11 +41,15 @@ class DeviceName:
         """
         if isinstance(text, DeviceName):
             return text
+        spelled = getattr(text, "to_string", None)
+        if spelled is not None:
+            text = re.sub(r"/replica:\d+", "", spelled())
         if text is None or text == "":
             return cls()
         if not isinstance(text, str):
             raise PlacementError(
-                f"a device is named by a string such as '/job:ps/task:0/device:cpu:0', got {text!r}"
+                "a device is named by a string such as '/job:ps/task:0/device:cpu:0', got "
+                f"{shown(text)}"
             )
         job, task, kind, index = None, None, None, None
         rest = text if text.startswith("/") else f"/{text}"

@@ -8,7 +8,7 @@ import typing
 import ml_dtypes
 import numpy as np
 
-from headrace.errors import DTypeError
+from headrace.errors import DTypeError, shown
 from headrace.records import dataclass
 
 
@@ -77,6 +77,11 @@ class DType:
     def base_dtype(self) -> DType:
         """The type itself: there are no reference types."""
         return self
+
+    @property
+    def as_datatype_enum(self) -> int:
+        """The number that stands for the type in messages of TensorFlow's form."""
+        return _NUMBERS[self.name]
 
     @property
     def size(self) -> int:
@@ -168,6 +173,30 @@ ALL = (
     *(bool_, complex64, complex128, string, resource, tensor_list),
 )
 _BY_NAME = {dtype.name: dtype for dtype in ALL}
+# How messages of TensorFlow's form number them. It calls lists of tensors variants.
+_NUMBERS = {
+    "float32": 1,
+    "float64": 2,
+    "int32": 3,
+    "uint8": 4,
+    "int16": 5,
+    "int8": 6,
+    "string": 7,
+    "complex64": 8,
+    "int64": 9,
+    "bool": 10,
+    "bfloat16": 14,
+    "uint16": 17,
+    "complex128": 18,
+    "float16": 19,
+    "resource": 20,
+    "tensor_list": 21,
+    "uint32": 22,
+    "uint64": 23,
+}
+_BY_NUMBER = {number: _BY_NAME[name] for name, number in _NUMBERS.items()}
+# A type plus so much is a reference to a variable of it.
+_REFERENCE = 100
 _ALIASES = {"float": float32, "double": float64, "half": float16, "str": string, "bytes": string}
 _BY_NUMPY = {dtype.numpy: dtype for dtype in ALL if dtype.numpy != np.dtype(object)}
 
@@ -177,8 +206,8 @@ def as_dtype(value: typing.Any) -> DType:
 
     Args:
         value: A ``DType``, a name such as ``"float32"`` or ``"float"``, a NumPy dtype or scalar
-            type, or one of Python's ``float`` (float32), ``int`` (int32), ``bool``, ``complex``
-            (complex128), ``str`` and ``bytes``.
+            type, one of Python's ``float`` (float32), ``int`` (int32), ``bool``, ``complex``
+            (complex128), ``str`` and ``bytes``, or a number that ``as_datatype_enum`` gives.
 
     Raises:
         DTypeError: if it stands for none.
@@ -191,16 +220,20 @@ def as_dtype(value: typing.Any) -> DType:
             return found
     elif isinstance(value, type) and value in _PYTHON_TYPES:
         return _PYTHON_TYPES[value]
+    elif type(value) is int:
+        found = _BY_NUMBER.get(value - _REFERENCE if value > _REFERENCE else value)
+        if found is not None:
+            return found
     elif value is not None:
         try:
             found = _BY_NUMPY.get(np.dtype(value))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             found = None
         if found is not None:
             return found
         if getattr(value, "kind", None) in ("U", "S", "O"):
             return string
-    raise DTypeError(f"{value!r} is not a dtype; the dtypes are {', '.join(_BY_NAME)}")
+    raise DTypeError(f"{shown(value)} is not a dtype; the dtypes are {', '.join(_BY_NAME)}")
 
 
 _PYTHON_TYPES: dict[type, DType] = {

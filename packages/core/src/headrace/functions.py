@@ -5,6 +5,7 @@ from headrace.graph.collections import add_to_collection as add_to_collection
 from headrace.graph.collections import add_to_collections as add_to_collections
 from headrace.graph.collections import get_collection as get_collection
 from headrace.graph.collections import get_collection_ref as get_collection_ref
+from headrace.ops.activation import log_sigmoid as log_sigmoid
 from headrace.ops.arithmetic import accumulate_n as accumulate_n
 from headrace.ops.arithmetic import approximate_equal as approximate_equal
 from headrace.ops.arithmetic import polyval as polyval
@@ -180,6 +181,12 @@ from headrace.ops.extremes import arg_max as arg_max
 from headrace.ops.extremes import arg_min as arg_min
 from headrace.ops.extremes import argmax as argmax
 from headrace.ops.extremes import argmin as argmin
+from headrace.ops.fourier import fft as fft
+from headrace.ops.fourier import fft2d as fft2d
+from headrace.ops.fourier import fft3d as fft3d
+from headrace.ops.fourier import ifft as ifft
+from headrace.ops.fourier import ifft2d as ifft2d
+from headrace.ops.fourier import ifft3d as ifft3d
 from headrace.ops.function import function as function
 from headrace.ops.functional import foldl as foldl
 from headrace.ops.functional import foldr as foldr
@@ -199,6 +206,9 @@ from headrace.ops.gather import tensor_scatter_sub as tensor_scatter_nd_sub
 from headrace.ops.gather import tensor_scatter_sub as tensor_scatter_sub
 from headrace.ops.gather import tensor_scatter_update as tensor_scatter_nd_update
 from headrace.ops.gather import tensor_scatter_update as tensor_scatter_update
+from headrace.ops.get_variable import create_partitioned_variables as create_partitioned_variables
+from headrace.ops.get_variable import get_local_variable as get_local_variable
+from headrace.ops.get_variable import get_variable as get_variable
 from headrace.ops.histogram import bincount as bincount
 from headrace.ops.histogram import confusion_matrix as confusion_matrix
 from headrace.ops.histogram import histogram_fixed_width as histogram_fixed_width
@@ -240,6 +250,12 @@ from headrace.ops.mutex import CriticalSection as CriticalSection
 from headrace.ops.mutex import Mutex as Mutex
 from headrace.ops.mutex import MutexLock as MutexLock
 from headrace.ops.padding import pad as pad
+from headrace.ops.partitioned_variable import PartitionedVariable as PartitionedVariable
+from headrace.ops.partitioners import fixed_size_partitioner as fixed_size_partitioner
+from headrace.ops.partitioners import min_max_variable_partitioner as min_max_variable_partitioner
+from headrace.ops.partitioners import (
+    variable_axis_size_partitioner as variable_axis_size_partitioner,
+)
 from headrace.ops.pooling import extract_image_patches as extract_image_patches
 from headrace.ops.pooling import extract_volume_patches as extract_volume_patches
 from headrace.ops.python_call import numpy_function as numpy_function
@@ -288,6 +304,9 @@ from headrace.ops.segment import unsorted_segment_min as unsorted_segment_min
 from headrace.ops.segment import unsorted_segment_prod as unsorted_segment_prod
 from headrace.ops.segment import unsorted_segment_sqrt_n as unsorted_segment_sqrt_n
 from headrace.ops.segment import unsorted_segment_sum as unsorted_segment_sum
+from headrace.ops.session_tensor import delete_session_tensor as delete_session_tensor
+from headrace.ops.session_tensor import get_session_handle as get_session_handle
+from headrace.ops.session_tensor import get_session_tensor as get_session_tensor
 from headrace.ops.shape_assertions import assert_integer as assert_integer
 from headrace.ops.shape_assertions import assert_proper_iterable as assert_proper_iterable
 from headrace.ops.shape_assertions import assert_rank as assert_rank
@@ -332,6 +351,9 @@ from headrace.ops.sparse_tensor import sparse_retain as sparse_retain
 from headrace.ops.sparse_tensor import sparse_tensor_to_dense as sparse_tensor_to_dense
 from headrace.ops.sparse_tensor import sparse_to_dense as sparse_to_dense
 from headrace.ops.sparse_tensor import sparse_transpose as sparse_transpose
+from headrace.ops.sparse_text import deserialize_many_sparse as deserialize_many_sparse
+from headrace.ops.sparse_text import serialize_many_sparse as serialize_many_sparse
+from headrace.ops.sparse_text import serialize_sparse as serialize_sparse
 from headrace.ops.special import bessel_i0 as bessel_i0
 from headrace.ops.special import bessel_i0e as bessel_i0e
 from headrace.ops.special import bessel_i1 as bessel_i1
@@ -356,6 +378,8 @@ from headrace.ops.statistics import reduce_std as reduce_std
 from headrace.ops.statistics import reduce_variance as reduce_variance
 from headrace.ops.tables import initialize_all_tables as initialize_all_tables
 from headrace.ops.tables import tables_initializer as tables_initializer
+from headrace.ops.template import Template as Template
+from headrace.ops.template import make_template as make_template
 from headrace.ops.tensor_array import TensorArray as TensorArray
 from headrace.ops.text import reduce_join as reduce_join
 from headrace.ops.text import regex_replace as regex_replace
@@ -387,7 +411,6 @@ from headrace.ops.transcendental import exp as exp
 from headrace.ops.transcendental import expm1 as expm1
 from headrace.ops.transcendental import log as log
 from headrace.ops.transcendental import log1p as log1p
-from headrace.ops.transcendental import log_sigmoid as log_sigmoid
 from headrace.ops.transcendental import rsqrt as rsqrt
 from headrace.ops.transcendental import sigmoid as sigmoid
 from headrace.ops.transcendental import sin as sin
@@ -415,10 +438,9 @@ from headrace.ops.variable import model_variables as model_variables
 from headrace.ops.variable import moving_average_variables as moving_average_variables
 from headrace.ops.variable import trainable_variables as trainable_variables
 from headrace.ops.variable import variables_initializer as variables_initializer
+from headrace.ops.variable_creators import variable_creator_scope as variable_creator_scope
 from headrace.ops.variable_scope import AUTO_REUSE as AUTO_REUSE
 from headrace.ops.variable_scope import VariableScope as VariableScope
-from headrace.ops.variable_scope import get_local_variable as get_local_variable
-from headrace.ops.variable_scope import get_variable as get_variable
 from headrace.ops.variable_scope import get_variable_scope as get_variable_scope
 from headrace.ops.variable_scope import no_regularizer as no_regularizer
 from headrace.ops.variable_scope import variable_scope as variable_scope

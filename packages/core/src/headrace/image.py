@@ -1,5 +1,7 @@
 """Functions of images, as ``hr.image``."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from headrace.ops.image_color import adjust_brightness as adjust_brightness
 from headrace.ops.image_color import adjust_contrast as adjust_contrast
 from headrace.ops.image_color import adjust_gamma as adjust_gamma
@@ -33,6 +35,7 @@ from headrace.ops.image_crop import rot90 as rot90
 from headrace.ops.image_crop import transpose_image as transpose
 from headrace.ops.image_crop import transpose_image as transpose_image
 from headrace.ops.image_glimpse import extract_glimpse as extract_glimpse
+from headrace.ops.image_quality import draw_bounding_boxes as draw_bounding_boxes
 from headrace.ops.image_quality import image_gradients as image_gradients
 from headrace.ops.image_quality import non_max_suppression as non_max_suppression
 from headrace.ops.image_quality import non_max_suppression_overlaps as non_max_suppression_overlaps
@@ -56,3 +59,7 @@ from headrace.ops.image_resize import resize_images as resize_images
 from headrace.ops.image_resize import resize_nearest_neighbor as resize_nearest_neighbor
 from headrace.ops.pooling import extract_image_patches as extract_image_patches
 from headrace.ops.pooling import extract_patches as extract_patches
+from headrace.plugins.namespaces import added_names as _added_names
+
+if not _TYPE_CHECKING:
+    __getattr__, __dir__ = _added_names("image", __name__)

@@ -1,5 +1,7 @@
 """Initializers of variables under TensorFlow's shorter names, as ``hr.initializers``."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from headrace.ops.initializers import constant_initializer as constant
 from headrace.ops.initializers import glorot_normal_initializer as glorot_normal
 from headrace.ops.initializers import glorot_uniform_initializer as glorot_uniform
@@ -16,3 +18,7 @@ from headrace.ops.initializers import truncated_normal_initializer as truncated_
 from headrace.ops.initializers import uniform_unit_scaling_initializer as uniform_unit_scaling
 from headrace.ops.initializers import variance_scaling_initializer as variance_scaling
 from headrace.ops.initializers import zeros_initializer as zeros
+from headrace.plugins.namespaces import added_names as _added_names
+
+if not _TYPE_CHECKING:
+    __getattr__, __dir__ = _added_names("initializers", __name__)

@@ -1,5 +1,7 @@
 """Linear algebra, as ``hr.linalg``."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from headrace.ops.clip import global_norm as global_norm
 from headrace.ops.constant import eye as eye
 from headrace.ops.contraction import einsum as einsum
@@ -43,3 +45,7 @@ from headrace.ops.solving import matrix_triangular_solve as triangular_solve
 from headrace.ops.solving import pinv as pinv
 from headrace.ops.solving import slogdet as slogdet
 from headrace.ops.statistics import norm as norm
+from headrace.plugins.namespaces import added_names as _added_names
+
+if not _TYPE_CHECKING:
+    __getattr__, __dir__ = _added_names("linalg", __name__)

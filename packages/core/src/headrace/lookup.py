@@ -1,5 +1,7 @@
 """Lookup tables, as ``hr.lookup``."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from headrace.ops.tables import HashTable as HashTable
 from headrace.ops.tables import KeyValueTensorInitializer as KeyValueTensorInitializer
 from headrace.ops.tables import MutableDenseHashTable as MutableDenseHashTable
@@ -18,3 +20,7 @@ from headrace.ops.vocabulary import (
 from headrace.ops.vocabulary import (
     index_to_string_table_from_tensor as index_to_string_table_from_tensor,
 )
+from headrace.plugins.namespaces import added_names as _added_names
+
+if not _TYPE_CHECKING:
+    __getattr__, __dir__ = _added_names("lookup", __name__)

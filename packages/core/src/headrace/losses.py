@@ -1,5 +1,7 @@
 """Weighted losses, as ``hr.losses``."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from headrace.ops.losses import Reduction as Reduction
 from headrace.ops.losses import absolute_difference as absolute_difference
 from headrace.ops.losses import add_loss as add_loss
@@ -17,3 +19,7 @@ from headrace.ops.losses import mean_squared_error as mean_squared_error
 from headrace.ops.losses import sigmoid_cross_entropy as sigmoid_cross_entropy
 from headrace.ops.losses import softmax_cross_entropy as softmax_cross_entropy
 from headrace.ops.losses import sparse_softmax_cross_entropy as sparse_softmax_cross_entropy
+from headrace.plugins.namespaces import added_names as _added_names
+
+if not _TYPE_CHECKING:
+    __getattr__, __dir__ = _added_names("losses", __name__)

@@ -1,10 +1,18 @@
 """Mathematical functions under TensorFlow's longer names, as ``hr.math``."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from headrace.nn import log_softmax as log_softmax
+from headrace.nn import softmax as softmax
+from headrace.ops.activation import log_sigmoid as log_sigmoid
 from headrace.ops.activation import softplus as softplus
 from headrace.ops.activation import softsign as softsign
 from headrace.ops.arithmetic import accumulate_n as accumulate_n
 from headrace.ops.arithmetic import polyval as polyval
+from headrace.ops.arithmetic import reciprocal_no_nan as reciprocal_no_nan
 from headrace.ops.arithmetic import scalar_mul as scalar_mul
+from headrace.ops.assertions import is_non_decreasing as is_non_decreasing
+from headrace.ops.assertions import is_strictly_increasing as is_strictly_increasing
 from headrace.ops.complex import abs_ as abs
 from headrace.ops.complex import angle as angle
 from headrace.ops.complex import complex_ as complex
@@ -112,7 +120,6 @@ from headrace.ops.transcendental import exp as exp
 from headrace.ops.transcendental import expm1 as expm1
 from headrace.ops.transcendental import log as log
 from headrace.ops.transcendental import log1p as log1p
-from headrace.ops.transcendental import log_sigmoid as log_sigmoid
 from headrace.ops.transcendental import rsqrt as rsqrt
 from headrace.ops.transcendental import sigmoid as sigmoid
 from headrace.ops.transcendental import sin as sin
@@ -122,3 +129,7 @@ from headrace.ops.transcendental import tan as tan
 from headrace.ops.transcendental import tanh as tanh
 from headrace.ops.transcendental import xdivy as xdivy
 from headrace.ops.transcendental import xlogy as xlogy
+from headrace.plugins.namespaces import added_names as _added_names
+
+if not _TYPE_CHECKING:
+    __getattr__, __dir__ = _added_names("math", __name__)

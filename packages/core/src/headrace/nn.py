@@ -1,5 +1,7 @@
 """Neural-network functions, as ``hr.nn``."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from headrace import rnn_cell as rnn_cell
 from headrace.ops.activation import crelu as crelu
 from headrace.ops.activation import elu as elu
@@ -120,6 +122,7 @@ from headrace.ops.rnn import static_bidirectional_rnn as static_bidirectional_rn
 from headrace.ops.rnn import static_rnn as static_rnn
 from headrace.ops.sampled_losses import nce_loss as nce_loss
 from headrace.ops.sampled_losses import sampled_softmax_loss as sampled_softmax_loss
+from headrace.ops.sharded_logits import sharded_logits as sharded_logits
 from headrace.ops.sort import in_top_k as in_top_k
 from headrace.ops.sort import top_k as top_k
 from headrace.ops.statistics import moments as moments
@@ -129,3 +132,7 @@ from headrace.ops.statistics import weighted_moments as weighted_moments
 from headrace.ops.statistics import zero_fraction as zero_fraction
 from headrace.ops.transcendental import sigmoid as sigmoid
 from headrace.ops.transcendental import tanh as tanh
+from headrace.plugins.namespaces import added_names as _added_names
+
+if not _TYPE_CHECKING:
+    __getattr__, __dir__ = _added_names("nn", __name__)

@@ -1,5 +1,7 @@
 """Random numbers under TensorFlow's longer names, as ``hr.random``."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from headrace.ops.candidate_sampling import all_candidate_sampler as all_candidate_sampler
 from headrace.ops.candidate_sampling import (
     fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler,
@@ -27,3 +29,7 @@ from headrace.ops.stateless import stateless_multinomial as stateless_multinomia
 from headrace.ops.stateless import stateless_normal as stateless_normal
 from headrace.ops.stateless import stateless_truncated_normal as stateless_truncated_normal
 from headrace.ops.stateless import stateless_uniform as stateless_uniform
+from headrace.plugins.namespaces import added_names as _added_names
+
+if not _TYPE_CHECKING:
+    __getattr__, __dir__ = _added_names("random", __name__)

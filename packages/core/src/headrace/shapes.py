@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, SupportsIndex
 
-from headrace.errors import ShapeError
+from headrace.dimension import UNKNOWN_DIMENSION
+from headrace.errors import ShapeError, shown
 
 Dim = int | None
 
 
 class Shape:
-    """The static shape of a tensor: unknown, or a tuple of dimensions each known or not.
+    """A static shape in plain numbers: unknown, or a tuple of integers and Nones.
 
     ``Shape(None)`` has an unknown rank; ``Shape([None, 3])`` has two dimensions of which the
-    first is unknown. Values are immutable.
+    first is unknown. Indexing and iterating give integers and Nones. The rules of ops compute with
+    these; ``Shape(tensor.shape)`` is one of what programs see. Values are immutable.
     """
 
     __slots__ = ("dims",)
@@ -22,6 +24,8 @@ class Shape:
     dims: tuple[Dim, ...] | None
 
     def __init__(self, dims: Any = None) -> None:
+        # A shape as programs see it, which stands above this module, holds a plain one.
+        dims = getattr(dims, "plain", dims)
         if isinstance(dims, Shape):
             checked = dims.dims
         elif dims is None:
@@ -192,16 +196,23 @@ class Shape:
     def __str__(self) -> str:
         if self.dims is None:
             return "[...]"
-        return "[" + ", ".join("?" if dim is None else str(dim) for dim in self.dims) + "]"
+        sizes = ["?" if dim is None else str(dim) for dim in self.dims]
+        if len(sizes) > _SHOWN:
+            sizes[_SHOWN:] = [f"... and {len(sizes) - _SHOWN} more"]
+        return f"[{', '.join(sizes)}]"
+
+
+# More sizes than arrays have are no shape, and only told of.
+_SHOWN = 64
 
 
 def _dim(value: Any) -> Dim:
-    if value is None:
+    if value is None or value is UNKNOWN_DIMENSION:
         return None
     try:
         dim = value.__index__()
     except (AttributeError, TypeError):
-        raise ShapeError(f"a dimension is an integer >= 0 or None, got {value!r}") from None
+        raise ShapeError(f"a dimension is an integer >= 0 or None, got {shown(value)}") from None
     if dim < 0:
         raise ShapeError(f"a dimension is an integer >= 0 or None, got {dim}")
     return int(dim)
@@ -231,7 +242,11 @@ def broadcast(left: Shape, right: Shape) -> Shape:
         elif a is None or b is None:
             dims.append(b if a is None else a)
         else:
-            raise ShapeError(f"shapes {left} and {right} do not broadcast: {a} against {b}")
+            raise ShapeError(
+                f"shapes {left} and {right} do not broadcast: {a} against {b}, expected equal "
+                "sizes or 1, counted from the last axis; hr.expand_dims and hr.reshape add axes "
+                "of size 1"
+            )
     return Shape(dims)
 
 
@@ -242,5 +257,6 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
         ShapeError: if it is not within ``[-rank, rank)``.
     """
     if not -rank <= axis < rank:
-        raise ShapeError(f"{what} {axis} is out of range for a tensor of rank {rank}")
+        allowed = f"expected {-rank} to {rank - 1}" if rank else "a scalar has none"
+        raise ShapeError(f"{what} {axis} is out of range for a tensor of rank {rank}; {allowed}")
     return axis + rank if axis < 0 else axis

@@ -1,5 +1,7 @@
 """Sparse tensors, as ``hr.sparse``."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from headrace.graph.sparse_tensor import SparseTensor as SparseTensor
 from headrace.ops.segment import sparse_segment_mean as segment_mean
 from headrace.ops.segment import sparse_segment_sqrt_n as segment_sqrt_n
@@ -31,3 +33,7 @@ from headrace.ops.sparse_tensor import sparse_reshape as reshape
 from headrace.ops.sparse_tensor import sparse_retain as retain
 from headrace.ops.sparse_tensor import sparse_tensor_to_dense as to_dense
 from headrace.ops.sparse_tensor import sparse_transpose as transpose
+from headrace.plugins.namespaces import added_names as _added_names
+
+if not _TYPE_CHECKING:
+    __getattr__, __dir__ = _added_names("sparse", __name__)

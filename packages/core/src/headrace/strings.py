@@ -1,5 +1,7 @@
 """Functions of strings, as ``hr.strings``."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
 from headrace.ops.report import string_format as format
 from headrace.ops.text import reduce_join as reduce_join
 from headrace.ops.text import regex_full_match as regex_full_match
@@ -13,8 +15,13 @@ from headrace.ops.text import strings_split as split
 from headrace.ops.text import substr as substr
 from headrace.ops.text import unicode_encode as unicode_encode
 from headrace.ops.text import unicode_transcode as unicode_transcode
+from headrace.ops.text import unsorted_segment_join as unsorted_segment_join
 from headrace.ops.text_convert import as_string as as_string
 from headrace.ops.text_convert import string_to_number as to_number
 from headrace.ops.text_hash import string_to_hash_bucket as to_hash_bucket
 from headrace.ops.text_hash import string_to_hash_bucket_fast as to_hash_bucket_fast
 from headrace.ops.text_hash import string_to_hash_bucket_strong as to_hash_bucket_strong
+from headrace.plugins.namespaces import added_names as _added_names
+
+if not _TYPE_CHECKING:
+    __getattr__, __dir__ = _added_names("strings", __name__)

@@ -26,11 +26,6 @@ NAMESPACES = tuple(
     if inspect.ismodule(getattr(headrace, name)) and name != "errors"
 )
 
-# What hands on the gradient of its first argument, whatever that is.
-_TRANSPARENT = frozenset(
-    ("Cast", "EnsureShape", "ExpandDims", "Identity", "Reshape", "Squeeze", "Transpose")
-)
-
 # What the code of composites does not tell: results that are counts, indices, names or constants,
 # and (None) values that are handed on.
 _STATED: dict[str, str | None] = {
@@ -165,6 +160,7 @@ def _used(function: Callable[..., Any]) -> list[Any]:
 
 
 def _named(function: Callable[..., Any]) -> Iterator[Any]:
+    function = inspect.unwrap(function)
     names = _names(function)
     # Functions on variables call methods of theirs; elsewhere attributes are no functions.
     methods = vars(Variable) if function.__module__ == Variable.__module__ else {}
@@ -203,6 +199,7 @@ def _cells(function: Callable[..., Any]) -> dict[str, Any]:
 @functools.cache
 def _names(function: Callable[..., Any]) -> dict[str, Any]:
     """Return what the names in a function mean, as far as that is known before it runs."""
+    function = inspect.unwrap(function)
     found = {**function.__globals__, **_cells(function)}
     value: Any = None
     imported = ""
@@ -263,7 +260,12 @@ def _is_smooth(value: ast.expr, function: Callable[..., Any], reason: Reason) ->
     if called is SparseTensor and isinstance(value, ast.Call) and len(value.args) == 3:
         return _why_of(value.args[1], function, reason, frozenset()) is None
     schema = schema_of(called)
-    return schema is not None and schema.type not in _TRANSPARENT and reason(schema) is None
+    return schema is not None and not _passes_on(schema) and reason(schema) is None
+
+
+def _passes_on(schema: OpSchema) -> bool:
+    """Whether the gradient of an op's first input is that of its output, rearranged at most."""
+    return schema.view or schema.type in ("Cast", "Transpose")
 
 
 def _called(value: ast.expr, function: Callable[..., Any]) -> Any:
@@ -326,9 +328,9 @@ def _why_of(
         # Its values, the second part, are what may have a gradient.
         return _why_of(value.args[1 if len(value.args) > 1 else 0], function, reason, above)
     schema = schema_of(called)
-    simple = [part.type for part in parts(called)] if inspect.isfunction(called) else []
-    types = simple if schema is None else [schema.type]
-    if types and set(types) <= _TRANSPARENT and value.args:
+    simple = parts(called) if inspect.isfunction(called) else []
+    inside = simple if schema is None else [schema]
+    if inside and all(map(_passes_on, inside)) and value.args:
         return _why_of(value.args[0], function, reason, above)
     return _why_none(called, reason, above)
 

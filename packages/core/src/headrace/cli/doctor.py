@@ -1,25 +1,33 @@
-"""``python -m headrace doctor``: what is there, what is wrong, and how to mend it."""
+"""``python -m headrace doctor``: what is there, what is wrong, and how to fix it."""
 
 from __future__ import annotations
 
 import os
 import platform
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, distributions, version
 from typing import Any
 
 from headrace.cli.tables import facts, print_json
 from headrace.device_name import DeviceName
-from headrace.errors import ConfigError
 from headrace.plugins.host import PluginHost, host
 from headrace.runtime.engine import LOCAL_TASK
-from headrace.settings import VARIABLES, read_settings
+from headrace.settings import Setting, unknown_variables
 
-OFFICIAL = ("core", "autodiff", "backend-cpu", "backend-cuda", "dist-mpi", "train")
+OFFICIAL = (
+    "core",
+    "autodiff",
+    "backend-cpu",
+    "backend-cuda",
+    "data",
+    "dist-mpi",
+    "io",
+    "testing",
+    "train",
+)
 LIBRARIES = ("numpy", "ml_dtypes", "pluggy")
-_PREFIX = "HEADRACE_"
 
 
 @dataclass
@@ -29,7 +37,7 @@ class Section:
     Attributes:
         title: What it is about.
         facts: Names and values.
-        problems: What is wrong, each with how to mend it.
+        problems: What is wrong, each with how to fix it.
     """
 
     title: str
@@ -47,8 +55,8 @@ def run(*, as_json: bool = False) -> int:
                 "ok": not problems,
                 "sections": [{"title": s.title, "facts": s.facts} for s in sections],
                 "problems": [
-                    {"section": title, "problem": problem, "mend": mend}
-                    for title, problem, mend in problems
+                    {"section": title, "problem": problem, "fix": fix}
+                    for title, problem, fix in problems
                 ],
             }
         )
@@ -57,19 +65,18 @@ def run(*, as_json: bool = False) -> int:
         print("\n".join([section.title, *facts(section.facts), ""]))
     if not problems:
         print("no problems found")
-    for i, (title, problem, mend) in enumerate(problems, 1):
-        print(f"problem {i}, {title}: {problem}\n  mend: {mend}")
+    for i, (title, problem, fix) in enumerate(problems, 1):
+        print(f"problem {i}, {title}: {problem}\n  fix: {fix}")
     return 1 if problems else 0
 
 
 def examine() -> list[Section]:
     """Return all sections of the report."""
-    sections = [_python(), _packages(), _environment()]
-    try:
-        plugins = host()
-        plugins.manager  # noqa: B018 - loads the plugins
-    except ConfigError:
-        # The environment's section tells; without it nothing can be loaded.
+    plugins = host()
+    settings = plugins.settings.by_package()
+    sections = [_python(), _packages(), _environment(settings)]
+    if any(setting.is_wrong() for several in settings.values() for setting in several):
+        # The environment's section tells; without it devices cannot be looked at.
         return sections
     devices = _guarded("devices", lambda: _devices(plugins))
     others = [_diagnosis(report) for report in plugins.diagnoses()]
@@ -116,8 +123,8 @@ def _packages() -> Section:
         other = _version(f"headrace-{part}")
         if own is not None and other is not None and _release(own) != _release(other):
             what = f"headrace-core is {own}, headrace-{part} is {other}: they are no set"
-            mend = f"pip install --upgrade headrace-core headrace-{part}"
-            section.problems.append((what, mend))
+            fix = f"pip install --upgrade headrace-core headrace-{part}"
+            section.problems.append((what, fix))
     return section
 
 
@@ -133,17 +140,21 @@ def _release(text: str) -> list[str]:
     return text.split(".")[:2]
 
 
-def _environment() -> Section:
+def _environment(settings: Mapping[str, Sequence[Setting[Any]]]) -> Section:
     section = Section("environment")
-    for name in VARIABLES:
-        section.facts[name] = os.environ.get(name, "not set")
-    try:
-        read_settings()
-    except ConfigError as error:
-        section.problems.append((str(error), "set it to such a value, or unset it"))
-    for name in sorted(os.environ):
-        if name.startswith(_PREFIX) and name not in VARIABLES:
-            section.facts[name] = f"{os.environ[name]} (no variable of Headrace)"
+    known: list[str] = []
+    for package, several in settings.items():
+        for setting in several:
+            name = setting.variable
+            known.append(name)
+            section.facts[name] = f"{os.environ.get(name, 'not set')} ({package})"
+            problem = setting.problem()
+            if problem:
+                section.problems.append((problem, "set it to a value that will do, or unset it"))
+    for name, meant in unknown_variables(known).items():
+        section.facts[name] = f"{os.environ[name]} (nothing reads it)"
+        if meant:
+            section.problems.append((f"nothing reads {name}", f"did you mean {meant}?"))
     return section
 
 
@@ -151,12 +162,12 @@ def _devices(plugins: PluginHost) -> Section:
     section = Section("devices")
     for kind in plugins.devices:
         try:
-            count = kind.count()
+            count, why_none = plugins.count_devices(kind)
             if not count:
-                section.facts[kind.name] = f"none: {kind.why_none() or 'none found'}"
+                section.facts[kind.name] = f"none: {why_none}"
             for i in range(count):
                 name = DeviceName(LOCAL_TASK.job, LOCAL_TASK.task, kind.name, i)
-                section.facts[f"{kind.name}:{i}"] = _brief(kind.factory(name).describe())
+                section.facts[f"{kind.name}:{i}"] = _brief(plugins.open_device(name).describe())
         except Exception as error:
             # Whatever a driver or a plugin raises is what the doctor is asked for.
             section.problems.append(
@@ -179,18 +190,18 @@ def _brief(description: Mapping[str, object]) -> str:
 
 
 def _plugins(plugins: PluginHost) -> Section:
-    # Each of these asks every plugin for something.
-    for asked in ("kernels", "gradients", "devices", "names", "ops_declared"):
-        getattr(plugins, asked)
+    plugins.ask_all()
     section = Section("plugins")
     for plugin in plugins.plugins():
         text = f"{plugin.state} ({plugin.distribution})"
         section.facts[plugin.name] = text + (f": {plugin.reason}" if plugin.reason else "")
-        if plugin.state == "broken":
+        for i, override in enumerate(plugin.overrides, 1):
+            section.facts[f"{plugin.name}, replacement {i}"] = override
+        if plugin.state in ("broken", "faulty"):
             package = plugin.distribution.split()[0]
-            what = f"plugin {plugin.name!r} is broken: {plugin.reason}"
-            mend = f"reinstall {package}, or set HEADRACE_DISABLE_PLUGINS={plugin.name}"
-            section.problems.append((what, mend))
+            what = f"plugin {plugin.name!r} is {plugin.state}: {plugin.reason}"
+            fix = f"fix or upgrade {package}, or set HEADRACE_DISABLE_PLUGINS={plugin.name}"
+            section.problems.append((what, fix))
     if not section.facts:
         section.facts["none"] = "nothing but core is installed"
     return section
@@ -203,6 +214,6 @@ def _diagnosis(report: Mapping[str, object]) -> Section:
     problems = content.pop("problems", None)
     section.facts = {str(name): value for name, value in content.items()}
     for entry in problems if isinstance(problems, list | tuple) else ():
-        what, mend = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, "see above")
-        section.problems.append((str(what), str(mend)))
+        what, fix = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, "see above")
+        section.problems.append((str(what), str(fix)))
     return section

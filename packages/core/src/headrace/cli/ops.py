@@ -9,10 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from headrace.cli import offers
 from headrace.cli.coverage import PublicFunction, parts, public_functions, why_none
 from headrace.cli.tables import facts, print_json, table
 from headrace.errors import GraphError
 from headrace.graph.attributes import hint_name
+from headrace.graph.facts import told
 from headrace.graph.schema import OPS, REQUIRED, OpSchema
 from headrace.plugins.host import PluginHost, host
 
@@ -36,10 +38,14 @@ class Row:
     gradient: str
 
 
-def run(name: str | None, *, as_json: bool = False) -> int:
-    """Print the list of functions and ops, or all about one."""
+def run(name: str | None, *, by: str | None = None, as_json: bool = False) -> int:
+    """Print the list of functions and ops, all about one, or what a plugin brings for them."""
     plugins = host()
     plugins.declare_ops()
+    if by is not None:
+        if name is not None:
+            raise GraphError("ops takes the name of an op or --by PLUGIN, not both")
+        return offers.run(by, plugins, as_json=as_json)
     if name is not None:
         _print_one(name, plugins, as_json)
         return 0
@@ -200,8 +206,18 @@ def _about(schema: OpSchema, name: str, plugins: PluginHost) -> dict[str, Any]:
         kind: plugins.kernels.dtypes_of(schema.type, kind)
         for kind in plugins.kernels.devices_of(schema.type)
     }
+    kernels = {
+        kind: [
+            f"{kernel.style}, priority {kernel.priority}, at {kernel.where}"
+            for kernel in plugins.kernels.offers[schema.type, kind]
+        ]
+        for kind in sorted({kind for op, kind in plugins.kernels.offers if op == schema.type})
+    }
     parameters = ", ".join(map(str, inspect.signature(schema.function).parameters))
-    flags = [f for f in ("stateful", "blocking", "elementwise", "reduction") if getattr(schema, f)]
+    # The keys of kernels are (op, kind of device), those of rules the op.
+    replaced = [
+        str(found) for found in plugins.replacements if schema.type in (found.key, found.key[0])
+    ]
     return {
         "op": schema.type,
         "function": f"{name}({parameters})" if name else "none: other functions make it",
@@ -215,8 +231,10 @@ def _about(schema: OpSchema, name: str, plugins: PluginHost) -> dict[str, Any]:
             a.name: hint_name(a.hint) + ("" if a.default is REQUIRED else f" = {a.default!r}")
             for a in schema.attrs
         },
-        "facts": flags,
+        "facts": told(schema),
         "devices": devices or _common_devices([schema], plugins),
         "gradient": _gradient(schema, plugins),
         "declared in": schema.where,
+        **({"kernels": kernels} if kernels else {}),
+        **({"replaced": replaced} if replaced else {}),
     }

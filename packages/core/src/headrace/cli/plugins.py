@@ -11,9 +11,7 @@ from headrace.plugins.host import host
 def run(*, as_json: bool = False) -> int:
     """Print the plugins."""
     plugins = host()
-    # A plugin may show itself to be broken only when it is asked for something.
-    for asked in ("kernels", "gradients", "devices", "names", "ops_declared"):
-        getattr(plugins, asked)
+    plugins.ask_all()
     states = plugins.plugins()
     if as_json:
         print_json([asdict(state) for state in states])
@@ -23,4 +21,7 @@ def run(*, as_json: bool = False) -> int:
         rows = [("plugin", "state", "package", "module", "reason")]
         rows += [(s.name, s.state, s.distribution, s.module, s.reason) for s in states]
         print("\n".join(table(rows)))
+        for state in states:
+            for override in state.overrides:
+                print(f"replaced: {override}")
     return 0

@@ -1,1 +1,1 @@
-"""The graph: operations, tensors, scopes and the documents that hold them."""
+"""The graph: operations, tensors, functions, and the scopes that apply to them."""

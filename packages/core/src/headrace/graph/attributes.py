@@ -12,15 +12,18 @@ import re
 import sys
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace import dtypes
+from headrace.dimension import Dimension
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DocumentError, HeadraceError
+from headrace.graph.apart import get_apart, put_apart
 from headrace.graph.spec import MAX_RANK, TensorSpec
+from headrace.graph.tensor_shape import TensorShape
 from headrace.shapes import Shape
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
@@ -53,6 +56,10 @@ def canonical(value: Any) -> Any:
     if isinstance(value, np.generic):
         # First, because some of NumPy's scalars are Python's floats and strings, too.
         value = value.item()
+    if isinstance(value, TensorShape):
+        return value.plain
+    if isinstance(value, Dimension):
+        return value.value
     if value is None or isinstance(value, bool | int | float | str | bytes | DType | Shape):
         return value
     if isinstance(value, np.ndarray | FunctionValue):
@@ -179,7 +186,12 @@ def _encode_array(array: _NDArray) -> dict[str, Any]:
     except HeadraceError as error:
         raise DocumentError(f"an array has no document form: {error}") from None
     ordered = array.byteswap() if sys.byteorder == "big" else array
-    return {"data": _base64(ordered.tobytes()), "dtype": dtype.name, "shape": list(array.shape)}
+    raw = ordered.tobytes()
+    return {
+        "data": put_apart(raw) or _base64(raw),
+        "dtype": dtype.name,
+        "shape": list(array.shape),
+    }
 
 
 def _base64(data: bytes) -> str:
@@ -277,7 +289,8 @@ def _read_strings(data: Any) -> _NDArray:
 
 
 def _read_numbers(data: dict[str, Any], dtype: DType, size: int) -> _NDArray:
-    raw = _read_base64(data["data"])
+    apart = get_apart(data["data"])
+    raw = _read_base64(data["data"]) if apart is None else apart
     if len(raw) != size * dtype.itemsize:
         raise DocumentError(
             f"an array of {size} {dtype} elements takes {size * dtype.itemsize} bytes, "
@@ -330,3 +343,14 @@ def fits(value: Any, hint: Any) -> bool:
     checked = origin or hint
     # What is no class (a type variable, say) states nothing that could be checked.
     return isinstance(value, checked) if isinstance(checked, type) else True
+
+
+def attribute_key(value: Any) -> Hashable:
+    """Return what two equal values of an attribute have in common."""
+    if isinstance(value, np.ndarray):
+        data: Hashable = tuple(value.ravel()) if value.dtype == object else value.tobytes()
+        return (value.dtype.str, value.shape, data)
+    if isinstance(value, tuple):
+        return tuple(attribute_key(item) for item in value)
+    # 1, 1.0 and True are equal to Python, and so are 0.0 and -0.0, but they compute differently.
+    return (type(value).__name__, repr(value) if isinstance(value, float) else value)

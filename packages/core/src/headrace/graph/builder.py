@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, promote
-from headrace.errors import AttributeValueError, DTypeError, HeadraceError, shorten
+from headrace.errors import AttributeValueError, DTypeError, HeadraceError, located
 from headrace.graph.attributes import fits, hint_name
 from headrace.graph.convert import (
     as_tensor,
@@ -18,12 +19,13 @@ from headrace.graph.convert import (
     is_python_literal,
     natural_dtype,
 )
-from headrace.graph.graph import check_name
+from headrace.graph.function import note_waits
+from headrace.graph.graph_scopes import check_name, place_by_functions
 from headrace.graph.operation import Operation
 from headrace.graph.schema import AttrParam, Kind, OpSchema, call_op
 from headrace.graph.scopes import current_scope
 from headrace.graph.site import user_site
-from headrace.graph.spec import TensorSpec
+from headrace.graph.spec import MAX_RANK, TensorSpec
 from headrace.graph.tensor import Tensor
 
 
@@ -48,14 +50,14 @@ def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> An
         inputs, arity = _convert_inputs(schema, values)
         specs, answer = schema.output_specs([t.spec for t in inputs], arity, attrs)
     except HeadraceError as error:
-        if getattr(error, "located", False):
+        if error.located:
             raise
         given = inputs or _tensors_in([values[p.name] for p in schema.inputs])
         raise _located(error, schema, given) from None
     scope = current_scope()
     op = scope.graph.add_operation(
         schema,
-        name=_full_name(name if name is not None else schema.type),
+        name=_full_name(name if name is not None else schema.node_name),
         inputs=inputs,
         arity=arity,
         attrs=attrs,
@@ -66,6 +68,10 @@ def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> An
         site=user_site(),
         gradient_rule=scope.gradient_rule(schema.type),
     )
+    if scope.outer_waits:
+        note_waits(op, scope.outer_waits)
+    if scope.device_functions:
+        place_by_functions(op, scope)
     return shaped_like(answer, op)
 
 
@@ -197,6 +203,8 @@ def _dtype_of_data(kind: Kind, slots: list[tuple[str, Kind, Any]]) -> DType:
     for label, _, value in slots:
         natural = natural_dtype(value)
         literal = is_python_literal(value)
+        if not literal and _takes_bool_alone(kind) and natural.is_numeric:
+            return dtypes.bool_
         if literal and natural.is_integer and not kind.accepts(natural):
             natural = dtypes.float32 if kind.accepts(dtypes.float32) else natural
         _check_kind(kind, label, natural)
@@ -233,9 +241,21 @@ def _constant(kind: Kind, value: Any) -> Tensor:
     return convert_to_tensor(value)
 
 
+@functools.cache
+def _takes_bool_alone(kind: Kind) -> bool:
+    return [d for d in dtypes.ALL if kind.accepts(d)] == [dtypes.bool_]
+
+
 def _check_kind(kind: Kind, label: str, dtype: DType) -> None:
     if not kind.accepts(dtype):
-        raise DTypeError(f"{label} must be {kind.name}, got {dtype}")
+        mend = "; convert it with hr.cast" if _casts_to(kind, dtype) else ""
+        raise DTypeError(f"{label} must be {kind.name}, got {dtype}{mend}")
+
+
+def _casts_to(kind: Kind, dtype: DType) -> bool:
+    """Whether a cast makes a tensor of ``dtype`` one that the kind accepts."""
+    numbers = [d for d in dtypes.ALL if d.is_numeric or d.is_bool]
+    return dtype in numbers and any(map(kind.accepts, numbers))
 
 
 def _present(tensor: Tensor | None) -> Tensor:
@@ -243,10 +263,11 @@ def _present(tensor: Tensor | None) -> Tensor:
     return tensor
 
 
-def _tensors_in(values: list[Any]) -> list[Tensor]:
+def _tensors_in(values: Sequence[Any], depth: int = 0) -> list[Tensor]:
     found: list[Tensor] = []
     for value in values:
-        found += _tensors_in(list(value)) if isinstance(value, list | tuple) else []
+        if isinstance(value, list | tuple) and depth < MAX_RANK:
+            found += _tensors_in(value, depth + 1)
         found += [value] if isinstance(value, Tensor) else []
     return found
 
@@ -257,6 +278,4 @@ def _located(error: HeadraceError, schema: OpSchema, inputs: list[Tensor]) -> He
     if inputs:
         lines.append("  inputs: " + ", ".join(f"{t.name}: {t.spec}" for t in inputs[:6]))
     lines.append(f"  at {user_site()}")
-    located = type(error)(shorten(lines))
-    located.located = True  # type: ignore[attr-defined]
-    return located
+    return located(type(error), lines)

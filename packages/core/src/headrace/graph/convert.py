@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
+from headrace.dimension import UNKNOWN_DIMENSION
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import DTypeError, HeadraceError, ShapeError
+from headrace.errors import DTypeError, HeadraceError, ShapeError, shown
+from headrace.graph.conversions import CONVERSIONS, converted, converts
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import get_default_graph
+from headrace.graph.spec import MAX_RANK
 from headrace.graph.tensor import Tensor
+from headrace.graph.tensor_shape import TensorShape
+from headrace.shapes import Shape
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
 
@@ -44,7 +49,7 @@ def convert_to_tensor(
     if tensor is None and contains_tensor(value):
         # Plain numbers beside tensors take their dtype, as operands of one operation do.
         found = preferred_dtype if preferred_dtype is not None else _dtype_inside(value)
-        parts = [convert_to_tensor(v, dtype, None, found) for v in value]
+        parts = [_part(v, wanted, found) for v in value]
         tensor = call_op("Stack", parts)
         assert isinstance(tensor, Tensor)
     if tensor is not None:
@@ -64,6 +69,16 @@ def convert_to_tensor(
     return constant_of(array, name)
 
 
+def _part(value: Any, wanted: DType | None, preferred: Any) -> Tensor:
+    """Return an item of a nested list as a tensor; one of another dtype is cast."""
+    tensor = as_tensor(value)
+    if tensor is None or wanted is None or tensor.dtype == wanted:
+        return convert_to_tensor(value, wanted, None, preferred)
+    cast = call_op("Cast", convert_to_tensor(tensor), wanted)
+    assert isinstance(cast, Tensor)
+    return cast
+
+
 def _dtype_inside(value: Any) -> DType | None:
     """Return the dtype of the first tensor in a nested list."""
     if isinstance(value, list | tuple):
@@ -76,7 +91,26 @@ def as_tensor(value: Any) -> Tensor | None:
     if isinstance(value, Tensor):
         return value
     convert: Callable[[], Tensor] | None = getattr(value, "_as_tensor", None)
-    return None if convert is None else convert()
+    if convert is not None:
+        return convert()
+    if CONVERSIONS:
+        made: Tensor | None = converted(value, lambda made: isinstance(made, Tensor))
+        return made
+    return None
+
+
+def is_tensor(x: Any) -> bool:
+    """Return whether a value is a tensor, sparse tensor, ``IndexedSlices`` or variable.
+
+    Args:
+        x: Any value.
+    """
+    parts = ("values", "indices", "dense_shape")
+    return (
+        isinstance(x, Tensor)
+        or hasattr(x, "_as_tensor")
+        or (not isinstance(x, tuple) and all(hasattr(x, part) for part in parts))
+    )
 
 
 def constant_of(array: _NDArray, name: str | None = None) -> Tensor:
@@ -87,17 +121,26 @@ def constant_of(array: _NDArray, name: str | None = None) -> Tensor:
     return result
 
 
-def to_array(value: Any, dtype: DType | None = None) -> _NDArray:
+def to_array(value: Any, dtype: DType | None = None, fed: bool = False) -> _NDArray:
     """Return a fresh NumPy array of ``value``, of a dtype that Headrace has.
 
     A value that is not yet a tensor takes any dtype of its own kind or a wider kind: floats may
     be rounded to a narrower float, integers must fit, and a fraction never becomes an integer.
+    Arrays take any dtype of numbers that holds all that they hold, and bool, true for what is not
+    0; so do Python's numbers where they are fed.
+
+    Args:
+        value: The value.
+        dtype: The dtype; that of the value if None.
+        fed: Whether it is the value of a tensor whose dtype stands already.
 
     Raises:
         DTypeError: if the value does not fit ``dtype``, or is of no known dtype.
         ShapeError: if a nested list is ragged.
     """
     natural = _natural_array(value)
+    if natural.dtype == np.longdouble and natural.dtype not in _KNOWN and dtype is not None:
+        natural = natural.astype(np.float64)
     if not natural.size and dtype not in (None, dtypes.resource) and is_python_literal(value):
         return natural.astype(dtype.numpy)
     if dtype is None:
@@ -110,10 +153,15 @@ def to_array(value: Any, dtype: DType | None = None) -> _NDArray:
         return natural
     if dtype.kind == "resource":
         raise DTypeError(f"{_brief(value)} is not a resource handle; pass the variable or queue")
-    return _cast_literal(natural, dtype, value)
+    is_array = isinstance(value, np.generic) or not isinstance(value, _PYTHONS)
+    return _cast_literal(natural, dtype, value, fed or is_array)
 
 
 _KNOWN = {dtype.numpy for dtype in dtypes.ALL if dtype.numpy != np.dtype(object)}
+
+
+# What is written down in a program, whose kind says what it is meant to be.
+_PYTHONS = (bool, int, float, complex, list, tuple, range)
 
 
 def natural_dtype(value: Any) -> DType:
@@ -132,6 +180,9 @@ def is_python_literal(value: Any) -> bool:
 def _natural_array(value: Any) -> _NDArray:
     if isinstance(value, range):
         value = list(value)
+    elif isinstance(value, Shape | TensorShape):
+        # Refuses shapes that are not fully defined.
+        value = list(value.known)
     if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
         # Asked of subclasses only: NumPy imports np.ma when it is first named.
         if (
@@ -162,7 +213,8 @@ def _natural_array(value: Any) -> _NDArray:
             raise
         except ValueError:
             raise ShapeError(
-                f"{_brief(value)} is ragged: nested lists need rows of one length"
+                f"{_brief(value)} is ragged: nested lists need rows of one length; pad the "
+                "shorter ones"
             ) from None
         except OverflowError:
             raise DTypeError(f"{_brief(value)} does not fit any integer dtype") from None
@@ -230,6 +282,8 @@ def _bytes_array(array: _NDArray, value: Any) -> _NDArray:
             flat[i] = item
         elif isinstance(item, int) and is_python_literal(value):
             raise DTypeError(f"{_brief(value)} does not fit any integer dtype")
+        elif item is UNKNOWN_DIMENSION:
+            int(item)
         else:
             raise DTypeError(
                 f"{_brief(value)} converts to no tensor: {type(item).__name__} elements have no "
@@ -238,13 +292,18 @@ def _bytes_array(array: _NDArray, value: Any) -> _NDArray:
     return flat.reshape(array.shape)
 
 
-def _cast_literal(array: _NDArray, dtype: DType, value: Any) -> _NDArray:
+def _cast_literal(array: _NDArray, dtype: DType, value: Any, by_value: bool) -> _NDArray:
     source = as_dtype(array.dtype)
     if source == dtype:
         return array
     order = ("bool", "uint", "int", "float", "complex")
     rises = order.index(source.kind) <= order.index(dtype.kind)
-    if source.is_bool or dtype.is_bool or not (rises or (source.is_integer and dtype.is_integer)):
+    if not (rises or (source.is_integer and dtype.is_integer)):
+        if by_value and dtype.is_bool:
+            return array.astype(np.bool_)
+        lowered = _lowered(array, dtype) if by_value else None
+        if lowered is not None:
+            return lowered
         raise DTypeError(f"{_brief(value)} is {source}, expected {dtype}; convert it with hr.cast")
     if dtype.is_integer and not _fits(array, dtype):
         raise DTypeError(f"{_brief(value)} does not fit {dtype} ({dtype.min} to {dtype.max})")
@@ -255,16 +314,38 @@ def _cast_literal(array: _NDArray, dtype: DType, value: Any) -> _NDArray:
         return exact.astype(dtype.numpy)
 
 
+def _lowered(array: _NDArray, dtype: DType) -> _NDArray | None:
+    """Return numbers in a dtype of a narrower kind, None where it does not hold all of them."""
+    if array.dtype.kind == "c":
+        array = array.real if not array.imag.any() else array
+    if array.dtype.kind == "c" or not dtype.is_integer:
+        return None if array.dtype.kind == "c" else array.astype(dtype.numpy)
+    wide = array.astype(np.float64)
+    # The largest integers of 64 bits are no floats: their neighbours above would wrap around.
+    if not np.all((wide == np.trunc(wide)) & (wide >= dtype.min) & (wide < float(dtype.max) + 1)):
+        return None
+    return wide.astype(dtype.numpy)
+
+
 def _fits(array: _NDArray, dtype: DType) -> bool:
     return array.size == 0 or (int(array.min()) >= dtype.min and int(array.max()) <= dtype.max)
 
 
-def contains_tensor(value: Any) -> bool:
-    """Whether ``value`` is a nested list with a tensor in it."""
+def contains_tensor(value: Any, depth: int = 0) -> bool:
+    """Whether ``value`` is a nested list with a tensor in it.
+
+    Raises:
+        ShapeError: if it is nested deeper than arrays have axes.
+    """
     if not isinstance(value, list | tuple):
         return False
+    if depth == MAX_RANK:
+        raise ShapeError(f"a list is nested more than {MAX_RANK} deep, and no tensor has more axes")
     return any(
-        isinstance(item, Tensor) or hasattr(item, "_as_tensor") or contains_tensor(item)
+        isinstance(item, Tensor)
+        or hasattr(item, "_as_tensor")
+        or contains_tensor(item, depth + 1)
+        or (CONVERSIONS and converts(item))
         for item in value
     )
 
@@ -274,5 +355,4 @@ def _brief(value: Any) -> str:
         return f"an array {value.dtype}{list(value.shape)}"
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return shown(value, 60)

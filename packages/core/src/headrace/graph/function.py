@@ -37,7 +37,11 @@ class Function(Graph, FunctionValue):
         effects: Operations that run besides those on which the results depend, such as what
             sends to parts of it on other tasks.
         stands: What stands here for tensors of the function of which this is a copy.
-        waits_for: Operations of ``outer`` that its operations asked to wait for.
+        waits: For operations of it, those of graphs around that they asked to wait for.
+        waits_for: Operations of graphs around that those of its operations asked to wait for on
+            which the results depend.
+        is_part: Whether it is one task's part of a function that several tasks run together.
+        derived: What was made of it, such as its gradients, by a key of who made it.
     """
 
     def __init__(self, name: str, outer: Graph, instead_of: Function | None = None) -> None:
@@ -53,9 +57,13 @@ class Function(Graph, FunctionValue):
         self.results: tuple[Tensor, ...] = ()
         self.effects: tuple[Operation, ...] = ()
         self.waits_for: dict[Operation, None] = {}
+        self.waits: dict[Operation, tuple[Operation, ...]] = {}
         self._copies: dict[Tensor, Tensor] = {}
         self.stands: dict[Tensor, Tensor] = {}
         self._complete = False
+        self._stateful = False
+        self.is_part = False
+        self.derived: dict[Any, Any] = {}
 
     # -- its place in the program
 
@@ -113,7 +121,10 @@ class Function(Graph, FunctionValue):
                 f"a placeholder cannot be made in {self.described}, since nothing could feed it; "
                 "make it outside and use it here"
             )
-        return super().add_operation(schema, **facts)
+        op = super().add_operation(schema, **facts)
+        # Noted here, since asking all operations again would take 2^n questions n functions deep.
+        self._stateful = self._stateful or (schema.type != "Parameter" and op.stateful)
+        return op
 
     def capture(self, tensor: Tensor) -> Tensor:
         """Return what stands for a tensor here: itself, a parameter, or the copy of a constant.
@@ -149,6 +160,7 @@ class Function(Graph, FunctionValue):
                 specs=[tensor.spec],
                 site=op.site,
                 origin=f"copy of {tensor.name}",
+                copy_of=tensor.name,
             )
             return copy.outputs[0]
         if self._complete:
@@ -161,13 +173,11 @@ class Function(Graph, FunctionValue):
         """Return the operation of this graph to wait for in order to wait for ``op``.
 
         What holds the function waits for operations of graphs around it, so that here there is
-        nothing to wait for.
+        nothing to wait for; see ``note_waits``.
         """
         if op.graph is self:
             return op
-        outer = self.outer.capture_control(op)
-        if outer is not None:
-            self.waits_for[outer] = None
+        self.outer.capture_control(op)
         return None
 
     def own(self, tensor: Tensor) -> Tensor | None:
@@ -182,6 +192,10 @@ class Function(Graph, FunctionValue):
         """State the results; from now on nothing can be captured."""
         self.results = tuple(self.capture(t) for t in results)
         self._complete = True
+        if self.waits:
+            needed = ancestors([t.op for t in self.results])
+            noted = (others for op, others in self.waits.items() if op in needed)
+            self.waits_for = dict.fromkeys(o for others in noted for o in others)
 
     def complete(self, parameters: Iterable[Tensor], results: Iterable[Tensor]) -> None:
         """State the parameters and results of a function whose operations were added one by one."""
@@ -198,10 +212,29 @@ class Function(Graph, FunctionValue):
     @property
     def stateful(self) -> bool:
         """Whether running it twice may differ from running it once."""
-        return any(op.stateful for op in self.operations)
+        return self._stateful
 
     def __repr__(self) -> str:
         return f"<Function {self.name!r} of {len(self)} operations>"
+
+
+def note_waits(op: Operation, others: tuple[Operation, ...]) -> None:
+    """Take note of operations of graphs around that an operation of a function waits for."""
+    assert isinstance(op.graph, Function)
+    op.graph.waits[op] = others
+
+
+def ancestors(operations: Iterable[Operation]) -> set[Operation]:
+    """Return operations and all on which they depend."""
+    seen: set[Operation] = set()
+    stack = list(operations)
+    while stack:
+        op = stack.pop()
+        if op not in seen:
+            seen.add(op)
+            stack.extend(t.op for t in op.inputs)
+            stack.extend(op.control_inputs)
+    return seen
 
 
 def functions_of(op: Operation) -> Iterator[Function]:
@@ -211,17 +244,34 @@ def functions_of(op: Operation) -> Iterator[Function]:
 
 def functions_in(graph: Graph) -> list[Function]:
     """Return all functions that operations of a graph hold, each after those that it holds."""
+    return _held_by(graph.operations)
+
+
+def functions_within(op: Operation) -> list[Function]:
+    """Return all functions that an operation holds, and that they hold, each once."""
+    return _held_by((op,))
+
+
+def _held_by(operations: Iterable[Operation]) -> list[Function]:
+    # With a stack of its own: programs nest deeper than Python calls.
     found: dict[Function, None] = {}
-
-    def visit(graph: Graph) -> None:
-        for op in graph.operations:
-            for function in functions_of(op):
-                if function not in found:
-                    visit(function)
-                    found[function] = None
-
-    visit(graph)
+    entered: set[Function] = set()
+    path: list[tuple[Function | None, Iterator[Function]]] = [(None, _directly(operations))]
+    while path:
+        holder, rest = path[-1]
+        inner = next((f for f in rest if f not in entered), None)
+        if inner is not None:
+            entered.add(inner)
+            path.append((inner, _directly(inner.operations)))
+            continue
+        path.pop()
+        if holder is not None:
+            found[holder] = None
     return list(found)
+
+
+def _directly(operations: Iterable[Operation]) -> Iterator[Function]:
+    return (function for op in operations for function in functions_of(op))
 
 
 def rebuilt(
@@ -267,6 +317,7 @@ def rebuilt(
             site=op.site,
             origin=op.origin,
             gradient_rule=op.gradient_rule,
+            copy_of=op.copy_of,
         )
         operations[op] = new
         stands.update(zip(op.outputs, new.outputs, strict=True))

@@ -10,9 +10,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from headrace.device_name import DeviceName
-from headrace.errors import GraphError
+from headrace.errors import GraphError, GraphFinalizedError
+from headrace.graph.graph_scopes import GraphScopes
 from headrace.graph.operation import Operation
+from headrace.graph.rendering import renderer
 from headrace.graph.schema import OpSchema
+from headrace.graph.scope import use_graph
 from headrace.graph.site import UNKNOWN_SITE, Site
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from headrace.ops.variable import Variable
 
 
-class Graph:
+class Graph(GraphScopes):
     """An append-only sequence of operations, to which any thread may add.
 
     ``with graph:`` (or ``with graph.as_default():``) makes it the default graph.
@@ -88,8 +91,15 @@ class Graph:
         """
         op = self._by_name.get(name)
         if op is None:
-            raise GraphError(f"the graph has no operation {name!r}{self._suggest(name)}")
+            hint = self._suggest(name)
+            if not self._by_name:
+                hint = ", nor any other; pass the graph that has it to hr.Session(graph=...)"
+            raise GraphError(f"the graph has no operation {name!r}{hint}")
         return op
+
+    def find_operation(self, name: str) -> Operation | None:
+        """Return the operation ``name``, or None if there is none."""
+        return self._by_name.get(name)
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         """Return the tensor ``"operation:index"``.
@@ -99,12 +109,15 @@ class Graph:
         """
         op_name, colon, index = name.rpartition(":")
         if not colon or not index.isdecimal() or not index.isascii():
-            raise GraphError(f"a tensor is named 'operation:index', got {name!r}")
+            hint = f"; did you mean '{name}:0'?" if name in self._by_name else ""
+            raise GraphError(f"a tensor is named 'operation:index', got {name!r}{hint}")
         op = self.get_operation_by_name(op_name)
         if int(index) >= len(op.outputs):
             raise GraphError(
                 f"operation {op_name!r} ({op.type}) has {len(op.outputs)} outputs, "
-                f"there is no {name!r}"
+                f"there is no {name!r}; the first is '{op_name}:0'"
+                if op.outputs
+                else f"operation {op_name!r} ({op.type}) has no outputs, there is no {name!r}"
             )
         return op.outputs[int(index)]
 
@@ -127,7 +140,8 @@ class Graph:
             )
         if element.graph is not self:
             raise GraphError(
-                f"{value!r} belongs to another graph"
+                f"{value!r} belongs to another graph; use hr.Session(graph=tensor.graph), or build "
+                "it in this one"
                 if element.graph.outermost is element.graph
                 else f"{value!r} belongs to {element.graph.described}: return it from there"
             )
@@ -137,8 +151,6 @@ class Graph:
 
     def as_default(self) -> AbstractContextManager[Graph]:
         """Return a context manager that makes this the default graph."""
-        from headrace.graph.scopes import use_graph
-
         return use_graph(self)
 
     def __enter__(self) -> Self:
@@ -214,6 +226,10 @@ class Graph:
         """Refuse further operations."""
         self._finalized = True
 
+    def _unsafe_unfinalize(self) -> None:
+        """Take operations again, as programs written for TensorFlow ask for it."""
+        self._finalized = False
+
     def unique_name(self, name: str) -> str:
         """Return ``name``, with a number appended where it was used before."""
         with self._lock:
@@ -238,6 +254,21 @@ class Graph:
             self._name_uses.setdefault(name.lower(), 1)
             return name
 
+    def rename(self, op: Operation, name: str, first: int) -> None:
+        """Give an operation that was just made another name, unless an operation has that one.
+
+        Args:
+            op: An operation of this graph, which nothing but its inputs knows by its name yet.
+            name: The name that it gets.
+            first: The ``version`` of the graph before; older operations keep their names.
+        """
+        with self._lock:
+            if name in self._by_name or op not in self._operations[first:]:
+                return
+            del self._by_name[op.name]
+            object.__setattr__(op, "name", name)
+            self._by_name[name] = op
+
     def reserve_name(self, name: str) -> None:
         """Count a name, and the scopes in it, as used: for nodes not named by ``unique_name``."""
         with self._lock:
@@ -261,6 +292,7 @@ class Graph:
         site: Site = UNKNOWN_SITE,
         origin: str = "",
         gradient_rule: str = "",
+        copy_of: str = "",
     ) -> Operation:
         """Append a node whose output specs are known; the lowest level of building.
 
@@ -277,13 +309,15 @@ class Graph:
             site: The user's line.
             origin: Why a rewrite made it.
             gradient_rule: The name of the rule that differentiates it, empty for its op's own.
+            copy_of: The name of the tensor of the graph around of which it is a copy.
 
         Raises:
-            GraphError: if the graph is finalized, the name is taken, or an input is foreign.
+            GraphFinalizedError: if the graph is finalized.
+            GraphError: if the name is taken, or an input is foreign.
         """
         with self._lock:
             if self._finalized:
-                raise GraphError(
+                raise GraphFinalizedError(
                     f"cannot add {schema.type} {name!r}: the graph was finalized; build the whole "
                     "graph before finalize()"
                 )
@@ -309,6 +343,7 @@ class Graph:
                 origin=origin,
                 index=len(self._operations),
                 gradient_rule=gradient_rule,
+                copy_of=copy_of,
             )
             outputs = tuple(Tensor(op, i, spec) for i, spec in enumerate(specs))
             object.__setattr__(op, "outputs", outputs)
@@ -390,9 +425,7 @@ class Graph:
         Raises:
             DocumentError: if the graph holds something that documents do not.
         """
-        from headrace.graph.document import dump
-
-        return dump(self, sites=sites)
+        return renderer().to_document(self, sites=sites)
 
     @staticmethod
     def from_document(text: str | bytes) -> Graph:
@@ -401,15 +434,26 @@ class Graph:
         Raises:
             DocumentError: if it is damaged or of an unknown version.
         """
-        from headrace.graph.document import load
+        return renderer().from_document(text)
 
-        return load(text)
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
+        """Return the graph as a ``GraphDef``, TensorFlow's message, for tools that read it.
+
+        Needs the package headrace-io.
+
+        Args:
+            from_version: Leaves out the operations that were there when ``version`` was this.
+            add_shapes: Whether nodes have the shapes of their outputs, as the attribute
+                ``_output_shapes``.
+
+        Raises:
+            PluginError: if headrace-io is not installed.
+        """
+        return renderer().as_graph_def(self, from_version, add_shapes)
 
     def to_text(self) -> str:
         """Return the graph as readable text, one line per operation."""
-        from headrace.graph.show import to_text
-
-        return to_text(self)
+        return renderer().to_text(self)
 
     def to_svg(self, *, scope: str = "", max_boxes: int = 40) -> str:
         """Return the graph as an SVG drawing, its name scopes collapsed where it is large.
@@ -418,14 +462,10 @@ class Graph:
             scope: Draw only what is in this name scope.
             max_boxes: How many boxes to draw at most.
         """
-        from headrace.graph.svg import to_svg
-
-        return to_svg(self, scope=scope, max_boxes=max_boxes)
+        return renderer().to_svg(self, scope=scope, max_boxes=max_boxes)
 
     def _repr_html_(self) -> str:
-        from headrace.graph.svg import to_html
-
-        return to_html(self)
+        return renderer().to_html(self)
 
     def _repr_svg_(self) -> str:
         return self.to_svg()
@@ -443,11 +483,10 @@ class Graph:
         return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def check_name(name: Any) -> None:
-    """Refuse what cannot name an operation or a scope.
+def unfinalize(graph: Graph) -> None:
+    """Let a graph that was finalized for a while take operations again.
 
-    Raises:
-        GraphError: if it is no string, is empty, or has a colon, as names of tensors have.
+    Args:
+        graph: The graph.
     """
-    if not isinstance(name, str) or not name.strip("/") or ":" in name:
-        raise GraphError(f"a name is a string without a colon, and not empty; got {name!r:.80}")
+    graph._unsafe_unfinalize()  # noqa: SLF001 - the name that TensorFlow's programs use

@@ -10,8 +10,8 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import call_op
 from headrace.graph.spec import as_shape
 from headrace.graph.tensor import Tensor, TensorOperators
+from headrace.graph.tensor_shape import TensorShape
 from headrace.records import dataclass
-from headrace.shapes import Shape
 
 if TYPE_CHECKING:
     from headrace.dtypes import DType
@@ -44,9 +44,9 @@ class IndexedSlices(TensorOperators):
                 object.__setattr__(self, name, convert_to_tensor(part))
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> TensorShape:
         """The static shape of the whole tensor."""
-        return Shape(None) if self.dense_shape is None else as_shape(self.dense_shape.spec)
+        return TensorShape(None if self.dense_shape is None else as_shape(self.dense_shape.spec))
 
     @property
     def device(self) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError
 from headrace.graph.attributes import FunctionValue
 from headrace.graph.default_session import default_session
+from headrace.graph.rendering import renderer
 from headrace.graph.schema import OpSchema
 from headrace.graph.site import Site
 from headrace.records import dataclass
@@ -38,6 +39,7 @@ class Operation:
         outputs: Tensors that it yields.
         gradient_rule: The name of the rule that differentiates it in place of its op's own rule;
             empty for the op's own.
+        copy_of: Of a constant in a function, the name of the tensor outside of which it is a copy.
     """
 
     graph: Graph
@@ -54,6 +56,7 @@ class Operation:
     index: int
     outputs: tuple[Tensor, ...] = ()
     gradient_rule: str = ""
+    copy_of: str = ""
 
     @property
     def type(self) -> str:
@@ -68,14 +71,22 @@ class Operation:
     @property
     def stateful(self) -> bool:
         """Whether it reads or changes state, or a function that it holds does."""
-        if self.schema.stateful:
-            return True
+        return bool(self.schema.effects) or self.holds_state
+
+    @property
+    def holds_state(self) -> bool:
+        """Whether a function that it holds reads or changes state."""
         return any(v.stateful for v in self.attrs.values() if isinstance(v, FunctionValue))
 
     @property
     def grouped_inputs(self) -> list[Any]:
         """The inputs as one entry per parameter: a tensor, a list where variadic, or None."""
         return self.schema.group(self.inputs, self.arity)
+
+    @property
+    def node_def(self) -> Any:
+        """The operation as a ``NodeDef``, TensorFlow's message; needs the package headrace-io."""
+        return renderer().node_def(self)
 
     def get_attr(self, name: str) -> Any:
         """Return the value of an attribute."""
@@ -93,3 +104,15 @@ class Operation:
 
     def __repr__(self) -> str:
         return f"<Operation {self.name!r} type={self.type}>"
+
+
+def add_waits(op: Operation, others: Iterable[Operation]) -> None:
+    """Let an operation wait for older ones, while what it belongs to is still being built.
+
+    Args:
+        op: An operation of which no step has been made yet.
+        others: Operations of its graph; those that it waits for anyway are passed over.
+    """
+    known = {op, *op.control_inputs, *(t.op for t in op.inputs)}
+    added = [o for o in dict.fromkeys(others) if o not in known and o.index < op.index]
+    object.__setattr__(op, "control_inputs", (*op.control_inputs, *added))

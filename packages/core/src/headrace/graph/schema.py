@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from headrace.dtypes import DType
-from headrace.errors import GraphError, PluginError
+from headrace.errors import GraphError, HeadraceError, PluginError, ShapeError
 from headrace.graph.attributes import canonical
-from headrace.graph.spec import TensorSpec, like
+from headrace.graph.spec import MAX_RANK, TensorSpec, is_addressable, like
+from headrace.plugins.blame import described, line_of_error
+from headrace.plugins.ownership import OWN_PACKAGES, package_of
 from headrace.records import dataclass
 
 if TYPE_CHECKING:
@@ -44,6 +46,7 @@ class InputParam:
         variadic: Whether it takes any number of tensors.
         optional: Whether it may be left out.
         least: How many tensors a variadic one takes at least.
+        on_host: Whether every device hands it to kernels as an array of the host.
     """
 
     name: str
@@ -51,6 +54,7 @@ class InputParam:
     variadic: bool = False
     optional: bool = False
     least: int = 1
+    on_host: bool = False
 
 
 REQUIRED: Any = type("Required", (), {"__repr__": lambda self: "<required>"})()
@@ -94,14 +98,37 @@ class OpSchema:
         infer: The rule from input specs (one entry per parameter, a list where variadic, None
             where absent) and attributes to output specs: one, a tuple or list, or None.
         function: What users call to add a node.
-        stateful: Reads or changes state, or differs from call to call: never folded or merged.
+        effects: What a run of it does beside computing outputs from inputs, in the words of
+            ``headrace.graph.facts.EFFECTS``; nothing for a pure op, which is folded and merged.
         blocking: May wait for something outside the step.
+        calls_out: Calls the program's own code, which may wait, in the thread that makes the call.
         elementwise: Output element ``i`` depends on the elements ``i`` of the broadcast inputs.
+        expression: What element ``i`` of the output is: ``f(s, *inputs, **attrs)``, which computes
+            with the scalar functions of ``s``; None for an op that does not say. See
+            ``headrace.scalars``.
         reduction: Folds axes of its first input.
-        in_place: Pairs (output, input) that may share memory.
+        early: Computes it from small arrays of integers while the graph is built,
+            ``f(*inputs, **attrs)``; None for an op that does not say. See ``headrace.graph.early``.
+        commutative: Its two inputs give the same bits in either order, unless they are strings.
+        exact: Every element of its result is that of real arithmetic, rounded correctly, so that
+            its bits do not depend on what is computed beside it. Complex results may differ.
+        view: Yields the elements of its first input in their order, under another shape at most.
+        accumulates: Adds up what meets in one place of an output. A device may leave the order of
+            such sums to chance, and says so.
+        repeats: Its output holds elements of an input again and again, and no others.
+        nonnegative: No element of its output is negative, nor -0.
+        concurrent: The handle that it yields stands for what is made to be used in any order, such
+            as a queue, so that uses of it in no order with each other are no race.
+        aliases: Names of inputs whose memory outputs may share. None stands for all of them, or,
+            where the op is elementwise, for none.
+        keeps_inputs: A kernel may keep arrays that it was given when it has returned.
+        may_be_dead: Outputs may be dead, so that what takes them does not run.
         builtin: The runtime itself runs it, on every device, without a kernel.
+        reaches: What it reaches that no model of a stranger should: ``"files"``, which it writes,
+            or ``"python"``, functions of the process; empty for nothing.
         no_gradient: Why the op has no gradient, empty where it should have a rule.
         public: The name under which users find it, as in ``"nn.softmax"``.
+        node_name: What its nodes are called where a program gives them no name.
         where: Module and line of the declaration.
     """
 
@@ -110,15 +137,39 @@ class OpSchema:
     attrs: tuple[AttrParam, ...]
     infer: Callable[..., Any]
     function: Callable[..., Any]
-    stateful: bool = False
+    effects: frozenset[str] = frozenset()
     blocking: bool = False
+    calls_out: bool = False
     elementwise: bool = False
+    expression: Callable[..., Any] | None = None
     reduction: bool = False
-    in_place: tuple[tuple[int, int], ...] = ()
+    early: Callable[..., Any] | None = None
+    commutative: bool = False
+    exact: bool = False
+    view: bool = False
+    accumulates: bool = False
+    repeats: bool = False
+    nonnegative: bool = False
+    concurrent: bool = False
+    aliases: tuple[str, ...] | None = None
+    keeps_inputs: bool = False
+    may_be_dead: bool = False
     builtin: bool = False
+    reaches: str = ""
     no_gradient: str = ""
     public: str = ""
+    node_name: str = ""
     where: str = ""
+
+    @property
+    def stateful(self) -> bool:
+        """Whether it has any effect, so that it is never folded."""
+        return bool(self.effects)
+
+    @property
+    def changes(self) -> bool:
+        """Whether a run of it leaves something behind, so that it must happen, and just once."""
+        return "changes" in self.effects
 
     @property
     def doc(self) -> str:
@@ -138,16 +189,66 @@ class OpSchema:
             start += count
         return grouped
 
+    def flat_places(
+        self, arity: tuple[int, ...], chosen: Callable[[InputParam], bool]
+    ) -> tuple[int, ...]:
+        """Return the places, among a node's flat inputs, of those of the chosen parameters."""
+        places: list[int] = []
+        start = 0
+        for param, count in zip(self.inputs, arity, strict=True):
+            if chosen(param):
+                places.extend(range(start, start + count))
+            start += count
+        return tuple(places)
+
+    def may_share(self, param: InputParam) -> bool:
+        """Whether an output may share the memory of a parameter."""
+        return not self.elementwise if self.aliases is None else param.name in self.aliases
+
     def output_specs(
         self, specs: list[TensorSpec], arity: tuple[int, ...], attrs: Mapping[str, Any]
     ) -> tuple[tuple[TensorSpec, ...], Any]:
-        """Run the rule; return the flat output specs and the rule's own answer."""
-        answer = self.infer(*self.group(specs, arity), **attrs)
-        if answer is None:
-            return (), None
-        flat = (answer,) if isinstance(answer, TensorSpec) else tuple(answer)
-        # A rule that returns the spec of an input means its dtype and shape, never its value.
-        return tuple(_like_input(spec, specs) for spec in flat), answer
+        """Run the rule; return the flat output specs and the rule's own answer.
+
+        Raises:
+            ShapeError: if an output has more axes than arrays can have.
+            PluginError: if the rule of another package fails, or returns no specs.
+            HeadraceError: what the rule refuses.
+        """
+        answer: Any = REQUIRED
+        try:
+            answer = self.infer(*self.group(specs, arity), **attrs)
+            if answer is None:
+                return (), None
+            flat = (answer,) if isinstance(answer, TensorSpec) else tuple(answer)
+            for spec in flat:
+                if spec.shape.dims is not None and len(spec.shape.dims) > MAX_RANK:
+                    raise ShapeError(
+                        f"the result has {len(spec.shape.dims)} axes, arrays have {MAX_RANK} at "
+                        "most"
+                    )
+                if not is_addressable(spec.shape):
+                    raise ShapeError(f"no array has the shape {spec.shape} of the result")
+            # A rule that returns the spec of an input means its dtype and shape, never its value.
+            return tuple(_like_input(spec, specs) for spec in flat), answer
+        except HeadraceError:
+            raise
+        except Exception as error:
+            if package_of(self.where) not in OWN_PACKAGES:
+                raise self._rule_error(error, answer) from error
+            if isinstance(error, ArithmeticError | LookupError | ValueError | MemoryError):
+                # What NumPy refuses where a rule computes with values that are known.
+                raise ShapeError(f"no result: {error}") from error
+            raise
+
+    def _rule_error(self, error: Exception, answer: Any) -> PluginError:
+        failed = f"failed: {described(error)}"
+        if answer is not REQUIRED:
+            failed = f"returned {answer!r:.80}, and returns a TensorSpec, several, or None"
+        place = self.where if answer is not REQUIRED else line_of_error(error, self.infer)
+        return PluginError(
+            f"the rule of {self.type} {failed}\n  in package {package_of(self.where)}, at {place}"
+        )
 
 
 def _like_input(spec: TensorSpec, inputs: list[TensorSpec]) -> TensorSpec:
@@ -157,7 +258,7 @@ def _like_input(spec: TensorSpec, inputs: list[TensorSpec]) -> TensorSpec:
 
 
 class OpTable:
-    """The declared ops by type name; append-only, since an op's name is its identity."""
+    """The declared ops by type name, which is an op's identity: none is ever replaced."""
 
     def __init__(self) -> None:
         self._schemas: dict[str, OpSchema] = {}
@@ -174,9 +275,14 @@ class OpTable:
         if known is not None and known.where != schema.where:
             raise PluginError(
                 f"op {schema.type!r} is declared twice: at {known.where} and at {schema.where}; "
-                "rename one of them"
+                "the first has the name, declare the other one under another"
             )
         self._schemas[schema.type] = schema
+
+    def forget(self, types: Iterable[str]) -> None:
+        """Drop the ops of a plugin that turned out to be broken."""
+        for type_name in types:
+            self._schemas.pop(type_name, None)
 
     def get(self, type_name: str) -> OpSchema | None:
         """Return the schema of a type, or None."""

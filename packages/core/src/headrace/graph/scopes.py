@@ -1,61 +1,28 @@
-"""Scopes: what applies to the operations made inside a ``with`` block.
-
-All scopes are fields of one immutable value in one context variable, so that they follow threads
-and coroutines as context variables do, and leaving a block restores everything at once.
-"""
+"""Scopes: ``with`` blocks that say what applies to the operations made inside them."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from headrace.device_name import DeviceName
 from headrace.errors import GraphError
-from headrace.graph.graph import Graph, check_name
-from headrace.graph.operation import Operation
+from headrace.graph.graph import Graph
+from headrace.graph.graph_scopes import DeviceRequest
+from headrace.graph.graph_scopes import as_operation as as_operation
+from headrace.graph.scope import SCOPE, Scope, entered
+from headrace.graph.scope import use_graph as use_graph
 from headrace.graph.tensor import Tensor
-from headrace.records import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What applies to operations made now.
-
-    Attributes:
-        graph: The graph to which they are added.
-        name: Prefix of their names, without a trailing slash.
-        device: The device asked for.
-        control_inputs: Operations that they wait for.
-        colocated_with: Operations whose device they share.
-        container: The container in which their state lives, empty for the default one.
-        gradient_rules: The rule that differentiates them, by op, where it is not the op's own.
-    """
-
-    graph: Graph
-    name: str = ""
-    device: DeviceName = DeviceName()
-    control_inputs: tuple[Operation, ...] = ()
-    colocated_with: tuple[Operation, ...] = ()
-    container: str = ""
-    gradient_rules: tuple[tuple[str, str], ...] = ()
-
-    def gradient_rule(self, op_type: str) -> str:
-        """Return the name of the rule for operations of a type, empty for the op's own."""
-        return dict(self.gradient_rules).get(op_type, "") if self.gradient_rules else ""
-
-
-_SCOPE: ContextVar[Scope | None] = ContextVar("headrace_scope", default=None)
 
 
 def current_scope() -> Scope:
     """Return the scope in force; the first call in a thread makes its default graph."""
-    scope = _SCOPE.get()
+    scope = SCOPE.get()
     if scope is None:
         scope = Scope(Graph())
-        _SCOPE.set(scope)
+        SCOPE.set(scope)
     return scope
 
 
@@ -73,41 +40,50 @@ def reset_default_graph() -> None:
     scope = current_scope()
     if scope.graph.entered:
         raise GraphError("reset_default_graph() inside a 'with graph' block; leave the block first")
-    _SCOPE.set(Scope(Graph()))
-
-
-@contextmanager
-def _entered(scope: Scope) -> Iterator[Scope]:
-    token = _SCOPE.set(scope)
-    try:
-        yield scope
-    finally:
-        _SCOPE.reset(token)
-
-
-@contextmanager
-def use_graph(graph: Graph) -> Iterator[Graph]:
-    """Make ``graph`` the default within the block; other scopes start afresh in it."""
-    scope = _SCOPE.get()
-    graph.entered += 1
-    try:
-        same = scope is not None and scope.graph is graph
-        with _entered(scope if same and scope is not None else Scope(graph)):
-            yield graph
-    finally:
-        graph.entered -= 1
+    SCOPE.set(Scope(Graph()))
 
 
 @contextmanager
 def inside(graph: Graph) -> Iterator[None]:
-    """Build in the graph of a function, under the names, devices and rules now in force."""
+    """Build in the graph of a function, under the names, devices and rules now in force.
+
+    Raises:
+        GraphError: if functions are nested deeper than Python can call.
+    """
     graph.entered += 1
-    scope = replace(current_scope(), graph=graph, control_inputs=(), colocated_with=())
+    scope = replace(
+        current_scope(), graph=graph, control_inputs=(), outer_waits=(), colocated_with=()
+    )
     try:
-        with _entered(scope):
+        with entered(scope):
             yield
+    except RecursionError:
+        if _depth(graph) < _DEEP:
+            # The program's own recursion, and not that of what it nests.
+            raise
+        raise GraphError(too_deep(f"{graph.described:.60}...'")) from None
     finally:
         graph.entered -= 1
+
+
+# Who builds functions so deep within each other meets Python's own limit soon.
+_DEEP = 20
+
+
+def _depth(graph: Graph) -> int:
+    """Return how many functions are around what is in a graph."""
+    depth = 0
+    while (outer := getattr(graph, "outer", None)) is not None:
+        graph, depth = outer, depth + 1
+    return depth
+
+
+def too_deep(what: str) -> str:
+    """Return the message about functions that are nested deeper than Python can call."""
+    return (
+        f"{what} is nested too deep: Python calls no deeper than {sys.getrecursionlimit()} "
+        "functions; repeat with hr.while_loop instead of conditions and functions within each other"
+    )
 
 
 @contextmanager
@@ -117,7 +93,8 @@ def init_scope() -> Iterator[None]:
     Control dependencies do not apply in the block.
     """
     scope = current_scope()
-    with _entered(replace(scope, graph=scope.graph.outermost, control_inputs=())):
+    outermost = scope.graph.outermost
+    with entered(replace(scope, graph=outermost, control_inputs=(), outer_waits=())):
         yield
 
 
@@ -137,132 +114,64 @@ def name_scope(
         The full prefix, ending in "/" (empty at the top).
     """
     scope = current_scope()
-    chosen: Any = name if name is not None else default_name
-    if chosen is not None and (not isinstance(chosen, str) or chosen):
-        check_name(chosen)
+    chosen = name if name is not None else default_name
     tensors = [v for v in values or () if isinstance(v, Tensor)]
     graph = tensors[0].graph if tensors else scope.graph
     if scope.graph.outermost is not scope.graph:
         graph = scope.graph
     elif any(t.graph is not graph for t in tensors):
         raise GraphError(f"the values of name scope {chosen!r} belong to different graphs")
-    if graph is not scope.graph:
-        scope = Scope(graph)
-    if not chosen:
-        full = ""
-    elif chosen.endswith("/"):
-        full = chosen[:-1]
-    else:
-        full = graph.unique_name(f"{scope.name}/{chosen}" if scope.name else chosen)
-    with _entered(replace(scope, name=full)):
-        yield f"{full}/" if full else ""
+    with entered(scope if graph is scope.graph else Scope(graph)), graph.name_scope(chosen) as full:
+        yield full
 
 
-@contextmanager
-def device(name: str | DeviceName | None) -> Iterator[None]:
+def device(device_name_or_function: DeviceRequest) -> AbstractContextManager[None]:
     """Ask for a device for the operations made in the block.
 
     Args:
-        name: A whole or partial device name; its parts override those of outer blocks. None
-            leaves all outer requests.
+        device_name_or_function: As for ``Graph.device``.
 
     Raises:
-        PlacementError: if it is no device name.
+        PlacementError: if it is no device name and no function.
     """
-    scope = current_scope()
-    asked = DeviceName() if name is None else scope.device.merged(DeviceName.parse(name))
-    with _entered(replace(scope, device=asked)):
-        yield
+    return get_default_graph().device(device_name_or_function)
 
 
-@contextmanager
-def control_dependencies(control_inputs: Sequence[Any] | None) -> Iterator[None]:
+def control_dependencies(control_inputs: Sequence[Any] | None) -> AbstractContextManager[None]:
     """Make operations of the block wait for others.
 
     Args:
         control_inputs: Operations, tensors or variables; None drops outer ones.
     """
-    scope = current_scope()
-    if control_inputs is None:
-        with _entered(replace(scope, control_inputs=())):
-            yield
-        return
-    added = [scope.graph.capture_control(_operation_of(item)) for item in control_inputs]
-    merged = tuple(dict.fromkeys((*scope.control_inputs, *(op for op in added if op is not None))))
-    with _entered(replace(scope, control_inputs=merged)):
-        yield
+    return get_default_graph().control_dependencies(control_inputs)
 
 
-@contextmanager
-def colocate_with(op: Any, ignore_existing: bool = False) -> Iterator[None]:
+def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
     """Place operations of the block on the device of ``op``.
 
     Args:
         op: An operation, tensor or variable.
         ignore_existing: Drop the colocations of outer blocks.
     """
-    scope = current_scope()
-    target = _operation_of(op)
-    if target.graph is not scope.graph and scope.graph.outermost is not scope.graph:
-        # Functions get what they use of other graphs as arguments, and stand where those do.
-        with _entered(replace(scope, device=DeviceName())):
-            yield
-        return
-    target = as_operation(op, scope.graph)
-    outer = () if ignore_existing else scope.colocated_with
-    entered = replace(scope, colocated_with=(*outer, target), device=DeviceName())
-    with _entered(entered):
-        yield
+    return get_default_graph().colocate_with(op, ignore_existing)
 
 
-@contextmanager
-def container(name: str) -> Iterator[None]:
-    """Keep the state made in the block in the container ``name``.
+def container(container_name: str) -> AbstractContextManager[None]:
+    """Keep the state made in the block in the container ``container_name``.
 
     A named container outlives sessions: its state stays until ``reset``, and sessions on any graph
     see it.
     """
-    with _entered(replace(current_scope(), container=name)):
-        yield
+    return get_default_graph().container(container_name)
 
 
-@contextmanager
-def gradient_override_map(op_type_map: Mapping[Any, Any]) -> Iterator[None]:
+def gradient_override_map(op_type_map: Mapping[Any, Any]) -> AbstractContextManager[None]:
     """Let operations made in the block be differentiated by other rules than those of their ops.
 
     Args:
-        op_type_map: From op types to the names of rules, as in ``{"Relu": "GuidedRelu"}``; rules
-            get names with ``hr.RegisterGradient``. They are looked up when gradients are made.
+        op_type_map: As for ``Graph.gradient_override_map``.
 
     Raises:
         GraphError: if a type or a name is no string.
     """
-    for op_type, rule in op_type_map.items():
-        if not isinstance(op_type, str) or not isinstance(rule, str):
-            raise GraphError(
-                "gradient_override_map takes op types and names of rules, as in "
-                f'{{"Relu": "GuidedRelu"}}, got {op_type!r}: {rule!r}'
-            )
-    scope = current_scope()
-    merged = {**dict(scope.gradient_rules), **op_type_map}
-    with _entered(replace(scope, gradient_rules=tuple(merged.items()))):
-        yield
-
-
-def as_operation(item: Any, graph: Graph) -> Operation:
-    """Return the operation behind an operation, tensor or variable of ``graph``.
-
-    Raises:
-        GraphError: if it is none of these, or of another graph.
-    """
-    op = _operation_of(item)
-    if op.graph is not graph:
-        raise GraphError(f"{item!r} belongs to {op.graph.described}")
-    return op
-
-
-def _operation_of(item: Any) -> Operation:
-    op = item if isinstance(item, Operation) else getattr(item, "op", None)
-    if not isinstance(op, Operation):
-        raise GraphError(f"expected an operation, tensor or variable, got {item!r}")
-    return op
+    return get_default_graph().gradient_override_map(op_type_map)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import field
+from types import FrameType
 
 from headrace.records import dataclass
 
@@ -17,7 +18,11 @@ LIBRARY_ROOTS = {
     "headrace_autodiff",
     "headrace_cpu",
     "headrace_cuda",
+    "headrace_data",
+    "headrace_io",
     "headrace_mpi",
+    "headrace_serve",
+    "headrace_testing",
     "headrace_train",
 }
 _TRANSPARENT = {"contextlib", "functools", "threading", "runpy"}
@@ -68,15 +73,24 @@ def pinned_site(site: Site) -> Iterator[None]:
         _PINNED.reset(token)
 
 
+def is_library(frame: FrameType) -> bool:
+    """Whether a frame is Headrace's own, or that of Python's modules through which it calls."""
+    root = frame.f_globals.get("__name__", "").partition(".")[0]
+    return (
+        root in LIBRARY_ROOTS
+        or root in _TRANSPARENT
+        or frame.f_code.co_filename.startswith("<headrace")
+    )
+
+
 def user_site() -> Site:
     """Return the innermost line on the stack that is not Headrace's own."""
     pinned = _PINNED.get()
     if pinned is not None:
         return pinned
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        root = frame.f_globals.get("__name__", "").partition(".")[0]
-        if root not in LIBRARY_ROOTS and root not in _TRANSPARENT:
+        if not is_library(frame):
             return Site(frame.f_code.co_filename, frame.f_lineno)
         if frame.f_back is None:
             break

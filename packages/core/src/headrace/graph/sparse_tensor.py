@@ -13,6 +13,7 @@ from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import as_shape
 from headrace.graph.tensor import Tensor
+from headrace.graph.tensor_shape import TensorShape
 from headrace.shapes import Shape
 
 if TYPE_CHECKING:
@@ -91,9 +92,9 @@ class SparseTensor:
             if part.shape.rank not in (None, rank):
                 raise ShapeError(
                     f"the {name} of a SparseTensor must have {rank} "
-                    f"dimension{'s' if rank > 1 else ''}, got shape {part.shape}"
+                    f"dimension{'s' if rank > 1 else ''}, got shape {part.spec.shape}"
                 )
-        places, elements, whole = (part.shape for part in parts)
+        places, elements, whole = (part.spec.shape for part in parts)
         count = places[0] if places.rank is not None else None
         columns = places[1] if places.rank is not None else None
         if not elements.is_compatible_with([count]):
@@ -117,7 +118,7 @@ class SparseTensor:
             ShapeError: if the shapes are incompatible.
         """
         made = SparseTensor(self.indices, self.values, self.dense_shape)
-        object.__setattr__(made, "_hint", self.shape.merge_with(shape))
+        object.__setattr__(made, "_hint", self.shape.plain.merge_with(shape))
         return made
 
     _parts = ("indices", "values", "dense_shape")
@@ -149,12 +150,12 @@ class SparseTensor:
         return self.values.dtype
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> TensorShape:
         """The static shape of the whole."""
         known = as_shape(self.dense_shape.spec)
-        return known if self._hint is None else known.merge_with(self._hint)
+        return TensorShape(known if self._hint is None else known.merge_with(self._hint))
 
-    def get_shape(self) -> Shape:
+    def get_shape(self) -> TensorShape:
         """Return the static shape of the whole."""
         return self.shape
 

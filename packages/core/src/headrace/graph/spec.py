@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import field
 from typing import Any
 
@@ -14,6 +15,15 @@ from headrace.shapes import SCALAR, UNKNOWN, Shape
 _NDArray = np.ndarray[Any, np.dtype[Any]]
 # NumPy has no arrays of more dimensions.
 MAX_RANK = 64
+# NumPy multiplies the sizes that are not 0, of empty arrays too, and they must fit an address.
+_MAX_ELEMENTS = 2**59
+
+
+def is_addressable(shape: Shape) -> bool:
+    """Whether there is an array of a shape; what is too large for memory only runs out of it."""
+    if not shape.is_fully_defined() or 0 not in shape.known:
+        return True
+    return math.prod(size for size in shape.known if size) < _MAX_ELEMENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +80,8 @@ def like(spec: TensorSpec) -> TensorSpec:
     return TensorSpec(spec.dtype, spec.shape, content=spec.content)
 
 
-def handle_spec(content: TensorSpec) -> TensorSpec:
-    """Return the spec of a handle to a resource that holds ``content``."""
+def handle_spec(content: TensorSpec | None = None) -> TensorSpec:
+    """Return the spec of a handle to a resource; ``content`` is the spec of what it holds."""
     return TensorSpec(resource, SCALAR, content=content)
 
 

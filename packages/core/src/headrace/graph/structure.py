@@ -9,36 +9,52 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from headrace.errors import GraphError
+from headrace.errors import GraphError, shown
 
 
-def flatten(structure: Any) -> list[Any]:
-    """Return the leaves of a structure in order; dicts by sorted keys."""
-    return list(_leaves(structure))
+def flatten(structure: Any, composites: bool = True) -> list[Any]:
+    """Return the leaves of a structure in order; dicts by sorted keys.
+
+    Args:
+        structure: The structure.
+        composites: Whether a composite value counts as the tensors it is made of.
+    """
+    return list(_leaves(structure, composites))
 
 
-def _leaves(structure: Any) -> Iterator[Any]:
+# No program nests its structures so deep, and Python calls only some times as deep.
+_MAX_DEPTH = 100
+
+
+def _leaves(structure: Any, composites: bool, depth: int = 0) -> Iterator[Any]:
+    if depth > _MAX_DEPTH:
+        raise GraphError(f"a structure of tensors is nested more than {_MAX_DEPTH} deep")
     if isinstance(structure, list | tuple):
         for item in structure:
-            yield from _leaves(item)
+            yield from _leaves(item, composites, depth + 1)
     elif isinstance(structure, Mapping):
         for key in _keys(structure):
-            yield from _leaves(structure[key])
-    elif hasattr(structure, "unflatten"):
+            yield from _leaves(structure[key], composites, depth + 1)
+    elif composites and hasattr(structure, "unflatten"):
         yield from structure.flatten()
     else:
         yield structure
 
 
-def pack(structure: Any, flat: Sequence[Any]) -> Any:
+def pack(structure: Any, flat: Sequence[Any], composites: bool = True) -> Any:
     """Return a structure of the same form with the leaves ``flat``.
+
+    Args:
+        structure: The structure.
+        flat: As many values as it has leaves, in their order.
+        composites: Whether a composite value counts as the tensors it is made of.
 
     Raises:
         GraphError: if their number differs.
     """
     leaves = iter(flat)
     try:
-        made = _packed(structure, leaves)
+        made = _packed(structure, leaves, composites)
     except StopIteration:
         raise GraphError(f"{len(flat)} values are too few for {_brief(structure)}") from None
     if next(leaves, leaves) is not leaves:
@@ -46,16 +62,16 @@ def pack(structure: Any, flat: Sequence[Any]) -> Any:
     return made
 
 
-def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
+def _packed(structure: Any, leaves: Iterator[Any], composites: bool) -> Any:
     if isinstance(structure, list | tuple):
-        items = [_packed(item, leaves) for item in structure]
+        items = [_packed(item, leaves, composites) for item in structure]
         if isinstance(structure, list):
             return items
         return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
     if isinstance(structure, Mapping):
-        found = {key: _packed(structure[key], leaves) for key in _keys(structure)}
+        found = {key: _packed(structure[key], leaves, composites) for key in _keys(structure)}
         return type(structure)((key, found[key]) for key in structure)  # type: ignore[call-arg]
-    if hasattr(structure, "unflatten"):
+    if composites and hasattr(structure, "unflatten"):
         return structure.unflatten([next(leaves) for _ in structure.flatten()])
     return next(leaves)
 
@@ -87,5 +103,4 @@ def _keys(mapping: Mapping[Any, Any]) -> list[Any]:
 
 
 def _brief(structure: Any) -> str:
-    text = repr(structure)
-    return text if len(text) <= 80 else f"{text[:77]}..."
+    return shown(structure)

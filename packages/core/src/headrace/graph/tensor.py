@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
+import numpy as np
+
 from headrace.dtypes import DType
 from headrace.errors import GraphError, SymbolicTensorError
 from headrace.graph.default_session import default_session
 from headrace.graph.schema import OPERATORS, call_op
 from headrace.graph.spec import TensorSpec
+from headrace.graph.tensor_shape import TensorShape
 from headrace.shapes import Shape
 
 if TYPE_CHECKING:
@@ -22,60 +25,58 @@ class TensorOperators:
 
     __slots__ = ()
 
-    # NumPy arrays on the left must leave binary operators to us.
     __array_priority__ = 1000
-    __array_ufunc__ = None
 
     def __add__(self, other: Any) -> Tensor:
-        return _result(call_op("Add", self, other))
+        return _result(call_op("Add", self, other, name="add"))
 
     def __radd__(self, other: Any) -> Tensor:
-        return _result(call_op("Add", other, self))
+        return _result(call_op("Add", other, self, name="add"))
 
     def __sub__(self, other: Any) -> Tensor:
-        return _result(call_op("Sub", self, other))
+        return _result(call_op("Sub", self, other, name="sub"))
 
     def __rsub__(self, other: Any) -> Tensor:
-        return _result(call_op("Sub", other, self))
+        return _result(call_op("Sub", other, self, name="sub"))
 
     def __mul__(self, other: Any) -> Tensor:
         if getattr(other, "_multiplies", False):
             # A sparse tensor, which multiplies from either side.
             return NotImplemented
-        return _result(call_op("Mul", self, other))
+        return _result(call_op("Mul", self, other, name="mul"))
 
     def __rmul__(self, other: Any) -> Tensor:
-        return _result(call_op("Mul", other, self))
+        return _result(call_op("Mul", other, self, name="mul"))
 
     def __truediv__(self, other: Any) -> Tensor:
-        return _result(OPERATORS["truediv"](self, other))
+        return _result(OPERATORS["truediv"](self, other, name="truediv"))
 
     def __rtruediv__(self, other: Any) -> Tensor:
-        return _result(OPERATORS["truediv"](other, self))
+        return _result(OPERATORS["truediv"](other, self, name="truediv"))
 
     def __floordiv__(self, other: Any) -> Tensor:
-        return _result(call_op("FloorDiv", self, other))
+        return _result(call_op("FloorDiv", self, other, name="floordiv"))
 
     def __rfloordiv__(self, other: Any) -> Tensor:
-        return _result(call_op("FloorDiv", other, self))
+        return _result(call_op("FloorDiv", other, self, name="floordiv"))
 
     def __mod__(self, other: Any) -> Tensor:
-        return _result(call_op("FloorMod", self, other))
+        return _result(call_op("FloorMod", self, other, name="mod"))
 
     def __rmod__(self, other: Any) -> Tensor:
-        return _result(call_op("FloorMod", other, self))
+        return _result(call_op("FloorMod", other, self, name="mod"))
 
     def __pow__(self, other: Any) -> Tensor:
-        return _result(call_op("Pow", self, other))
+        return _result(call_op("Pow", self, other, name="pow"))
 
     def __rpow__(self, other: Any) -> Tensor:
-        return _result(call_op("Pow", other, self))
+        return _result(call_op("Pow", other, self, name="pow"))
 
     def __matmul__(self, other: Any) -> Tensor:
-        return _result(call_op("MatMul", self, other))
+        return _result(call_op("MatMul", self, other, name="matmul"))
 
     def __rmatmul__(self, other: Any) -> Tensor:
-        return _result(call_op("MatMul", other, self))
+        return _result(call_op("MatMul", other, self, name="matmul"))
 
     def __neg__(self) -> Tensor:
         return _result(call_op("Neg", self))
@@ -96,22 +97,22 @@ class TensorOperators:
         return _result(call_op("GreaterEqual", self, other))
 
     def __and__(self, other: Any) -> Tensor:
-        return _result(OPERATORS["and"](self, other))
+        return _result(OPERATORS["and"](self, other, name="and"))
 
     def __rand__(self, other: Any) -> Tensor:
-        return _result(OPERATORS["and"](other, self))
+        return _result(OPERATORS["and"](other, self, name="and"))
 
     def __or__(self, other: Any) -> Tensor:
-        return _result(OPERATORS["or"](self, other))
+        return _result(OPERATORS["or"](self, other, name="or"))
 
     def __ror__(self, other: Any) -> Tensor:
-        return _result(OPERATORS["or"](other, self))
+        return _result(OPERATORS["or"](other, self, name="or"))
 
     def __xor__(self, other: Any) -> Tensor:
-        return _result(OPERATORS["xor"](self, other))
+        return _result(OPERATORS["xor"](self, other, name="xor"))
 
     def __rxor__(self, other: Any) -> Tensor:
-        return _result(OPERATORS["xor"](other, self))
+        return _result(OPERATORS["xor"](other, self, name="xor"))
 
     def __invert__(self) -> Tensor:
         return _result(OPERATORS["invert"](self))
@@ -144,12 +145,49 @@ class TensorOperators:
     def __int__(self) -> NoReturn:
         raise SymbolicTensorError(f"{self!r} is no number while the graph is built. {_FETCH}")
 
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        raise SymbolicTensorError(
+            f"{self!r} does not change: its elements cannot be assigned to. Build a new tensor "
+            "with hr.where, hr.concat or hr.tensor_scatter_update, or assign to an hr.Variable"
+        )
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        if ufunc in (np.equal, np.not_equal):
+            # As between tensors, where equality is identity.
+            return ufunc is np.not_equal
+        # An operator with a NumPy array on its left; the others have no tensors to compute with.
+        operator = _OPERATORS_OF_ARRAYS.get(ufunc) if method == "__call__" else None
+        if operator is not None and len(inputs) == 2 and isinstance(inputs[1], TensorOperators):
+            return _result(getattr(inputs[1], operator)(inputs[0]))
+        raise SymbolicTensorError(
+            f"numpy.{ufunc.__name__} computes with values, got {self!r}, which has none while the "
+            "graph is built. Use a function of Headrace, as hr.sin for numpy.sin"
+        )
+
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise SymbolicTensorError(
             f"{self!r} is a node of a graph and holds no values: NumPy cannot take it. Use "
             "Headrace's functions on it, or fetch it with session.run first"
         )
 
+
+_OPERATORS_OF_ARRAYS = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__",
+    np.power: "__rpow__",
+    np.matmul: "__rmatmul__",
+    np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__",
+    np.bitwise_xor: "__rxor__",
+    np.less: "__gt__",
+    np.less_equal: "__ge__",
+    np.greater: "__lt__",
+    np.greater_equal: "__le__",
+}
 
 _FETCH = "Fetch it with session.run, or convert it with hr.cast"
 
@@ -191,13 +229,13 @@ class Tensor(TensorOperators):
         return self.spec.dtype
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> TensorShape:
         """The static shape."""
-        return self.spec.shape
+        return TensorShape(self.spec.shape)
 
-    def get_shape(self) -> Shape:
+    def get_shape(self) -> TensorShape:
         """Return the static shape."""
-        return self.spec.shape
+        return TensorShape(self.spec.shape)
 
     def set_shape(self, shape: Any) -> None:
         """State what is known of the shape besides; nothing checks it when the graph runs.

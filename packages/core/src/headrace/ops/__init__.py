@@ -3,9 +3,11 @@
 Importing this package declares all of core's ops.
 """
 
+from headrace.ops import accumulator as accumulator
 from headrace.ops import activation as activation
 from headrace.ops import arithmetic as arithmetic
 from headrace.ops import array as array
+from headrace.ops import barrier as barrier
 from headrace.ops import bits as bits
 from headrace.ops import candidate_sampling as candidate_sampling
 from headrace.ops import checks as checks
@@ -20,6 +22,7 @@ from headrace.ops import ctc as ctc
 from headrace.ops import decompositions as decompositions
 from headrace.ops import edit_distance as edit_distance
 from headrace.ops import elementwise as elementwise
+from headrace.ops import fourier as fourier
 from headrace.ops import function as function
 from headrace.ops import gather as gather
 from headrace.ops import identity as identity
@@ -40,8 +43,10 @@ from headrace.ops import rearrange as rearrange
 from headrace.ops import reduce as reduce
 from headrace.ops import report as report
 from headrace.ops import sampling as sampling
+from headrace.ops import sets as sets
 from headrace.ops import solving as solving
 from headrace.ops import special as special
+from headrace.ops import staging as staging
 from headrace.ops import state as state
 from headrace.ops import stateless as stateless
 from headrace.ops import tensor_list as tensor_list

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat
@@ -22,18 +23,25 @@ from headrace.ops.elementwise import (
     select,
 )
 from headrace.ops.kinds import Floating, Real
+from headrace.ops.linalg import matmul
 from headrace.ops.pointwise import like, pointwise
 from headrace.ops.special import erf
 from headrace.ops.transcendental import expm1, sigmoid, tanh
 
 
-@pointwise("Relu", in_place=[(0, 0)], public="nn.relu")
+@pointwise("Relu", exact=True, expression=lambda s, x: s.where(x <= 0, 0, x), public="nn.relu")
 def relu(features: Real) -> Spec:
     """``max(features, 0)``."""
     return like(features)
 
 
-@op("Softplus", elementwise=True, in_place=[(0, 0)], public="nn.softplus")
+@op(
+    "Softplus",
+    nonnegative=True,
+    expression=lambda s, x: s.maximum(x, 0) + s.log1p(s.exp(-abs(x))),
+    elementwise=True,
+    public="nn.softplus",
+)
 def softplus(features: Floating) -> Spec:
     """``log(1 + exp(features))``, without overflow.
 
@@ -46,6 +54,7 @@ def softplus(features: Floating) -> Spec:
     return like(features)
 
 
+@names_result
 def relu6(features: Any, name: str | None = None) -> Tensor:
     """``min(max(features, 0), 6)``.
 
@@ -64,6 +73,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
         return select(greater_equal(x, 6), 6, relu(x))
 
 
+@names_result
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
     """``features`` where positive, ``alpha * features`` elsewhere.
 
@@ -84,6 +94,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
         return select(greater(x, 0), x, x * alpha)
 
 
+@names_result
 def elu(features: Any, name: str | None = None) -> Tensor:
     """``features`` where positive, ``exp(features) - 1`` elsewhere.
 
@@ -108,6 +119,7 @@ _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
 
 
+@names_result
 def selu(features: Any, name: str | None = None) -> Tensor:
     """``scale * features`` where positive, ``scale * alpha * (exp(features) - 1)`` elsewhere.
 
@@ -185,6 +197,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
         return relu(concat([x, negative(x)], axis))
 
 
+@names_result
 def softsign(features: Any, name: str | None = None) -> Tensor:
     """``features / (1 + abs(features))``.
 
@@ -200,6 +213,7 @@ def softsign(features: Any, name: str | None = None) -> Tensor:
         return x / (real_abs(x) + 1.0)
 
 
+@names_result
 def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """``relu(matmul(x, weights) + biases)``.
 
@@ -212,7 +226,19 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
     Returns:
         [n, outputs], the dtype of ``x``.
     """
-    from headrace.ops.linalg import matmul
-
     with name_scope(name, "relu_layer"):
         return relu(matmul(x, weights) + biases)
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """``log(sigmoid(x))``, without overflow.
+
+    Args:
+        x: [...], floating.
+        name: The name of the operations.
+
+    Returns:
+        [...], the dtype of ``x``.
+    """
+    with name_scope(name, "LogSigmoid"):
+        return negative(softplus(negative(x)))

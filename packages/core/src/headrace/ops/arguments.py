@@ -2,46 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from headrace.dimension import UNKNOWN_DIMENSION, UNKNOWN_IS_NO_INTEGER
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
+from headrace.graph.early import EarlyValues, Limits
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
 
-# Axes, shapes and counts are small; more than this is data, which a step computes.
-_MAX_ELEMENTS = 1024
-_MAX_DEPTH = 32
-
-_COMPUTED: dict[str, Callable[..., Any]] = {
-    "Add": np.add,
-    "Sub": np.subtract,
-    "Mul": np.multiply,
-    "Neg": np.negative,
-    "FloorDiv": np.floor_divide,
-    "FloorMod": np.mod,
-    "Maximum": np.maximum,
-    "Minimum": np.minimum,
-    "Identity": lambda x: x,
-    "StopGradient": lambda x: x,
-    "ReduceProd": lambda x, axis, keepdims: np.prod(x, axis, dtype=x.dtype, keepdims=keepdims),
-    "ReduceSum": lambda x, axis, keepdims: np.sum(x, axis, dtype=x.dtype, keepdims=keepdims),
-    "ReduceMax": lambda x, axis, keepdims: np.max(x, axis, keepdims=keepdims),
-    "ReduceMin": lambda x, axis, keepdims: np.min(x, axis, keepdims=keepdims),
-    "Cast": lambda x, dtype: x.astype(dtype.numpy),
-    "ExpandDims": lambda x, axis: np.expand_dims(x, axis),
-    "Squeeze": lambda x, axis: np.squeeze(x, axis),
-    "Gather": lambda x, i, axis, batch_dims=0: None if batch_dims else np.take(x, i, axis),
-    "Concat": lambda *parts, axis: np.concatenate(parts, axis),
-    "Stack": lambda *parts, axis: np.stack(parts, axis),
-    "Reshape": lambda x, shape: np.reshape(x, shape),
-    "Range": lambda start, limit, delta: np.arange(start, limit, delta),
-}
+# Axes, shapes and counts are small, and little arithmetic leads to them; more is data, which a
+# step computes.
+_LIMITS = Limits(elements=1 << 10, total=1 << 16, operations=1 << 9)
 
 
 def static_value(tensor: Tensor) -> _NDArray | None:
@@ -49,47 +26,26 @@ def static_value(tensor: Tensor) -> _NDArray | None:
 
     None where it is known in a step only, or takes more than a little integer arithmetic.
     """
-    return _value(tensor, _MAX_DEPTH, {})
-
-
-_Known = dict[Tensor, "_NDArray | None"]
-
-
-def _value(tensor: Tensor, depth: int, known: _Known) -> _NDArray | None:
     if tensor.spec.value is not None:
         return tensor.spec.value
-    compute = _COMPUTED.get(tensor.op.type)
-    size = tensor.shape.num_elements()
-    if compute is None or not depth or not tensor.dtype.is_integer or not _small(size):
-        return None
-    # Each tensor once: sums of sums would take twice as long with each step back.
-    if tensor not in known:
-        known[tensor] = _computed(tensor.op, compute, depth - 1, known)
-    return known[tensor]
+    # Most tensors are not: nothing is set up for those.
+    return EarlyValues(_computed, _LIMITS).value(tensor, _may_be) if _may_be(tensor.op) else None
 
 
-def _computed(
-    op: Operation, compute: Callable[..., Any], depth: int, known: _Known
-) -> _NDArray | None:
-    values = []
-    for source in op.inputs:
-        value = _value(source, depth, known)
-        if value is None or value.size > _MAX_ELEMENTS or value.dtype == object:
-            return None
-        values.append(value)
+def _may_be(op: Operation) -> bool:
+    """Whether an operation computes one integer array, and says how."""
+    return op.schema.early is not None and len(op.outputs) == 1 and op.outputs[0].dtype.is_integer
+
+
+def _computed(op: Operation, given: Sequence[_NDArray]) -> list[_NDArray] | None:
+    assert op.schema.early is not None
     try:
         with np.errstate(all="raise"):
-            found = compute(*values, **op.attrs)
-    except (ArithmeticError, ValueError, IndexError, TypeError):
+            found = op.schema.early(*given, **op.attrs)
+    except Exception:
         # The step will say what is wrong with it.
         return None
-    if found is None:
-        return None
-    return np.asarray(found).astype(op.outputs[0].dtype.numpy)
-
-
-def _small(size: int | None) -> bool:
-    return size is not None and size <= _MAX_ELEMENTS
+    return None if found is None else [np.asarray(found).astype(op.outputs[0].dtype.numpy)]
 
 
 def as_ints(value: Any, label: str) -> Any:
@@ -112,13 +68,15 @@ def as_ints(value: Any, label: str) -> Any:
         return convert_to_tensor(tensor) if known is None else known.tolist()
     if isinstance(value, int) and not isinstance(value, bool):
         return _within_int64(value, label)
-    dims = getattr(value, "dims", None)
+    dims = getattr(getattr(value, "plain", value), "dims", None)
     try:
         array = np.asarray(list(dims) if isinstance(dims, tuple) else value)
     except (ValueError, OverflowError):
         raise ShapeError(
             f"{label} must be integers in lists of one length, got {value!r:.80}"
         ) from None
+    if array.dtype.kind == "O" and any(item is UNKNOWN_DIMENSION for item in array.flat):
+        raise DTypeError(f"{label}: {UNKNOWN_IS_NO_INTEGER}")
     if (array.dtype.kind not in "iu" or array.dtype.itemsize > 8) and array.size:
         raise DTypeError(f"{label} must hold integers, got {value!r:.80}")
     if array.dtype.kind == "u" and array.size:
@@ -145,7 +103,7 @@ def as_int(value: Any, label: str) -> Any:
             return found[0]
         raise ShapeError(f"{label} must be one integer, got {found}")
     if isinstance(found, Tensor) and found.shape.rank not in (None, 0):
-        raise ShapeError(f"{label} must be one integer, got a tensor of shape {found.shape}")
+        raise ShapeError(f"{label} must be one integer, got a tensor of shape {found.spec.shape}")
     return found
 
 

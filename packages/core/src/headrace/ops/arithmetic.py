@@ -5,18 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace.dtypes import as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.indexed_slices import IndexedSlices
+from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, identity, rank, reshape, shape
 from headrace.ops.complex import abs_
-from headrace.ops.constant import fill, zeros_like
+from headrace.ops.constant import fill, ones, zeros_like
 from headrace.ops.conversion import cast
-from headrace.ops.elementwise import add_n, equal, less, maximum, multiply, select, subtract
+from headrace.ops.elementwise import (
+    add_n,
+    div_no_nan,
+    equal,
+    less,
+    maximum,
+    multiply,
+    select,
+    subtract,
+)
 from headrace.ops.gather import where_indices
 from headrace.shapes import Shape, broadcast
 
@@ -50,11 +62,13 @@ def accumulate_n(
     for tensor in tensors:
         if tensor.dtype != dtype:
             raise DTypeError(f"accumulate_n: inputs must be {dtype}, got {tensor.dtype}")
-        if not wanted.is_compatible_with(tensor.shape):
-            raise ShapeError(f"accumulate_n: inputs must have shape {wanted}, got {tensor.shape}")
+        if not wanted.is_compatible_with(tensor.spec.shape):
+            raise ShapeError(
+                f"accumulate_n: inputs must have shape {wanted}, got {tensor.spec.shape}"
+            )
     if len(tensors) == 1:
-        return identity(tensors[0], name=name)
-    return add_n(tensors, name=name)
+        return identity(tensors[0], name=name or "accumulate_n")
+    return add_n(tensors, name=name or "AccumulateNV2")
 
 
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
@@ -76,7 +90,7 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     tensor = convert_to_tensor(x)
     factor = convert_to_tensor(scalar, preferred_dtype=tensor.dtype)
     if factor.shape.rank != 0:
-        raise ShapeError(f"scalar_mul: scalar must be a scalar, got shape {factor.shape}")
+        raise ShapeError(f"scalar_mul: scalar must be a scalar, got shape {factor.spec.shape}")
     return multiply(factor, tensor, name=name)
 
 
@@ -95,6 +109,8 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     Raises:
         AttributeValueError: if ``coeffs`` is no list.
     """
+    if isinstance(coeffs, np.ndarray) and coeffs.ndim:
+        coeffs = list(coeffs)
     if not isinstance(coeffs, list | tuple):
         raise AttributeValueError(f"polyval: coeffs is a list of tensors, got {coeffs!r:.80}")
     with name_scope(name, "polyval"):
@@ -109,6 +125,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
         return total
 
 
+@names_result
 def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None = None) -> Tensor:
     """Whether ``abs(x - y) < tolerance``.
 
@@ -127,7 +144,7 @@ def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None
     with name_scope(name, "ApproximateEqual"):
         difference = abs_(subtract(x, y))
         for value in (x, y):
-            given = convert_to_tensor(value, preferred_dtype=difference.dtype).shape
+            given = convert_to_tensor(value, preferred_dtype=difference.dtype).spec.shape
             if not given.is_compatible_with(difference.shape):
                 raise ShapeError(f"approximate_equal: x and y must have one shape, got {given}")
         if difference.dtype.is_integer:
@@ -136,6 +153,7 @@ def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None
         return less(difference, tolerance)
 
 
+@names_result
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """``x`` where ``condition`` holds and ``y`` elsewhere; or the places where it holds.
 
@@ -169,7 +187,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         chosen = select(_along_first_axis(choice, left, right), left, right)
         if choice.shape.rank is None and left.shape.is_fully_defined():
             # A condition whose rank is not known is a scalar, a vector, or of the shape of both.
-            known = broadcast(left.shape, right.shape)
+            known = broadcast(left.spec.shape, right.spec.shape)
             return convert_to_tensor(call_op("EnsureShape", chosen, known))
         return chosen
 
@@ -193,14 +211,35 @@ def _along_first_axis(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     else:
         most = maximum(rank(x), rank(y))
     if condition.shape.rank == 1 and len(known) == 2:
-        rows = condition.shape[0]
+        rows = condition.spec.shape[0]
         for value in (x, y):
-            if value.shape.rank == most and value.shape[0] not in (None, 1, rows) and rows:
+            if value.shape.rank == most and value.spec.shape[0] not in (None, 1, rows) and rows:
                 raise ShapeError(
-                    f"where: a condition of shape {condition.shape} chooses rows, and "
-                    f"{value.shape} has {value.shape[0]} of them"
+                    f"where: a condition of shape {condition.spec.shape} chooses rows, and "
+                    f"{value.spec.shape} has {value.spec.shape[0]} of them"
                 )
         return reshape(condition, [-1 if rows is None else rows] + [1] * (most - 1))
     is_vector = cast(equal(rank(condition), 1), "int32")
     missing = maximum(is_vector * (most - 1), 0)
     return reshape(condition, concat([shape(condition), fill(reshape(missing, [1]), 1)], 0))
+
+
+@names_result
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """``1 / x``, and 0 wherever ``x`` is 0.
+
+    Args:
+        x: [...], floating or complex.
+        name: The name of the operation.
+
+    Returns:
+        The shape and dtype of ``x``.
+
+    Raises:
+        DTypeError: if ``x`` is neither.
+    """
+    with name_scope(name, "reciprocal_no_nan", [x]):
+        x = convert_to_tensor(x)
+        if not (x.dtype.is_floating or x.dtype.is_complex):
+            raise DTypeError(f"reciprocal_no_nan: x must be floating or complex, got {x.dtype}")
+        return div_no_nan(ones([], x.dtype), x)

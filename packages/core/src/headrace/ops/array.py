@@ -10,13 +10,14 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
-from headrace.graph.convert import convert_to_tensor
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.graph.convert import as_tensor, constant_of, convert_to_tensor
 from headrace.graph.schema import call_op
-from headrace.graph.scopes import name_scope
+from headrace.graph.scopes import get_default_graph, name_scope
 from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.graph.spec import TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
+from headrace.graph.tensor_shape import TensorShape
 from headrace.ops.arguments import as_int, as_ints, as_list, known_ints, one_of
 from headrace.ops.declare import Spec, op
 from headrace.ops.gather import gather as gather
@@ -123,7 +124,29 @@ def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> 
         ShapeError: if a size is known not to fit ``out_type``.
     """
     found = _dense_shape(input, out_type)
-    return _shape(input, out_type, name=name) if found is None else found
+    if found is not None:
+        return found
+    known = _static(input)
+    if known is not None and known.is_fully_defined():
+        return _counted(known.known, out_type, name or "Shape")
+    return _shape(input, out_type, name=name)
+
+
+def _static(value: Any) -> Shape | None:
+    """Return the shape of a placeholder, which need not be fed; None of what waits for others."""
+    tensor = as_tensor(value)
+    if tensor is None or tensor.op.type != "Placeholder":
+        return None
+    return tensor.spec.shape if tensor.graph is get_default_graph().outermost else None
+
+
+def _counted(sizes: Any, out_type: Any, name: str) -> Tensor:
+    """Return sizes that are known as a constant, which needs no tensor that has to be fed."""
+    dtype = dtypes.as_dtype(out_type)
+    if dtype not in (dtypes.int32, dtypes.int64):
+        raise DTypeError(f"out_type must be int32 or int64, got {dtype}")
+    _check_fits(np.ravel(np.array(sizes, np.object_)).tolist(), dtype)
+    return constant_of(np.array(sizes, dtype.numpy), name)
 
 
 def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> list[Tensor]:
@@ -160,6 +183,9 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
         count = call_op("ReduceProd", dense, axis=0, name=name)
         assert isinstance(count, Tensor)
         return count
+    known = _static(input)
+    if known is not None and known.is_fully_defined():
+        return _counted(math.prod(known.known), out_type, name or "Size")
     return _size(input, out_type, name=name)
 
 
@@ -174,13 +200,18 @@ def rank(input: Any, name: str | None = None) -> Tensor:
         [], int32.
     """
     dense = _dense_shape(input, dtypes.int64)
-    return _rank(input, name=name) if dense is None else _size(dense, name=name)
+    if dense is not None:
+        return _size(dense, name=name)
+    known = _static(input)
+    if known is not None and known.rank is not None:
+        return _counted(known.rank, dtypes.int32, name or "Rank")
+    return _rank(input, name=name)
 
 
 # -- the same elements under another shape
 
 
-@op("Reshape", public="", in_place=[(0, 0)])
+@op("Reshape", view=True, early=np.reshape, host_inputs=["shape"], public="")
 def _reshape(tensor: Anything, shape: Index) -> Spec:
     """The same elements in row-major order under another shape.
 
@@ -198,7 +229,7 @@ def _reshape(tensor: Anything, shape: Index) -> Spec:
         return TensorSpec(tensor.dtype, _with_one_free(tensor.shape, target))
     wanted = [int(d) for d in shape.value]
     if wanted.count(-1) > 1 or any(d < -1 for d in wanted):
-        raise ShapeError(f"shape {wanted} may hold dimensions >= 0 and one -1")
+        raise ShapeError(f"shape {shown(wanted, 200)} may hold dimensions >= 0 and one -1")
     return TensorSpec(tensor.dtype, _fill_free(tensor.shape, wanted))
 
 
@@ -217,7 +248,10 @@ def _fill_free(source: Shape, wanted: list[int]) -> Shape:
     free = -1 in wanted
     fits = (fixed != 0 and count % fixed == 0) if free else count == fixed
     if not fits:
-        raise ShapeError(f"{count} elements of shape {source} do not fit shape {wanted}")
+        raise ShapeError(
+            f"{count} elements of shape {source} do not fit shape {shown(wanted, 200)}, which "
+            + (f"takes a multiple of {fixed}" if free else f"takes {fixed}; -1 stands for one size")
+        )
     return Shape([count // fixed if d == -1 else d for d in wanted])
 
 
@@ -251,12 +285,12 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 def shape_argument(shape: Any) -> Any:
     """Return what programs pass as a shape as a list or an integer tensor."""
-    if isinstance(shape, Shape):
+    if isinstance(shape, Shape | TensorShape):
         return list(shape.known)
     return known_ints(shape)
 
 
-@op("Transpose", public="")
+@op("Transpose", public="", node_name="transpose")
 def _transpose(a: Anything, perm: Sequence[int] | None = None) -> Spec:
     """The tensor with its axes in another order.
 
@@ -280,7 +314,7 @@ def _transpose(a: Anything, perm: Sequence[int] | None = None) -> Spec:
     return TensorSpec(a.dtype, Shape([a.shape.dims[p] for p in order]))
 
 
-@op("TransposeBy", public="")
+@op("TransposeBy", host_inputs=["perm"], public="")
 def _transpose_by(a: Anything, perm: Index) -> Spec:
     """The tensor with its axes in an order that the step decides.
 
@@ -342,7 +376,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
     return moved
 
 
-@op("ExpandDims", public="", in_place=[(0, 0)])
+@op("ExpandDims", view=True, early=np.expand_dims, public="")
 def _expand_dims(input: Anything, axis: int) -> Spec:
     """The tensor with an axis of size 1 inserted.
 
@@ -396,7 +430,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
         return ensure_shape(grown, [None] * (source.shape.rank + 1))
 
 
-@op("Squeeze", public="", in_place=[(0, 0)])
+@op("Squeeze", view=True, early=np.squeeze, public="")
 def _squeeze(input: Anything, axis: int | Sequence[int] | None = None) -> Spec:
     """The tensor without axes of size 1.
 
@@ -417,7 +451,8 @@ def _squeeze(input: Anything, axis: int | Sequence[int] | None = None) -> Spec:
     axes = [normalize_axis(a, len(dims)) for a in given]
     for a in axes:
         if dims[a] not in (1, None):
-            raise ShapeError(f"axis {a} of shape {input.shape} has size {dims[a]}, not 1")
+            wrong = f"axis {a} of shape {input.shape} has size {dims[a]}, not 1"
+            raise ShapeError(f"{wrong}; only axes of size 1 go, all of them without axis=")
     left = Shape([d for i, d in enumerate(dims) if i not in axes])
     value = None if input.value is None or input.value.size != 1 else input.value
     return TensorSpec(input.dtype, left, None if value is None else value.reshape(left.known))
@@ -454,7 +489,7 @@ def squeeze(
 # -- broadcasting
 
 
-@op("BroadcastTo", public="")
+@op("BroadcastTo", repeats=True, host_inputs=["shape"], public="")
 def _broadcast_to(input: Anything, shape: Index) -> Spec:
     """The tensor repeated along axes of size 1, and leading new ones, to reach a shape.
 
@@ -519,7 +554,13 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Shape:
     return broadcast(Shape(shape_x), Shape(shape_y))
 
 
-@op("BroadcastShape", public="", no_gradient=_NO_DIMS)
+@op(
+    "BroadcastShape",
+    host_inputs=["shape_x", "shape_y"],
+    public="",
+    no_gradient=_NO_DIMS,
+    node_name="BroadcastArgs",
+)
 def _broadcast_shape(shape_x: Index, shape_y: Index) -> Spec:
     """The shape to which two shapes broadcast.
 

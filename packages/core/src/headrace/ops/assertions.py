@@ -14,8 +14,10 @@ from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
+from headrace.ops.array import reshape
 from headrace.ops.complex import abs_
 from headrace.ops.control import no_op
+from headrace.ops.conversion import cast
 from headrace.ops.elementwise import equal, greater, greater_equal, less, less_equal, not_equal
 from headrace.ops.reduce import reduce_all
 from headrace.ops.report import assert_true
@@ -207,8 +209,6 @@ def assert_near(
     Raises:
         DTypeError: if they are neither floating nor complex.
     """
-    from headrace.functions import cast
-
     with name_scope(name, "assert_near"):
         left, right = _pair(x, y)
         if not (left.dtype.is_floating or left.dtype.is_complex):
@@ -263,8 +263,6 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
 def _ordered(
     x: Any, compare: Callable[[Any, Any], Tensor], name: str | None, default_name: str
 ) -> Tensor:
-    from headrace.functions import reshape
-
     with name_scope(name, default_name):
         tensor = convert_to_tensor(x)
         if not tensor.dtype.is_numeric or tensor.dtype.is_complex:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.errors import GraphError, ShapeError
+from headrace.errors import GraphError, ShapeError, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import constant_of, convert_to_tensor
 from headrace.graph.scopes import colocate_with, get_default_graph, name_scope
@@ -49,13 +49,16 @@ def _checked(ref: Any) -> Variable:
     """
     handle = getattr(ref, "handle", None)
     if not isinstance(handle, Tensor) or handle.spec.content is None:
-        raise GraphError(f"expected a Variable to assign to, got {ref!r:.80}")
+        raise GraphError(
+            f"expected a Variable to assign to, got {shown(ref)}; tensors do not change, make it "
+            "with hr.Variable or hr.get_variable"
+        )
     variable: Variable = ref
     return variable
 
 
 def assign(
-    ref: Variable,
+    ref: Any,
     value: Any,
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
@@ -64,7 +67,7 @@ def assign(
     """Replace the value of a variable.
 
     Args:
-        ref: The variable.
+        ref: The variable, or what indexing it gave, to replace that part.
         value: The new value, of its dtype and shape.
         validate_shape: False to allow another shape, for variables made so.
         use_locking: Ignored; every write is atomic.
@@ -73,6 +76,8 @@ def assign(
     Returns:
         The new value.
     """
+    if isinstance(ref, Tensor) and ref.op.type == "StridedSlice":
+        return ref.assign(value, name)
     variable = _checked(ref)
     update = convert_to_tensor(value, preferred_dtype=variable.dtype)
     with colocate_with(variable.handle):

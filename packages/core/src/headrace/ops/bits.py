@@ -17,25 +17,31 @@ from headrace.ops.pointwise import joined, like, pointwise
 _BITS = "bits of integers have no derivative"
 
 
-@pointwise("BitwiseAnd", no_gradient=_BITS, public="bitwise.bitwise_and")
+@pointwise(
+    "BitwiseAnd", exact=True, commutative=True, no_gradient=_BITS, public="bitwise.bitwise_and"
+)
 def bitwise_and(x: Integer, y: Integer) -> Spec:
     """The bits that are set in both, elementwise with broadcasting."""
     return joined(x, y)
 
 
-@pointwise("BitwiseOr", no_gradient=_BITS, public="bitwise.bitwise_or")
+@pointwise(
+    "BitwiseOr", exact=True, commutative=True, no_gradient=_BITS, public="bitwise.bitwise_or"
+)
 def bitwise_or(x: Integer, y: Integer) -> Spec:
     """The bits that are set in at least one, elementwise with broadcasting."""
     return joined(x, y)
 
 
-@pointwise("BitwiseXor", no_gradient=_BITS, public="bitwise.bitwise_xor")
+@pointwise(
+    "BitwiseXor", exact=True, commutative=True, no_gradient=_BITS, public="bitwise.bitwise_xor"
+)
 def bitwise_xor(x: Integer, y: Integer) -> Spec:
     """The bits that are set in exactly one, elementwise with broadcasting."""
     return joined(x, y)
 
 
-@pointwise("Invert", no_gradient=_BITS, public="bitwise.invert")
+@pointwise("Invert", exact=True, no_gradient=_BITS, public="bitwise.invert")
 def invert(x: Integer) -> Spec:
     """All bits flipped."""
     return like(x)
@@ -68,9 +74,9 @@ def population_count(x: Integer) -> Spec:
 def _operator(logical: Callable[..., Tensor], bitwise: Callable[..., Tensor]) -> Any:
     """Return what an operator of Python does: logic on bool, and bits on integers."""
 
-    def apply(*operands: Any) -> Tensor:
+    def apply(*operands: Any, name: str | None = None) -> Tensor:
         tensors = [t for t in map(as_tensor, operands) if t is not None]
-        return (bitwise if tensors[0].dtype.is_integer else logical)(*operands)
+        return (bitwise if tensors[0].dtype.is_integer else logical)(*operands, name=name)
 
     return apply
 

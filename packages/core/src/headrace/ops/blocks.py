@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace.errors import AttributeValueError, ShapeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.arguments import as_int, as_ints, one_of
-from headrace.ops.array import pad, reshape, shape, stack, transpose
+from headrace.ops.array import concat, pad, reshape, shape, stack, transpose
+from headrace.ops.identity import ensure_shape
 from headrace.ops.indexing import slice_
+from headrace.ops.reduce import reduce_prod
 from headrace.shapes import Shape
 
 
@@ -24,7 +27,7 @@ def sizes_of(x: Tensor) -> list[Any]:
     if None not in x.shape.as_list():
         return x.shape.as_list()
     dynamic = shape(x)
-    return [dynamic[i] if d is None else d for i, d in enumerate(x.shape)]
+    return [dynamic[i] if d is None else d for i, d in enumerate(x.spec.shape)]
 
 
 def product_of(sizes: Sequence[Any]) -> Any:
@@ -58,6 +61,7 @@ def _image(input: Any, block_size: Any, data_format: str, what: str) -> Tensor:
     return x
 
 
+@names_result
 def space_to_depth(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
@@ -93,6 +97,7 @@ def space_to_depth(
         return reshape(moved, [batch, deep * (n * n), rows, columns])
 
 
+@names_result
 def depth_to_space(
     input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
@@ -132,9 +137,9 @@ def _block_sizes(block_shape: Any, what: str) -> list[Any]:
     """Return the sizes of a block: numbers, or scalar tensors."""
     given = as_ints(block_shape, "block_shape")
     if isinstance(given, Tensor):
-        if given.shape.rank != 1 or given.shape[0] is None:
+        if given.shape.rank != 1 or not given.shape.is_fully_defined():
             raise ShapeError(f"{what}: block_shape must be a vector of known length, got {given!r}")
-        return [given[i] for i in range(given.shape[0])]
+        return [given[i] for i in range(given.spec.shape[0])]
     sizes = [given] if isinstance(given, int) else given
     if any(not isinstance(s, int) or s < 1 for s in sizes):
         raise AttributeValueError(f"{what}: block_shape must hold integers >= 1, got {sizes}")
@@ -146,7 +151,7 @@ def _pairs(value: Any, count: int, what: str) -> list[tuple[Any, Any]]:
     given = as_ints(value, what)
     if isinstance(given, Tensor):
         if not given.shape.is_compatible_with([count, 2]):
-            raise ShapeError(f"{what} must have shape {[count, 2]}, got {given.shape}")
+            raise ShapeError(f"{what} must have shape {[count, 2]}, got {given.spec.shape}")
         return [(given[i, 0], given[i, 1]) for i in range(count)]
     try:
         found = np.array(given, np.int64)
@@ -161,13 +166,23 @@ def _pairs(value: Any, count: int, what: str) -> list[tuple[Any, Any]]:
 
 def _batched(input: Any, blocks: Sequence[Any], what: str) -> Tensor:
     x = convert_to_tensor(input)
-    if x.shape.rank is None:
-        raise ShapeError(f"{what}: the rank of the input must be known, got {x!r}")
-    if x.shape.rank <= len(blocks):
-        raise ShapeError(f"{what}: {len(blocks)} block sizes need more axes than {x.shape} has")
+    if x.shape.rank is not None and x.shape.rank <= len(blocks):
+        raise ShapeError(
+            f"{what}: {len(blocks)} block sizes need more axes than {x.spec.shape} has"
+        )
     return x
 
 
+def _in_one_axis(x: Tensor, lead: int, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """Apply a function of known rank to a tensor of unknown rank, its last axes made one."""
+    sizes = shape(x)
+    rest = sizes[lead:]
+    flat = reshape(x, concat([sizes[:lead], reduce_prod(rest, 0, keepdims=True)], 0))
+    found = function(ensure_shape(flat, [None] * (lead + 1)))
+    return reshape(found, concat([shape(found)[:lead], rest], 0))
+
+
+@names_result
 def space_to_batch_nd(
     input: Any, block_shape: Any, paddings: Any, name: str | None = None
 ) -> Tensor:
@@ -189,7 +204,8 @@ def space_to_batch_nd(
         blocks = _block_sizes(block_shape, "space_to_batch_nd")
         x = _batched(input, blocks, "space_to_batch_nd")
         m = len(blocks)
-        assert x.shape.rank is not None
+        if x.shape.rank is None:
+            return _in_one_axis(x, m + 1, lambda t: space_to_batch_nd(t, block_shape, paddings))
         pairs = _pairs(paddings, m, "paddings")
         borders = [(0, 0), *pairs, *[(0, 0)] * (x.shape.rank - m - 1)]
         padded = pad(x, [list(pair) for pair in borders])
@@ -208,6 +224,7 @@ def space_to_batch_nd(
         return reshape(transpose(split, order), [product_of([batch, *blocks]), *parts, *rest])
 
 
+@names_result
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """Move parts of the batch into blocks of the spatial axes: undo ``space_to_batch_nd``.
 
@@ -227,6 +244,8 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None
         blocks = _block_sizes(block_shape, "batch_to_space_nd")
         x = _batched(input, blocks, "batch_to_space_nd")
         m = len(blocks)
+        if x.shape.rank is None:
+            return _in_one_axis(x, m + 1, lambda t: batch_to_space_nd(t, block_shape, crops))
         pairs = _pairs(crops, m, "crops")
         batch, *dims = sizes_of(x)
         spatial, rest = dims[:m], dims[m:]
@@ -332,7 +351,7 @@ def required_space_to_batch_paddings(
             reshape(convert_to_tensor(v, preferred_dtype="int32"), [-1])
             for v in (input_shape, block_shape)
         )
-        count = sizes.shape.merge_with(blocks.shape)[0]
+        count = sizes.spec.shape.merge_with(blocks.spec.shape)[0]
         if base_paddings is None:
             base = convert_to_tensor(np.zeros((count or 0, 2), np.int32))
         else:

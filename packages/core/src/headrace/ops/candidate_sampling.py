@@ -78,7 +78,7 @@ def _check_weights(range_max: int) -> None:
         )
 
 
-@op("UniformCandidateSampler", stateful=True, public="", no_gradient=_DRAWN)
+@op("UniformCandidateSampler", effects="draws", public="", no_gradient=_DRAWN)
 def _uniform(
     true_classes: Index, num_true: int, num_sampled: int, unique: bool, range_max: int, seeds: Seeds
 ) -> Drawn:
@@ -99,7 +99,7 @@ def _uniform(
     return _drawn(true_classes, num_true, num_sampled, unique, range_max)
 
 
-@op("LogUniformCandidateSampler", stateful=True, public="", no_gradient=_DRAWN)
+@op("LogUniformCandidateSampler", effects="draws", public="", no_gradient=_DRAWN)
 def _log_uniform(
     true_classes: Index, num_true: int, num_sampled: int, unique: bool, range_max: int, seeds: Seeds
 ) -> Drawn:
@@ -120,7 +120,7 @@ def _log_uniform(
     return _drawn(true_classes, num_true, num_sampled, unique, range_max)
 
 
-@op("LearnedUnigramCandidateSampler", stateful=True, public="", no_gradient=_DRAWN)
+@op("LearnedUnigramCandidateSampler", effects=["draws", "changes"], public="", no_gradient=_DRAWN)
 def _learned_unigram(
     true_classes: Index, num_true: int, num_sampled: int, unique: bool, range_max: int, seeds: Seeds
 ) -> Drawn:
@@ -142,7 +142,7 @@ def _learned_unigram(
     return _drawn(true_classes, num_true, num_sampled, unique, range_max)
 
 
-@op("FixedUnigramCandidateSampler", stateful=True, public="", no_gradient=_DRAWN)
+@op("FixedUnigramCandidateSampler", effects="draws", public="", no_gradient=_DRAWN)
 def _fixed_unigram(
     true_classes: Index,
     num_true: int,

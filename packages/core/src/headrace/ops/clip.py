@@ -10,6 +10,7 @@ import numpy as np
 from headrace.errors import AttributeValueError, ShapeError
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.indexed_slices import IndexedSlices
+from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import identity, size
@@ -30,6 +31,7 @@ from headrace.ops.reduce import reduce_sum
 from headrace.ops.transcendental import rsqrt, sqrt
 
 
+@names_result
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """Limit values from below and above.
 
@@ -52,6 +54,7 @@ def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | 
         return _like(t, limited)
 
 
+@names_result
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
     """Scale a tensor down to an L2-norm where its own is larger.
 
@@ -79,6 +82,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         return _like(t, identity(scaled / maximum(norm, clip_norm)))
 
 
+@names_result
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
     """Scale a tensor down to an average L2-norm where its own is larger.
 
@@ -118,7 +122,7 @@ def global_norm(t_list: Iterable[Any], name: str | None = None) -> Tensor:
         halves = [l2_loss(_values(t)) for t in tensors if t is not None]
         if not halves:
             return constant(0.0)
-        return sqrt(add_n(halves) * 2.0)
+        return sqrt(add_n(halves) * 2.0, name="global_norm")
 
 
 def clip_by_global_norm(
@@ -168,7 +172,8 @@ def _like(t: Any, values: Tensor) -> Any:
 def _check_kept(values: Tensor, result: Tensor, label: str) -> None:
     if not values.shape.is_compatible_with(result.shape):
         raise ShapeError(
-            f"{label} must broadcast to the shape {values.shape}, not extend it to {result.shape}"
+            f"{label} must broadcast to the shape {values.spec.shape}, not extend it to "
+            f"{result.spec.shape}"
         )
 
 

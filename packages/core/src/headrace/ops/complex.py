@@ -10,6 +10,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.errors import DTypeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
 from headrace.graph.sparse_tensor import SparseTensor
@@ -57,7 +58,7 @@ def _angle(input: ComplexNumber) -> Spec:
     return _part(input)
 
 
-@pointwise("ComplexAbs", gives=_PART, public="")
+@pointwise("ComplexAbs", nonnegative=True, gives=_PART, public="")
 def _complex_abs(x: ComplexNumber) -> Spec:
     """Absolute values of complex numbers."""
     return _part(x)
@@ -91,6 +92,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     return _imag(tensor, name=name) if tensor.dtype.is_complex else zeros_like(tensor, name=name)
 
 
+@names_result
 def angle(input: Any, name: str | None = None) -> Tensor:
     """Angle in radians, in (-pi, pi]; 0 or pi of real numbers.
 
@@ -135,6 +137,7 @@ def abs_(x: Any, name: str | None = None) -> Any:
 OPERATORS["abs"] = abs_
 
 
+@names_result
 def sign(x: Any, name: str | None = None) -> Any:
     """-1, 0 or 1 as ``x`` is negative, zero or positive; ``x / abs(x)`` of complex numbers.
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import DTypeError, GraphError, ShapeError
+from headrace.errors import ArgumentTypeError, DTypeError, GraphError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import Function
+from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import control_dependencies, get_default_graph, inside, name_scope
 from headrace.graph.spec import TensorSpec
@@ -57,7 +58,10 @@ def if_(
         its function ran, and is empty otherwise.
     """
     if pred.rank not in (None, 0):
-        raise ShapeError(f"pred must be a scalar, got shape {pred.shape}")
+        raise ShapeError(
+            f"pred must be a scalar, got shape {pred.shape}; choose element by element with "
+            "hr.where, or reduce it with hr.reduce_all or hr.reduce_any"
+        )
     check_arguments(then_inputs, then_branch)
     check_arguments(else_inputs, else_branch)
     left, right = then_branch.results, else_branch.results
@@ -66,11 +70,14 @@ def if_(
     found = []
     for i, (a, b) in enumerate(zip(left, right, strict=True)):
         if a.dtype != b.dtype:
-            raise DTypeError(f"result {i} is {a.dtype} in one branch and {b.dtype} in the other")
+            raise DTypeError(
+                f"result {i} is {a.dtype} in one branch and {b.dtype} in the other, expected one "
+                "dtype; convert it with hr.cast, or write a constant of that dtype"
+            )
         content = a.spec.content
         if content is not None and b.spec.content is not None:
             content = TensorSpec(content.dtype, common_shape(content.shape, b.spec.content.shape))
-        found.append(TensorSpec(a.dtype, common_shape(a.shape, b.shape), content=content))
+        found.append(TensorSpec(a.dtype, common_shape(a.spec.shape, b.spec.shape), content=content))
     lists = saved_lists(then_branch, then_saves) + saved_lists(else_branch, else_saves)
     return [*found, *lists]
 
@@ -106,9 +113,16 @@ def cond(
         DTypeError: if ``pred`` is no bool tensor, or the dtypes of the branches differ.
         GraphError: if the structures that they return differ, or one of them returns None.
     """
-    on_true, on_false = true_fn or fn1, false_fn or fn2
-    if not callable(on_true) or not callable(on_false):
-        raise GraphError("cond takes two functions without arguments, true_fn and false_fn")
+    on_true: Any = fn1 if true_fn is None else true_fn
+    on_false: Any = fn2 if false_fn is None else false_fn
+    for label, given in (("true_fn", on_true), ("false_fn", on_false)):
+        if not callable(given):
+            raise ArgumentTypeError(
+                f"cond takes two functions without arguments, true_fn and false_fn; {label} is "
+                f"{shown(given)}, expected a function such as lambda: x"
+            )
+    assert on_true is not None
+    assert on_false is not None
     if isinstance(pred, bool):
         raise DTypeError(
             "cond: pred is a Python bool, so that nothing is left to decide when the graph runs; "
@@ -116,8 +130,18 @@ def cond(
         )
     with name_scope(name, "cond") as scope:
         condition = convert_to_tensor(pred)
-        then_branch, left = _branch(on_true, f"{scope}then", "true_fn", strict)
-        else_branch, right = _branch(on_false, f"{scope}else", "false_fn", strict)
+        then_branch, left = _branch(on_true, f"{scope}then", strict)
+        else_branch, right = _branch(on_false, f"{scope}else", strict)
+        wide = _wide_indices(left, right)
+        for branch, returned, label in (
+            (then_branch, left, "true_fn"),
+            (else_branch, right, "false_fn"),
+        ):
+            with inside(branch):
+                found = result_tensors(flatten(returned), label)
+                for i in wide:
+                    found[i] = cast(found[i], dtypes.int64)
+                branch.finish(found)
         if not same_structure(left, right):
             raise GraphError(
                 "cond: true_fn and false_fn must return the same structure, got "
@@ -135,12 +159,23 @@ def cond(
     return _unpacked(pack(left, list(results)), strict)
 
 
-def _branch(build: Branch, name: str, label: str, strict: bool) -> tuple[Function, Any]:
+def _branch(build: Branch, name: str, strict: bool) -> tuple[Function, Any]:
     function = Function(name, get_default_graph())
     with inside(function):
         returned = _unpacked(build(), strict)
-        function.finish(result_tensors(flatten(returned), label))
     return function, returned
+
+
+def _wide_indices(left: Any, right: Any) -> set[int]:
+    """Return which results are int32 indices of rows where the other branch has int64."""
+    found, at = set(), 0
+    pairs = zip(flatten(left, False), flatten(right, False), strict=False)
+    for one, other in pairs:
+        both = isinstance(one, IndexedSlices) and isinstance(other, IndexedSlices)
+        if both and one.indices.dtype != other.indices.dtype:
+            found.add(at + next(i for i, t in enumerate(one.flatten()) if t is one.indices))
+        at += len(one.flatten()) if hasattr(one, "unflatten") else 1
+    return found
 
 
 def _unpacked(structure: Any, strict: bool) -> Any:
@@ -201,7 +236,10 @@ def case(
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, Mapping) else pred_fn_pairs)
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not callable(pair[1]):
-            raise GraphError(f"case takes pairs of a condition and a function, got {pair!r:.80}")
+            raise GraphError(
+                f"case takes pairs of a condition and a function, got {shown(pair)}; a function "
+                "is written as lambda: x"
+            )
         if not isinstance(pair[0], Tensor) or not pair[0].dtype.is_bool:
             raise DTypeError(f"case: a condition must be a scalar bool tensor, got {pair[0]!r:.80}")
     if not pairs and default is None:

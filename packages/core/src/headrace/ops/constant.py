@@ -10,11 +10,11 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, HeadraceError, ShapeError
 from headrace.graph.convert import as_tensor, constant_of, convert_to_tensor, to_array
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
-from headrace.graph.spec import TensorSpec, as_shape, constant_spec
+from headrace.graph.spec import MAX_RANK, TensorSpec, as_shape, constant_spec, is_addressable
 from headrace.graph.tensor import Tensor
 from headrace.ops.arguments import as_int, as_ints, static_value
 from headrace.ops.array import broadcast_to, expand_dims, shape_argument
@@ -61,15 +61,26 @@ def constant(
     array = to_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
         wanted = Shape(shape).known
+        if len(wanted) > MAX_RANK or not is_addressable(Shape(wanted)):
+            raise ShapeError(f"constant: no array has the shape {Shape(wanted)}")
         if verify_shape and array.shape != wanted:
             raise ShapeError(f"expected a value of shape {list(wanted)}, got {list(array.shape)}")
-        array = _filled_up(array, wanted)
+        try:
+            array = _filled_up(array, wanted)
+        except (ValueError, MemoryError) as error:
+            if isinstance(error, HeadraceError):
+                raise
+            raise ShapeError(
+                f"constant: an array of shape {Shape(wanted)} is too large; use hr.fill"
+            ) from None
     return constant_of(array, name)
 
 
 def _filled_up(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Return the elements in another shape, the last of them repeated where there are too few."""
     missing = math.prod(shape) - array.size
+    if not math.prod(shape):
+        return np.zeros(shape, array.dtype)
     if missing and not array.size:
         return np.full(shape, b"" if array.dtype == object else 0, array.dtype)
     if missing < 0:
@@ -86,14 +97,25 @@ def get_static_value(tensor: Any, partial: bool = False) -> np.ndarray | None:
     """Return the value of a tensor where it is known while the graph is built, else None.
 
     Args:
-        tensor: A tensor; constants have a value, and integers computed of them and of known shapes.
+        tensor: A tensor; constants have a value, integers computed of them and of known shapes, and
+            whether two such are equal.
         partial: Ignored; of a vector of which some elements are known, None is returned.
     """
     del partial
-    return static_value(convert_to_tensor(tensor))
+    given = convert_to_tensor(tensor)
+    if given.op.type not in _COMPARISONS:
+        return static_value(given)
+    sides = [static_value(t) for t in given.op.inputs]
+    if any(side is None for side in sides):
+        return None
+    found: np.ndarray = _COMPARISONS[given.op.type](*sides)
+    return found
 
 
-@op("Placeholder", stateful=True, public="", no_gradient="it has no inputs")
+_COMPARISONS: dict[str, Any] = {"Equal": np.equal, "NotEqual": np.not_equal}
+
+
+@op("Placeholder", effects="observes", public="", no_gradient="it has no inputs")
 def _placeholder(dtype: DType, shape: Shape) -> Spec:
     """A tensor that has no value until it is fed.
 
@@ -118,7 +140,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     return _placeholder(as_dtype(dtype), Shape(shape), name=name)
 
 
-@op("Fill", public="")
+@op("Fill", repeats=True, host_inputs=["dims"], public="")
 def _fill(dims: Index, value: Anything) -> Spec:
     """A tensor of which every element is ``value``.
 
@@ -236,7 +258,13 @@ def _element(dtype: DType, number: int) -> Any:
     return np.array(number).astype(dtype.numpy)
 
 
-@op("Range", public="", no_gradient="its length depends on its inputs in steps")
+@op(
+    "Range",
+    early=np.arange,
+    host_inputs=["start", "limit", "delta"],
+    public="",
+    no_gradient="its length depends on its inputs in steps",
+)
 def _range(start: Real, limit: Real, delta: Real) -> Spec:
     """Numbers from ``start`` up to but without ``limit``, ``delta`` apart.
 
@@ -307,7 +335,7 @@ def range(
     return _range(first, last, delta, name=name)
 
 
-@op("OneHot", public="")
+@op("OneHot", host_inputs=["depth"], public="", node_name="one_hot")
 def _one_hot(
     indices: Integer, on_value: Same, off_value: Same, depth: Index, axis: int = -1
 ) -> Spec:
@@ -397,7 +425,8 @@ def sequence_mask(
         counts = convert_to_tensor(lengths)
         if not counts.dtype.is_numeric or counts.dtype.is_complex:
             raise DTypeError(f"sequence_mask: lengths must be real, got {counts.dtype}")
-        known = static_value(counts) if maxlen is None and counts.dtype.is_integer else None
+        whole = counts.dtype.is_integer
+        known = static_value(counts) if maxlen is None and whole else None
         if known is not None:
             maxlen = int(known.max()) if known.size else 0
         if maxlen is None:
@@ -408,16 +437,30 @@ def sequence_mask(
         else:
             places = convert_to_tensor(maxlen, preferred_dtype=counts.dtype)
             if places.shape.rank not in (None, 0):
-                raise ShapeError(f"sequence_mask: maxlen must be a scalar, got {places.shape}")
-        if places.dtype != counts.dtype:
+                raise ShapeError(f"sequence_mask: maxlen must be a scalar, got {places.spec.shape}")
+        if whole and places.dtype.is_integer and places.dtype != counts.dtype:
+            # A dtype that holds both: in that of either, the other's numbers may wrap around.
+            counts, places = _as_int64(counts), _as_int64(places)
+        elif places.dtype != counts.dtype:
             places = _cast(places, counts.dtype)
         row = range(_cast(0, counts.dtype), places, _cast(1, counts.dtype))
+        # Lengths that are no integers count whole elements, where there is a length to go to.
+        if maxlen is not None and not counts.dtype.is_integer:
+            counts = _cast(_cast(counts, dtypes.int32), counts.dtype)
         mask: Tensor = call_op("Less", row, expand_dims(counts, -1))
         wanted = as_dtype(dtype)
         if wanted.is_bool:
             return mask
         found: Tensor = call_op("Cast", mask, wanted)
         return found
+
+
+def _as_int64(count: Tensor) -> Tensor:
+    """Return integers as int64; those of uint64 beyond it are as large as it holds."""
+    if count.dtype == dtypes.uint64:
+        largest = np.asarray(2**63 - 1, np.uint64)
+        count = call_op("Minimum", count, largest)
+    return _cast(count, dtypes.int64)
 
 
 def eye(
@@ -448,7 +491,7 @@ def eye(
         for count in (rows, columns):
             if isinstance(count, int) and not 0 <= count <= dtypes.int32.max:
                 raise ShapeError(f"eye: a matrix has no {count} rows or columns")
-        down, across = (range(_cast(count, dtypes.int32)) for count in (rows, columns))
+        down, across = (range(_cast(count, dtypes.int64)) for count in (rows, columns))
         same = call_op("Equal", expand_dims(down, 1), across)
         kind = as_dtype(dtype)
         matrix: Tensor = same if kind.is_bool else call_op("Cast", same, kind)
@@ -473,7 +516,7 @@ def _cast(value: Any, dtype: DType) -> Tensor:
     return found
 
 
-@op("LinSpace", public="")
+@op("LinSpace", host_inputs=["num"], public="")
 def _lin_space(start: Floating, stop: Floating, num: Index) -> Spec:
     """Evenly spaced numbers from ``start`` to ``stop``, both included.
 

@@ -11,21 +11,29 @@ from typing import Any
 
 import numpy as np
 
+from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
-from headrace.graph.scopes import name_scope
+from headrace.graph.naming import names_result
+from headrace.graph.scopes import control_dependencies, name_scope
+from headrace.graph.spec import MAX_RANK
 from headrace.graph.tensor import Tensor
-from headrace.ops.array import expand_dims, reshape, shape, transpose
+from headrace.ops.arguments import static_value
+from headrace.ops.array import expand_dims, rank, reshape, shape, transpose
 from headrace.ops.constant import range as range_op
 from headrace.ops.constant import zeros_like
-from headrace.ops.elementwise import floormod, not_equal
+from headrace.ops.conversion import cast
+from headrace.ops.elementwise import floormod, greater_equal, not_equal
 from headrace.ops.gather import boolean_mask, gather
+from headrace.ops.identity import identity
 from headrace.ops.joining import concat
 from headrace.ops.linalg import choose, matmul, on_diagonal
 from headrace.ops.reduce import reduce_all, reduce_prod, reduce_sum
+from headrace.ops.report import assert_true
 from headrace.shapes import normalize_axis
 
 
+@names_result
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """Multiply tensors and sum over pairs of axes.
 
@@ -33,7 +41,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         a: [...], numeric.
         b: [...], the dtype of ``a``.
         axes: How many of the last axes of ``a`` are summed with the first of ``b``, in order; or
-            two lists of axes, of ``a`` and of ``b``, or one axis of each.
+            two lists of axes, of ``a`` and of ``b``, or one axis of each. A tensor that only a step
+            knows has two rows.
         name: The name of the operations.
 
     Returns:
@@ -45,14 +54,18 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """
     with name_scope(name, "Tensordot"):
         x, y = _operands(a, b)
+        pairs = _axes_of_step(axes)
+        if pairs is not None:
+            return _dot_by_masks(x, y, pairs[0], pairs[1])
         if x.shape.rank is None or y.shape.rank is None:
             return _unranked_dot(x, y, axes)
         left, right = _pairs(axes, x.shape.rank, y.shape.rank)
         for i, j in zip(left, right, strict=True):
-            mine, theirs = x.shape[i], y.shape[j]
+            mine, theirs = x.spec.shape[i], y.spec.shape[j]
             if mine is not None and theirs is not None and mine != theirs:
                 raise ShapeError(
-                    f"tensordot: axis {i} of a {x.shape} and axis {j} of b {y.shape} differ in size"
+                    f"tensordot: axis {i} of a {x.spec.shape} and axis {j} of b {y.spec.shape} "
+                    "differ in size"
                 )
         free_x = [i for i in range(x.shape.rank) if i not in left]
         free_y = [j for j in range(y.shape.rank) if j not in right]
@@ -75,13 +88,26 @@ def _is_data(value: Any) -> bool:
     return as_tensor(value) is None and not contains_tensor(value)
 
 
+def _axes_of_step(axes: Any) -> Tensor | None:
+    """Return axes that only a step knows, a row for each tensor; None for all others."""
+    tensor = convert_to_tensor(axes) if contains_tensor(axes) else as_tensor(axes)
+    if tensor is None or static_value(tensor) is not None:
+        return None
+    if tensor.dtype not in (dtypes.int32, dtypes.int64):
+        raise AttributeValueError(f"tensordot: axes must be integers, got {tensor!r}")
+    if tensor.shape.rank == 0 or (tensor.shape.rank and tensor.spec.shape[0] not in (2, None)):
+        raise AttributeValueError(
+            f"tensordot: axes that a step decides have a row for each tensor, got {tensor!r}"
+        )
+    found: Tensor = cast(tensor, dtypes.int32)
+    return found
+
+
 def _axes_argument(axes: Any) -> Any:
     """Return axes as numbers: a count, or two lists."""
-    tensor = as_tensor(axes)
+    tensor = convert_to_tensor(axes) if contains_tensor(axes) else as_tensor(axes)
     if tensor is not None:
-        if tensor.spec.value is None:
-            raise AttributeValueError("tensordot: axes must be known while the graph is built")
-        axes = tensor.spec.value
+        axes = static_value(tensor)
     if isinstance(axes, np.ndarray):
         axes = axes.tolist()
     if isinstance(axes, int | np.integer) and not isinstance(axes, bool):
@@ -123,11 +149,19 @@ def _unranked_dot(x: Tensor, y: Tensor, axes: Any) -> Tensor:
     """Contract tensors of which one or both have an unknown rank."""
     given = _axes_argument(axes)
     if not isinstance(given, int):
-        left = _matrix_by_masks(x, given[0])
-        right = _matrix_by_masks(y, given[1])
-        product = matmul(left[0], right[0], transpose_b=True)
-        return reshape(product, concat([left[1], right[1]], 0))
-    dims_x, dims_y = shape(x), shape(y)
+        for axis in (*given[0], *given[1]):
+            if not -MAX_RANK <= axis < MAX_RANK:
+                raise AttributeValueError(
+                    f"tensordot: no tensor has an axis {axis}, as in axes {axes!r:.80}"
+                )
+        left, right = (np.array(axes, np.int32).reshape(-1) for axes in given)
+        return _dot_by_masks(x, y, left, right)
+    for side in (x, y):
+        if side.shape.rank is not None and given > side.shape.rank:
+            raise ShapeError(f"tensordot: {given} axes are more than {side!r} has")
+    enough = [greater_equal(rank(side), given) for side in (x, y)]
+    with control_dependencies([assert_true(each, ["tensordot: axes", given]) for each in enough]):
+        dims_x, dims_y = identity(shape(x)), identity(shape(y))
     split = shape(dims_x)[0] - given
     inner = reduce_prod(dims_y[:given])
     rows, columns = reduce_prod(dims_x[:split]), reduce_prod(dims_y[given:])
@@ -135,12 +169,19 @@ def _unranked_dot(x: Tensor, y: Tensor, axes: Any) -> Tensor:
     return reshape(product, concat([dims_x[:split], dims_y[given:]], 0))
 
 
-def _matrix_by_masks(x: Tensor, axes: list[int]) -> tuple[Tensor, Tensor]:
+def _dot_by_masks(x: Tensor, y: Tensor, left: Any, right: Any) -> Tensor:
+    """Contract tensors along axes that need not be known, each a vector or a scalar."""
+    one, other = _matrix_by_masks(x, left), _matrix_by_masks(y, right)
+    product = matmul(one[0], other[0], transpose_b=True)
+    return reshape(product, concat([one[1], other[1]], 0))
+
+
+def _matrix_by_masks(x: Tensor, axes: Any) -> tuple[Tensor, Tensor]:
     """Return [free, summed] and the sizes of the free axes, of a tensor of unknown rank."""
     dims = shape(x)
     size = shape(dims)[0]
     every = range_op(size)
-    chosen = convert_to_tensor(np.array(axes, np.int32).reshape(-1))
+    chosen = reshape(convert_to_tensor(axes), [-1])
     summed = floormod(chosen, size)
     apart = reduce_all(not_equal(expand_dims(every, 1), expand_dims(summed, 0)), 1)
     free = boolean_mask(every, apart)
@@ -152,7 +193,7 @@ def _matrix_by_masks(x: Tensor, axes: list[int]) -> tuple[Tensor, Tensor]:
 
 def _sizes(x: Tensor, axes: Sequence[int]) -> list[Any]:
     """Return the sizes of axes: numbers where they are known, else tensors."""
-    known = [x.shape[i] if x.shape.rank is not None else None for i in axes]
+    known = [x.spec.shape[i] if x.shape.rank is not None else None for i in axes]
     if None not in known:
         return known
     dims = shape(x)
@@ -280,7 +321,7 @@ def _ellipsis_rank(term: str, x: Tensor) -> int:
     if ELLIPSIS not in term:
         if x.shape.rank not in (None, letters):
             raise ShapeError(
-                f"einsum: {term!r} names {letters} axes, the tensor has shape {x.shape}"
+                f"einsum: {term!r} names {letters} axes, the tensor has shape {x.spec.shape}"
             )
         return 0
     if x.shape.rank is None:
@@ -288,7 +329,7 @@ def _ellipsis_rank(term: str, x: Tensor) -> int:
     if x.shape.rank < letters:
         raise ShapeError(
             f"einsum: {term.replace(ELLIPSIS, '...')!r} names at least {letters} axes, the tensor "
-            f"has shape {x.shape}"
+            f"has shape {x.spec.shape}"
         )
     return x.shape.rank - letters
 
@@ -348,7 +389,7 @@ class _Labeled:
                 second = found.labels.index(label, first + 1)
                 rest = [i for i in range(len(found.labels)) if i not in (first, second)]
                 x = transpose(found.tensor, [*rest, first, second])
-                sizes = [x.shape[i] for i in (-2, -1)]
+                sizes = [x.spec.shape[i] for i in (-2, -1)]
                 if None not in sizes and sizes[0] != sizes[1]:
                     raise ShapeError(
                         f"einsum: the axes labeled {label} differ in size: {sizes[0]}, {sizes[1]}"
@@ -368,7 +409,7 @@ def _check_sizes(parts: Sequence[_Labeled], equation: str) -> None:
     known: dict[str, int] = {}
     for part in parts:
         for label, size in zip(
-            part.labels, part.tensor.shape.dims or [None] * len(part.labels), strict=True
+            part.labels, part.tensor.spec.shape.dims or [None] * len(part.labels), strict=True
         ):
             if label.startswith(ELLIPSIS) or size is None:
                 continue
@@ -414,7 +455,7 @@ def _contracted(left: _Labeled, right: _Labeled, later: Sequence[str]) -> _Label
 
 def _grouped(x: Tensor, batch: int, first: int) -> Tensor:
     """Return matrices behind ``batch`` leading axes: ``first`` axes as rows, others as columns."""
-    rank = len(x.shape)
+    rank = len(x.spec.shape)
     if first == 1 and rank - batch == 2:
         return x
     rows = _product(_sizes(x, range(batch, batch + first)))

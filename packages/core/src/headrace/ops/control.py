@@ -24,7 +24,7 @@ def no_op() -> None:
     """Nothing: a node to order others by, or to group them."""
 
 
-@op("Switch", builtin=True)
+@op("Switch", may_be_dead=True, builtin=True)
 def switch(data: Value, pred: Bool) -> tuple[Spec, Spec]:
     """Forward ``data`` to one of two outputs; the other one is dead.
 

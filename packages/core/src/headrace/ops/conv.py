@@ -27,7 +27,7 @@ from headrace.shapes import Dim, Shape
 
 def _output(
     images: Shape | Sequence[Dim],
-    taps: Shape | Sequence[Dim],
+    filter_dims: Shape | Sequence[Dim],
     strides: Sequence[int],
     padding: Padding,
     data_format: str,
@@ -41,7 +41,7 @@ def _output(
     """
     count = len(data_format) - 2
     axes = check_geometry(data_format, padding, count, strides=strides, dilations=dilations)
-    dims, window = list(images), list(taps)
+    dims, window = list(images), list(filter_dims)
     channels, takes, gives = dims[channel_axis(data_format)], window[-2], window[-1]
     if channels is not None and takes is not None:
         if channels != takes and (not takes or not channels or channels % takes):
@@ -83,8 +83,10 @@ def _conv(
 ) -> TensorSpec:
     check_geometry(data_format, padding, count)
     dims = check_images(input, data_format, "input")
-    taps = _filter_dims(filter, count)
-    return TensorSpec(input.dtype, _output(dims, taps, strides, padding, data_format, dilations))
+    filter_dims = _filter_dims(filter, count)
+    return TensorSpec(
+        input.dtype, _output(dims, filter_dims, strides, padding, data_format, dilations)
+    )
 
 
 def _sizes(spec: TensorSpec, count: int, label: str) -> Shape:
@@ -120,9 +122,9 @@ def _to_input(
     dilations: Sequence[int],
 ) -> TensorSpec:
     check_geometry(data_format, padding, count)
-    shape, taps = _sizes(input_sizes, count, "input_sizes"), _filter_dims(filter, count)
+    shape, filter_dims = _sizes(input_sizes, count, "input_sizes"), _filter_dims(filter, count)
     dims = shape.as_list()
-    _check_grad(out_backprop, _output(dims, taps, strides, padding, data_format, dilations))
+    _check_grad(out_backprop, _output(dims, filter_dims, strides, padding, data_format, dilations))
     return TensorSpec(filter.dtype, shape)
 
 
@@ -139,8 +141,8 @@ def _to_filter(
     check_geometry(data_format, padding, count)
     dims = check_images(input, data_format, "input")
     shape = _sizes(filter_sizes, count, "filter_sizes")
-    taps = shape.as_list()
-    _check_grad(out_backprop, _output(dims, taps, strides, padding, data_format, dilations))
+    filter_dims = shape.as_list()
+    _check_grad(out_backprop, _output(dims, filter_dims, strides, padding, data_format, dilations))
     return TensorSpec(input.dtype, shape)
 
 
@@ -195,7 +197,7 @@ def conv3d_op(
     return _conv(input, filter, 3, strides, padding, data_format, dilations)
 
 
-@op("Conv2DBackpropInput", public="")
+@op("Conv2DBackpropInput", host_inputs=["input_sizes"], public="")
 def conv2d_to_input(
     input_sizes: Index,
     filter: Floating,
@@ -222,7 +224,7 @@ def conv2d_to_input(
     return _to_input(input_sizes, filter, out_backprop, 2, strides, padding, data_format, dilations)
 
 
-@op("Conv3DBackpropInput", public="")
+@op("Conv3DBackpropInput", host_inputs=["input_sizes"], public="")
 def conv3d_to_input(
     input_sizes: Index,
     filter: Floating,
@@ -249,7 +251,7 @@ def conv3d_to_input(
     return _to_input(input_sizes, filter, out_backprop, 3, strides, padding, data_format, dilations)
 
 
-@op("Conv2DBackpropFilter", public="")
+@op("Conv2DBackpropFilter", host_inputs=["filter_sizes"], public="")
 def conv2d_to_filter(
     input: Floating,
     filter_sizes: Index,
@@ -278,7 +280,7 @@ def conv2d_to_filter(
     )
 
 
-@op("Conv3DBackpropFilter", public="")
+@op("Conv3DBackpropFilter", host_inputs=["filter_sizes"], public="")
 def conv3d_to_filter(
     input: Floating,
     filter_sizes: Index,

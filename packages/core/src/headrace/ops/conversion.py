@@ -11,6 +11,7 @@ from headrace.dtypes import DType, as_dtype
 from headrace.errors import DTypeError, ShapeError
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.indexed_slices import IndexedSlices
+from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.sparse_tensor import SparseTensor
@@ -21,7 +22,15 @@ from headrace.ops.kinds import Anything
 from headrace.shapes import Shape
 
 
-@op("Cast", elementwise=True, public="")
+@op(
+    "Cast",
+    exact=True,
+    early=lambda x, *, dtype: x.astype(dtype.numpy),
+    aliases=["x"],
+    expression=lambda s, x, *, dtype: s.cast(x, dtype),
+    elementwise=True,
+    public="",
+)
 def _cast(x: Anything, dtype: DType) -> Spec:
     """``x`` converted to another dtype.
 
@@ -73,6 +82,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     return _cast(tensor, wanted, name=name)
 
 
+@names_result
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """Convert to another dtype; what is outside its range becomes its smallest or largest value.
 

@@ -73,9 +73,9 @@ def conv2d(
         AttributeValueError: for strides, padding or layouts that do not exist.
     """
     del use_cudnn_on_gpu
-    taps = given("nn.conv2d", "filter", filter, filters)
+    filter_ = given("nn.conv2d", "filter", filter, filters)
     steps, mode, layout, spread = geometry(strides, padding, data_format, dilations, 2)
-    return conv2d_op(input, taps, steps, mode, layout, spread, name=name)
+    return conv2d_op(input, filter_, steps, mode, layout, spread, name=name)
 
 
 def geometry(
@@ -121,9 +121,9 @@ def conv3d(
         ShapeError: if ranks or channels do not fit, or the filter is larger than a VALID volume.
         AttributeValueError: for strides, padding or layouts that do not exist.
     """
-    taps = given("nn.conv3d", "filter", filter, filters)
+    filter_ = given("nn.conv3d", "filter", filter, filters)
     steps, mode, layout, spread = geometry(strides, padding, data_format, dilations, 3)
-    return conv3d_op(input, taps, steps, mode, layout, spread, name=name)
+    return conv3d_op(input, filter_, steps, mode, layout, spread, name=name)
 
 
 def conv1d(
@@ -163,13 +163,13 @@ def conv1d(
     (step,), mode, _, (spread,) = geometry(stride, padding, layout, dilations, 1)
     with name_scope(name, "conv1d"):
         images = convert_to_tensor(source)
-        taps = convert_to_tensor(filters, preferred_dtype=images.dtype)
+        filter_ = convert_to_tensor(filters, preferred_dtype=images.dtype)
         check_rank(images, 3, "conv1d: the input")
-        check_rank(taps, 3, "conv1d: filters")
+        check_rank(filter_, 3, "conv1d: filters")
         axis = spatial_axes(layout, 1)[0]
         flat = conv2d_op(
             expand_dims(images, axis),
-            expand_dims(taps, 0),
+            expand_dims(filter_, 0),
             (1, step),
             mode if isinstance(mode, str) else ((0, 0), tuple(mode[0])),
             "NHWC" if layout == "NWC" else "NCHW",
@@ -192,7 +192,7 @@ def check_rank(tensor: Tensor, rank: int, what: str) -> None:
         ShapeError: if it has another one.
     """
     if tensor.shape.rank not in (None, rank):
-        raise ShapeError(f"{what} must have {rank} dimensions, got shape {tensor.shape}")
+        raise ShapeError(f"{what} must have {rank} dimensions, got shape {tensor.spec.shape}")
 
 
 def convolution(
@@ -226,11 +226,11 @@ def convolution(
         ShapeError: if the rank is unknown or not 3 to 5, or shapes do not fit.
         AttributeValueError: for strides, padding or layouts that do not exist.
     """
-    taps = given("nn.convolution", "filter", filter, filters)
+    filter_ = given("nn.convolution", "filter", filter, filters)
     spread = dilation_rate if dilation_rate is not None else dilations
     with name_scope(name, "convolution"):
         images = convert_to_tensor(input)
-        kernels = convert_to_tensor(taps, preferred_dtype=images.dtype)
+        kernels = convert_to_tensor(filter_, preferred_dtype=images.dtype)
         count = spatial_count(images, kernels, data_format)
         if count == 1:
             return conv1d(images, kernels, strides, padding, None, data_format, None, None, spread)
@@ -245,21 +245,21 @@ def convolution(
         )
 
 
-def spatial_count(images: Tensor, taps: Tensor | None, data_format: str | None) -> int:
+def spatial_count(images: Tensor, filter_: Tensor | None, data_format: str | None) -> int:
     """Return how many spatial axes images have.
 
     Raises:
         ShapeError: if that is not known, or not 1 to 3.
     """
     rank = images.shape.rank
-    if rank is None and taps is not None:
-        rank = taps.shape.rank
+    if rank is None and filter_ is not None:
+        rank = filter_.shape.rank
     if rank is None and data_format is not None:
         rank = len(data_format)
     if rank is None:
         raise ShapeError("the rank of the input must be known; use hr.reshape or set a shape")
     if not 3 <= rank <= 5:
-        raise ShapeError(f"the input must have 3, 4 or 5 dimensions, got shape {images.shape}")
+        raise ShapeError(f"the input must have 3, 4 or 5 dimensions, got shape {images.spec.shape}")
     return rank - 2
 
 
@@ -319,9 +319,11 @@ def conv2d_backprop_input(
         AttributeValueError: for strides, padding or layouts that do not exist.
     """
     del use_cudnn_on_gpu
-    taps = given("nn.conv2d_backprop_input", "filter", filter, filters)
+    filter_ = given("nn.conv2d_backprop_input", "filter", filter, filters)
     steps, mode, layout, spread = geometry(strides, padding, data_format, dilations, 2)
-    return conv2d_to_input(input_sizes, taps, out_backprop, steps, mode, layout, spread, name=name)
+    return conv2d_to_input(
+        input_sizes, filter_, out_backprop, steps, mode, layout, spread, name=name
+    )
 
 
 def conv2d_backprop_filter(

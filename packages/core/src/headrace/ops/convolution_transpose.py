@@ -49,11 +49,11 @@ def conv2d_transpose(
         AttributeValueError: for strides, padding or layouts that do not exist.
     """
     source = given("nn.conv2d_transpose", "value", value, input)
-    taps = given("nn.conv2d_transpose", "filter", filter, filters)
+    filter_ = given("nn.conv2d_transpose", "filter", filter, filters)
     steps, mode, layout, spread = geometry(strides, padding, data_format, dilations, 2)
     target = given("nn.conv2d_transpose", "output_shape", output_shape)
     return conv2d_to_input(
-        target, taps, source, steps, mode, layout, spread, name=name or "conv2d_transpose"
+        target, filter_, source, steps, mode, layout, spread, name=name or "conv2d_transpose"
     )
 
 
@@ -91,11 +91,11 @@ def conv3d_transpose(
         AttributeValueError: for strides, padding or layouts that do not exist.
     """
     source = given("nn.conv3d_transpose", "value", value, input)
-    taps = given("nn.conv3d_transpose", "filter", filter, filters)
+    filter_ = given("nn.conv3d_transpose", "filter", filter, filters)
     steps, mode, layout, spread = geometry(strides, padding, data_format, dilations, 3)
     target = given("nn.conv3d_transpose", "output_shape", output_shape)
     return conv3d_to_input(
-        target, taps, source, steps, mode, layout, spread, name=name or "conv3d_transpose"
+        target, filter_, source, steps, mode, layout, spread, name=name or "conv3d_transpose"
     )
 
 
@@ -133,9 +133,9 @@ def conv1d_transpose(
     axis = spatial_axes(layout, 1)[0]
     with name_scope(name, "conv1d_transpose"):
         images = convert_to_tensor(input)
-        taps = convert_to_tensor(filters, preferred_dtype=images.dtype)
+        filter_ = convert_to_tensor(filters, preferred_dtype=images.dtype)
         check_rank(images, 3, "conv1d_transpose: the input")
-        check_rank(taps, 3, "conv1d_transpose: filters")
+        check_rank(filter_, 3, "conv1d_transpose: filters")
         target = convert_to_tensor(output_shape)
         dims = as_shape(target.spec)
         sizes: Any
@@ -146,7 +146,7 @@ def conv1d_transpose(
             sizes = concat([target[:axis], [1], target[axis:]], 0)
         flat = conv2d_to_input(
             sizes,
-            expand_dims(taps, 0),
+            expand_dims(filter_, 0),
             expand_dims(images, axis),
             (1, step),
             mode if isinstance(mode, str) else ((0, 0), tuple(mode[0])),
@@ -187,13 +187,17 @@ def conv_transpose(
     """
     with name_scope(name, "conv_transpose"):
         images = convert_to_tensor(input)
-        taps = convert_to_tensor(filters, preferred_dtype=images.dtype)
-        count = spatial_count(images, taps, data_format)
+        filter_ = convert_to_tensor(filters, preferred_dtype=images.dtype)
+        count = spatial_count(images, filter_, data_format)
         layout = CHANNELS_LAST[count] if data_format is None else data_format
         if count == 1:
-            return conv1d_transpose(images, taps, output_shape, strides, padding, layout, dilations)
+            return conv1d_transpose(
+                images, filter_, output_shape, strides, padding, layout, dilations
+            )
         function = conv2d_transpose if count == 2 else conv3d_transpose
-        return function(images, taps, output_shape, strides, padding, layout, dilations=dilations)
+        return function(
+            images, filter_, output_shape, strides, padding, layout, dilations=dilations
+        )
 
 
 def atrous_conv2d_transpose(

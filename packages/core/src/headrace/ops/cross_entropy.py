@@ -8,6 +8,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.errors import AttributeValueError, ShapeError
 from headrace.graph.convert import as_tensor, convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.activation import softplus
@@ -122,11 +123,13 @@ def _softmax_cross_entropy(scores: Tensor, targets: Tensor, axis: int) -> Tensor
 def _broadcast_targets(scores: Tensor, targets: Tensor) -> Tensor:
     """Repeat labels that are the same for all logits along an axis, or refuse them."""
     try:
-        fits = scores.shape.is_compatible_with(broadcast(scores.shape, targets.shape))
+        fits = scores.shape.is_compatible_with(broadcast(scores.spec.shape, targets.spec.shape))
     except ShapeError:
         fits = False
     if not fits or scores.shape.rank != targets.shape.rank:
-        raise ShapeError(f"labels {targets.shape} and logits {scores.shape} must have one shape")
+        raise ShapeError(
+            f"labels {targets.spec.shape} and logits {scores.spec.shape} must have one shape"
+        )
     return broadcast_to(targets, shape_of(scores))
 
 
@@ -134,7 +137,7 @@ def _as_rows(x: Tensor) -> Tensor:
     """Return ``x`` as a matrix with the rows along its last axis."""
     if x.shape.is_fully_defined():
         return reshape(x, [math.prod(x.shape.known[:-1]), x.shape.known[-1]])
-    classes = None if x.shape.rank is None else x.shape[-1]
+    classes = None if x.shape.rank is None else x.spec.shape[-1]
     if classes:
         return reshape(x, [-1, classes])
     # Not -1, which no rows could stand for where there are no classes.
@@ -144,8 +147,8 @@ def _as_rows(x: Tensor) -> Tensor:
 
 def _outer(x: Tensor) -> Any:
     """Return the shape of ``x`` without the last axis: a list where it is static."""
-    if x.shape.rank is not None and x.shape[:-1].is_fully_defined():
-        return list(x.shape[:-1].known)
+    if x.shape.rank is not None and x.spec.shape[:-1].is_fully_defined():
+        return list(x.spec.shape[:-1].known)
     return shape(x)[:-1]
 
 
@@ -180,7 +183,8 @@ def sparse_softmax_cross_entropy_with_logits(
             return sparse_softmax_cross_entropy(scores, targets)[0]
         if rank is not None and not targets.shape.is_compatible_with(scores.shape[:-1]):
             raise ShapeError(
-                f"labels {targets.shape} must have the shape of logits {scores.shape} without the "
+                f"labels {targets.spec.shape} must have the shape of logits {scores.spec.shape} "
+                "without the "
                 "last axis"
             )
         loss = sparse_softmax_cross_entropy(_as_rows(scores), reshape(targets, [-1]))[0]
@@ -192,6 +196,7 @@ def _by_name(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
         raise ShapeError(f"call nn.{function}(labels=..., logits=...), both by name")
 
 
+@names_result
 def sigmoid_cross_entropy_with_logits(
     _sentinel: Any = None,
     labels: Any = None,
@@ -224,6 +229,7 @@ def sigmoid_cross_entropy_with_logits(
         return select(positive, scores, zeros_like(scores)) - scores * targets + below
 
 
+@names_result
 def weighted_cross_entropy_with_logits(
     labels: Any = None,
     logits: Any = None,
@@ -301,7 +307,9 @@ def _same_shape(first: Any, second: Any, label: str) -> tuple[Tensor, Tensor]:
     scores = convert_to_tensor(first, preferred_dtype=_dtype_of(second))
     targets = convert_to_tensor(second, preferred_dtype=scores.dtype)
     if not scores.shape.is_compatible_with(targets.shape):
-        raise ShapeError(f"{label} {targets.shape} and logits {scores.shape} must have one shape")
+        raise ShapeError(
+            f"{label} {targets.spec.shape} and logits {scores.spec.shape} must have one shape"
+        )
     return scores, targets
 
 

@@ -21,7 +21,7 @@ from headrace.shapes import Dim, Shape
 _CLASSES = "it yields classes"
 
 
-@op("CTCLoss", public="")
+@op("CTCLoss", accumulates=True, host_inputs=["labels", "label_length", "logit_length"], public="")
 def _ctc_loss(
     log_probs: Floating,
     labels: Index,
@@ -63,7 +63,12 @@ def _ctc_loss(
     )
 
 
-@op("CTCLossCurvature", public="")
+@op(
+    "CTCLossCurvature",
+    accumulates=True,
+    host_inputs=["labels", "label_length", "logit_length"],
+    public="",
+)
 def _ctc_loss_curvature(
     log_probs: Floating,
     direction: Floating,
@@ -93,7 +98,12 @@ def _ctc_loss_curvature(
     return TensorSpec(log_probs.dtype, merged)
 
 
-@op("CTCLabels", public="", no_gradient=_CLASSES)
+@op(
+    "CTCLabels",
+    host_inputs=["indices", "values", "dense_shape", "sequence_length", "num_classes"],
+    public="",
+    no_gradient=_CLASSES,
+)
 def _ctc_labels(
     indices: Index,
     values: Index,
@@ -131,7 +141,7 @@ def _ctc_labels(
     )
 
 
-@op("CTCGreedyDecoder", public="", no_gradient=_CLASSES)
+@op("CTCGreedyDecoder", host_inputs=["inputs", "sequence_length"], public="", no_gradient=_CLASSES)
 def _ctc_greedy_decoder(
     inputs: Floating, sequence_length: Index, merge_repeated: bool = True
 ) -> tuple[Spec, Spec, Spec, Spec]:
@@ -155,7 +165,12 @@ def _ctc_greedy_decoder(
     )
 
 
-@op("CTCBeamSearchDecoder", public="", no_gradient=_CLASSES)
+@op(
+    "CTCBeamSearchDecoder",
+    host_inputs=["inputs", "sequence_length"],
+    public="",
+    no_gradient=_CLASSES,
+)
 def _ctc_beam_search_decoder(
     inputs: Floating,
     sequence_length: Index,

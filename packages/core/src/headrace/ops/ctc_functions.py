@@ -14,13 +14,14 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, expand_dims, reshape, shape, transpose
 from headrace.ops.constant import ones_like, zeros_like
 from headrace.ops.constant import range as range_
-from headrace.ops.conversion import cast
+from headrace.ops.conversion import cast, saturate_cast
 from headrace.ops.cumulative import cumsum
 from headrace.ops.elementwise import equal, less, logical_and, not_equal, select
 from headrace.ops.extremes import argmax
 from headrace.ops.nn import log_softmax
 from headrace.ops.reduce import reduce_max, reduce_sum
 from headrace.ops.segment import unsorted_segment_sum
+from headrace.shapes import Shape
 
 
 def ctc_loss(
@@ -118,7 +119,17 @@ def ctc_loss_v2(
         blank = 0 if blank_index is None else blank_index
         counts = convert_to_tensor(label_length)
         dense = convert_to_tensor(labels, preferred_dtype=dtypes.int32)
-        return _loss(log_softmax(scores), dense, counts, frames, blank)
+        return _loss(_log_probs(scores, frames), dense, counts, frames, blank)
+
+
+def _log_probs(scores: Tensor, frames: Tensor) -> Tensor:
+    """Return the logarithms of probabilities; frames that do not count may hold anything."""
+    given, batch = frames.spec.shape, scores.spec.shape[1:2] if scores.shape.rank else Shape(None)
+    if not given.is_compatible_with(batch):
+        raise ShapeError(f"sequence_length has {given[0]} rows for a batch of {batch[0]}")
+    places = cast(range_(shape(scores)[0]), frames.dtype)
+    counted = expand_dims(less(expand_dims(places, 1), frames), 2)
+    return log_softmax(select(counted, scores, 0))
 
 
 def _loss(
@@ -163,21 +174,21 @@ def _sparse_loss(
     if not last:
         below = cast(at, dtypes.int32) if isinstance(at, Tensor) else at
         dense = select(less(dense, below), dense, dense + 1)
-    loss = _loss(log_softmax(scores), dense, counts, frames, blank, merge)
+    loss = _loss(_log_probs(scores, frames), dense, counts, frames, blank, merge)
     if ignore_longer:
         loss = select(fits, loss, zeros_like(loss))
     return loss
 
 
 def _is_last(scores: Tensor, blank: int) -> bool:
-    classes = None if scores.shape.rank is None else scores.shape[2]
+    classes = None if scores.shape.rank is None else scores.spec.shape[2]
     return blank == -1 or (classes is not None and blank == classes - 1)
 
 
 def _frames_first(scores: Any, time_major: bool) -> Tensor:
     tensor = convert_to_tensor(scores)
     if tensor.shape.rank not in (None, 3):
-        raise ShapeError(f"logits must have 3 dimensions, got shape {tensor.shape}")
+        raise ShapeError(f"logits must have 3 dimensions, got shape {tensor.spec.shape}")
     return tensor if time_major else transpose(tensor, [1, 0, 2])
 
 
@@ -293,7 +304,7 @@ def collapse_repeated(
         differs = not_equal(rows[:, 1:], rows[:, :-1])
         kept = concat([ones_like(rows[:, :1], dtypes.bool_), differs], 1)
         time = range_(shape(rows)[1])
-        kept = logical_and(kept, less(time, expand_dims(cast(lengths, dtypes.int32), 1)))
+        kept = logical_and(kept, less(time, expand_dims(saturate_cast(lengths, dtypes.int32), 1)))
         counts = reduce_sum(cast(kept, dtypes.int32), 1)
         width = reduce_max(concat([counts, [0]], 0))
         place = cumsum(cast(kept, dtypes.int32), 1) - 1
@@ -342,4 +353,4 @@ def _laid_out(rows: Tensor, place: Tensor, kept: Tensor, width: Tensor) -> Tenso
 
 def _require_rank(tensor: Tensor, rank: int, what: str) -> None:
     if tensor.shape.rank not in (None, rank):
-        raise ShapeError(f"{what}, got shape {tensor.shape}")
+        raise ShapeError(f"{what}, got shape {tensor.spec.shape}")

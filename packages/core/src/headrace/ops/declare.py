@@ -15,11 +15,21 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, HeadraceError, PluginError
 from headrace.graph.builder import build_node
+from headrace.graph.facts import (
+    Effect,
+    Reach,
+    check_commutative,
+    check_names,
+    checked_reach,
+    effects_of,
+    with_host_inputs,
+)
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS, REQUIRED, AttrParam, InputParam, Kind, OpSchema
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.signature import Parameters, evaluated
+from headrace.scalars.expression import check_expression
 from headrace.shapes import Shape
 
 P = ParamSpec("P")
@@ -61,13 +71,29 @@ def op(
     type_name: str,
     *,
     stateful: bool = False,
+    effects: Effect | Sequence[Effect] = (),
     blocking: bool = False,
+    calls_out: bool = False,
     elementwise: bool = False,
+    expression: Callable[..., Any] | None = None,
     reduction: bool = False,
-    in_place: Sequence[tuple[int, int]] = (),
+    early: Callable[..., Any] | None = None,
+    commutative: bool = False,
+    exact: bool = False,
+    view: bool = False,
+    accumulates: bool = False,
+    repeats: bool = False,
+    nonnegative: bool = False,
+    concurrent: bool = False,
+    host_inputs: Sequence[str] = (),
+    aliases: Sequence[str] | None = None,
+    keeps_inputs: bool | None = None,
+    may_be_dead: bool = False,
     builtin: bool = False,
+    reaches: Reach = "",
     no_gradient: str = "",
     public: str | None = None,
+    node_name: str = "",
 ) -> _Declare:
     """Declare an op by its shape and dtype rule.
 
@@ -78,18 +104,57 @@ def op(
 
     Args:
         type_name: The op's name in graphs, CamelCase, unique.
-        stateful: It reads or changes state, or differs from call to call.
+        stateful: Short for ``effects="changes"``, the effect that allows least: such an op runs
+            once for each time that the program asks for it.
+        effects: What a run does beside computing outputs from inputs, one word or several of
+            ``"reads"`` (state, which equal reads between two changes see alike), ``"draws"``
+            (random numbers; seeds are in an attribute ``seeds``), ``"observes"`` (what lies
+            outside the program, such as a clock) and ``"changes"`` (state, or what lies outside).
+            Only what changes something runs although nobody needs its outputs.
         blocking: It may wait for something outside the step.
+        calls_out: Its kernels, plain or stateful ones, call the program's own code and return when
+            that does. They are called in a thread of their own where other operations of the step
+            could run.
         elementwise: Output element i depends only on elements i of the inputs.
+        expression: What element i of the output is: ``f(s, *inputs, **attrs)`` computes it from
+            the inputs' elements with Python's operators and the functions of ``s``, such as
+            ``s.exp``. Compilers fuse the op then, and it needs no kernel. For dtypes that the
+            functions do not take, kernels are used.
         reduction: It folds axes of its first input.
-        in_place: Pairs (output, input) that may share memory.
+        early: Computes it from small arrays of integers while the graph is built, as
+            ``f(*inputs, **attrs)`` on NumPy arrays, so that shapes that a program computes with it
+            are known. It may return None, or raise, to leave that to the step.
+        commutative: Its two inputs give the same bits in either order; strings are excepted.
+        exact: Every element of its result is that of real arithmetic, rounded correctly, so that
+            its bits do not depend on what is computed beside it. Complex results may differ.
+        view: It yields the elements of its first input in their order, under another shape at most.
+        accumulates: It adds up what meets in one place of an output, as scattering does; some
+            devices do so in an order of chance, which ``Config(deterministic=True)`` refuses.
+        repeats: Its output holds elements of an input again and again, and no others.
+        nonnegative: No element of its output is negative, nor -0.
+        concurrent: The handle that it yields stands for what is made to be used in any order, such
+            as a queue: ``Config(check_races=True)`` lets operations use it in no order.
+        host_inputs: Names of tensors that kernels get as NumPy arrays on every device, such as
+            shapes, whose values decide how much memory an output takes.
+        aliases: Names of tensors whose memory outputs may share. None stands for all of them, or,
+            where the op is elementwise, for none.
+        keeps_inputs: Whether kernels may keep arrays that they get, beyond the call. None stands
+            for whether the op changes something.
+        may_be_dead: Outputs may be dead, so that what takes them does not run; for ops that the
+            runtime itself runs.
         builtin: The runtime itself runs it, on every device, without a kernel.
+        reaches: What it reaches that a program would not leave to a model of a stranger:
+            ``"files"``, which it writes where its inputs say, or ``"python"``, functions of the
+            process. ``hr.saved_model`` does not run such ops by itself.
         no_gradient: Why it has no gradient; empty where a rule should exist.
         public: Where users find it under ``headrace``; the function's own name if None, hidden
             if empty.
+        node_name: What its nodes are called where a program gives them no name; ``type_name`` if
+            empty.
 
     Raises:
-        PluginError: if the rule lacks a docstring or annotations, or the name is taken.
+        PluginError: if the rule lacks a docstring or annotations, the name is taken, the
+            expression is wrong, or facts contradict each other.
     """
 
     def declare(rule: Callable[..., Any]) -> Any:
@@ -98,6 +163,19 @@ def op(
             raise PluginError(f"op {type_name!r} at {where} has no docstring; users read it")
         parameters = Parameters(rule)
         inputs, attrs = _inputs_and_attrs(rule, parameters, type_name, where)
+        given = effects_of(type_name, stateful, effects)
+        kept = "changes" in given if keeps_inputs is None else keeps_inputs
+        inputs = with_host_inputs(type_name, inputs, host_inputs)
+        if aliases is not None:
+            check_names(type_name, "aliases", inputs, aliases)
+        if early is not None and given:
+            raise PluginError(
+                f"op {type_name!r}: what has effects is not computed early; drop early="
+            )
+        if commutative:
+            check_commutative(type_name, inputs)
+        if may_be_dead and not builtin:
+            raise PluginError(f"op {type_name!r}: only ops of the runtime itself may be dead")
         order = [name for name in parameters.names if name != "name"]
         if parameters.flexible:
             raise PluginError(
@@ -114,16 +192,32 @@ def op(
             attrs=attrs,
             infer=_rule_by_kind(rule, order, inputs, attrs),
             function=add_node,
-            stateful=stateful,
+            effects=given,
             blocking=blocking,
+            calls_out=calls_out,
             elementwise=elementwise,
+            expression=expression,
             reduction=reduction,
-            in_place=tuple(in_place),
+            early=early,
+            commutative=commutative,
+            exact=exact,
+            view=view,
+            accumulates=accumulates,
+            repeats=repeats,
+            nonnegative=nonnegative,
+            concurrent=concurrent,
+            aliases=None if aliases is None else tuple(aliases),
+            keeps_inputs=kept,
+            may_be_dead=may_be_dead,
             builtin=builtin,
+            reaches=checked_reach(type_name, reaches),
             no_gradient=no_gradient,
             public=rule.__name__ if public is None else public,
+            node_name=node_name or type_name,
             where=where,
         )
+        if expression is not None:
+            check_expression(schema)
         OPS.add(schema)
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(add_node, attribute, getattr(rule, attribute))
@@ -143,7 +237,10 @@ def _inputs_and_attrs(
         if name == "name":
             continue
         if name not in parameters.annotations:
-            raise PluginError(f"op {type_name!r} at {where}: parameter {name!r} is not annotated")
+            raise PluginError(
+                f"op {type_name!r} at {where}: parameter {name!r} is not annotated; "
+                "annotate it with a kind of tensors, such as Floating, or the type of an attribute"
+            )
         hint = evaluated(parameters.annotations[name], rule)
         default = parameters.defaults.get(name, REQUIRED)
         found = _as_input(name, hint)

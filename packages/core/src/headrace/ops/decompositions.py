@@ -163,7 +163,7 @@ def svd(
     return (s, u, v) if compute_uv else s
 
 
-@op("SelfAdjointEig", public="")
+@op("SelfAdjointEig", public="", node_name="SelfAdjointEigV2")
 def _self_adjoint_eig(input: Precise, compute_v: bool = True) -> tuple[Spec, Spec]:
     """Eigenvalues and eigenvectors of symmetric, or Hermitian, matrices.
 
@@ -262,7 +262,7 @@ def lu(
 def permutation_matrix(perm: Any, like: Tensor) -> Tensor:
     """Return [..., n, n]: the matrices that pick rows ``perm``, of the dtype of ``like``."""
     order = convert_to_tensor(perm)
-    size = order.shape[-1] if order.shape.rank else None
+    size = order.spec.shape[-1] if order.shape.rank else None
     depth: Any = shape(order)[-1] if size is None else size
     return one_hot(order, depth, dtype=like.dtype)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from headrace.errors import AttributeValueError, ShapeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import reshape, shape
@@ -41,11 +42,13 @@ def _flat_filter(filter: Tensor, channels: Any) -> Tensor:
         channels: Of the images: a number, or a tensor where that is not known.
     """
     if filter.shape.rank not in (None, 4):
-        raise ShapeError(f"a depthwise filter must have 4 dimensions, got shape {filter.shape}")
-    takes = filter.shape[2]
+        raise ShapeError(
+            f"a depthwise filter must have 4 dimensions, got shape {filter.spec.shape}"
+        )
+    takes = filter.spec.shape[2]
     if isinstance(channels, int) and takes is not None and takes != channels:
         raise ShapeError(
-            f"the input has {channels} channels, the filter {filter.shape} takes {takes}; a "
+            f"the input has {channels} channels, the filter {filter.spec.shape} takes {takes}; a "
             "depthwise filter is [height, width, in, multiplier]"
         )
     if filter.shape.is_fully_defined() and isinstance(channels, int):
@@ -57,12 +60,13 @@ def _flat_filter(filter: Tensor, channels: Any) -> Tensor:
 
 def _channels(images: Tensor, layout: str) -> Any:
     if images.shape.rank not in (None, 4):
-        raise ShapeError(f"the input must have 4 dimensions, got shape {images.shape}")
+        raise ShapeError(f"the input must have 4 dimensions, got shape {images.spec.shape}")
     axis = channel_axis(layout)
-    known = images.shape[axis]
+    known = images.spec.shape[axis]
     return shape(images)[axis] if known is None else known
 
 
+@names_result
 def depthwise_conv2d_native(
     input: Any,
     filter: Any,
@@ -93,8 +97,8 @@ def depthwise_conv2d_native(
     steps, mode, layout, spread = _geometry(strides, padding, data_format, dilations)
     with name_scope(name, "depthwise"):
         images = convert_to_tensor(input)
-        taps = convert_to_tensor(filter, preferred_dtype=images.dtype)
-        flat = _flat_filter(taps, _channels(images, layout))
+        filter_ = convert_to_tensor(filter, preferred_dtype=images.dtype)
+        flat = _flat_filter(filter_, _channels(images, layout))
         return conv2d_op(images, flat, steps, mode, layout, spread)
 
 
@@ -164,12 +168,12 @@ def depthwise_conv2d_backprop_input(
     """
     steps, mode, layout, spread = _geometry(strides, padding, data_format, dilations)
     with name_scope(name, "depthwise_backprop_input"):
-        taps = convert_to_tensor(filter)
+        filter_ = convert_to_tensor(filter)
         sizes = convert_to_tensor(input_sizes)
         value = sizes.spec.value
         axis = channel_axis(layout)
         channels = int(value[axis]) if value is not None and value.shape == (4,) else sizes[axis]
-        flat = _flat_filter(taps, channels)
+        flat = _flat_filter(filter_, channels)
         return conv2d_to_input(sizes, flat, out_backprop, steps, mode, layout, spread)
 
 
@@ -220,6 +224,7 @@ def depthwise_conv2d_backprop_filter(
         return reshape(found, sizes)
 
 
+@names_result
 def separable_conv2d(
     input: Any,
     depthwise_filter: Any,
@@ -254,22 +259,23 @@ def separable_conv2d(
     with name_scope(name, "separable_conv2d"):
         images = convert_to_tensor(input)
         mixing = convert_to_tensor(pointwise_filter, preferred_dtype=images.dtype)
-        dims = mixing.shape.dims
+        dims = mixing.spec.shape.dims
         if dims is not None and (len(dims) != 4 or any(d not in (None, 1) for d in dims[:2])):
-            raise ShapeError(f"pointwise_filter must be [1, 1, in, out], got {mixing.shape}")
+            raise ShapeError(f"pointwise_filter must be [1, 1, in, out], got {mixing.spec.shape}")
         filtered = depthwise_conv2d(
             images, depthwise_filter, strides, padding, rate, None, data_format, dilations
         )
         layout = "NHWC" if data_format is None else data_format
-        known, takes = filtered.shape[channel_axis(layout)], mixing.shape[2]
+        known, takes = filtered.spec.shape[channel_axis(layout)], mixing.spec.shape[2]
         if known is not None and takes is not None and known != takes:
             raise ShapeError(
-                f"pointwise_filter {mixing.shape} takes {takes} channels, the depthwise "
+                f"pointwise_filter {mixing.spec.shape} takes {takes} channels, the depthwise "
                 f"convolution gives {known}"
             )
         return conv2d(filtered, mixing, 1, "VALID", data_format=layout)
 
 
+@names_result
 def dilation2d(
     input: Any,
     filter: Any = None,
@@ -303,19 +309,23 @@ def dilation2d(
     """
     element = given("nn.dilation2d", "filter", filter, filters)
     spread = given("nn.dilation2d", "rates", rates, dilations)
-    steps, mode, layout, taps = _geometry(strides, padding, "NHWC", spread)
+    steps, mode, layout, filter_ = _geometry(strides, padding, "NHWC", spread)
     with name_scope(name, "dilation2d"):
         images = convert_to_tensor(input)
         offsets = convert_to_tensor(element, preferred_dtype=images.dtype)
-        dims = offsets.shape.dims
+        dims = offsets.spec.shape.dims
         if dims is None or len(dims) != 3 or None in dims[:2]:
             raise ShapeError(
                 f"dilation2d: filter must be [height, width, channels] of a known size, got "
-                f"{offsets.shape}"
+                f"{offsets.spec.shape}"
             )
-        if not images.shape[3:].is_compatible_with(dims[2:]) and images.shape.dims is not None:
+        if (
+            not images.spec.shape[3:].is_compatible_with(dims[2:])
+            and images.spec.shape.dims is not None
+        ):
             raise ShapeError(
-                f"dilation2d: input {images.shape} and filter {offsets.shape} must have as many "
+                f"dilation2d: input {images.spec.shape} and filter {offsets.spec.shape} must have "
+                "as many "
                 "channels"
             )
         if not images.dtype.is_numeric or images.dtype.is_complex:
@@ -323,7 +333,7 @@ def dilation2d(
         ksize = tuple(int(d) for d in dims[:2] if d is not None)
 
         def windows(x: Tensor) -> Tensor:
-            patches = extract_patches_op(x, ksize, steps, mode, layout, taps)
+            patches = extract_patches_op(x, ksize, steps, mode, layout, filter_)
             sizes = shape_of(patches)
             split = shape_of(offsets)
             return reshape(patches, [sizes[0], sizes[1], sizes[2], ksize[0] * ksize[1], split[2]])
@@ -342,6 +352,7 @@ def _lowest(images: Tensor) -> Any:
     return convert_to_tensor(np.array(value).astype(kind.numpy))
 
 
+@names_result
 def erosion2d(
     value: Any, kernel: Any, strides: Any, rates: Any, padding: Any, name: str | None = None
 ) -> Tensor:
@@ -368,6 +379,6 @@ def erosion2d(
         images = convert_to_tensor(value)
         element = convert_to_tensor(kernel, preferred_dtype=images.dtype)
         if element.shape.rank not in (None, 3):
-            raise ShapeError(f"erosion2d: kernel must have 3 dimensions, got {element.shape}")
+            raise ShapeError(f"erosion2d: kernel must have 3 dimensions, got {element.spec.shape}")
         mirrored = element[::-1, ::-1]
         return negative(dilation2d(negative(images), mirrored, strides, rates, padding))

@@ -9,14 +9,17 @@ import numpy as np
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, ShapeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.arguments import as_int, as_ints
-from headrace.ops.array import broadcast_to, concat, expand_dims, rank, reshape, transpose
+from headrace.ops.array import broadcast_to, concat, expand_dims, rank, reshape, shape, transpose
 from headrace.ops.blocks import product_of, sizes_of
 from headrace.ops.constant import range as range_of
 from headrace.ops.gather import gather
+from headrace.ops.identity import ensure_shape
+from headrace.ops.reduce import reduce_prod
 from headrace.shapes import Shape
 
 # Where diagonals shorter than the longest stand in their rows: those above the main diagonal, and
@@ -72,10 +75,25 @@ _N = _Numbers()
 
 def _matrix(input: Any, what: str) -> Tensor:
     x = convert_to_tensor(input)
-    if x.shape.rank is None:
-        raise ShapeError(f"{what}: the rank of the input must be known, got {x!r}")
-    x.shape.with_rank_at_least(2)
+    if x.shape.rank is not None and x.shape.rank < 2:
+        raise ShapeError(f"{what}: matrices have 2 axes at least, got {x!r}")
     return x
+
+
+def _as_batch(x: Tensor, own: int) -> tuple[Tensor, Tensor]:
+    """Return a tensor of unknown rank with one axis before its ``own`` last ones, and the others.
+
+    Raises, when it runs, where it has less than ``own`` axes.
+    """
+    sizes = shape(x)
+    lead, last = sizes[:-own], [sizes[i - own] for i in range(own)]
+    flat = reshape(x, [reduce_prod(lead), *last])
+    return ensure_shape(flat, [None] * (own + 1)), lead
+
+
+def _out_of_batch(found: Tensor, lead: Tensor) -> Tensor:
+    """Return a tensor with other axes in place of its first one."""
+    return reshape(found, concat([lead, shape(found)[1:]], 0))
 
 
 def _zero(dtype: DType) -> Any:
@@ -92,6 +110,7 @@ def _choose(condition: Any, x: Tensor, y: Any) -> Tensor:
     return found
 
 
+@names_result
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
     """Matrices with zeros outside a band about the main diagonal.
 
@@ -109,6 +128,9 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
     """
     with name_scope(name, "MatrixBandPart"):
         x = _matrix(input, "matrix_band_part")
+        if x.shape.rank is None:
+            flat, lead = _as_batch(x, 2)
+            return _out_of_batch(matrix_band_part(flat, num_lower, num_upper), lead)
         rows, columns = sizes_of(x)[-2:]
         lower, upper = as_int(num_lower, "num_lower"), as_int(num_upper, "num_upper")
         for count, size, label in ((lower, rows, "num_lower"), (upper, columns, "num_upper")):
@@ -160,6 +182,7 @@ def _shift(rows: Any, columns: Any, offset: Any, longest: Any, align: tuple[bool
     return (longest - _length(rows, columns, offset)) * moved
 
 
+@names_result
 def matrix_diag_part(
     input: Any,
     name: str | None = "diag_part",
@@ -186,6 +209,10 @@ def matrix_diag_part(
     """
     with name_scope(name, "diag_part"):
         x = _matrix(input, "matrix_diag_part")
+        if x.shape.rank is None:
+            flat, lead = _as_batch(x, 2)
+            part = matrix_diag_part(flat, k=k, padding_value=padding_value, align=align)
+            return _out_of_batch(part, lead)
         low, high = _band(k, "matrix_diag_part")
         sides = _aligned(align, "matrix_diag_part")
         *batch, rows, columns = sizes_of(x)
@@ -223,6 +250,7 @@ def _filler(value: Any, dtype: DType) -> Tensor:
     return convert_to_tensor(value, dtype)
 
 
+@names_result
 def matrix_diag(
     diagonal: Any,
     name: str | None = "diag",
@@ -255,8 +283,11 @@ def matrix_diag(
         x = convert_to_tensor(diagonal)
         low, high = _band(k, "matrix_diag")
         if x.shape.rank is None:
-            raise ShapeError(f"matrix_diag: the rank of the input must be known, got {x!r}")
-        x.shape.with_rank_at_least(1 if low == high else 2)
+            flat, lead = _as_batch(x, 1 if low == high else 2)
+            sizes = {"num_rows": num_rows, "num_cols": num_cols}
+            whole = matrix_diag(flat, None, k, **sizes, padding_value=padding_value, align=align)
+            return _out_of_batch(whole, lead)
+        x.spec.shape.with_rank_at_least(1 if low == high else 2)
         dims = sizes_of(x)
         longest = dims[-1]
         if low != high and isinstance(dims[-2], int) and dims[-2] != high - low + 1:
@@ -309,6 +340,7 @@ def _spread(
     return gather(flat, places, axis=len(batch)), inside
 
 
+@names_result
 def matrix_set_diag(
     input: Any,
     diagonal: Any,
@@ -336,19 +368,31 @@ def matrix_set_diag(
         x = _matrix(input, "matrix_set_diag")
         given = convert_to_tensor(diagonal, x.dtype)
         low, high = _band(k, "matrix_set_diag")
+        if x.shape.rank is None:
+            flat, lead = _as_batch(x, 2)
+            own = 1 if low == high else 2
+            if given.shape.rank is not None and given.shape.rank < own:
+                raise ShapeError(
+                    f"matrix_set_diag: diagonal has {own} axes at least, got {given!r}"
+                )
+            rest = shape(given)
+            last = [rest[i - own] for i in range(own)]
+            part = reshape(given, [reduce_prod(rest[:-own]), *last])
+            return _out_of_batch(matrix_set_diag(flat, part, k=k, align=align), lead)
         rows, columns = sizes_of(x)[-2:]
         _check_band(rows, columns, low, high, "matrix_set_diag")
         size = _longest(rows, columns, low, high)
         longest = int(size) if _N.known(size) else None
-        lead = list(x.shape)[:-2]
-        given.shape.merge_with([*lead, *([] if low == high else [high - low + 1]), longest])
+        around = list(x.spec.shape)[:-2]
+        given.spec.shape.merge_with([*around, *([] if low == high else [high - low + 1]), longest])
         if given.shape.rank is None:
-            known = [None] * (len(lead) + (1 if low == high else 2))
+            known = [None] * (len(around) + (1 if low == high else 2))
             given = call_op("EnsureShape", given, Shape(known))
         found, inside = _spread(given, rows, columns, low, high, _aligned(align, "matrix_set_diag"))
         return _choose(inside, found, x)
 
 
+@names_result
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
     """A tensor whose diagonal is given: of a vector the matrix with zeros elsewhere.
 
@@ -370,6 +414,7 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
         return reshape(matrix_diag(reshape(x, [product_of(dims)])), [*dims, *dims])
 
 
+@names_result
 def diag_part(input: Any, name: str | None = None) -> Tensor:
     """The diagonal of a tensor: the elements whose indices are twice the same.
 
@@ -389,7 +434,7 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
         if not x.shape.rank or x.shape.rank % 2:
             raise ShapeError(f"diag_part: the rank must be known and even, got {x!r}")
         half = x.shape.rank // 2
-        common = x.shape[:half].merge_with(x.shape[half:])
+        common = x.spec.shape[:half].merge_with(x.spec.shape[half:])
         dims = [
             d if known is None else known for d, known in zip(sizes_of(x), common, strict=False)
         ]
@@ -417,7 +462,7 @@ def matrix_transpose(
         x = convert_to_tensor(a)
         count = x.shape.rank
         if count is not None:
-            x.shape.with_rank_at_least(2)
+            x.spec.shape.with_rank_at_least(2)
             return transpose(x, [*range(count - 2), count - 1, count - 2], conjugate=conjugate)
         axes = rank(x)
         return transpose(

@@ -14,7 +14,19 @@ from headrace.ops.sparse_tensor import as_sparse
 from headrace.shapes import UNKNOWN, Dim, Shape
 
 
-@op("EditDistance", public="", no_gradient="it counts edits")
+@op(
+    "EditDistance",
+    host_inputs=[
+        "hypothesis_indices",
+        "hypothesis_values",
+        "hypothesis_shape",
+        "truth_indices",
+        "truth_values",
+        "truth_shape",
+    ],
+    public="",
+    no_gradient="it counts edits",
+)
 def _edit_distance(
     hypothesis_indices: Index,
     hypothesis_values: Same,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType
@@ -14,6 +17,7 @@ from headrace.graph.convert import (
     is_python_literal,
     natural_dtype,
 )
+from headrace.graph.naming import names_result
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
@@ -26,37 +30,50 @@ from headrace.ops.pointwise import DISCRETE, compared, joined, like, pointwise
 # -- arithmetic
 
 
-@pointwise("Add", in_place=[(0, 0), (0, 1)])
+@pointwise("Add", exact=True, commutative=True, early=np.add, expression=lambda s, x, y: x + y)
 def add(x: Summable, y: Summable) -> Spec:
     """Sum ``x + y``, elementwise with broadcasting; strings are joined."""
     return joined(x, y)
 
 
-@pointwise("Sub", in_place=[(0, 0), (0, 1)], public="subtract")
+@pointwise(
+    "Sub", exact=True, early=np.subtract, expression=lambda s, x, y: x - y, public="subtract"
+)
 def subtract(x: Numeric, y: Numeric) -> Spec:
     """Difference ``x - y``, elementwise with broadcasting."""
     return joined(x, y)
 
 
-@pointwise("Mul", in_place=[(0, 0), (0, 1)], public="multiply")
+@pointwise(
+    "Mul",
+    exact=True,
+    commutative=True,
+    early=np.multiply,
+    expression=lambda s, x, y: x * y,
+    public="multiply",
+)
 def multiply(x: Numeric, y: Numeric) -> Spec:
     """Product ``x * y``, elementwise with broadcasting."""
     return joined(x, y)
 
 
-@pointwise("MulNoNan", public="multiply_no_nan")
+@pointwise(
+    "MulNoNan", expression=lambda s, x, y: s.where(y == 0, 0, x * y), public="multiply_no_nan"
+)
 def multiply_no_nan(x: Inexact, y: Inexact) -> Spec:
     """Product ``x * y`` that is 0 wherever ``y`` is 0, even if ``x`` is infinite or NaN."""
     return joined(x, y)
 
 
-@pointwise("Div", in_place=[(0, 0), (0, 1)], public="realdiv")
+@pointwise(
+    "Div", exact=True, node_name="RealDiv", expression=lambda s, x, y: x / y, public="realdiv"
+)
 def realdiv(x: Inexact, y: Inexact) -> Spec:
     """Quotient ``x / y`` of floating or complex tensors; infinities and NaN where ``y`` is 0."""
     return joined(x, y)
 
 
-@pointwise("DivNoNan", public="")
+@pointwise("DivNoNan", expression=lambda s, x, y: s.where(y == 0, 0, x / y), public="")
 def _div_no_nan(x: Inexact, y: Inexact) -> Spec:
     """Quotient of floating or complex tensors that is 0 wherever ``y`` is 0."""
     return joined(x, y)
@@ -73,7 +90,7 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     Returns:
         The broadcast shape, floating or complex.
     """
-    return realdiv(*_as_floats(x, y), name=name)
+    return realdiv(*_as_floats(x, y), name=name or "truediv")
 
 
 truediv = divide
@@ -118,7 +135,8 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
         The broadcast shape, the dtype of ``x``. An integer divided by 0 raises when it runs.
     """
     whole = _data_dtype(x).is_integer and _data_dtype(y).is_integer
-    return floordiv(x, y, name=name) if whole else realdiv(x, y, name=name)
+    quotient = floordiv if whole else realdiv
+    return quotient(x, y, name=name or "div")
 
 
 def _data_dtype(value: Any) -> DType:
@@ -131,19 +149,28 @@ def _data_dtype(value: Any) -> DType:
 _OR_RAISES = "the dtype of ``x``; an integer divided by 0 raises when it runs"
 
 
-@pointwise("FloorDiv", gives=_OR_RAISES, no_gradient=DISCRETE)
+@pointwise(
+    "FloorDiv",
+    node_name="floordiv",
+    early=np.floor_divide,
+    expression=lambda s, x, y: s.floor(x / y),
+    gives=_OR_RAISES,
+    no_gradient=DISCRETE,
+)
 def floordiv(x: Real, y: Real) -> Spec:
     """Quotient rounded towards minus infinity, elementwise with broadcasting."""
     return joined(x, y)
 
 
-@pointwise("TruncateDiv", gives=_OR_RAISES, no_gradient=DISCRETE)
+@pointwise(
+    "TruncateDiv", expression=lambda s, x, y: s.trunc(x / y), gives=_OR_RAISES, no_gradient=DISCRETE
+)
 def truncatediv(x: Real, y: Real) -> Spec:
     """Quotient rounded towards 0, as C divides integers; elementwise with broadcasting."""
     return joined(x, y)
 
 
-@pointwise("FloorMod", gives=_OR_RAISES)
+@pointwise("FloorMod", early=np.mod, gives=_OR_RAISES)
 def floormod(x: Real, y: Real) -> Spec:
     """Remainder of the division rounded towards minus infinity; has the sign of ``y``."""
     return joined(x, y)
@@ -155,7 +182,7 @@ def truncatemod(x: Real, y: Real) -> Spec:
     return joined(x, y)
 
 
-@pointwise("Pow", public="pow")
+@pointwise("Pow", expression=lambda s, x, y: s.pow(x, y), public="pow")
 def power(x: Numeric, y: Numeric) -> Spec:
     """Power ``x ** y``, elementwise with broadcasting.
 
@@ -164,42 +191,51 @@ def power(x: Numeric, y: Numeric) -> Spec:
     return joined(x, y)
 
 
-@pointwise("Maximum")
+@pointwise("Maximum", exact=True, early=np.maximum, expression=lambda s, x, y: s.maximum(x, y))
 def maximum(x: Real, y: Real) -> Spec:
     """The larger of ``x`` and ``y``, elementwise with broadcasting; NaN where either is."""
     return joined(x, y)
 
 
-@pointwise("Minimum")
+@pointwise("Minimum", exact=True, early=np.minimum, expression=lambda s, x, y: s.minimum(x, y))
 def minimum(x: Real, y: Real) -> Spec:
     """The smaller of ``x`` and ``y``, elementwise with broadcasting; NaN where either is."""
     return joined(x, y)
 
 
-@pointwise("Neg", sparse=True, in_place=[(0, 0)], public="negative")
+@pointwise(
+    "Neg", exact=True, early=np.negative, expression=lambda s, x: -x, sparse=True, public="negative"
+)
 def negative(x: Numeric) -> Spec:
     """Negation ``-x``."""
     return like(x)
 
 
-@pointwise("Abs", public="")
+@pointwise("Abs", exact=True, nonnegative=True, expression=lambda s, x: abs(x), public="")
 def real_abs(x: Real) -> Spec:
     """Absolute value of real numbers."""
     return like(x)
 
 
-@pointwise("Sign", public="")
+def _sign_of(s: Any, x: Any) -> Any:
+    below = s.where(x < 0, -1, x)
+    # What is neither above nor below 0 is 0 or NaN: itself, but not -0.
+    return s.where(x > 0, 1, s.where(x == 0, 0, below))
+
+
+@pointwise("Sign", exact=True, expression=_sign_of, public="")
 def real_sign(x: Real) -> Spec:
     """-1, 0 or 1 as ``x`` is negative, zero or positive; NaN where ``x`` is."""
     return like(x)
 
 
-@pointwise("Square", sparse=True, in_place=[(0, 0)])
+@pointwise("Square", exact=True, nonnegative=True, expression=lambda s, x: x * x, sparse=True)
 def square(x: Numeric) -> Spec:
     """Square ``x * x``."""
     return like(x)
 
 
+@names_result
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``(x - y) * conj(x - y)``, elementwise with broadcasting.
 
@@ -218,13 +254,13 @@ def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
         return square(difference)
 
 
-@pointwise("Reciprocal", in_place=[(0, 0)])
+@pointwise("Reciprocal", exact=True, expression=lambda s, x: 1 / x)
 def reciprocal(x: Inexact) -> Spec:
     """``1 / x``; infinite where ``x`` is 0."""
     return like(x)
 
 
-@pointwise("NextAfter", no_gradient=DISCRETE, public="nextafter")
+@pointwise("NextAfter", public="nextafter")
 def nextafter(x1: Floating, x2: Floating) -> Spec:
     """The float next to ``x1`` in the direction of ``x2``, elementwise with broadcasting."""
     if x1.dtype.itemsize < 4:
@@ -232,7 +268,7 @@ def nextafter(x1: Floating, x2: Floating) -> Spec:
     return joined(x1, x2)
 
 
-@pointwise("Conj", public="")
+@pointwise("Conj", aliases=["x"], public="")
 def _conj(x: Inexact) -> Spec:
     """Complex conjugate."""
     return like(x)
@@ -257,7 +293,14 @@ def conj(x: Any, name: str | None = None) -> Tensor:
     return _conj(tensor, name=name)
 
 
-@op("AddN", in_place=[(0, 0)])
+def _sum_of(s: Any, inputs: list[Any]) -> Any:
+    total = inputs[0]
+    for x in inputs[1:]:
+        total = total + x
+    return total
+
+
+@op("AddN", expression=_sum_of)
 def add_n(inputs: Sequence[Numeric]) -> Spec:
     """Sum of any number of tensors of one shape, added from first to last.
 
@@ -281,19 +324,19 @@ def add_n(inputs: Sequence[Numeric]) -> Spec:
 # -- rounding
 
 
-@pointwise("Floor", no_gradient=DISCRETE)
+@pointwise("Floor", exact=True, expression=lambda s, x: s.floor(x), no_gradient=DISCRETE)
 def floor(x: Floating) -> Spec:
     """The largest whole number that is not larger than ``x``."""
     return like(x)
 
 
-@pointwise("Ceil", no_gradient=DISCRETE)
+@pointwise("Ceil", exact=True, expression=lambda s, x: s.ceil(x), no_gradient=DISCRETE)
 def ceil(x: Floating) -> Spec:
     """The smallest whole number that is not smaller than ``x``."""
     return like(x)
 
 
-@pointwise("Rint", no_gradient=DISCRETE)
+@pointwise("Rint", exact=True, expression=lambda s, x: s.rint(x), no_gradient=DISCRETE)
 def rint(x: Floating) -> Spec:
     """The whole number nearest to ``x``, the even one of two."""
     return like(x)
@@ -313,91 +356,150 @@ def round(x: Any, name: str | None = None) -> Tensor:
         DTypeError: if ``x`` is bool, complex or string.
     """
     tensor = convert_to_tensor(x)
-    return tensor if tensor.dtype.is_integer else rint(tensor, name=name)
+    return tensor if tensor.dtype.is_integer else rint(tensor, name=name or "Round")
 
 
 # -- comparisons and logic
 
 
-@pointwise("Equal", gives="bool", no_gradient=DISCRETE)
+@pointwise(
+    "Equal",
+    exact=True,
+    commutative=True,
+    expression=lambda s, x, y: x == y,
+    gives="bool",
+    no_gradient=DISCRETE,
+)
 def equal(x: Same, y: Same) -> Spec:
     """Whether ``x == y``, elementwise with broadcasting; NaN equals nothing."""
     return compared(x, y)
 
 
-@pointwise("NotEqual", gives="bool", no_gradient=DISCRETE)
+@pointwise(
+    "NotEqual",
+    exact=True,
+    commutative=True,
+    expression=lambda s, x, y: x != y,
+    gives="bool",
+    no_gradient=DISCRETE,
+)
 def not_equal(x: Same, y: Same) -> Spec:
     """Whether ``x != y``, elementwise with broadcasting; NaN differs from everything."""
     return compared(x, y)
 
 
-@pointwise("Less", gives="bool", no_gradient=DISCRETE)
+@pointwise("Less", exact=True, expression=lambda s, x, y: x < y, gives="bool", no_gradient=DISCRETE)
 def less(x: Real, y: Real) -> Spec:
     """Whether ``x < y``, elementwise with broadcasting."""
     return compared(x, y)
 
 
-@pointwise("LessEqual", gives="bool", no_gradient=DISCRETE)
+@pointwise(
+    "LessEqual", exact=True, expression=lambda s, x, y: x <= y, gives="bool", no_gradient=DISCRETE
+)
 def less_equal(x: Real, y: Real) -> Spec:
     """Whether ``x <= y``, elementwise with broadcasting."""
     return compared(x, y)
 
 
-@pointwise("Greater", gives="bool", no_gradient=DISCRETE)
+@pointwise(
+    "Greater", exact=True, expression=lambda s, x, y: x > y, gives="bool", no_gradient=DISCRETE
+)
 def greater(x: Real, y: Real) -> Spec:
     """Whether ``x > y``, elementwise with broadcasting."""
     return compared(x, y)
 
 
-@pointwise("GreaterEqual", gives="bool", no_gradient=DISCRETE)
+@pointwise(
+    "GreaterEqual",
+    exact=True,
+    expression=lambda s, x, y: x >= y,
+    gives="bool",
+    no_gradient=DISCRETE,
+)
 def greater_equal(x: Real, y: Real) -> Spec:
     """Whether ``x >= y``, elementwise with broadcasting."""
     return compared(x, y)
 
 
-@pointwise("LogicalAnd", no_gradient=DISCRETE)
+@pointwise(
+    "LogicalAnd",
+    exact=True,
+    commutative=True,
+    expression=lambda s, x, y: x & y,
+    no_gradient=DISCRETE,
+)
 def logical_and(x: Bool, y: Bool) -> Spec:
     """Whether both hold, elementwise with broadcasting."""
     return compared(x, y)
 
 
-@pointwise("LogicalOr", no_gradient=DISCRETE)
+@pointwise(
+    "LogicalOr",
+    exact=True,
+    commutative=True,
+    expression=lambda s, x, y: x | y,
+    no_gradient=DISCRETE,
+)
 def logical_or(x: Bool, y: Bool) -> Spec:
     """Whether at least one holds, elementwise with broadcasting."""
     return compared(x, y)
 
 
-@pointwise("LogicalXor", no_gradient=DISCRETE)
+@pointwise(
+    "LogicalXor",
+    exact=True,
+    commutative=True,
+    expression=lambda s, x, y: x ^ y,
+    no_gradient=DISCRETE,
+)
 def logical_xor(x: Bool, y: Bool) -> Spec:
     """Whether exactly one holds, elementwise with broadcasting."""
     return compared(x, y)
 
 
-@pointwise("LogicalNot", no_gradient=DISCRETE)
+@pointwise("LogicalNot", exact=True, expression=lambda s, x: ~x, no_gradient=DISCRETE)
 def logical_not(x: Bool) -> Spec:
     """Whether ``x`` does not hold."""
     return like(x)
 
 
-@pointwise("IsNan", gives="bool", no_gradient=DISCRETE)
+@pointwise("IsNan", exact=True, expression=lambda s, x: x != x, gives="bool", no_gradient=DISCRETE)
 def is_nan(x: Floating) -> Spec:
     """Whether ``x`` is NaN."""
     return compared(x)
 
 
-@pointwise("IsInf", gives="bool", no_gradient=DISCRETE)
+@pointwise(
+    "IsInf",
+    exact=True,
+    expression=lambda s, x: abs(x) == math.inf,
+    gives="bool",
+    no_gradient=DISCRETE,
+)
 def is_inf(x: Floating) -> Spec:
     """Whether ``x`` is infinite."""
     return compared(x)
 
 
-@pointwise("IsFinite", gives="bool", no_gradient=DISCRETE)
+@pointwise(
+    "IsFinite",
+    exact=True,
+    expression=lambda s, x: abs(x) < math.inf,
+    gives="bool",
+    no_gradient=DISCRETE,
+)
 def is_finite(x: Floating) -> Spec:
     """Whether ``x`` is neither infinite nor NaN."""
     return compared(x)
 
 
-@pointwise("Select", public="where_v2")
+@pointwise(
+    "Select",
+    exact=True,
+    expression=lambda s, condition, x, y: s.where(condition, x, y),
+    public="where_v2",
+)
 def select(condition: Bool, x: Same, y: Same) -> Spec:
     """``x`` where ``condition`` holds and ``y`` elsewhere, with broadcasting.
 

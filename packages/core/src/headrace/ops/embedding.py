@@ -17,6 +17,7 @@ from headrace.ops.constant import range as range_
 from headrace.ops.conversion import cast
 from headrace.ops.elementwise import greater, less, maximum, select
 from headrace.ops.gather import dynamic_partition, dynamic_stitch, gather
+from headrace.ops.partitioned_variable import PartitionedVariable
 from headrace.ops.reduce import reduce_sum
 from headrace.ops.transcendental import sqrt
 from headrace.shapes import Shape
@@ -35,7 +36,8 @@ def embedding_lookup(
     Gradients are row-sparse, for each shard by itself.
 
     Args:
-        params: [rows, ...], a variable or tensor, or a list of the shards of a table.
+        params: [rows, ...], a variable, a tensor, a partitioned variable, or a list of the shards
+            of a table.
         ids: [...], int32 or int64, each in [0, rows of the whole table).
         partition_strategy: Which shard has a row: "mod", the row's number modulo the number of
             shards; "div", consecutive rows are together, the first shards having one more where
@@ -51,7 +53,7 @@ def embedding_lookup(
         AttributeValueError: if there are no shards, or the strategy is unknown.
     """
     del validate_indices
-    shards = list(params) if isinstance(params, list | tuple) else [params]
+    shards = shards_of(params)
     if params is None or not shards:
         raise AttributeValueError("embedding_lookup needs a table, or a list of its shards")
     if partition_strategy not in ("mod", "div"):
@@ -66,6 +68,13 @@ def embedding_lookup(
                 rows = _clipped(gather(tables[0], wanted), wanted, max_norm)
             return identity(rows)
         return _clipped(_from_shards(tables, wanted, partition_strategy), wanted, max_norm)
+
+
+def shards_of(params: Any) -> list[Any]:
+    """Return the shards of a table: a list of them, those of a partitioned variable, or itself."""
+    if isinstance(params, list | tuple | PartitionedVariable):
+        return list(params)
+    return [params]
 
 
 def _from_shards(tables: list[Any], ids: Tensor, strategy: str) -> Tensor:
@@ -84,9 +93,9 @@ def _from_shards(tables: list[Any], ids: Tensor, strategy: str) -> Tensor:
         with colocate_with(table):
             rows.append(gather(table, part))
     joined = dynamic_stitch(order, rows)
-    row = tables[0].shape[1:]
+    row = Shape(tables[0].shape)[1:]
     for table in tables[1:]:
-        row = row.merge_with(table.shape[1:])
+        row = row.merge_with(Shape(table.shape)[1:])
     if ids.shape.is_fully_defined() and row.is_fully_defined():
         return reshape(joined, [*ids.shape.known, *row.known])
     # Where there are no ids, only a table knows how large a row is.
@@ -102,7 +111,7 @@ def _consecutive(tables: list[Any], flat: Tensor) -> tuple[Tensor, Tensor]:
     count = len(tables)
     if any(t.shape.rank == 0 for t in tables):
         raise ShapeError("params must have dimensions, got a scalar")
-    sizes = [None if t.shape.rank is None else t.shape[0] for t in tables]
+    sizes = [Shape(t.shape)[0] for t in tables]
     total: Any
     if None not in sizes:
         total = sum(s for s in sizes if s is not None)

@@ -72,8 +72,8 @@ def embedding_lookup_sparse(
     weights = None if sp_weights is None else _sparse(sp_weights, "sp_weights")
     if weights is not None and not ids.values.shape.is_compatible_with(weights.values.shape):
         raise ShapeError(
-            f"sp_weights must have one weight per id, got {weights.values.shape} for "
-            f"{ids.values.shape}"
+            f"sp_weights must have one weight per id, got {weights.values.spec.shape} for "
+            f"{ids.values.spec.shape}"
         )
     with name_scope(name, "embedding_lookup_sparse"):
         rows = ids.indices[:, 0]
@@ -139,7 +139,7 @@ def safe_embedding_lookup_sparse(
     with name_scope(name, "embedding_lookup"):
         ids = _sparse(sparse_ids, "sparse_ids")
         outer = cast(ids.dense_shape, dtypes.int32)[:-1]
-        rank = ids.dense_shape.shape[0] if ids.dense_shape.shape.rank is not None else None
+        rank = ids.dense_shape.spec.shape[0] if ids.dense_shape.shape.rank is not None else None
         matrix = concat(
             [reduce_prod(ids.dense_shape[:-1], 0, keepdims=True), ids.dense_shape[-1:]], 0
         )
@@ -160,7 +160,7 @@ def safe_embedding_lookup_sparse(
         if default_id is None:
             mask = broadcast_to(expand_dims(empty, 1), shape(found))
             found = select(mask, zeros_like(found), found)
-        known = ids.shape if rank == 2 else None
+        known = ids.shape.plain if rank == 2 else None
         if known is not None and known.is_fully_defined() and found.shape.is_fully_defined():
             return found
         return reshape(found, concat([outer, shape(found)[1:]], 0))

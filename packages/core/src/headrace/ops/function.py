@@ -22,7 +22,7 @@ from headrace.ops.kinds import Value
 _OF_FUNCTION = "it belongs to a function; what holds the function has the gradient"
 
 
-@op("Parameter", stateful=True, builtin=True, public="", no_gradient=_OF_FUNCTION)
+@op("Parameter", effects="observes", builtin=True, public="", no_gradient=_OF_FUNCTION)
 def parameter(index: int, spec: TensorSpec) -> Spec:
     """An argument of the function in which it stands.
 
@@ -36,7 +36,7 @@ def parameter(index: int, spec: TensorSpec) -> Spec:
     return TensorSpec(spec.dtype, spec.shape, content=spec.content)
 
 
-@op("Return", stateful=True, builtin=True, public="", no_gradient=_OF_FUNCTION)
+@op("Return", effects="changes", builtin=True, public="", no_gradient=_OF_FUNCTION)
 def return_(value: Value, index: int) -> None:
     """A result of the function in which it stands.
 
@@ -67,7 +67,7 @@ def call_function(
     """
     check_arguments(inputs, function)
     wanted = [*function.results, *(function.get_tensor_by_name(name) for name in saves)]
-    return [TensorSpec(t.dtype, t.shape, content=t.spec.content) for t in wanted]
+    return [TensorSpec(t.dtype, t.spec.shape, content=t.spec.content) for t in wanted]
 
 
 def check_arguments(inputs: Sequence[TensorSpec], function: Function) -> None:
@@ -87,16 +87,17 @@ def check_arguments(inputs: Sequence[TensorSpec], function: Function) -> None:
             raise DTypeError(
                 f"argument {i} of {function.name!r} is {wanted.dtype}, got {given.dtype}"
             )
-        if not given.shape.is_compatible_with(wanted.shape):
+        if not given.shape.is_compatible_with(wanted.spec.shape):
             raise ShapeError(
-                f"argument {i} of {function.name!r} has shape {wanted.shape}, got {given.shape}"
+                f"argument {i} of {function.name!r} has shape {wanted.spec.shape}, got "
+                f"{given.shape}"
             )
 
 
 def saved_lists(function: Function, saves: Sequence[str]) -> list[TensorSpec]:
     """Return the specs of the lists that hold what runs of a function computed inside."""
     tensors = [function.get_tensor_by_name(name) for name in saves]
-    return [list_spec(TensorSpec(t.dtype, t.shape, content=t.spec.content)) for t in tensors]
+    return [list_spec(TensorSpec(t.dtype, t.spec.shape, content=t.spec.content)) for t in tensors]
 
 
 def trace(
@@ -126,6 +127,10 @@ def result_tensors(flat: Sequence[Any], what: str) -> list[Tensor]:
         else:
             results.append(convert_to_tensor(item))
     return results
+
+
+# Effects of operations that a function has, and that need not run for themselves.
+_PASSIVE = frozenset(("reads", "draws"))
 
 
 class TracedFunction:
@@ -166,7 +171,7 @@ class TracedFunction:
             GraphError: if the function calls itself, or returns what is no tensor.
         """
         flat = flatten((args, kwargs))
-        with name_scope(self.name):
+        with name_scope(self.name.lstrip("_") or "function"):
             tensors = [_argument(item) for item in flat]
             graph = current_scope().graph
             if self._signature is not None:
@@ -267,12 +272,10 @@ def function(
 
 
 def _acts(op: Operation) -> bool:
-    return op.stateful and op.type not in ("Parameter", "Return") and not _draws(op)
-
-
-def _draws(op: Operation) -> bool:
-    """Whether an operation is stateful only because it reads or draws."""
-    return op.type == "ReadVariable" or (op.schema.stateful and "seeds" in op.attrs)
+    """Whether an operation runs for more than what it reads or draws."""
+    if op.type in ("Parameter", "Return"):
+        return False
+    return op.holds_state or not op.schema.effects <= _PASSIVE
 
 
 def _signed(item: Any) -> TensorSpec:
@@ -296,4 +299,4 @@ def _key(item: Any, tensor: Tensor | None, stated: bool) -> Any:
     """Return what a trace depends on; nothing of a tensor whose spec a signature states."""
     if tensor is None:
         return (type(item), item)
-    return () if stated else (tensor.dtype, tensor.shape)
+    return () if stated else (tensor.dtype, tensor.spec.shape)

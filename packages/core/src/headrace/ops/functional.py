@@ -37,7 +37,7 @@ class _Elements:
         for tensor in tensors:
             if tensor.shape.rank == 0:
                 raise ShapeError(f"{what}: elems must have a first axis to loop over, got a scalar")
-        lengths = {t.shape[0] for t in tensors if t.shape.rank is not None} - {None}
+        lengths = {t.spec.shape[0] for t in tensors if t.shape.rank is not None} - {None}
         if len(lengths) > 1:
             raise ShapeError(f"{what}: elems have different lengths {sorted(lengths)}")
         self.length: Any = lengths.pop() if lengths else shape(tensors[0])[0]
@@ -156,7 +156,7 @@ def scan(
                 a.dtype,
                 parts.length,
                 infer_shape=infer_shape,
-                element_shape=a.shape if infer_shape else None,
+                element_shape=a.spec.shape if infer_shape else None,
             )
             for a in start
         ]
@@ -305,13 +305,13 @@ def _converted(values: Sequence[Any], dtypes: Sequence[DType]) -> list[Tensor]:
 def _stacked(array: TensorArray, parts: _Elements) -> Tensor:
     found = array.stack()
     found.set_shape(
-        Shape([parts.static_length]).concatenate(found.shape[1:] if found.shape.rank else None)
+        Shape([parts.static_length]).concatenate(found.spec.shape[1:] if found.shape.rank else None)
     )
     return found
 
 
 def _rest(tensor: Tensor) -> Shape:
-    return Shape(None) if tensor.shape.rank is None else tensor.shape[1:]
+    return Shape(None) if tensor.shape.rank is None else tensor.spec.shape[1:]
 
 
 def _check_function(fn: Any, what: str) -> None:

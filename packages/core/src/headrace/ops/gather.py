@@ -14,6 +14,7 @@ from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
+from headrace.graph.tensor_shape import TensorShape
 from headrace.ops.arguments import as_int, as_list, known_ints, static_int
 from headrace.ops.declare import Spec, op
 from headrace.ops.joining import around
@@ -30,7 +31,11 @@ def _tensor(op_type: str, *args: Any, **kwargs: Any) -> Tensor:
     return result
 
 
-@op("Gather", public="")
+def _picked_early(params: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
+    return None if batch_dims else np.take(params, indices, axis)
+
+
+@op("Gather", early=_picked_early, public="", node_name="GatherV2")
 def _gather(params: Anything, indices: Index, axis: int = 0, batch_dims: int = 0) -> Spec:
     """Slices of ``params`` picked along an axis.
 
@@ -225,8 +230,8 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
             raise ShapeError(
                 f"gather_nd: indices must have more than {batch_dims} axes, got {rows!r}"
             )
-        source.shape.with_rank_at_least(batch_dims)
-        rows.shape[:batch_dims].merge_with(source.shape[:batch_dims])
+        source.spec.shape.with_rank_at_least(batch_dims)
+        rows.spec.shape[:batch_dims].merge_with(source.spec.shape[:batch_dims])
         lead = _tensor("Shape", rows)[:-1]
         inner = rows.shape.rank - 1
         shape = _tensor("Shape", source)
@@ -248,7 +253,7 @@ def _check_updates(shape: Shape, indices: Shape, updates: Shape, what: str) -> N
         )
 
 
-@op("ScatterNd", public="")
+@op("ScatterNd", accumulates=True, host_inputs=["shape"], public="")
 def _scatter_nd(indices: Index, updates: Same, shape: Index) -> Spec:
     """Zeros with slices added at tuples of indices; slices for one place add up.
 
@@ -287,11 +292,11 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     Raises:
         ShapeError: if the shapes are known not to fit each other.
     """
-    target = list(shape.known) if isinstance(shape, Shape) else known_ints(shape)
+    target = list(shape.known) if isinstance(shape, Shape | TensorShape) else known_ints(shape)
     return _scatter_nd(indices, updates, target, name=name)
 
 
-@op("TensorScatter", public="")
+@op("TensorScatter", accumulates=True, public="")
 def _tensor_scatter(tensor: Same, indices: Index, updates: Same, mode: str) -> Spec:
     """A tensor with slices replaced, added or subtracted at tuples of indices.
 
@@ -418,15 +423,15 @@ def boolean_mask(
                 raise ShapeError("boolean_mask: a negative axis needs a tensor of known rank")
             at = normalize_axis(at, source.shape.rank)
         last = at + chosen.shape.rank
-        source.shape.with_rank_at_least(last)
-        chosen.shape.merge_with(source.shape[at:last])
+        source.spec.shape.with_rank_at_least(last)
+        chosen.spec.shape.merge_with(source.spec.shape[at:last])
         whole = _tensor("Shape", source)
         count = _tensor("Size", chosen)
         # The sizes of the tensor itself: a mask of others picks beyond them, or is left over.
         middle = _tensor("ReduceProd", whole[at:last], axis=0, keepdims=True)
         folded = _tensor("Concat", [whole[:at], middle, whole[last:]], 0)
         flat = _tensor("Reshape", source, folded)
-        alike = chosen.shape.is_fully_defined() and source.shape[at:last] == chosen.shape
+        alike = chosen.shape.is_fully_defined() and source.shape[at:last] == chosen.spec.shape
         length = [-1] if alike else _same_shape(whole[at:last], chosen, count)
         same = _tensor("Reshape", chosen, length)
         picked = _tensor("Reshape", where_indices(same), [-1])
@@ -468,8 +473,13 @@ def _dynamic_partition(data: Anything, partitions: Index, num_partitions: int) -
         )
     counts: list[Dim] = [None] * num_partitions
     if partitions.value is not None:
-        counts = [int((partitions.value == i).sum()) for i in range(num_partitions)]
-    return [TensorSpec(data.dtype, Shape([n]).concatenate(data.shape[lead:])) for n in counts]
+        named = np.asarray(partitions.value).ravel()
+        named = named[(named >= 0) & (named < num_partitions)]
+        counts = np.bincount(named, minlength=num_partitions).tolist()
+    rest = data.shape[lead:]
+    # Most parts are of one size: there may be thousands.
+    specs = {n: TensorSpec(data.dtype, Shape([n]).concatenate(rest)) for n in set(counts)}
+    return [specs[n] for n in counts]
 
 
 def dynamic_partition(

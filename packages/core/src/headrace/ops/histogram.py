@@ -15,7 +15,7 @@ from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import rank, reshape, shape, squeeze, stack
 from headrace.ops.constant import ones_like
-from headrace.ops.conversion import cast
+from headrace.ops.conversion import cast, saturate_cast
 from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import less, maximum, minimum, select
 from headrace.ops.kinds import Index, Real
@@ -41,7 +41,13 @@ def _bincount_size(arr: Index) -> Spec:
     return TensorSpec(arr.dtype, Shape(()), np.array(size, known.dtype) if fits else None)
 
 
-@op("HistogramFixedWidth", public="", no_gradient="a count is piecewise constant")
+@op(
+    "HistogramFixedWidth",
+    host_inputs=["value_range", "nbins"],
+    public="",
+    no_gradient="a count is piecewise constant",
+    node_name="histogram_fixed_width",
+)
 def _histogram(values: Real, value_range: Real, nbins: Index, dtype: DType = dtypes.int32) -> Spec:
     """How many values fall into each of some intervals of one width.
 
@@ -59,7 +65,12 @@ def _histogram(values: Real, value_range: Real, nbins: Index, dtype: DType = dty
     return TensorSpec(dtype, Shape([_check_bins(value_range, nbins)]))
 
 
-@op("HistogramFixedWidthBins", public="", no_gradient="an index is piecewise constant")
+@op(
+    "HistogramFixedWidthBins",
+    host_inputs=["value_range", "nbins"],
+    public="",
+    no_gradient="an index is piecewise constant",
+)
 def _bins(values: Real, value_range: Real, nbins: Index, dtype: DType = dtypes.int32) -> Spec:
     """In which of some intervals of one width each value falls.
 
@@ -96,7 +107,7 @@ def _check_index_type(label: str, dtype: DType) -> None:
         raise DTypeError(f"{label} must be int32 or int64, got {dtype}")
 
 
-@op("ConfusionCells", public="", no_gradient="it yields indices")
+@op("ConfusionCells", host_inputs=["num_classes"], public="", no_gradient="it yields indices")
 def _confusion_cells(labels: Index, predictions: Index, num_classes: Index) -> Spec:
     """The cell of a matrix, counted row by row, for each pair of label and prediction.
 
@@ -149,12 +160,12 @@ def bincount(
     """
     with name_scope(name, "bincount"):
         numbers = index_tensor(arr)
-        count = cast(_bincount_size(numbers), dtypes.int32)
+        count = saturate_cast(_bincount_size(numbers), dtypes.int32)
         if minlength is not None:
-            count = maximum(count, cast(minlength, dtypes.int32))
+            count = maximum(count, saturate_cast(convert_to_tensor(minlength), dtypes.int32))
         counted = numbers
         if maxlength is not None:
-            count = minimum(count, cast(maxlength, dtypes.int32))
+            count = minimum(count, saturate_cast(convert_to_tensor(maxlength), dtypes.int32))
             # Rows with negative ids are dropped.
             counted = select(less(numbers, cast(count, numbers.dtype)), numbers, -1)
         if weights is None:
@@ -163,7 +174,7 @@ def bincount(
             parts = convert_to_tensor(weights)
             if not parts.shape.is_compatible_with(numbers.shape):
                 raise ShapeError(
-                    f"weights {parts.shape} must have the shape of arr, {numbers.shape}"
+                    f"weights {parts.spec.shape} must have the shape of arr, {numbers.spec.shape}"
                 )
         return unsorted_segment_sum(reshape(parts, [-1]), reshape(counted, [-1]), count)
 
@@ -211,18 +222,19 @@ def histogram_fixed_width_bins(
         value_range: [2], the lower and the upper end. Values beyond fall into the first and the
             last interval.
         nbins: How many intervals.
-        dtype: int32 or int64.
+        dtype: Without effect, as in TensorFlow.
         name: The name of the operation.
 
     Returns:
-        [...], ``dtype``, from 0 to ``nbins - 1``.
+        [...], int32, from 0 to ``nbins - 1``.
 
     Raises:
         AttributeValueError: if ``nbins`` is not positive.
         ExecutionError: when it runs, if a value is NaN.
     """
     x = convert_to_tensor(values)
-    return _bins(x, _range_of(value_range, x), nbins, as_dtype(dtype), name=name)
+    as_dtype(dtype)
+    return _bins(x, _range_of(value_range, x), nbins, dtypes.int32, name=name)
 
 
 def _range_of(value_range: Any, values: Tensor) -> Any:
@@ -278,9 +290,9 @@ def _without_last_axis(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Ten
         return _like_rank_of(labels, predictions), _like_rank_of(predictions, labels)
     if ranks[0] == ranks[1]:
         return labels, predictions
-    if ranks == (2, 1) and labels.shape[1] in (1, None):
+    if ranks == (2, 1) and labels.spec.shape[1] in (1, None):
         return squeeze(labels, [-1]), predictions
-    if ranks == (1, 2) and predictions.shape[1] in (1, None):
+    if ranks == (1, 2) and predictions.spec.shape[1] in (1, None):
         return labels, squeeze(predictions, [-1])
     return labels, predictions
 

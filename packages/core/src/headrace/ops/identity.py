@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace.errors import ShapeError
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -13,7 +15,7 @@ from headrace.ops.kinds import Anything, Value
 from headrace.shapes import Shape
 
 
-@op("Identity", in_place=[(0, 0)])
+@op("Identity", view=True, early=np.asarray)
 def identity(input: Value) -> Spec:
     """The tensor itself, as a node of its own.
 
@@ -39,7 +41,7 @@ def identity_n(input: Sequence[Value]) -> list[Spec]:
     return [TensorSpec(i.dtype, i.shape, i.value, i.dims, i.content) for i in input]
 
 
-@op("StopGradient", in_place=[(0, 0)], no_gradient="stopping the gradient is its purpose")
+@op("StopGradient", view=True, early=np.asarray, no_gradient="stopping the gradient is its purpose")
 def stop_gradient(input: Value) -> Spec:
     """The tensor itself, through which no gradient flows.
 
@@ -98,7 +100,7 @@ def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     return identity(input, name="GuaranteeConst" if name is None else name)
 
 
-@op("EnsureShape", public="", in_place=[(0, 0)])
+@op("EnsureShape", view=True, public="")
 def _ensure_shape(x: Anything, shape: Shape) -> Spec:
     """The tensor, of which the shape is checked when it runs.
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any, TypeAlias
+
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
-from headrace.graph.spec import TensorSpec, as_shape
+from headrace.graph.schema import Kind
+from headrace.graph.spec import TensorSpec, as_shape, like
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Floating, Index, Real
 from headrace.shapes import Shape
@@ -38,7 +41,7 @@ def _resized(
     return TensorSpec(images.dtype, Shape([dims[0], *wanted, dims[3]]))
 
 
-@op("Resize", public="")
+@op("Resize", host_inputs=["size"], public="")
 def resize_op(
     images: Real,
     size: Index,
@@ -61,7 +64,7 @@ def resize_op(
     return _resized(images, size, method, align_corners, half_pixel_centers)
 
 
-@op("ResizeGrad", public="")
+@op("ResizeGrad", accumulates=True, host_inputs=["size"], public="")
 def resize_grad(
     grad: Floating,
     size: Index,
@@ -83,6 +86,8 @@ def resize_grad(
     """
     return _resized(grad, size, method, align_corners, half_pixel_centers)
 
+
+_Single: TypeAlias = Annotated[Any, Kind("float32", lambda d: d == dtypes.float32, unify=False)]
 
 _PICKED = "which boxes are picked is piecewise constant"
 
@@ -193,3 +198,30 @@ def _picked(count: TensorSpec, *thresholds: TensorSpec) -> TensorSpec:
     if count.value is not None and count.value < 0:
         raise AttributeValueError(f"max_output_size must be >= 0, got {count.value}")
     return TensorSpec(dtypes.int32, Shape([None]))
+
+
+@op(
+    "DrawBoundingBoxes",
+    public="",
+    no_gradient="a drawing is piecewise constant",
+    host_inputs=["boxes"],
+)
+def draw_bounding_boxes_op(images: Floating, boxes: _Single, colors: _Single | None = None) -> Spec:
+    """Draw the borders of boxes onto images.
+
+    Args:
+        images: [n, h, w, c], floating, with 1, 3 or 4 channels.
+        boxes: [n, boxes, 4], float32: upper, left, lower and right border, from 0 to 1.
+        colors: [colors, at least c], float32, used in turn; ten that differ if there are none.
+
+    Returns:
+        [n, h, w, c], the dtype of ``images``.
+    """
+    for spec, rank, label in ((images, 4, "images"), (boxes, 3, "boxes"), (colors, 2, "colors")):
+        if spec is not None and spec.rank not in (None, rank):
+            raise ShapeError(f"{label} must have {rank} dimensions, got shape {spec.shape}")
+    if images.rank is not None and images.shape[3] not in (None, 1, 3, 4):
+        raise ShapeError(f"images must have 1, 3 or 4 channels, got shape {images.shape}")
+    if boxes.rank is not None and boxes.shape[2] not in (None, 4):
+        raise ShapeError(f"boxes must have shape [n, boxes, 4], got {boxes.shape}")
+    return like(images)

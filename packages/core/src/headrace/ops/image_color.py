@@ -10,6 +10,7 @@ from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import expand_dims, identity, rank, reshape, shape
@@ -35,6 +36,7 @@ from headrace.ops.reduce import reduce_max, reduce_mean, reduce_min, reduce_sum
 from headrace.ops.transcendental import rsqrt, sqrt
 
 
+@names_result
 def convert_image_dtype(
     image: Any, dtype: Any, saturate: bool = False, name: str | None = None
 ) -> Tensor:
@@ -89,26 +91,27 @@ def float_image(image: Any, *, least: int = 3, label: str = "image") -> tuple[Te
     """
     tensor = convert_to_tensor(image)
     if tensor.shape.rank is not None and tensor.shape.rank < least:
-        raise ShapeError(f"{label} must have {least} dimensions at least, got {tensor.shape}")
+        raise ShapeError(f"{label} must have {least} dimensions at least, got {tensor.spec.shape}")
     if tensor.dtype in (dtypes.float16, dtypes.float32):
         return tensor, tensor.dtype
     return convert_image_dtype(tensor, dtypes.float32), tensor.dtype
 
 
 def _colors(tensor: Tensor, label: str = "image") -> None:
-    dims = tensor.shape.dims
+    dims = tensor.spec.shape.dims
     if dims is not None and (not dims or dims[-1] not in (None, 3)):
-        raise ShapeError(f"{label} must have 3 channels last, got shape {tensor.shape}")
+        raise ShapeError(f"{label} must have 3 channels last, got shape {tensor.spec.shape}")
 
 
 def per_image_standardization(image: Any) -> Tensor:
     """Scale each image to mean 0 and variance 1.
 
     Args:
-        image: [..., h, w, c], a real number.
+        image: [..., h, w, c], a real number. Others than float16 and float32 are converted to
+            float32 as by ``convert_image_dtype``, and back.
 
     Returns:
-        ``(x - mean) / max(deviation, 1 / sqrt(elements))``, float32.
+        ``(x - mean) / max(deviation, 1 / sqrt(elements))``, the dtype of ``image``.
 
     Raises:
         ShapeError: if it has fewer than 3 dimensions.
@@ -116,19 +119,21 @@ def per_image_standardization(image: Any) -> Tensor:
     with name_scope(None, "per_image_standardization"):
         given = convert_to_tensor(image)
         if given.shape.rank is not None and given.shape.rank < 3:
-            raise ShapeError(f"image must have 3 dimensions at least, got {given.shape}")
-        tensor: Tensor = cast(given, dtypes.float32)
+            raise ShapeError(f"image must have 3 dimensions at least, got {given.spec.shape}")
+        kept = given.dtype in (dtypes.float16, dtypes.float32)
+        tensor: Tensor = given if kept else convert_image_dtype(given, dtypes.float32)
         sizes = shape(tensor)
-        count = tensor.shape[-3:].num_elements() if tensor.shape.rank is not None else None
+        count = tensor.spec.shape[-3:].num_elements() if tensor.shape.rank is not None else None
         least: Any
         if count is None:
-            least = rsqrt(cast(sizes[-1] * sizes[-2] * sizes[-3], dtypes.float32))
+            least = rsqrt(cast(sizes[-1] * sizes[-2] * sizes[-3], tensor.dtype))
         else:
             least = 1 / max(count, 1) ** 0.5
         axes = [-1, -2, -3]
         moved = tensor - reduce_mean(tensor, axes, keepdims=True)
         deviation = sqrt(reduce_mean(square(moved), axes, keepdims=True))
-        return moved / maximum(deviation, least)
+        scaled: Tensor = moved / maximum(deviation, least)
+        return scaled if kept else convert_image_dtype(scaled, given.dtype, saturate=True)
 
 
 def adjust_brightness(image: Any, delta: Any) -> Tensor:
@@ -190,6 +195,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         return convert_image_dtype(factor * power(tensor, exponent), kind, saturate=True)
 
 
+@names_result
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     """Convert red, green and blue to hue, saturation and value.
 
@@ -238,6 +244,7 @@ def _floats(tensor: Tensor, function: str) -> None:
         raise DTypeError(f"{function}: images must be floating, got {tensor.dtype}")
 
 
+@names_result
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Convert hue, saturation and value to red, green and blue.
 
@@ -288,8 +295,8 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
         hsv = rgb_to_hsv(tensor)
         shift = cast(convert_to_tensor(delta, preferred_dtype=tensor.dtype), tensor.dtype)
         hue = floormod(hsv[..., 0] + shift, 1)
-        turned = hsv_to_rgb(stack([hue, hsv[..., 1], hsv[..., 2]], -1))
-        return convert_image_dtype(turned, kind)
+        shifted = hsv_to_rgb(stack([hue, hsv[..., 1], hsv[..., 2]], -1))
+        return convert_image_dtype(shifted, kind)
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
@@ -398,6 +405,7 @@ def random_saturation(image: Any, lower: float, upper: float, seed: int | None =
     return adjust_saturation(image, random_uniform([], lower, upper, seed=seed))
 
 
+@names_result
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     """Convert red, green and blue to brightness.
 
@@ -436,12 +444,12 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """
     with name_scope(name, "grayscale_to_rgb"):
         tensor = convert_to_tensor(images)
-        dims = tensor.shape.dims
+        dims = tensor.spec.shape.dims
         if dims is None:
             front = fill(reshape(rank(tensor) - 1, [1]), 1)
             return tile(tensor, concat([front, [3]], 0))
         if not dims or dims[-1] not in (None, 1):
-            raise ShapeError(f"images must have 1 channel last, got shape {tensor.shape}")
+            raise ShapeError(f"images must have 1 channel last, got shape {tensor.spec.shape}")
         return tile(tensor, [1] * (len(dims) - 1) + [3])
 
 

@@ -8,11 +8,13 @@ from typing import Any
 from headrace import dtypes
 from headrace.errors import AttributeValueError, ShapeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import identity, shape, transpose
-from headrace.ops.conversion import cast
-from headrace.ops.elementwise import floordiv, less, maximum, minimum, select
+from headrace.ops.cond import switch_case
+from headrace.ops.conversion import cast, saturate_cast
+from headrace.ops.elementwise import floordiv, floormod, less, maximum, minimum, select
 from headrace.ops.identity import ensure_shape
 from headrace.ops.indexing import slice_
 from headrace.ops.padding import pad
@@ -42,13 +44,13 @@ def image_tensor(
     if rank is None:
         return ensure_shape(tensor, [None] * least)
     if not least <= rank <= most:
-        raise ShapeError(f"{label} must have {least} to {most} dimensions, got {tensor.shape}")
+        raise ShapeError(f"{label} must have {least} to {most} dimensions, got {tensor.spec.shape}")
     return tensor
 
 
 def dims_of(image: Tensor) -> tuple[Any, Any]:
     """Return height and width: numbers where they are known, else scalar tensors."""
-    height, width = image.shape[-3], image.shape[-2]
+    height, width = image.spec.shape[-3], image.spec.shape[-2]
     if height is not None and width is not None:
         return height, width
     sizes = shape(image)
@@ -70,7 +72,7 @@ def _integer(value: Any, label: str) -> Any:
     if not tensor.dtype.is_integer or tensor.shape.rank not in (None, 0):
         raise ShapeError(f"{label} must be an integer, got {tensor!r}")
     found = tensor.spec.value
-    return int(found) if found is not None else cast(tensor, dtypes.int32)
+    return int(found) if found is not None else saturate_cast(tensor, dtypes.int32)
 
 
 def _mirrored(image: Tensor, axis: int) -> Tensor:
@@ -116,7 +118,7 @@ def _random_flip(image: Any, axis: int, seed: int | None, name: str) -> Tensor:
         if tensor.shape.rank == 3:
             chance = random_uniform([], seed=seed)
         else:
-            count = tensor.shape[0]
+            count = tensor.spec.shape[0]
             first = shape(tensor)[0] if count is None else count
             chance = random_uniform([first, 1, 1, 1], seed=seed)
         return select(less(chance, 0.5), _mirrored(tensor, axis), tensor)
@@ -177,7 +179,7 @@ def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
 
     Args:
         image: [h, w, c] or [n, h, w, c], any dtype.
-        k: How many times; known while the graph is built.
+        k: How many times: a number or a scalar tensor.
         name: The name of the operations.
 
     Returns:
@@ -185,20 +187,21 @@ def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
 
     Raises:
         ShapeError: if the rank is another one.
-        AttributeValueError: if ``k`` is not known.
     """
     with name_scope(name, "rot90"):
         tensor = image_tensor(image)
         times = _integer(k, "k")
-        if not _known(times):
-            raise AttributeValueError("rot90: k must be known while the graph is built")
-        if times % 4 == 0:
-            return identity(tensor)
-        if times % 4 == 2:
-            return _mirrored(_mirrored(tensor, -2), -3)
-        if times % 4 == 1:
-            return _mirrored(transpose_image(tensor), -3)
-        return transpose_image(_mirrored(tensor, -3))
+        turns = [
+            lambda: identity(tensor),
+            lambda: _mirrored(transpose_image(tensor), -3),
+            lambda: _mirrored(_mirrored(tensor, -2), -3),
+            lambda: transpose_image(_mirrored(tensor, -3)),
+        ]
+        if _known(times):
+            turned: Tensor = turns[times % 4]()
+        else:
+            turned = switch_case(floormod(times, 4), turns)
+        return turned
 
 
 def central_crop(image: Any, central_fraction: float) -> Tensor:
@@ -277,12 +280,12 @@ def pad_to_bounding_box(
             if _known(value) and value < 0:
                 raise AttributeValueError(
                     f"pad_to_bounding_box: target_{label} must be {-value} larger, to hold the "
-                    f"offset and image {tensor.shape}"
+                    f"offset and image {tensor.spec.shape}"
                 )
         paddings = [[top, bottom], [left, right], [0, 0]]
         if tensor.shape.rank == 4:
             paddings.insert(0, [0, 0])
-        return pad(tensor, paddings)
+        return _sized(pad(tensor, paddings), tensor, tall, wide)
 
 
 def crop_to_bounding_box(
@@ -323,10 +326,19 @@ def crop_to_bounding_box(
             if _known(size, start, count) and start + count > size:
                 raise AttributeValueError(
                     f"crop_to_bounding_box: offset_{label} {start} and target_{label} {count} "
-                    f"reach beyond the {label} {size} of image {tensor.shape}"
+                    f"reach beyond the {label} {size} of image {tensor.spec.shape}"
                 )
         front = [0] * ((tensor.shape.rank or 3) - 3)
-        return slice_(tensor, [*front, top, left, 0], [*([-1] * len(front)), tall, wide, -1])
+        box = slice_(tensor, [*front, top, left, 0], [*([-1] * len(front)), tall, wide, -1])
+        return _sized(box, tensor, tall, wide)
+
+
+def _sized(found: Tensor, image: Tensor, height: Any, width: Any) -> Tensor:
+    """State what is known of the shape of images that were brought to a size."""
+    sizes = [size if _known(size) and size >= 0 else None for size in (height, width)]
+    known = list(image.spec.shape)
+    found.set_shape([*known[:-3], *sizes, known[-1]])
+    return found
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Tensor:
@@ -370,6 +382,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
         return pad_to_bounding_box(cropped, top, left, *wanted)
 
 
+@names_result
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """Cut a box of a given size out of a tensor, at a random place.
 
@@ -388,14 +401,14 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     with name_scope(name, "random_crop"):
         tensor = convert_to_tensor(value)
         wanted = cast(convert_to_tensor(size, preferred_dtype=dtypes.int32), dtypes.int32)
-        known, dims = wanted.spec.value, tensor.shape.dims
+        known, dims = wanted.spec.value, tensor.spec.shape.dims
         if known is not None and dims is not None:
             fits = known.shape == (len(dims),) and all(
                 int(k) >= 0 and (d is None or int(k) <= d) for k, d in zip(known, dims, strict=True)
             )
             if not fits:
                 raise ShapeError(
-                    f"random_crop: size {known.tolist()} does not fit into {tensor.shape}"
+                    f"random_crop: size {known.tolist()} does not fit into {tensor.spec.shape}"
                 )
         room = shape(tensor) - wanted + 1
         drawn = random_uniform(shape(wanted), maxval=2**31 - 1, dtype=dtypes.int32, seed=seed)

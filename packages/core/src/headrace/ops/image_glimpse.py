@@ -61,15 +61,15 @@ def extract_glimpse(
         for tensor, wanted, label in (
             (images, [None] * 4, "input"),
             (target, [2], "size"),
-            (places, [images.shape[0] if images.shape.rank == 4 else None, 2], "offsets"),
+            (places, [images.spec.shape[0] if images.shape.rank == 4 else None, 2], "offsets"),
         ):
             if not tensor.shape.is_compatible_with(wanted):
                 raise ShapeError(
-                    f"extract_glimpse: {label} must have shape {wanted}, got {tensor.shape}"
+                    f"extract_glimpse: {label} must have shape {wanted}, got {tensor.spec.shape}"
                 )
         if target.spec.value is not None and (target.spec.value <= 0).any():
             raise ShapeError(f"size must be positive, got {target.spec.value.tolist()}")
-        known = [images.shape[0], *as_shape(target.spec).with_rank(2), images.shape[3]]
+        known = [images.spec.shape[0], *as_shape(target.spec).with_rank(2), images.spec.shape[3]]
         if math.prod(d for d in known if d) > _MOST_ELEMENTS:
             raise ShapeError(f"extract_glimpse: windows of shape {known} are too large")
         sizes = shape(images)

@@ -18,6 +18,7 @@ from headrace.ops.conversion import cast
 from headrace.ops.depthwise import depthwise_conv2d
 from headrace.ops.elementwise import add, maximum, power, square
 from headrace.ops.image import (
+    draw_bounding_boxes_op,
     non_max_suppression_op,
     non_max_suppression_overlaps_op,
     soft_non_max_suppression_op,
@@ -98,11 +99,13 @@ def sobel_edges(image: Any) -> Tensor:
     """
     with name_scope(None, "sobel_edges"):
         tensor = image_tensor(image, least=4)
-        channels = tensor.shape[3]
+        channels = tensor.spec.shape[3]
         if channels is None:
-            raise ShapeError(f"sobel_edges: the channels must be known, got shape {tensor.shape}")
-        taps = _SOBEL.transpose(1, 2, 0)[:, :, None, :].astype(tensor.dtype.numpy)
-        filters = convert_to_tensor(np.tile(taps, (1, 1, channels, 1)))
+            raise ShapeError(
+                f"sobel_edges: the channels must be known, got shape {tensor.spec.shape}"
+            )
+        filter_ = _SOBEL.transpose(1, 2, 0)[:, :, None, :].astype(tensor.dtype.numpy)
+        filters = convert_to_tensor(np.tile(filter_, (1, 1, channels, 1)))
         padded = pad(tensor, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
         edges = depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
         return reshape(edges, [*_sizes(tensor), 2])
@@ -123,10 +126,12 @@ def _pair(a: Any, b: Any, max_val: Any, function: str) -> tuple[Tensor, Tensor, 
     for tensor in (first, second):
         if tensor.shape.rank is not None and tensor.shape.rank < 3:
             raise ShapeError(
-                f"{function}: images must have 3 dimensions at least, got {tensor.shape}"
+                f"{function}: images must have 3 dimensions at least, got {tensor.spec.shape}"
             )
-    if not first.shape[-3:].is_compatible_with(second.shape[-3:]):
-        raise ShapeError(f"{function}: images {first.shape} and {second.shape} must match")
+    if not first.spec.shape[-3:].is_compatible_with(second.spec.shape[-3:]):
+        raise ShapeError(
+            f"{function}: images {first.spec.shape} and {second.spec.shape} must match"
+        )
     largest = cast(convert_to_tensor(max_val), first.dtype)
     return (
         convert_image_dtype(first, dtypes.float32),
@@ -181,14 +186,16 @@ def _similarity(
     k2: float,
 ) -> tuple[Tensor, Tensor]:
     """Return the similarity, and its part that is contrast and structure, by image and channel."""
-    channels = first.shape[-1]
+    channels = first.spec.shape[-1]
     if channels is None:
-        raise ShapeError(f"ssim: the channels must be known, got shape {first.shape}")
+        raise ShapeError(f"ssim: the channels must be known, got shape {first.spec.shape}")
     if not 1 <= size <= _LARGEST_WINDOW:
         raise ShapeError(f"ssim: filter_size must be from 1 to {_LARGEST_WINDOW}, got {size}")
-    height, width = first.shape[-3], first.shape[-2]
+    height, width = first.spec.shape[-3], first.spec.shape[-2]
     if any(d is not None and d < size for d in (height, width)):
-        raise ShapeError(f"ssim: images {first.shape} must be {size} pixels high and wide at least")
+        raise ShapeError(
+            f"ssim: images {first.spec.shape} must be {size} pixels high and wide at least"
+        )
     window = np.tile(_gauss(size, sigma)[:, :, None, None], (1, 1, channels, 1))
     weights = convert_to_tensor(window)
 
@@ -301,9 +308,9 @@ def ssim_multiscale(
 
 def _halved(images: Tensor) -> Tensor:
     """Return images of half the size; odd ones are padded with their last row and column."""
-    dims = images.shape[-3:]
+    dims = images.spec.shape[-3:]
     if None in (dims[0], dims[1]):
-        raise ShapeError(f"ssim_multiscale: the size must be known, got shape {images.shape}")
+        raise ShapeError(f"ssim_multiscale: the size must be known, got shape {images.spec.shape}")
     flat = reshape(images, [-1, *_sizes(images)[-3:]])
     height, width = (d % 2 for d in dims[:2])
     if height or width:
@@ -441,3 +448,29 @@ def non_max_suppression_padded(
             if most.spec.value is not None:
                 picked = reshape(picked, [int(most.spec.value)])
         return picked, count
+
+
+def draw_bounding_boxes(
+    images: Any, boxes: Any, name: str | None = None, colors: Any = None
+) -> Tensor:
+    """Draw the borders of boxes onto images.
+
+    Args:
+        images: [n, h, w, c], float32 or another floating dtype, with 1, 3 or 4 channels.
+        boxes: [n, boxes, 4], float32: upper, left, lower and right border of each, from 0 to 1.
+            Borders outside the image are not drawn, nor are boxes that end before they begin.
+        name: The name of the operation.
+        colors: [colors, at least c], float32: what the boxes are drawn in, in turn; ten colours
+            if None. Images with one channel are drawn in white then.
+
+    Returns:
+        [n, h, w, c], the dtype of ``images``.
+
+    Raises:
+        ShapeError: if shapes do not fit.
+    """
+    images = convert_to_tensor(images, preferred_dtype=dtypes.float32)
+    boxes = convert_to_tensor(boxes, dtypes.float32)
+    if colors is not None:
+        colors = convert_to_tensor(colors, dtypes.float32)
+    return draw_bounding_boxes_op(images, boxes, colors, name=name)

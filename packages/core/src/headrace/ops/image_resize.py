@@ -208,16 +208,16 @@ def resize_images(
         tensor = convert_to_tensor(images)
         rank = tensor.shape.rank
         if rank not in (3, 4):
-            raise ShapeError(f"images must have 3 or 4 dimensions, got shape {tensor.shape}")
+            raise ShapeError(f"images must have 3 or 4 dimensions, got shape {tensor.spec.shape}")
         batch = tensor if rank == 4 else expand_dims(tensor, 0)
         target = convert_to_tensor(size, preferred_dtype=dtypes.int32)
         if not target.dtype.is_integer:
             raise DTypeError(f"size must be integers, got {target.dtype}")
         if not target.shape.is_compatible_with([2]):
-            raise ShapeError(f"size must be a vector of height and width, got {target.shape}")
+            raise ShapeError(f"size must be a vector of height and width, got {target.spec.shape}")
         if preserve_aspect_ratio:
             target = _fitted(batch, target)
-        known, now = as_shape(target.spec), batch.shape[1:3]
+        known, now = as_shape(target.spec), batch.spec.shape[1:3]
         if known.is_fully_defined() and now.is_fully_defined() and known == now:
             return tensor
         resized = _resize(wanted_method, batch, target, align_corners, False, None)
@@ -226,7 +226,7 @@ def resize_images(
 
 def _fitted(images: Tensor, size: Tensor) -> Tensor:
     """Return the largest size of the images' aspect ratio that fits into a size."""
-    dims = images.shape[1:3]
+    dims = images.spec.shape[1:3]
     wanted = size.spec.value
     if dims.is_fully_defined() and wanted is not None and 0 not in dims.known:
         share = min(int(w) / d for w, d in zip(wanted, dims.known, strict=True))
@@ -270,10 +270,10 @@ def resize_image_with_pad(
     with name_scope(None, "resize_image_with_pad"):
         tensor = convert_to_tensor(image)
         if tensor.shape.rank not in (3, 4):
-            raise ShapeError(f"image must have 3 or 4 dimensions, got shape {tensor.shape}")
-        height, width = tensor.shape[-3], tensor.shape[-2]
+            raise ShapeError(f"image must have 3 or 4 dimensions, got shape {tensor.spec.shape}")
+        height, width = tensor.spec.shape[-3], tensor.spec.shape[-2]
         if not height or not width:
-            raise ShapeError(f"image must have a known height and width, got {tensor.shape}")
+            raise ShapeError(f"image must have a known height and width, got {tensor.spec.shape}")
         share = max(width / target_width, height / target_height)
         down, across = int(height / share), int(width / share)
         top = max(0, int((target_height - height / share) / 2))
@@ -324,16 +324,16 @@ def crop_and_resize(
         for tensor, wanted, label in (
             (images, [None] * 4, "image"),
             (corners, [None, 4], "boxes"),
-            (indices, [corners.shape[0] if corners.shape.rank else None], "box_ind"),
+            (indices, [corners.spec.shape[0] if corners.shape.rank else None], "box_ind"),
             (target, [2], "crop_size"),
         ):
             if not tensor.shape.is_compatible_with(wanted):
                 raise ShapeError(
-                    f"crop_and_resize: {label} must have shape {wanted}, got {tensor.shape}"
+                    f"crop_and_resize: {label} must have shape {wanted}, got {tensor.spec.shape}"
                 )
         if target.spec.value is not None and (target.spec.value <= 0).any():
             raise ShapeError(f"crop_size must be positive, got {target.spec.value.tolist()}")
-        known = [corners.shape[0], *as_shape(target.spec).with_rank(2), images.shape[3]]
+        known = [corners.spec.shape[0], *as_shape(target.spec).with_rank(2), images.shape[3]]
         if math.prod(d for d in known if d) > _MOST_ELEMENTS:
             raise ShapeError(f"crop_and_resize: crops of shape {known} are too large")
         if 0 in (images.shape.dims or (1,))[1:3]:
@@ -393,7 +393,7 @@ def _inside(places: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
 
 def _with_static_shape(result: Tensor, boxes: Tensor, size: Tensor, images: Tensor) -> Tensor:
     known = as_shape(size.spec).with_rank(2)
-    wanted = [boxes.shape[0], *known, images.shape[3]]
+    wanted = [boxes.spec.shape[0], *known, images.spec.shape[3]]
     if result.shape.is_fully_defined() or None in wanted:
         return result
     return reshape(result, [d for d in wanted if d is not None])

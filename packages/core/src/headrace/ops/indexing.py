@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError, shown
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.schema import OPERATORS, call_op
 from headrace.graph.scopes import colocate_with
@@ -26,7 +26,7 @@ _WRITES = "writing to a variable is no differentiable function"
 SLICE, NEW_AXIS, ELLIPSIS, ELEMENT = "s", "n", "e", "i"
 
 
-@op("StridedSlice", public="")
+@op("StridedSlice", host_inputs=["begin", "end", "strides"], public="")
 def _strided_slice(
     input: Anything,
     begin: Index,
@@ -126,7 +126,8 @@ def _sliced_shape(
         return UNKNOWN
     taken = sum(entry in (SLICE, ELEMENT) for entry in entries)
     if taken > len(shape.dims):
-        raise ShapeError(f"{taken} indices for a tensor of shape {shape}")
+        rank = len(shape)
+        raise ShapeError(f"{taken} indices for a tensor of shape {shape}, expected at most {rank}")
     full = entries if ELLIPSIS in entries else entries + ELLIPSIS
     dims: list[Dim] = []
     axis = 0
@@ -165,7 +166,7 @@ def _slice_size(ends: Sequence[tuple[int | None, bool]], step: int | None, size:
     return len(range(*part.indices(size)))
 
 
-@op("StridedSliceGrad", public="")
+@op("StridedSliceGrad", host_inputs=["shape", "begin", "end", "strides"], public="")
 def strided_slice_grad(
     shape: Index,
     begin: Index,
@@ -194,7 +195,13 @@ def strided_slice_grad(
     return TensorSpec(dy.dtype, as_shape(shape))
 
 
-@op("StridedSliceAssign", stateful=True, public="", no_gradient=_WRITES)
+@op(
+    "StridedSliceAssign",
+    host_inputs=["begin", "end", "strides"],
+    effects="changes",
+    public="",
+    no_gradient=_WRITES,
+)
 def _strided_slice_assign(
     resource: Resource,
     begin: Index,
@@ -318,7 +325,7 @@ def _bound(item: Any) -> Any:
         return as_int(int(item), "an index")
     raise AttributeValueError(
         f"a tensor is indexed by integers, slices, ..., None and scalar integer tensors, or by one "
-        f"mask, got {item!r}; use hr.gather for lists of indices"
+        f"mask, got {shown(item)}; use hr.gather for lists of indices"
     )
 
 
@@ -401,7 +408,7 @@ def _vector(value: Any) -> Any:
 
 def _length(vector: Any) -> int:
     tensor = as_tensor(vector)
-    shape = Shape(np.shape(as_ints(vector, "begin"))) if tensor is None else tensor.shape
+    shape = Shape(np.shape(as_ints(vector, "begin"))) if tensor is None else tensor.spec.shape
     if shape.rank != 1 or shape[0] is None:
         raise ShapeError(f"strided_slice: begin must be a vector of known length, got {shape}")
     return int(shape[0])
@@ -410,7 +417,7 @@ def _length(vector: Any) -> int:
 # -- blocks
 
 
-@op("Slice", public="")
+@op("Slice", host_inputs=["begin", "size"], public="")
 def _slice(input: Anything, begin: Index, size: Index) -> Spec:
     """A block of a tensor.
 

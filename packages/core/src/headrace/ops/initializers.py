@@ -28,6 +28,7 @@ from headrace.ops.array import reshape
 from headrace.ops.complex import sign
 from headrace.ops.constant import constant, eye, ones, zeros
 from headrace.ops.decompositions import qr
+from headrace.ops.indexing import slice_
 from headrace.ops.linalg import diagonal_of, swap_last_axes
 from headrace.ops.random import random_normal, random_uniform, truncated_normal
 from headrace.shapes import Shape
@@ -45,7 +46,7 @@ class Initializer:
         Args:
             shape: Its shape.
             dtype: Its dtype; that of the initializer if None.
-            partition_info: Ignored.
+            partition_info: The part of a larger variable that this is, where it is one.
         """
         raise NotImplementedError
 
@@ -255,7 +256,7 @@ class uniform_unit_scaling_initializer(Initializer):  # noqa: N801 - TensorFlow'
         """Draw the numbers."""
         kind = self.dtype if dtype is None else dtype
         dims = Shape(shape).known
-        inputs = max(1.0, float(math.prod(dims[:-1])))
+        inputs = max(1.0, float(math.prod(_whole(dims, partition_info)[:-1])))
         limit = math.sqrt(3.0 / inputs) * self.factor
         return random_uniform(dims, -limit, limit, kind, self.seed)
 
@@ -305,7 +306,7 @@ class variance_scaling_initializer(Initializer):  # noqa: N801 - TensorFlow's na
         """Draw the numbers."""
         kind = self.dtype if dtype is None else dtype
         dims = Shape(shape).known
-        fan_in, fan_out = _fans(dims)
+        fan_in, fan_out = _fans(_whole(dims, partition_info))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
         if self.distribution == "uniform":
@@ -315,6 +316,11 @@ class variance_scaling_initializer(Initializer):  # noqa: N801 - TensorFlow's na
             return random_normal(dims, 0.0, math.sqrt(variance), kind, self.seed)
         deviation = math.sqrt(variance) / _KEPT_DEVIATION
         return truncated_normal(dims, 0.0, deviation, kind, self.seed)
+
+
+def _whole(dims: tuple[int, ...], partition_info: Any) -> tuple[int, ...]:
+    """Return the shape that settles the scale of numbers: of a part that of the whole."""
+    return dims if partition_info is None else tuple(partition_info.full_shape)
 
 
 def _fans(dims: tuple[int, ...]) -> tuple[float, float]:
@@ -408,7 +414,11 @@ class identity_initializer(Initializer):  # noqa: N801 - TensorFlow's name
             raise ShapeError(
                 f"identity initializer: the shape must have 2 dimensions, got {list(dims)}"
             )
-        return eye(dims[0], dims[1], dtype=kind) * self.gain
+        rows, columns = _whole(dims, partition_info)
+        matrix = eye(rows, columns, dtype=kind)
+        if partition_info is not None:
+            matrix = slice_(matrix, partition_info.var_offset, dims)
+        return matrix * self.gain
 
 
 def lecun_normal(seed: int | None = None) -> variance_scaling_initializer:

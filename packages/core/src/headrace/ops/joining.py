@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
-from headrace.graph.spec import TensorSpec, as_shape
+from headrace.graph.spec import MAX_RANK, TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
 from headrace.ops.arguments import as_int, as_ints, as_list, static_int
 from headrace.ops.declare import Spec, op
@@ -24,7 +24,7 @@ _MOST_PARTS = 65536
 _SMALL = 4096
 
 
-@op("Concat", public="")
+@op("Concat", early=lambda *parts, axis: np.concatenate(parts, axis), public="")
 def _concat(values: Sequence[Same], axis: int) -> Spec:
     """Tensors joined along an axis that they have.
 
@@ -51,15 +51,21 @@ def _concat(values: Sequence[Same], axis: int) -> Spec:
             if i == at:
                 continue
             if mine is not None and theirs is not None and mine != theirs:
-                raise ShapeError(f"shapes {ranked[0]} and {part} differ in axis {i}, not only {at}")
+                raise ShapeError(
+                    f"shapes {ranked[0]} and {part} differ in axis {i}, not only {at}; "
+                    "expected the same sizes but along the axis that is joined"
+                )
             dims[i] = theirs if mine is None else mine
         size_here = part[at]
         total = None if total is None or size_here is None else total + size_here
     dims[at] = total
-    known = [as_shape(v) for v in values] if len(dims) == 1 and values[0].dtype.is_integer else []
-    merged: Shape | None = Shape(()) if known else None
-    for part in known:
-        merged = merged.concatenate(part) if merged is not None else None
+    merged: Shape | None = None
+    # No tensor has more axes; without the limit, joining a vector with itself again and again
+    # would double what is known of it each time.
+    if len(dims) == 1 and values[0].dtype.is_integer and (total is None or total <= MAX_RANK):
+        merged = Shape(())
+        for part in map(as_shape, values):
+            merged = merged.concatenate(part)
     return TensorSpec(values[0].dtype, Shape(dims), dims=merged)
 
 
@@ -79,7 +85,10 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
         ShapeError: if the shapes are known to differ elsewhere, or the tensors are scalars.
     """
     if isinstance(axis, list | tuple):
-        raise ShapeError(f"concat: axis must be one integer, got {axis}")
+        raise ShapeError(
+            f"concat: axis must be one integer, got {shown(axis)}; the tensors come first: "
+            "hr.concat(values, axis)"
+        )
     at = as_int(axis, "axis")
     parts = list(values) if isinstance(values, list | tuple) else [values]
     if len(parts) == 1:
@@ -93,7 +102,9 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
         _, before, after = blocks[0]
         size = _tensor("ExpandDims", _tensor("Shape", joined)[1], 0)
         whole = _tensor("Reshape", joined, _concat([before, size, after], 0))
-        return _ranked_as(whole, tensors[0].shape)
+        # All parts have one rank, whichever of them tells.
+        known = (t.spec.shape for t in tensors if t.shape.rank is not None)
+        return _ranked_as(whole, next(known, tensors[0].spec.shape))
 
 
 def around(x: Tensor, axis: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -121,7 +132,7 @@ def _tensor(op_type: str, *args: Any, **kwargs: Any) -> Tensor:
     return result
 
 
-@op("Stack", public="")
+@op("Stack", early=lambda *parts, axis: np.stack(parts, axis), public="")
 def _stack(values: Sequence[Same], axis: int = 0) -> Spec:
     """Tensors of one shape joined along a new axis.
 
@@ -226,8 +237,8 @@ def unstack(
     tensor = convert_to_tensor(value)
     axis = static_int(axis, "axis")
     count = None if num is None else static_int(num, "num")
-    if count is None and tensor.shape.dims is not None:
-        count = tensor.shape[normalize_axis(axis, len(tensor.shape))]
+    if count is None and tensor.spec.shape.dims is not None:
+        count = tensor.spec.shape[normalize_axis(axis, len(tensor.spec.shape))]
     if count is None:
         raise ShapeError(f"unstack: the size of axis {axis} of {tensor!r} is unknown; pass num=")
     return _unstack(tensor, count, axis, name=name)
@@ -257,7 +268,7 @@ def _split(value: Anything, sizes: Sequence[int], axis: int = 0) -> list[Spec]:
     return [TensorSpec(value.dtype, Shape([*dims[:at], s, *dims[at + 1 :]])) for s in sizes]
 
 
-@op("SplitBy", public="")
+@op("SplitBy", host_inputs=["sizes"], public="")
 def _split_by(value: Anything, sizes: Index, num: int, axis: int = 0) -> list[Spec]:
     """Consecutive parts of a tensor along an axis, of sizes that the step decides.
 
@@ -322,14 +333,16 @@ def split(
     if isinstance(at, Tensor):
         return _split_around(tensor, given, at, num, name)
     whole = None
-    if tensor.shape.dims is not None:
-        whole = tensor.shape[normalize_axis(at, len(tensor.shape))]
+    if tensor.spec.shape.dims is not None:
+        whole = tensor.spec.shape[normalize_axis(at, len(tensor.spec.shape))]
     if isinstance(given, int):
         return _split_evenly(tensor, given, at, whole, name)
     if isinstance(given, Tensor):
         return _split_by(tensor, given, _count_of(given, num), at, name=name)
     if not all(isinstance(s, int) for s in given):
         raise ShapeError(f"split: sizes must be a list of integers, got {given}")
+    if num is not None and num != len(given):
+        raise ShapeError(f"split: {len(given)} sizes for num={num} parts")
     if -1 in given:
         if whole is None:
             return _split_by(tensor, given, len(given), at, name=name)
@@ -344,7 +357,10 @@ def _split_evenly(
     tensor: Tensor, count: int, axis: int, whole: Dim, name: str | None
 ) -> list[Tensor]:
     if count < 1 or count > _MOST_PARTS or (whole is not None and whole % count):
-        raise ShapeError(f"split: axis {axis} of {tensor!r} does not divide into {count} parts")
+        raise ShapeError(
+            f"split: axis {axis} of {tensor!r} does not divide into {count} parts "
+            "of one size; pass a list of sizes for others"
+        )
     if whole is not None:
         return _split(tensor, [whole // count] * count, axis, name=name)
     # Of sizes rounded down; what is left over then does not add up, and is refused.
@@ -353,7 +369,7 @@ def _split_evenly(
 
 
 def _count_of(sizes: Tensor, num: int | None) -> int:
-    count = sizes.shape[0] if num is None and sizes.shape.rank == 1 else num
+    count = sizes.spec.shape[0] if num is None and sizes.shape.rank == 1 else num
     if count is None:
         raise ShapeError(f"split: the number of parts is not known from {sizes!r}; pass num=")
     return int(count)
@@ -369,11 +385,11 @@ def _split_around(
         for part in parts:
             size = _tensor("ExpandDims", _tensor("Shape", part)[1], 0)
             again = _tensor("Reshape", part, _concat([before, size, after], 0))
-            whole.append(_ranked_as(again, tensor.shape))
+            whole.append(_ranked_as(again, tensor.spec.shape))
         return whole
 
 
-@op("Tile", public="")
+@op("Tile", repeats=True, host_inputs=["multiples"], public="")
 def _tile(input: Anything, multiples: Index) -> Spec:
     """The tensor repeated along its axes.
 
@@ -393,7 +409,10 @@ def _tile(input: Anything, multiples: Index) -> Spec:
         known = input.rank if times.dims is None else times.rank
         return TensorSpec(input.dtype, UNKNOWN if known is None else Shape([None] * known))
     if len(times) != len(input.shape.dims):
-        raise ShapeError(f"{len(times)} multiples for a tensor of shape {input.shape}")
+        raise ShapeError(
+            f"{len(times)} multiples for a tensor of shape {input.shape}, expected one for each "
+            "axis"
+        )
     dims = [_product(d, m) for d, m in zip(input.shape.dims, times.dims, strict=True)]
     return TensorSpec(input.dtype, Shape(dims))
 
@@ -422,7 +441,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     return _tile(input, as_ints(multiples, "multiples"), name=name)
 
 
-@op("TileGrad", public="")
+@op("TileGrad", host_inputs=["multiples", "shape"], public="")
 def tile_grad(dy: Numeric, multiples: Index, shape: Index) -> Spec:
     """The sum of the copies that ``tile`` made.
 

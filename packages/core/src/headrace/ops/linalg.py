@@ -10,6 +10,7 @@ import numpy as np
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
@@ -21,7 +22,7 @@ from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import conj
 from headrace.ops.kinds import Numeric
 from headrace.ops.reduce import reduce_sum
-from headrace.shapes import Shape, broadcast
+from headrace.shapes import Dim, Shape, broadcast
 
 
 @op("MatMul", public="matmul")
@@ -55,10 +56,19 @@ def _matmul(a: Numeric, b: Numeric, transpose_a: bool = False, transpose_b: bool
         raise ShapeError(
             f"inner dimensions differ: {inner_a} of a {a.shape}"
             f"{' transposed' if transpose_a else ''} against {inner_b} of b {b.shape}"
-            f"{' transposed' if transpose_b else ''}"
+            f"{' transposed' if transpose_b else ''}{_turned(rows, inner_a, inner_b, columns)}"
         )
     batch = broadcast(a.shape[:-2], b.shape[:-2])
     return TensorSpec(a.dtype, batch.concatenate(Shape([rows, columns])))
+
+
+def _turned(rows: Dim, inner_a: Dim, inner_b: Dim, columns: Dim) -> str:
+    """Return which argument would make a product that does not fit one that does."""
+    if columns is not None and columns == inner_a:
+        return "; transpose b: transpose_b=True"
+    if rows is not None and rows == inner_b:
+        return "; transpose a: transpose_a=True"
+    return "; expected equal sizes"
 
 
 def matmul(
@@ -158,10 +168,10 @@ def conjugated(value: Any) -> Any:
 
 def swap_last_axes(x: Tensor) -> Tensor:
     """Return [..., m, n] for [..., n, m]."""
-    if x.shape.dims is not None:
-        size = len(x.shape.dims)
+    if x.spec.shape.dims is not None:
+        size = len(x.spec.shape.dims)
         if size < 2:
-            raise ShapeError(f"a matrix has at least 2 dimensions, got shape {x.shape}")
+            raise ShapeError(f"a matrix has at least 2 dimensions, got shape {x.spec.shape}")
         return transpose(x, [*range(size - 2), size - 1, size - 2])
     order = range_op(rank(x))
     return transpose(x, concat([order[:-2], order[-1:], order[-2:-1]], 0))
@@ -182,8 +192,8 @@ def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """
     with name_scope(name, "adjoint"):
         x = convert_to_tensor(matrix)
-        turned = swap_last_axes(x)
-        return conj(turned) if x.dtype.is_complex else turned
+        swapped = swap_last_axes(x)
+        return conj(swapped) if x.dtype.is_complex else swapped
 
 
 def real_part(x: Tensor) -> Tensor:
@@ -214,8 +224,8 @@ def band_mask(x: Tensor, keep: Callable[[Any], Any]) -> Tensor:
         [n, m], bool.
     """
     if x.shape.rank is not None and x.shape.rank < 2:
-        raise ShapeError(f"matrices must have at least 2 dimensions, got shape {x.shape}")
-    dims = x.shape[-2:] if x.shape.rank is not None else Shape(None)
+        raise ShapeError(f"matrices must have at least 2 dimensions, got shape {x.spec.shape}")
+    dims = x.spec.shape[-2:] if x.shape.rank is not None else Shape(None)
     if dims.is_fully_defined():
         n, m = dims.known
         return constant(np.asarray(keep(np.arange(m)[None, :] - np.arange(n)[:, None]), bool))
@@ -242,7 +252,7 @@ def on_diagonal(x: Tensor) -> Tensor:
 
 def diagonal_of(x: Tensor) -> Tensor:
     """Return [..., min(n, m)]: the diagonals of matrices."""
-    dims = x.shape[-2:] if x.shape.rank is not None else Shape(None)
+    dims = x.spec.shape[-2:] if x.shape.rank is not None else Shape(None)
     inside = choose(on_diagonal(x), x, zeros_like(x))
     if dims.is_fully_defined() and dims[0] < dims[1]:
         return reduce_sum(inside, -1)
@@ -260,6 +270,7 @@ def diagonal_matrix(x: Tensor) -> Tensor:
     return choose(on_diagonal(square), square, zeros_like(square))
 
 
+@names_result
 def trace(x: Any, name: str | None = None) -> Tensor:
     """Sum the diagonals of matrices.
 
@@ -278,7 +289,9 @@ def trace(x: Any, name: str | None = None) -> Tensor:
         matrix = convert_to_tensor(x)
         _check_numeric(matrix.dtype, "trace")
         if matrix.shape.rank is not None and matrix.shape.rank < 2:
-            raise ShapeError(f"trace: x must have at least 2 dimensions, got shape {matrix.shape}")
+            raise ShapeError(
+                f"trace: x must have at least 2 dimensions, got shape {matrix.spec.shape}"
+            )
         return reduce_sum(choose(on_diagonal(matrix), matrix, zeros_like(matrix)), [-2, -1])
 
 
@@ -287,6 +300,7 @@ def _check_numeric(dtype: DType, label: str) -> None:
         raise DTypeError(f"{label}: expected a numeric dtype, got {dtype}")
 
 
+@names_result
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     """Multiply vectors of three elements: the vector at right angles to both.
 
@@ -310,10 +324,10 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
             if not part.dtype.is_numeric or part.dtype.is_complex:
                 raise DTypeError(f"cross: {label} must be a real number, got {part.dtype}")
             if part.shape.rank == 0 or (
-                part.shape.rank is not None and part.shape[-1] not in (3, None)
+                part.shape.rank is not None and part.spec.shape[-1] not in (3, None)
             ):
-                raise ShapeError(f"cross: {label} must have shape [..., 3], got {part.shape}")
-        x.shape.merge_with(y.shape)
+                raise ShapeError(f"cross: {label} must have shape [..., 3], got {part.spec.shape}")
+        x.spec.shape.merge_with(y.spec.shape)
         first_x, second_x, third_x = (x[..., i] for i in range(3))
         first_y, second_y, third_y = (y[..., i] for i in range(3))
         parts = [

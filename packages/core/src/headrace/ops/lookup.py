@@ -19,7 +19,7 @@ LINE_NUMBER = -1
 WHOLE_LINE = -2
 
 
-@op("LookupTable", stateful=True, public="", no_gradient=_TABLE)
+@op("LookupTable", effects="reads", public="", no_gradient=_TABLE)
 def lookup_table(
     key_dtype: DType,
     value_dtype: DType,
@@ -54,7 +54,7 @@ def lookup_table(
     return TensorSpec(dtypes.resource, SCALAR)
 
 
-@op("LookupTableFind", stateful=True, public="", no_gradient=_TABLE)
+@op("LookupTableFind", effects="reads", public="", no_gradient=_TABLE)
 def table_find(handle: Resource, keys: Anything, default_value: Anything) -> Spec:
     """The values of keys.
 
@@ -76,7 +76,7 @@ def _pairs(keys: TensorSpec, values: TensorSpec) -> None:
         raise ShapeError(f"there must be one value per key, got {keys.shape} and {values.shape}")
 
 
-@op("LookupTableInitialize", stateful=True, public="", no_gradient=_TABLE)
+@op("LookupTableInitialize", effects="changes", public="", no_gradient=_TABLE)
 def table_initialize(handle: Resource, keys: Anything, values: Anything) -> None:
     """Fill a static table; once more with the same content does nothing.
 
@@ -88,7 +88,7 @@ def table_initialize(handle: Resource, keys: Anything, values: Anything) -> None
     _pairs(keys, values)
 
 
-@op("LookupTableInitializeFromFile", stateful=True, public="", no_gradient=_TABLE)
+@op("LookupTableInitializeFromFile", effects="changes", public="", no_gradient=_TABLE)
 def table_initialize_from_file(
     handle: Resource,
     filename: String,
@@ -120,7 +120,7 @@ def table_initialize_from_file(
         raise AttributeValueError(f"delimiter must be one character, got {delimiter!r:.40}")
 
 
-@op("LookupTableInsert", stateful=True, public="", no_gradient=_TABLE)
+@op("LookupTableInsert", effects="changes", public="", no_gradient=_TABLE)
 def table_insert(handle: Resource, keys: Anything, values: Anything) -> None:
     """Put values under keys of a mutable table, in place of those there.
 
@@ -132,7 +132,7 @@ def table_insert(handle: Resource, keys: Anything, values: Anything) -> None:
     _pairs(keys, values)
 
 
-@op("LookupTableRemove", stateful=True, public="", no_gradient=_TABLE)
+@op("LookupTableRemove", effects="changes", public="", no_gradient=_TABLE)
 def table_remove(handle: Resource, keys: Anything) -> None:
     """Remove keys from a mutable table; those that it does not have are ignored.
 
@@ -142,7 +142,7 @@ def table_remove(handle: Resource, keys: Anything) -> None:
     """
 
 
-@op("LookupTableSize", stateful=True, public="", no_gradient=_TABLE)
+@op("LookupTableSize", effects="reads", public="", no_gradient=_TABLE)
 def table_size(handle: Resource) -> Spec:
     """How many keys a table has.
 
@@ -155,7 +155,7 @@ def table_size(handle: Resource) -> Spec:
     return TensorSpec(dtypes.int64, SCALAR)
 
 
-@op("LookupTableExport", stateful=True, public="", no_gradient=_TABLE)
+@op("LookupTableExport", effects="reads", public="", no_gradient=_TABLE)
 def table_export(
     handle: Resource, key_dtype: DType, value_dtype: DType, value_shape: Shape
 ) -> tuple[Spec, Spec]:

@@ -9,6 +9,7 @@ from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import Function, rebuilt
+from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.scopes import (
     colocate_with,
     control_dependencies,
@@ -16,9 +17,11 @@ from headrace.graph.scopes import (
     inside,
     name_scope,
 )
+from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.spec import TensorSpec
 from headrace.graph.structure import flatten, pack, same_structure
 from headrace.graph.tensor import Tensor
+from headrace.graph.tensor_shape import TensorShape
 from headrace.ops.array import stop_gradient
 from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import add, less, logical_and
@@ -71,8 +74,10 @@ def while_(
         if before.dtype != after.dtype:
             raise DTypeError(f"loop variable {i} is {before.dtype}, and {after.dtype} afterwards")
         if not after.shape.is_compatible_with(before.shape):
-            raise ShapeError(f"loop variable {i} is {before.shape}, and {after.shape} afterwards")
-        found.append(TensorSpec(before.dtype, before.shape, content=before.spec.content))
+            raise ShapeError(
+                f"loop variable {i} is {before.spec.shape}, and {after.spec.shape} afterwards"
+            )
+        found.append(TensorSpec(before.dtype, before.spec.shape, content=before.spec.content))
     return [*found, *saved_lists(body, saves)]
 
 
@@ -163,14 +168,20 @@ def _limit(maximum_iterations: Any) -> Tensor:
     if not limit.dtype.is_integer:
         raise DTypeError(f"maximum_iterations must be an integer, got {limit.dtype}")
     if limit.shape.rank not in (None, 0):
-        raise ShapeError(f"maximum_iterations must be a scalar, got shape {limit.shape}")
+        raise ShapeError(f"maximum_iterations must be a scalar, got shape {limit.spec.shape}")
     return limit
 
 
 def _invariants(structure: Any, start: Sequence[Tensor], given: Any) -> list[Shape]:
     if given is None:
-        return [t.shape for t in start]
+        # Sparse tensors may grow.
+        return [s for value in flatten(structure, False) for s in _parts_of(value, None)]
     shapes = _shapes_of(given)
+    values = flatten(structure, False)
+    if len(shapes) == len(values) < len(start):
+        # One invariant for each sparse tensor, too.
+        pairs = zip(values, shapes, strict=True)
+        shapes = [s for value, shape in pairs for s in _parts_of(value, shape)]
     if len(shapes) != len(start):
         raise GraphError(
             f"while_loop: {len(shapes)} shape_invariants for {len(start)} loop variables; give one "
@@ -178,19 +189,41 @@ def _invariants(structure: Any, start: Sequence[Tensor], given: Any) -> list[Sha
         )
     found = []
     for i, (tensor, item) in enumerate(zip(start, shapes, strict=True)):
-        shape = tensor.shape if item is None else Shape(item)
-        if not _covers(shape, tensor.shape):
+        shape = tensor.spec.shape if item is None else Shape(item)
+        if not _covers(shape, tensor.spec.shape):
             raise ShapeError(
-                f"while_loop: loop variable {i} starts with shape {tensor.shape}, which its "
+                f"while_loop: loop variable {i} starts with shape {tensor.spec.shape}, which its "
                 f"invariant {shape} excludes"
             )
         found.append(shape)
     return found
 
 
+def _parts_of(value: Any, shape: Any) -> list[Any]:
+    """Return the invariants of the parts of a value out of one for all of it.
+
+    Args:
+        value: A tensor, a sparse tensor, whose invariant is that of its dense shape, or rows of a
+            tensor, whose invariant is that of the rows.
+        shape: The invariant, None for what the value starts with.
+    """
+    if isinstance(value, SparseTensor):
+        rank = value.dense_shape.spec.shape[0] if shape is None else Shape(shape)[0]
+        return [Shape([None, rank]), Shape([None]), Shape([rank])]
+    if isinstance(value, IndexedSlices):
+        rows = convert_to_tensor(value.values).spec.shape if shape is None else Shape(shape)
+        if shape is None and rows.rank:
+            rows = Shape([None, *rows[1:]])
+        found = [rows, Shape([rows[0] if rows.rank else None]), Shape([rows.rank])]
+        return found[: len(value.flatten())]
+    if hasattr(value, "unflatten"):
+        return [t.spec.shape for t in map(convert_to_tensor, value.flatten())]
+    return [convert_to_tensor(value).spec.shape if shape is None else shape]
+
+
 def _shapes_of(given: Any) -> list[Any]:
     """Return shapes in order; a list of integers is a shape, a list of shapes is not."""
-    if isinstance(given, Shape) or given is None:
+    if isinstance(given, Shape | TensorShape) or given is None:
         return [given]
     if isinstance(given, dict):
         return [shape for key in sorted(given) for shape in _shapes_of(given[key])]
@@ -234,9 +267,12 @@ def _traced_cond(
         counter = arguments.pop() if limit is not None else None
         going = convert_to_tensor(cond(*arguments))
         if not going.dtype.is_bool:
-            raise DTypeError(f"while_loop: cond must return a bool tensor, got {going.dtype}")
+            raise DTypeError(
+                f"while_loop: cond must return a bool tensor, got {going.dtype}; "
+                "compare, as in i < n"
+            )
         if going.shape.rank not in (None, 0):
-            raise ShapeError(f"while_loop: cond must return a scalar, got shape {going.shape}")
+            raise ShapeError(f"while_loop: cond must return a scalar, got shape {going.spec.shape}")
         if limit is not None:
             going = logical_and(less(counter, limit), going)
         function.finish([going])
@@ -284,10 +320,10 @@ def _check_invariant(index: int, spec: TensorSpec, result: Tensor) -> None:
             f"while_loop: loop variable {index} enters an iteration as {spec.dtype} and leaves it "
             f"as {result.dtype}; cast it in the body"
         )
-    if not _covers(spec.shape, result.shape):
+    if not _covers(spec.shape, result.spec.shape):
         raise ShapeError(
             f"while_loop: loop variable {index} enters an iteration with shape {spec.shape} and "
-            f"leaves it with shape {result.shape}; state what stays the same with "
+            f"leaves it with shape {result.spec.shape}; state what stays the same with "
             "shape_invariants, or set_shape the result in the body"
         )
 

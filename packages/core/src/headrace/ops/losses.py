@@ -8,7 +8,7 @@ from headrace import dtypes
 from headrace.errors import AttributeValueError, ShapeError
 from headrace.graph.collections import GraphKeys, add_to_collection, get_collection
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.scopes import name_scope
+from headrace.graph.scopes import control_dependencies, name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.activation import relu
 from headrace.ops.array import broadcast_to, rank, reshape, shape, size, squeeze, stop_gradient
@@ -24,6 +24,7 @@ from headrace.ops.cross_entropy import (
 from headrace.ops.elementwise import add_n, div_no_nan, equal, greater, maximum, minimum, select
 from headrace.ops.reduce import reduce_sum
 from headrace.ops.transcendental import log
+from headrace.ops.weights import check_weights
 
 
 @final
@@ -102,20 +103,20 @@ def compute_weighted_loss(
         each = _float(each)
         always = isinstance(weights, float) and weights != 0.0
         factor = _float(weights)
-        _check_weights(factor, each)
-        weighted = each * factor
+        with control_dependencies(check_weights(factor, each)):
+            weighted = each * factor
         if reduction == Reduction.NONE:
             loss = weighted
         else:
             loss = reduce_sum(weighted)
             if reduction == Reduction.MEAN:
-                loss = div_no_nan(loss, reduce_sum(ones_like(each) * factor))
+                loss = div_no_nan(loss, reduce_sum(ones_like(each) * factor), name="value")
             elif reduction == Reduction.SUM_OVER_BATCH_SIZE or (
                 always and reduction == Reduction.SUM_BY_NONZERO_WEIGHTS
             ):
-                loss = div_no_nan(loss, _float(size(each)))
+                loss = div_no_nan(loss, _float(size(each)), name="value")
             elif reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
-                loss = div_no_nan(loss, reduce_sum(_present(factor, each)))
+                loss = div_no_nan(loss, reduce_sum(_present(factor, each)), name="value")
         result: Tensor = cast(loss, dtype)
         add_loss(result, loss_collection)
         return result
@@ -124,20 +125,6 @@ def compute_weighted_loss(
 def _float(value: Any) -> Tensor:
     found: Tensor = cast(value, dtypes.float32)
     return found
-
-
-def _check_weights(weights: Tensor, values: Tensor) -> None:
-    mine, theirs = weights.shape.dims, values.shape.dims
-    if not mine or theirs is None:
-        return
-    pairs = zip(mine, theirs, strict=False)
-    if len(mine) != len(theirs) or any(
-        a is not None and a != 1 and b is not None and a != b for a, b in pairs
-    ):
-        raise ShapeError(
-            f"weights {weights.shape} must be a scalar, or have the rank of the losses "
-            f"{values.shape} and in each dimension the same size or 1"
-        )
 
 
 def _present(weights: Tensor, losses: Tensor) -> Tensor:
@@ -158,7 +145,9 @@ def _pair(labels: Any, predictions: Any, names: tuple[str, str]) -> tuple[Tensor
 
 def _check_pair(one: Tensor, two: Tensor, names: tuple[str, str]) -> None:
     if not one.shape.is_compatible_with(two.shape):
-        raise ShapeError(f"{names[0]} {one.shape} and {names[1]} {two.shape} must have one shape")
+        raise ShapeError(
+            f"{names[0]} {one.spec.shape} and {names[1]} {two.spec.shape} must have one shape"
+        )
 
 
 _LABELS = ("labels", "predictions")
@@ -188,10 +177,10 @@ def absolute_difference(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "absolute_difference"):
+    with name_scope(scope, "absolute_difference") as own:
         wanted, found = _pair(labels, predictions, _LABELS)
         each = abs_(found - wanted)
-        return compute_weighted_loss(each, weights, None, loss_collection, reduction)
+        return compute_weighted_loss(each, weights, own, loss_collection, reduction)
 
 
 def mean_squared_error(
@@ -218,10 +207,10 @@ def mean_squared_error(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "mean_squared_error"):
+    with name_scope(scope, "mean_squared_error") as own:
         wanted, found = _pair(labels, predictions, _LABELS)
         error = found - wanted
-        return compute_weighted_loss(error * error, weights, None, loss_collection, reduction)
+        return compute_weighted_loss(error * error, weights, own, loss_collection, reduction)
 
 
 def huber_loss(
@@ -250,12 +239,12 @@ def huber_loss(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "huber_loss"):
+    with name_scope(scope, "huber_loss") as own:
         wanted, found = _pair(labels, predictions, _LABELS)
         error = abs_(found - wanted)
         near = minimum(error, delta)
         each = 0.5 * near * near + delta * (error - near)
-        return compute_weighted_loss(each, weights, None, loss_collection, reduction)
+        return compute_weighted_loss(each, weights, own, loss_collection, reduction)
 
 
 def log_loss(
@@ -284,10 +273,10 @@ def log_loss(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "log_loss"):
+    with name_scope(scope, "log_loss") as own:
         wanted, found = _pair(labels, predictions, _LABELS)
         each = -wanted * log(found + epsilon) - (1 - wanted) * log(1 - found + epsilon)
-        return compute_weighted_loss(each, weights, None, loss_collection, reduction)
+        return compute_weighted_loss(each, weights, own, loss_collection, reduction)
 
 
 def hinge_loss(
@@ -314,10 +303,10 @@ def hinge_loss(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "hinge_loss"):
+    with name_scope(scope, "hinge_loss") as own:
         wanted, found = _pair(labels, logits, ("labels", "logits"))
         each = relu(1 - (2 * wanted - 1) * found)
-        return compute_weighted_loss(each, weights, None, loss_collection, reduction)
+        return compute_weighted_loss(each, weights, own, loss_collection, reduction)
 
 
 def cosine_distance(
@@ -351,10 +340,10 @@ def cosine_distance(
     """
     if (axis is None) == (dim is None):
         raise AttributeValueError("cosine_distance needs one of axis and dim")
-    with name_scope(scope, "cosine_distance_loss"):
+    with name_scope(scope, "cosine_distance_loss") as own:
         wanted, found = _pair(labels, predictions, _LABELS)
         each = 1 - reduce_sum(found * wanted, dim if axis is None else axis, keepdims=True)
-        return compute_weighted_loss(each, weights, None, loss_collection, reduction)
+        return compute_weighted_loss(each, weights, own, loss_collection, reduction)
 
 
 def mean_pairwise_squared_error(
@@ -382,8 +371,8 @@ def mean_pairwise_squared_error(
     with name_scope(scope, "mean_pairwise_squared_error"):
         wanted, found = _pair(labels, predictions, _LABELS)
         factor = _float(weights)
-        _check_weights(factor, wanted)
-        errors = found - wanted
+        with control_dependencies(check_weights(factor, wanted)):
+            errors = found - wanted
         if errors.shape.rank is not None:
             axes: Any = list(range(1, errors.shape.rank))
         else:
@@ -425,12 +414,12 @@ def sigmoid_cross_entropy(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "sigmoid_cross_entropy_loss"):
+    with name_scope(scope, "sigmoid_cross_entropy_loss") as own:
         scores, targets = _scores(logits, multi_class_labels, "multi_class_labels")
         if label_smoothing > 0:
             targets = targets * (1 - label_smoothing) + 0.5 * label_smoothing
         each = sigmoid_cross_entropy_with_logits(labels=targets, logits=scores, name="xentropy")
-        return compute_weighted_loss(each, weights, None, loss_collection, reduction)
+        return compute_weighted_loss(each, weights, own, loss_collection, reduction)
 
 
 def softmax_cross_entropy(
@@ -459,14 +448,14 @@ def softmax_cross_entropy(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "softmax_cross_entropy_loss"):
+    with name_scope(scope, "softmax_cross_entropy_loss") as own:
         scores, targets = _scores(logits, onehot_labels, "onehot_labels")
         if label_smoothing > 0:
             classes = cast(shape(targets)[-1], scores.dtype)
             targets = targets * (1.0 - label_smoothing) + label_smoothing / classes
         targets = stop_gradient(targets)
         each = softmax_cross_entropy_with_logits_v2(targets, scores, name="xentropy")
-        return compute_weighted_loss(each, weights, None, loss_collection, reduction)
+        return compute_weighted_loss(each, weights, own, loss_collection, reduction)
 
 
 def _scores(logits: Any, labels: Any, name: str) -> tuple[Tensor, Tensor]:
@@ -507,26 +496,36 @@ def sparse_softmax_cross_entropy(
     for value, name in ((labels, "labels"), (logits, "logits")):
         if value is None:
             raise AttributeValueError(f"{name} must not be None")
-    with name_scope(scope, "sparse_softmax_cross_entropy_loss"):
+    with name_scope(scope, "sparse_softmax_cross_entropy_loss") as own:
         scores, targets = convert_to_tensor(logits), convert_to_tensor(labels)
         targets = _without_axis(targets, scores.shape.rank, shape(scores)[:-1])
         factor: Any = weights
         if not isinstance(weights, int | float):
-            outer = None if targets.shape.rank is None else targets.shape.rank + 1
-            factor = _without_axis(convert_to_tensor(weights), outer, None)
+            factor = _weights_of(convert_to_tensor(weights), targets)
         each = sparse_softmax_cross_entropy_with_logits(
             labels=targets, logits=scores, name="xentropy"
         )
-        return compute_weighted_loss(each, factor, None, loss_collection, reduction)
+        return compute_weighted_loss(each, factor, own, loss_collection, reduction)
 
 
 def _without_axis(x: Tensor, rank_with: int | None, outer: Tensor | None) -> Tensor:
     """Return ``x`` without a last axis of size 1 where it has ``rank_with`` dimensions."""
     if x.shape.rank is not None and rank_with is not None:
-        last = x.shape.rank == rank_with and x.shape.rank > 0 and x.shape[-1] in (1, None)
+        last = x.shape.rank == rank_with and x.shape.rank > 0 and x.spec.shape[-1] in (1, None)
         return squeeze(x, [-1]) if last else x
     # Where ranks are not known, the elements are what counts.
     return x if outer is None else reshape(x, outer)
+
+
+def _weights_of(weights: Tensor, targets: Tensor) -> Tensor:
+    """Return weights without a last axis of size 1 that the targets do not have."""
+    mine, theirs = weights.shape.rank, targets.shape.rank
+    if mine == 0 or (mine is not None and weights.spec.shape[-1] not in (1, None)):
+        return weights
+    if mine is not None and theirs is not None:
+        return _without_axis(weights, theirs + 1, None)
+    more = cast(equal(rank(weights) - rank(targets), 1), dtypes.int32)
+    return reshape(weights, shape(weights)[: rank(weights) - more])
 
 
 def add_loss(loss: Tensor, loss_collection: Any = GraphKeys.LOSSES) -> None:

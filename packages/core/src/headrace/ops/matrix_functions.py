@@ -82,7 +82,7 @@ def tridiagonal_solve(
             [..., n, n].
         rhs: [..., n], or [..., n, k] for several right-hand sides.
         diagonals_format: "compact", "sequence" or "matrix".
-        transpose_rhs: Swap the last two axes of ``rhs`` first, where it has both.
+        transpose_rhs: Whether ``rhs`` and the result are [..., k, n] instead of [..., n, k].
         conjugate_rhs: Conjugate ``rhs`` first.
         name: The name of the operations.
         partial_pivoting: Ignored: rows are always exchanged where that is more accurate.
@@ -106,7 +106,9 @@ def tridiagonal_solve(
         right = conjugated(right) if conjugate_rhs else right
         if right.shape.rank == matrix.shape.rank - 1:
             return squeeze(matrix_solve(matrix, expand_dims(right, -1)), -1)
-        return matrix_solve(matrix, swap_last_axes(right) if transpose_rhs else right)
+        if transpose_rhs:
+            return swap_last_axes(matrix_solve(matrix, swap_last_axes(right)))
+        return matrix_solve(matrix, right)
 
 
 def tridiagonal_matmul(
@@ -141,17 +143,23 @@ def _tridiagonal(diagonals: Any, form: str, label: str) -> Tensor:
         above, main, below = (convert_to_tensor(part) for part in diagonals)
         if any(part.shape.rank == 0 for part in (above, main, below)):
             raise ShapeError(f"{label}: diagonals must be vectors, got a scalar")
-        n = main.shape[-1] if main.shape.rank else None
+        n = main.spec.shape[-1] if main.shape.rank else None
         if n is None:
             raise ShapeError(f"{label}: the length of the main diagonal must be known")
-        above = above if above.shape[-1] == n else concat([above, zeros_like(main[..., :1])], -1)
-        below = below if below.shape[-1] == n else concat([zeros_like(main[..., :1]), below], -1)
+        above = (
+            above if above.spec.shape[-1] == n else concat([above, zeros_like(main[..., :1])], -1)
+        )
+        below = (
+            below if below.spec.shape[-1] == n else concat([zeros_like(main[..., :1]), below], -1)
+        )
     elif form == "compact":
         whole = convert_to_tensor(diagonals)
         if whole.shape.rank is not None and (
-            whole.shape.rank < 2 or whole.shape[-2] not in (3, None)
+            whole.shape.rank < 2 or whole.spec.shape[-2] not in (3, None)
         ):
-            raise ShapeError(f"{label}: diagonals must be [..., 3, n], got shape {whole.shape}")
+            raise ShapeError(
+                f"{label}: diagonals must be [..., 3, n], got shape {whole.spec.shape}"
+            )
         above, main, below = (whole[..., i, :] for i in range(3))
     else:
         raise AttributeValueError(

@@ -7,7 +7,7 @@ from typing import Any, final
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, GraphError
-from headrace.graph.operation import Operation
+from headrace.graph.operation import Operation, add_waits
 from headrace.graph.scopes import (
     colocate_with,
     control_dependencies,
@@ -27,7 +27,7 @@ from headrace.shapes import SCALAR
 _LOCKS = "locks have no gradient"
 
 
-@op("Mutex", stateful=True, public="", no_gradient=_LOCKS)
+@op("Mutex", concurrent=True, effects="reads", public="", no_gradient=_LOCKS)
 def mutex_handle(container: str, shared_name: str) -> Spec:
     """A handle to the mutex of a name in a container of the device.
 
@@ -41,7 +41,9 @@ def mutex_handle(container: str, shared_name: str) -> Spec:
     return TensorSpec(dtypes.resource, SCALAR)
 
 
-@op("MutexAcquire", stateful=True, blocking=True, public="", no_gradient=_LOCKS)
+@op(
+    "MutexAcquire", concurrent=True, effects="changes", blocking=True, public="", no_gradient=_LOCKS
+)
 def mutex_acquire(handle: Resource) -> Spec:
     """Take a mutex's lock; waits while another one has it, in the order of arrival.
 
@@ -54,7 +56,7 @@ def mutex_acquire(handle: Resource) -> Spec:
     return TensorSpec(dtypes.resource, SCALAR)
 
 
-@op("MutexRelease", stateful=True, public="", no_gradient=_LOCKS)
+@op("MutexRelease", effects="changes", public="", no_gradient=_LOCKS)
 def mutex_release(lock: Resource) -> None:
     """Give a lock back, once.
 
@@ -205,6 +207,9 @@ class CriticalSection:
                 result = fn()
             made = graph.operations[first:]
             self._check(made, exclusive_resource_access)
+            # What comes from outside is there before the lock is taken: it may need the lock, too.
+            own = set(made)
+            add_waits(lock.op, [t.op for o in made for t in o.inputs if t.op not in own])
             leaves = flatten(result) if result is not None else list(made)
             with control_dependencies(leaves):
                 release = lock.release()

@@ -13,7 +13,7 @@ from headrace.ops.kinds import Floating, Index
 from headrace.shapes import Shape, normalize_axis
 
 
-@op("Softmax", public="")
+@op("Softmax", nonnegative=True, public="")
 def softmax_op(logits: Floating, axis: int | None = None) -> Spec:
     """``exp(logits) / sum(exp(logits))`` along an axis, without overflow.
 
@@ -141,7 +141,10 @@ def sparse_softmax_cross_entropy(features: Floating, labels: Index) -> tuple[Spe
     if features.rank not in (None, 2):
         raise ShapeError(f"logits must be [n, classes], got shape {features.shape}")
     if labels.rank not in (None, 1):
-        raise ShapeError(f"labels must be [n], got shape {labels.shape}")
+        raise ShapeError(
+            f"labels must be [n], got shape {labels.shape}; hr.nn.softmax_cross_entropy_with_logits"
+            " takes one-hot labels"
+        )
     shape = features.shape if features.shape.dims is not None else Shape([None, None])
     if not shape[:1].is_compatible_with(labels.shape):
         raise ShapeError(f"labels {labels.shape} must have one entry per row of logits {shape}")

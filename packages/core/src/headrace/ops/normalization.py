@@ -9,6 +9,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import reshape, shape
@@ -175,17 +176,20 @@ def fused_batch_norm(
             raise DTypeError(f"fused_batch_norm: x must be floating, got {tensor.dtype}")
         rank, axis = len(data_format), channel_axis(data_format)
         if tensor.shape.rank not in (None, rank):
-            raise ShapeError(f"fused_batch_norm: x must have {rank} dimensions, got {tensor.shape}")
+            raise ShapeError(
+                f"fused_batch_norm: x must have {rank} dimensions, got {tensor.spec.shape}"
+            )
         wide = dtypes.float32 if tensor.dtype.itemsize == 2 else tensor.dtype
         images = cast(tensor, wide)
-        channels = images.shape[axis]
+        channels = images.spec.shape[axis]
 
         def vector(value: Any, label: str) -> Tensor:
             found: Tensor = cast(convert_to_tensor(value, preferred_dtype=wide), wide)
             if not found.shape.is_compatible_with([channels]):
                 raise ShapeError(
-                    f"fused_batch_norm: {label} must have shape [{channels}] for x {tensor.shape}, "
-                    f"got {found.shape}"
+                    f"fused_batch_norm: {label} must have shape [{channels}] for x "
+                    f"{tensor.spec.shape}, "
+                    f"got {found.spec.shape}"
                 )
             return found
 
@@ -200,7 +204,7 @@ def fused_batch_norm(
             center = reduce_mean(images, folded)
             moved = images - spread(center)
             scatter = reduce_mean(square(moved), folded)
-            known = [images.shape[a] for a in folded]
+            known = [images.spec.shape[a] for a in folded]
             count = _count(images, folded, known, wide)
             running = (center, scatter * count)
             if exponential_avg_factor != 1:
@@ -279,6 +283,7 @@ def layer_norm(
         return found
 
 
+@names_result
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
@@ -305,6 +310,7 @@ def l2_normalize(
         return tensor * rsqrt(maximum(total, epsilon))
 
 
+@names_result
 def local_response_normalization(
     input: Any,
     depth_radius: int = 5,
@@ -342,7 +348,8 @@ def local_response_normalization(
             raise DTypeError(f"local_response_normalization: expected floats, got {images.dtype}")
         if images.shape.rank not in (None, 4):
             raise ShapeError(
-                f"local_response_normalization: input must have 4 dimensions, got {images.shape}"
+                "local_response_normalization: input must have 4 dimensions, got "
+                f"{images.spec.shape}"
             )
         sizes = shape_of(images)
         # Sums of neighbors are a product with a matrix of ones along its diagonal.
@@ -394,7 +401,10 @@ def dropout(
         if isinstance(dropped, numbers.Real):
             dropped = float(dropped)
             if not 0 <= dropped < 1:
-                raise AttributeValueError(f"dropout: rate must be in [0, 1), got {dropped}")
+                said, allowed, got = ("rate", "[0, 1)", dropped)
+                if rate is None:
+                    said, allowed, got = ("keep_prob, what is kept,", "(0, 1]", keep_prob)
+                raise AttributeValueError(f"dropout: {said} must be in {allowed}, got {got}")
             if dropped == 0:
                 return tensor
             share: Any = dropped
@@ -406,6 +416,8 @@ def dropout(
         drawn = random_uniform(_noise_shape(tensor, noise_shape), dtype=tensor.dtype, seed=seed)
         kept: Tensor = cast(greater_equal(drawn, share), tensor.dtype)
         found: Tensor = tensor * (1 / (1 - share)) * kept
+        if noise_shape is None:
+            found.set_shape(tensor.spec.shape)
         return found
 
 
@@ -447,24 +459,27 @@ def bias_add(
     tensor = convert_to_tensor(value)
     offsets = convert_to_tensor(bias, preferred_dtype=tensor.dtype)
     if offsets.shape.rank not in (None, 1):
-        raise ShapeError(f"bias_add: bias must be a vector, got shape {offsets.shape}")
+        raise ShapeError(f"bias_add: bias must be a vector, got shape {offsets.spec.shape}")
     rank = tensor.shape.rank
     if rank is not None and rank < 2:
-        raise ShapeError(f"bias_add: value must have 2 dimensions at least, got {tensor.shape}")
+        raise ShapeError(
+            f"bias_add: value must have 2 dimensions at least, got {tensor.spec.shape}"
+        )
     first = data_format is not None and data_format.startswith("NC")
-    channels = tensor.shape[1 if first else -1]
+    channels = tensor.spec.shape[1 if first else -1]
     if channels is not None and not offsets.shape.is_compatible_with([channels]):
         raise ShapeError(
-            f"bias_add: bias {offsets.shape} must have one element for each of the {channels} "
-            f"channels of value {tensor.shape}"
+            f"bias_add: bias {offsets.spec.shape} must have one element for each of the {channels} "
+            f"channels of value {tensor.spec.shape}"
         )
     if first:
         if rank is None:
             raise ShapeError(f"bias_add: the rank of value must be known for {data_format!r}")
         offsets = reshape(offsets, [-1] + [1] * (rank - 2))
-    return add(tensor, offsets, name=name)
+    return add(tensor, offsets, name=name or "BiasAdd")
 
 
+@names_result
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
     """Multiply matrices and add a bias to each row: ``x @ weights + biases``.
 

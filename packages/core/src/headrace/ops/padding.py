@@ -40,7 +40,7 @@ def _padded(shape: Shape, paddings: TensorSpec) -> Shape:
     return Shape([None if d is None else d + sum(pair) for d, pair in both])
 
 
-@op("Pad", public="")
+@op("Pad", host_inputs=["paddings"], public="")
 def _pad(tensor: Same, paddings: Index, constant_values: Same | None = None) -> Spec:
     """The tensor with a border of one value.
 
@@ -71,7 +71,7 @@ def _check_mirror(shape: Shape, paddings: TensorSpec, mode: str) -> None:
             )
 
 
-@op("MirrorPad", public="")
+@op("MirrorPad", host_inputs=["paddings"], public="")
 def _mirror_pad(tensor: Anything, paddings: Index, mode: str) -> Spec:
     """The tensor with a border that mirrors it.
 
@@ -89,7 +89,7 @@ def _mirror_pad(tensor: Anything, paddings: Index, mode: str) -> Spec:
     return TensorSpec(tensor.dtype, shape)
 
 
-@op("MirrorPadGrad", public="")
+@op("MirrorPadGrad", host_inputs=["paddings"], public="")
 def mirror_pad_grad(dy: Numeric, paddings: Index, mode: str) -> Spec:
     """What a mirroring border holds, added to what it mirrors; without the border.
 
@@ -159,15 +159,15 @@ def pad(
 
 def _sized(padded: Tensor, source: Tensor, paddings: Any) -> Tensor:
     """Return the padded tensor with the sizes stated that rows of known paddings tell."""
-    if source.shape.dims is None or not contains_tensor(paddings):
+    if source.spec.shape.dims is None or not contains_tensor(paddings):
         return padded
-    if len(paddings) != len(source.shape.dims):
+    if len(paddings) != len(source.spec.shape.dims):
         return padded
     dims: list[Dim] = []
-    for dim, pair in zip(source.shape.dims, paddings, strict=True):
+    for dim, pair in zip(source.spec.shape.dims, paddings, strict=True):
         known = None if contains_tensor(pair) or as_tensor(pair) is not None else sum(pair)
         dims.append(None if dim is None or known is None else dim + known)
-    if padded.shape.merge_with(dims) == padded.shape:
+    if padded.spec.shape.merge_with(dims) == padded.spec.shape:
         return padded
     return ensure_shape(padded, dims)
 

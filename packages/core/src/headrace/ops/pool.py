@@ -192,7 +192,7 @@ def avg_pool_op(
     return _pooled(value, ksize, strides, padding, data_format, dilations)
 
 
-@op("AvgPoolGrad", public="")
+@op("AvgPoolGrad", host_inputs=["input_sizes"], public="")
 def avg_pool_grad(
     input_sizes: Index,
     grad: Floating,
@@ -233,7 +233,7 @@ def _images_of(sizes: TensorSpec, dtype: DType, data_format: str) -> TensorSpec:
     return TensorSpec(dtype, shape if shape.dims is not None else Shape([None] * len(data_format)))
 
 
-@op("ExtractPatches", public="")
+@op("ExtractPatches", public="", node_name="ExtractImagePatches")
 def extract_patches_op(
     images: Numeric,
     ksize: Sequence[int],
@@ -278,7 +278,7 @@ def _patches(
     return TensorSpec(images.dtype, Shape([*places, channels]))
 
 
-@op("ExtractPatchesGrad", public="")
+@op("ExtractPatchesGrad", host_inputs=["input_sizes"], public="")
 def extract_patches_grad(
     input_sizes: Index,
     grad: Numeric,

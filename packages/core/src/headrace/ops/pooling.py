@@ -97,12 +97,14 @@ def _max_of_channels(value: Any, depth: int, name: str | None) -> Tensor:
     with name_scope(name, "max_pool"):
         images = convert_to_tensor(value)
         if images.shape.rank not in (None, 4):
-            raise ShapeError(f"max_pool: value must have 4 dimensions, got shape {images.shape}")
-        channels = images.shape[3]
+            raise ShapeError(
+                f"max_pool: value must have 4 dimensions, got shape {images.spec.shape}"
+            )
+        channels = images.spec.shape[3]
         if channels is not None and channels % depth:
             raise ShapeError(
                 f"max_pool: windows of {depth} channels do not divide the {channels} of "
-                f"{images.shape}"
+                f"{images.spec.shape}"
             )
         places = shape(images)[:3]
         sizes: Any = concat([places, [-1, depth]], 0)

@@ -59,7 +59,7 @@ def python_function(token: str) -> PythonFunction:
     return found
 
 
-@op("PyFunc", stateful=True, public="", no_gradient=_FOREIGN)
+@op("PyFunc", effects="changes", calls_out=True, reaches="python", public="", no_gradient=_FOREIGN)
 def _call(
     token: str, output_types: tuple[DType, ...], inputs: Sequence[Anything] = ()
 ) -> list[Spec]:
@@ -76,7 +76,7 @@ def _call(
     return _specs(token, output_types)
 
 
-@op("PyFuncStateless", public="", no_gradient=_FOREIGN)
+@op("PyFuncStateless", reaches="python", public="", no_gradient=_FOREIGN)
 def _call_stateless(
     token: str, output_types: tuple[DType, ...], inputs: Sequence[Anything] = ()
 ) -> list[Spec]:
@@ -93,7 +93,14 @@ def _call_stateless(
     return _specs(token, output_types)
 
 
-@op("PyFuncEffect", stateful=True, public="", no_gradient="it has no outputs")
+@op(
+    "PyFuncEffect",
+    effects="changes",
+    calls_out=True,
+    reaches="python",
+    public="",
+    no_gradient="it has no outputs",
+)
 def _call_effect(token: str, inputs: Sequence[Anything] = ()) -> None:
     """Call a Python function for what it does, not for what it returns.
 
@@ -121,8 +128,9 @@ def py_func(
 ) -> Any:
     """Call a Python function when a step runs.
 
-    The function runs on the host, in the thread that runs the step, and holds up the step until it
-    returns. Graphs with such operations can be written to documents, but documents do not hold the
+    The function runs on the host: in the thread that runs the step where nothing else of the step
+    could run, otherwise in a thread of its own, so that it may wait for what other operations do.
+    Graphs with such operations can be written to documents, but documents do not hold the
     function: they are read only in the process that built it, while the graph lives.
 
     Args:

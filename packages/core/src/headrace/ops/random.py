@@ -12,9 +12,11 @@ from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.scopes import get_default_graph, name_scope
 from headrace.graph.spec import TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
+from headrace.graph.tensor_shape import TensorShape
 from headrace.ops.array import shape as shape_op
 from headrace.ops.conversion import cast
 from headrace.ops.declare import Spec, op
@@ -68,7 +70,7 @@ def _drawn(shape: TensorSpec, dtype: DType) -> TensorSpec:
     return TensorSpec(dtype, as_shape(shape))
 
 
-@op("RandomUniform", stateful=True, public="", no_gradient=_DRAWN)
+@op("RandomUniform", host_inputs=["shape"], effects="draws", public="", no_gradient=_DRAWN)
 def _random_uniform(shape: Index, dtype: DType, seeds: tuple[int, int] | None) -> Spec:
     """Numbers uniform in [0, 1).
 
@@ -83,7 +85,13 @@ def _random_uniform(shape: Index, dtype: DType, seeds: tuple[int, int] | None) -
     return _drawn(shape, _floating(dtype))
 
 
-@op("RandomUniformInt", stateful=True, public="", no_gradient=_DRAWN)
+@op(
+    "RandomUniformInt",
+    host_inputs=["shape", "minval", "maxval"],
+    effects="draws",
+    public="",
+    no_gradient=_DRAWN,
+)
 def _random_uniform_int(
     shape: Index, minval: Integer, maxval: Integer, seeds: tuple[int, int] | None
 ) -> Spec:
@@ -109,7 +117,7 @@ def check_bounds(minval: TensorSpec, maxval: TensorSpec) -> None:
             raise ShapeError(f"{label} must be a scalar for integers, got shape {bound.shape}")
 
 
-@op("RandomStandardNormal", stateful=True, public="", no_gradient=_DRAWN)
+@op("RandomStandardNormal", host_inputs=["shape"], effects="draws", public="", no_gradient=_DRAWN)
 def _random_normal(shape: Index, dtype: DType, seeds: tuple[int, int] | None) -> Spec:
     """Numbers from the standard normal distribution.
 
@@ -124,7 +132,7 @@ def _random_normal(shape: Index, dtype: DType, seeds: tuple[int, int] | None) ->
     return _drawn(shape, _floating(dtype))
 
 
-@op("TruncatedNormal", stateful=True, public="", no_gradient=_DRAWN)
+@op("TruncatedNormal", host_inputs=["shape"], effects="draws", public="", no_gradient=_DRAWN)
 def _truncated_normal(shape: Index, dtype: DType, seeds: tuple[int, int] | None) -> Spec:
     """Numbers from the standard normal distribution, cut off at two standard deviations.
 
@@ -139,7 +147,7 @@ def _truncated_normal(shape: Index, dtype: DType, seeds: tuple[int, int] | None)
     return _drawn(shape, _floating(dtype))
 
 
-@op("RandomPermutation", stateful=True, public="", no_gradient=_DRAWN)
+@op("RandomPermutation", host_inputs=["size"], effects="draws", public="", no_gradient=_DRAWN)
 def _random_permutation(size: Index, seeds: tuple[int, int] | None) -> Spec:
     """The numbers below ``size``, in random order.
 
@@ -161,6 +169,7 @@ def _floating(dtype: DType) -> DType:
     return dtype
 
 
+@names_result
 def random_uniform(
     shape: Any,
     minval: Any = 0,
@@ -194,6 +203,7 @@ def random_uniform(
         return unit * (high - low) + low
 
 
+@names_result
 def random_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -217,6 +227,7 @@ def random_normal(
         return add(multiply(drawn, stddev), mean)
 
 
+@names_result
 def truncated_normal(
     shape: Any,
     mean: Any = 0.0,
@@ -240,6 +251,7 @@ def truncated_normal(
         return add(multiply(drawn, stddev), mean)
 
 
+@names_result
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """Put a tensor's slices along its first axis into random order.
 
@@ -255,7 +267,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
         tensor = convert_to_tensor(value)
         if tensor.shape.rank == 0:
             return identity(tensor)
-        known = None if tensor.shape.rank is None else tensor.shape[0]
+        known = None if tensor.shape.rank is None else tensor.spec.shape[0]
         size = shape_op(tensor)[0] if known is None else known
         return gather(tensor, _random_permutation(size, op_seeds(seed)))
 
@@ -292,6 +304,6 @@ def bernoulli(
 
 def shape_vector(shape: Any) -> Any:
     """Return the argument ``shape`` of random functions as ops take it."""
-    if isinstance(shape, Shape):
+    if isinstance(shape, Shape | TensorShape):
         return list(shape.known)
     return [shape] if isinstance(shape, int) else shape

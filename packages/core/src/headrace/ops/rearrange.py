@@ -30,7 +30,7 @@ from headrace.shapes import Shape, normalize_axis
 _MOST_ROWS = 65536
 
 
-@op("Reverse", public="")
+@op("Reverse", host_inputs=["axis"], public="", node_name="ReverseV2")
 def _reverse(tensor: Anything, axis: Index) -> Spec:
     """The tensor with the order of its elements reversed along axes.
 
@@ -132,7 +132,7 @@ def reverse_sequence(
     return _reverse_sequence(input, seq_lengths, seq, batch, name=name)
 
 
-@op("Roll", public="")
+@op("Roll", host_inputs=["shift", "axis"], public="")
 def _roll(input: Anything, shift: Index, axis: Index) -> Spec:
     """The tensor with its elements moved along axes, those that leave coming in at the other end.
 
@@ -224,7 +224,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
         whole = [sizes_of(vectors[i])[0] for i in order]
         views = [
             reshape(v, [-1 if order[i] == at else 1 for i in range(len(order))])
-            if v.shape.num_elements() != 0
+            if v.spec.shape.num_elements() != 0
             else reshape(v, [0 if order[i] == at else 1 for i in range(len(order))])
             for at, v in enumerate(vectors)
         ]
@@ -268,14 +268,16 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
             raise ShapeError(f"repeat: repeats must be a number or a vector, got {times}")
         if isinstance(times, list) and min(times, default=0) < 0:
             raise AttributeValueError(f"repeat: repeats must be >= 0, got {times}")
-        listed = isinstance(times, list) and x.shape[at] in (len(times), None)
+        listed = isinstance(times, list) and x.spec.shape[at] in (len(times), None)
         if listed and sum(times) <= _MOST_ROWS:
-            x = ensure_shape(x, [*x.shape[:at], len(times), *x.shape[at + 1 :]])
+            x = ensure_shape(x, [*x.spec.shape[:at], len(times), *x.spec.shape[at + 1 :]])
             rows = np.repeat(np.arange(len(times), dtype=np.int32), times)
             return gather(reshape(x, sizes_of(x)), rows, axis=at)
         counts = convert_to_tensor(times)
         if counts.shape.rank not in (None, 0, 1):
-            raise ShapeError(f"repeat: repeats must be a number or a vector, got {counts.shape}")
+            raise ShapeError(
+                f"repeat: repeats must be a number or a vector, got {counts.spec.shape}"
+            )
         length = [dims[at]] if isinstance(dims[at], int) else expand_dims(dims[at], 0)
         counts = broadcast_to(counts, length)
         # Row i of the mask holds as often as slice i is repeated.
@@ -301,7 +303,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     return _unravel_index(indices, dims, name=name)
 
 
-@op("UnravelIndex", public="", no_gradient="it yields indices")
+@op("UnravelIndex", host_inputs=["dims"], public="", no_gradient="it yields indices")
 def _unravel_index(indices: Index, dims: Index) -> Spec:
     """The coordinates of elements that are counted in row-major order.
 

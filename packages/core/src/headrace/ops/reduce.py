@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace import dtypes
 from headrace.dtypes import DType
 from headrace.errors import DTypeError, ShapeError
-from headrace.graph.convert import convert_to_tensor
+from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import MAX_RANK, TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
 from headrace.ops.aliases import flag, renamed
 from headrace.ops.arguments import as_ints
-from headrace.ops.array import concat, gather, rank, reshape, shape, size, transpose
+from headrace.ops.array import concat, gather, rank, reshape, shape, transpose
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Bool, Index, Numeric, Real
 from headrace.shapes import Shape, normalize_axis
@@ -63,7 +65,12 @@ def _reduced(x: TensorSpec, axis: Axis, keepdims: bool) -> TensorSpec:
     return TensorSpec(x.dtype, reduced_shape(x.shape, axis, keepdims))
 
 
-@op("ReduceSum", reduction=True, public="")
+def _in_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a reduction that does not widen small integers, as NumPy's does."""
+    return lambda x, *, axis, keepdims: function(x, axis, dtype=x.dtype, keepdims=keepdims)
+
+
+@op("ReduceSum", reduction=True, early=_in_dtype(np.sum), public="", node_name="Sum")
 def _sum(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Sum of the elements along axes; 0 where there are none.
 
@@ -78,7 +85,7 @@ def _sum(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Sp
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceMean", reduction=True, public="")
+@op("ReduceMean", reduction=True, public="", node_name="Mean")
 def _mean(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Mean of the elements along axes; NaN where there are none.
 
@@ -93,7 +100,7 @@ def _mean(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> S
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceProd", reduction=True, public="")
+@op("ReduceProd", reduction=True, early=_in_dtype(np.prod), public="", node_name="Prod")
 def _prod(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Product of the elements along axes; 1 where there are none.
 
@@ -108,7 +115,7 @@ def _prod(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> S
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceMax", reduction=True, public="")
+@op("ReduceMax", reduction=True, early=np.max, public="", node_name="Max")
 def _max(input_tensor: Real, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Largest element along axes; the dtype's lowest value where there are none.
 
@@ -123,7 +130,7 @@ def _max(input_tensor: Real, axis: Axis = None, keepdims: bool = False) -> Spec:
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceMin", reduction=True, public="")
+@op("ReduceMin", reduction=True, early=np.min, public="", node_name="Min")
 def _min(input_tensor: Real, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Smallest element along axes; the dtype's highest value where there are none.
 
@@ -138,7 +145,9 @@ def _min(input_tensor: Real, axis: Axis = None, keepdims: bool = False) -> Spec:
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceAll", reduction=True, public="", no_gradient="booleans have no gradient")
+@op(
+    "ReduceAll", reduction=True, public="", no_gradient="booleans have no gradient", node_name="All"
+)
 def _all(input_tensor: Bool, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Whether all elements along axes hold; true where there are none.
 
@@ -153,7 +162,9 @@ def _all(input_tensor: Bool, axis: Axis = None, keepdims: bool = False) -> Spec:
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceAny", reduction=True, public="", no_gradient="booleans have no gradient")
+@op(
+    "ReduceAny", reduction=True, public="", no_gradient="booleans have no gradient", node_name="Any"
+)
 def _any(input_tensor: Bool, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Whether any element along axes holds; false where there are none.
 
@@ -211,7 +222,7 @@ def argmin_along(input: Real, axis: int | None = None, output_type: DType = dtyp
     return _arg(input, axis, output_type)
 
 
-@op("SumToShape", reduction=True, public="")
+@op("SumToShape", host_inputs=["shape"], reduction=True, public="")
 def sum_to_shape(x: Numeric, shape: Index) -> Spec:
     """``x`` summed over the axes along which ``shape`` broadcasts to it: broadcasting reversed.
 
@@ -225,12 +236,12 @@ def sum_to_shape(x: Numeric, shape: Index) -> Spec:
     return TensorSpec(x.dtype, as_shape(shape))
 
 
-@op("ReductionOrder", public="", no_gradient="it yields axes")
+@op("ReductionOrder", host_inputs=["axes", "rank"], public="", no_gradient="it yields axes")
 def _reduction_order(axes: Index, rank: Index) -> tuple[Spec, ...]:
     """The permutation that brings axes behind the others, for axes that only a step knows.
 
     Args:
-        axes: [k], the axes, which may count from the end; none twice.
+        axes: [k], the axes, which may count from the end.
         rank: [], how many axes there are.
 
     Returns:
@@ -249,15 +260,29 @@ def _reduction_order(axes: Index, rank: Index) -> tuple[Spec, ...]:
 
 
 def _fold(primitive: Any, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
-    where = None if axis is None else as_ints(axis, "axis")
+    where = None if axis is None else _each_once(as_ints(axis, "axis"), tensor)
     keep = flag("keepdims", keepdims)
     if not isinstance(where, Tensor):
         folded: Tensor = primitive(tensor, where, keep, name=name)
         return folded
     with name_scope(name, primitive.schema.type):
-        flat, dims, kept = folded_last(convert_to_tensor(tensor), where)
+        dtype = dtypes.bool_ if primitive in (_all, _any) and as_tensor(tensor) is None else None
+        flat, dims, kept = folded_last(convert_to_tensor(tensor, dtype), where)
         result: Tensor = primitive(flat, -1)
         return result if not keep else reshape(result, dims * kept + (1 - kept))
+
+
+def _each_once(axes: Any, value: Any) -> Any:
+    """Return known axes of a tensor without those that were named before."""
+    if not isinstance(axes, list) or len(axes) < 2 or not all(isinstance(a, int) for a in axes):
+        return axes
+    tensor = as_tensor(value)
+    count = np.ndim(value) if tensor is None else tensor.shape.rank
+    named: dict[int, int] = {}
+    for at in axes:
+        inside = count is not None and -count <= at < count
+        named.setdefault(at % count if inside and count else at, at)
+    return list(named.values())
 
 
 def folded_last(x: Tensor, axes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -274,9 +299,10 @@ def folded_last(x: Tensor, axes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if axes.shape.rank != 1:
         axes = reshape(axes, [-1])
     order, _, kept = _reduction_order(axes, rank(x))
-    count = axes.shape.num_elements()
-    remaining: Any = rank(x) - size(axes)
-    if count is not None and x.shape.rank is not None:
+    count = axes.spec.shape.num_elements()
+    # Several axes may be the same one.
+    remaining: Any = _sum(kept, None, False)
+    if count is not None and count < 2 and x.shape.rank is not None:
         remaining = max(x.shape.rank - count, 0)
     dims = gather(shape(x), order)
     length = _prod(dims[remaining:], 0, True)
@@ -343,7 +369,7 @@ def reduce_sum(
         The remaining axes, the dtype of ``input_tensor``.
 
     Raises:
-        ShapeError: if an axis is out of range or named twice.
+        ShapeError: if an axis is out of range.
     """
     where = renamed("axis", axis, "reduction_indices", reduction_indices)
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
@@ -372,7 +398,7 @@ def reduce_mean(
         The remaining axes, the dtype of ``input_tensor``.
 
     Raises:
-        ShapeError: if an axis is out of range or named twice.
+        ShapeError: if an axis is out of range.
     """
     where = renamed("axis", axis, "reduction_indices", reduction_indices)
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
@@ -401,7 +427,7 @@ def reduce_prod(
         The remaining axes, the dtype of ``input_tensor``.
 
     Raises:
-        ShapeError: if an axis is out of range or named twice.
+        ShapeError: if an axis is out of range.
     """
     where = renamed("axis", axis, "reduction_indices", reduction_indices)
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
@@ -430,7 +456,7 @@ def reduce_max(
         The remaining axes, the dtype of ``input_tensor``.
 
     Raises:
-        ShapeError: if an axis is out of range or named twice.
+        ShapeError: if an axis is out of range.
     """
     where = renamed("axis", axis, "reduction_indices", reduction_indices)
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
@@ -459,7 +485,7 @@ def reduce_min(
         The remaining axes, the dtype of ``input_tensor``.
 
     Raises:
-        ShapeError: if an axis is out of range or named twice.
+        ShapeError: if an axis is out of range.
     """
     where = renamed("axis", axis, "reduction_indices", reduction_indices)
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
@@ -488,7 +514,7 @@ def reduce_all(
         The remaining axes, bool.
 
     Raises:
-        ShapeError: if an axis is out of range or named twice.
+        ShapeError: if an axis is out of range.
     """
     where = renamed("axis", axis, "reduction_indices", reduction_indices)
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
@@ -517,7 +543,7 @@ def reduce_any(
         The remaining axes, bool.
 
     Raises:
-        ShapeError: if an axis is out of range or named twice.
+        ShapeError: if an axis is out of range.
     """
     where = renamed("axis", axis, "reduction_indices", reduction_indices)
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)

@@ -23,7 +23,7 @@ _TEXT = "text has no gradient"
 _SUMMARIZE = 3
 
 
-@op("Print", stateful=True, public="")
+@op("Print", keeps_inputs=False, effects="changes", public="")
 def _print(
     input: Anything, message: str, first_n: int, summarize: int, data: Sequence[Anything] = ()
 ) -> Spec:
@@ -124,7 +124,7 @@ def string_format(
     return _format(template, placeholder, summarize, listed, name=name or "StringFormat")
 
 
-@op("PrintText", stateful=True, public="", no_gradient="it has no outputs")
+@op("PrintText", keeps_inputs=False, effects="changes", public="", no_gradient="it has no outputs")
 def _print_text(text: String, output_stream: str, end: str) -> None:
     """Print a string.
 
@@ -248,7 +248,7 @@ def _stream(output_stream: Any) -> str:
     )
 
 
-@op("Assert", stateful=True, public="", no_gradient="it has no outputs")
+@op("Assert", keeps_inputs=False, effects="changes", public="", no_gradient="it has no outputs")
 def _assert(condition: Bool, summarize: int, data: Sequence[Anything] = ()) -> None:
     """Fail the step unless a condition holds.
 
@@ -285,7 +285,7 @@ def assert_true(
     return _assert(condition, shown, list(data), name=name or "Assert")
 
 
-@op("Timestamp", stateful=True, no_gradient="time does not depend on tensors")
+@op("Timestamp", effects="observes", no_gradient="time does not depend on tensors")
 def timestamp() -> Spec:
     """The time when it runs, in seconds since the beginning of 1970.
 

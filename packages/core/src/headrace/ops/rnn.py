@@ -12,7 +12,7 @@ from headrace.graph.structure import flatten, pack
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, reshape, shape, stack, transpose, unstack
 from headrace.ops.constant import zeros, zeros_like
-from headrace.ops.conversion import cast
+from headrace.ops.conversion import saturate_cast
 from headrace.ops.elementwise import less, select
 from headrace.ops.identity import ensure_shape
 from headrace.ops.loop import while_loop
@@ -25,9 +25,10 @@ from headrace.ops.variable_scope import variable_scope
 def _batch_size(first: Tensor, axis: int) -> Any:
     if first.shape.rank is None or first.shape.rank <= axis:
         raise ShapeError(
-            f"inputs of a recurrent network need more than {axis} dimensions, got {first.shape}"
+            f"inputs of a recurrent network need more than {axis} dimensions, got "
+            f"{first.spec.shape}"
         )
-    known = first.shape[axis]
+    known = first.spec.shape[axis]
     return shape(first)[axis] if known is None else known
 
 
@@ -42,9 +43,9 @@ def _start(cell: RNNCell, state: Any, dtype: Any, batch: Any) -> Any:
 def _lengths(sequence_length: Any) -> Tensor | None:
     if sequence_length is None:
         return None
-    lengths: Tensor = cast(convert_to_tensor(sequence_length), dtypes.int32)
+    lengths: Tensor = saturate_cast(convert_to_tensor(sequence_length), dtypes.int32)
     if lengths.shape.rank not in (None, 1):
-        raise ShapeError(f"sequence_length must be [batch], got shape {lengths.shape}")
+        raise ShapeError(f"sequence_length must be [batch], got shape {lengths.spec.shape}")
     return lengths
 
 
@@ -143,7 +144,10 @@ def dynamic_rnn(
         given = [convert_to_tensor(t) for t in flatten(inputs)]
         for t in given:
             if t.shape.rank is not None and t.shape.rank < 3:
-                raise ShapeError(f"inputs of dynamic_rnn need 3 dimensions, got shape {t.shape}")
+                raise ShapeError(
+                    f"inputs of dynamic_rnn need 3 dimensions, got shape {t.spec.shape}; expected "
+                    "[batch, time, features], or [time, batch, features] with time_major=True"
+                )
         batch = _batch_size(given[0], 1 if time_major else 0)
         steps = given if time_major else [_swapped(t) for t in given]
         state = _start(cell, initial_state, dtype, batch)
@@ -151,7 +155,7 @@ def dynamic_rnn(
         count = _batch_size(steps[0], 0)
         arrays = [TensorArray(t.dtype, count).unstack(t) for t in steps]
         # Variables are made outside of the loop, for inputs that are like those inside.
-        example = [t[0] if t.shape[0] != 0 else zeros(shape(t)[1:], t.dtype) for t in steps]
+        example = [t[0] if t.spec.shape[0] != 0 else zeros(shape(t)[1:], t.dtype) for t in steps]
         cell.prepare(pack(inputs, example))
         # Of one step, for structure, dtypes and shapes of the outputs; nothing of it runs.
         sample, _ = cell(pack(inputs, example), state)
@@ -174,6 +178,9 @@ def dynamic_rnn(
             return_same_structure=True,
         )
         stacked = [array.stack() for array in filled]
+        for t in stacked:
+            if t.shape.rank is not None:
+                t.set_shape([steps[0].spec.shape[0], *list(t.spec.shape)[1:]])
         if not time_major:
             stacked = [_swapped(t) for t in stacked]
         return pack(sample, stacked), state
@@ -188,7 +195,7 @@ def _swapped(t: Tensor) -> Tensor:
 
 
 def _like(t: Tensor, example: Tensor) -> Tensor:
-    return ensure_shape(t, example.shape)
+    return ensure_shape(t, example.spec.shape)
 
 
 def _shaped_as(after: Any, before: Any) -> Any:
@@ -232,7 +239,7 @@ def bidirectional_dynamic_rnn(
     """
     time_axis, batch_axis = (0, 1) if time_major else (1, 0)
 
-    def turned(t: Any) -> Tensor:
+    def backwards(t: Any) -> Tensor:
         if sequence_length is None:
             return reverse(t, [time_axis])
         return reverse_sequence(t, sequence_length, seq_axis=time_axis, batch_axis=batch_axis)
@@ -244,11 +251,11 @@ def bidirectional_dynamic_rnn(
                 cell_fw, inputs, sequence_length, initial_state_fw, *options, inner
             )
         with variable_scope("bw") as inner:
-            given = pack(inputs, [turned(convert_to_tensor(t)) for t in flatten(inputs)])
+            given = pack(inputs, [backwards(convert_to_tensor(t)) for t in flatten(inputs)])
             behind, state_bw = dynamic_rnn(
                 cell_bw, given, sequence_length, initial_state_bw, *options, inner
             )
-        behind = pack(behind, [turned(t) for t in flatten(behind)])
+        behind = pack(behind, [backwards(t) for t in flatten(behind)])
     return (ahead, behind), (state_fw, state_bw)
 
 
@@ -284,7 +291,7 @@ def static_bidirectional_rnn(
     if not isinstance(inputs, list | tuple) or not inputs:
         raise AttributeValueError("a static network needs a list of inputs, one for each time step")
 
-    def turned(steps: Sequence[Any]) -> list[Tensor]:
+    def backwards(steps: Sequence[Any]) -> list[Tensor]:
         if sequence_length is None:
             return list(steps)[::-1]
         whole = stack([convert_to_tensor(t) for t in steps])
@@ -299,7 +306,7 @@ def static_bidirectional_rnn(
             )
         with variable_scope("bw") as inner:
             behind, state_bw = static_rnn(
-                cell_bw, turned(inputs), initial_state_bw, dtype, sequence_length, inner
+                cell_bw, backwards(inputs), initial_state_bw, dtype, sequence_length, inner
             )
-    pairs = zip(ahead, turned(behind), strict=True)
+    pairs = zip(ahead, backwards(behind), strict=True)
     return [concat([one, two], 1) for one, two in pairs], state_fw, state_bw

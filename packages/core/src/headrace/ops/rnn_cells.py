@@ -12,7 +12,8 @@ References:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from headrace import dtypes
@@ -24,9 +25,11 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, shape, split, stack
 from headrace.ops.clip import clip_by_value
 from headrace.ops.constant import fill, zeros
+from headrace.ops.get_variable import get_variable
 from headrace.ops.linalg import matmul
 from headrace.ops.transcendental import sigmoid, tanh
-from headrace.ops.variable_scope import get_variable, variable_scope
+from headrace.ops.variable_scope import variable_scope
+from headrace.shapes import Shape
 
 
 class LSTMStateTuple(NamedTuple):
@@ -61,6 +64,9 @@ class RNNCell:
         self.built = False
         self._reuse = reuse
         self.variables: list[Any] = []
+        # The scope in which ``prepare`` builds, or else one that the first variable opens.
+        self._scope: Any = None
+        self._own: Any = None
 
     @property
     def state_size(self) -> Any:
@@ -94,13 +100,24 @@ class RNNCell:
         first = flatten(inputs)[0]
         if self.dtype is None:
             self.dtype = first.dtype
-        base = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", type(self).__name__)
+        base = _base_name(self)
         name = scope if scope is not None else self.name
         if name is None and self._reuse:
-            name = base.lower()
-        with variable_scope(name, base.lower(), reuse=self._reuse or None):
+            name = base
+        with variable_scope(name, base, reuse=self._reuse or None) as self._scope:
             self.build(first.shape)
         self.built = True
+
+    @contextmanager
+    def _scoped(self) -> Iterator[None]:
+        """Make variables in a scope of the cell's own, also where ``build`` is called by itself."""
+        if self._scope is not None:
+            yield
+            return
+        base = _base_name(self)
+        with variable_scope(self._own or self.name, base, reuse=self._reuse or None) as own:
+            self._own = own
+            yield
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
         """Take a step.
@@ -135,7 +152,7 @@ class RNNCell:
         """Return a state of zeros, for a batch like ``inputs`` where these are given."""
         if inputs is not None:
             first = convert_to_tensor(flatten(inputs)[0])
-            known = first.shape[0] if first.shape.rank is not None else None
+            known = first.spec.shape[0] if first.shape.rank is not None else None
             batch_size = shape(first)[0] if known is None else known
             dtype = first.dtype
         if batch_size is None or dtype is None:
@@ -146,7 +163,8 @@ class RNNCell:
         self, name: str, shape: Sequence[int], initializer: Any = None, **options: Any
     ) -> Any:
         """Make a variable, while the cell is built."""
-        variable = get_variable(name, shape, self.dtype, initializer, **options)
+        with self._scoped():
+            variable = get_variable(name, shape, self.dtype, initializer, **options)
         self.variables.append(variable)
         return variable
 
@@ -170,11 +188,17 @@ def _constant(value: float) -> Callable[..., Any]:
     return make
 
 
+def _base_name(cell: RNNCell) -> str:
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", type(cell).__name__)
+    return words.lower()
+
+
 def _depth(cell: RNNCell, inputs_shape: Any) -> int:
-    depth = inputs_shape[-1] if inputs_shape.rank else None
+    shape = Shape(inputs_shape)
+    depth = shape[-1] if shape.rank else None
     if depth is None:
         raise ShapeError(
-            f"{type(cell).__name__} needs inputs whose last dimension is known, got {inputs_shape}"
+            f"{type(cell).__name__} needs inputs whose last dimension is known, got {shape}"
         )
     return int(depth)
 

@@ -144,7 +144,7 @@ class ResidualWrapper(_Wrapper):
         for x, y in pairs:
             if not x.shape.is_compatible_with(y.shape):
                 raise ShapeError(
-                    f"ResidualWrapper needs outputs of the shape of inputs, got {y.shape} for "
-                    f"{x.shape}"
+                    f"ResidualWrapper needs outputs of the shape of inputs, got {y.spec.shape} for "
+                    f"{x.spec.shape}"
                 )
         return pack(output, [x + y for x, y in pairs]), after

@@ -27,10 +27,10 @@ from headrace.ops.cross_entropy import (
     sigmoid_cross_entropy_with_logits,
     softmax_cross_entropy_with_logits_v2,
 )
-from headrace.ops.elementwise import greater, select
+from headrace.ops.elementwise import equal, greater, select
 from headrace.ops.embedding import embedding_lookup
 from headrace.ops.linalg import matmul
-from headrace.ops.reduce import reduce_sum
+from headrace.ops.reduce import reduce_any, reduce_sum
 from headrace.ops.segment import unsorted_segment_sum
 from headrace.ops.transcendental import log
 
@@ -162,7 +162,8 @@ def _sampled_logits(
     classes = cast(convert_to_tensor(labels, preferred_dtype=dtypes.int64), dtypes.int64)
     if not classes.shape.is_compatible_with([None, num_true]):
         raise ShapeError(f"labels must be [batch, num_true={num_true}], got shape {classes.shape}")
-    if sampled_values is None:
+    unique = sampled_values is None
+    if unique:
         sampled_values = log_uniform_candidate_sampler(
             classes, num_true, num_sampled, True, num_classes, seed
         )
@@ -183,14 +184,14 @@ def _sampled_logits(
     rows = cast(embedding_lookup(weights, ids, partition_strategy), hidden.dtype)
     offsets = cast(embedding_lookup(biases, ids, partition_strategy), hidden.dtype)
 
-    width = rows.shape[-1] if rows.shape.rank is not None else None
+    width = rows.spec.shape[-1] if rows.shape.rank is not None else None
     last = shape(rows)[1] if width is None else width
     true_rows = reshape(rows[:count], [-1, num_true, last])
     true_logits = reduce_sum(expand_dims(hidden, 1) * true_rows, 2)
     true_logits = true_logits + reshape(offsets[:count], [-1, num_true])
     sampled_logits = matmul(hidden, rows[count:], transpose_b=True) + offsets[count:]
     if remove_accidental_hits:
-        sampled_logits = _without_hits(sampled_logits, classes, sampled, num_true)
+        sampled_logits = _without_hits(sampled_logits, classes, sampled, num_true, unique=unique)
     true_logits = true_logits - log(cast(true_expected, hidden.dtype))
     sampled_logits = sampled_logits - log(cast(sampled_expected, hidden.dtype))
 
@@ -198,12 +199,21 @@ def _sampled_logits(
     return concat([true_logits, sampled_logits], 1), targets
 
 
-def _without_hits(logits: Tensor, classes: Tensor, sampled: Tensor, num_true: int) -> Tensor:
+def _without_hits(
+    logits: Tensor, classes: Tensor, sampled: Tensor, num_true: int, *, unique: bool
+) -> Tensor:
     """Return the logits of sampled classes, those of true classes so low that they do not count."""
-    examples, places, _ = compute_accidental_hits(classes, sampled, num_true)
-    size = shape(logits, out_type=dtypes.int64)
-    at = cast(examples, dtypes.int64) * size[1] + places
-    hits = unsorted_segment_sum(ones_like(at, dtypes.int32), at, size[0] * size[1])
+    if unique:
+        # Every place of a true class counts. Comparing all has a shape that does not depend on
+        # the data, so that the whole loss is planned once.
+        hits = reduce_any(equal(expand_dims(classes, 2), sampled), 1)
+    else:
+        # Of a class that was drawn several times, the last place counts.
+        examples, places, _ = compute_accidental_hits(classes, sampled, num_true)
+        size = shape(logits, out_type=dtypes.int64)
+        at = cast(examples, dtypes.int64) * size[1] + places
+        counts = unsorted_segment_sum(ones_like(at, dtypes.int32), at, size[0] * size[1])
+        hits = greater(reshape(counts, size), 0)
     # Far below all else, and finite even when the correction is subtracted.
     lowest = -3e4 if logits.dtype == dtypes.float16 else -1e38
-    return select(greater(reshape(hits, size), 0), zeros_like(logits) + lowest, logits)
+    return select(hits, zeros_like(logits) + lowest, logits)

@@ -24,7 +24,7 @@ from headrace.shapes import Shape, broadcast
 _DRAWN = "random numbers do not depend on the inputs smoothly"
 
 
-@op("RandomGamma", stateful=True, public="")
+@op("RandomGamma", host_inputs=["shape"], effects="draws", public="")
 def _random_gamma(shape: Index, alpha: Floating, seeds: tuple[int, int] | None) -> Spec:
     """Numbers from gamma distributions of rate 1.
 
@@ -60,7 +60,7 @@ def random_gamma_grad(alpha: Floating, sample: Floating) -> Spec:
     return TensorSpec(alpha.dtype, broadcast(alpha.shape, sample.shape))
 
 
-@op("RandomPoisson", stateful=True, public="", no_gradient=_DRAWN)
+@op("RandomPoisson", host_inputs=["shape"], effects="draws", public="", no_gradient=_DRAWN)
 def _random_poisson(shape: Index, rate: Real, dtype: DType, seeds: tuple[int, int] | None) -> Spec:
     """Numbers from Poisson distributions.
 
@@ -79,7 +79,7 @@ def _random_poisson(shape: Index, rate: Real, dtype: DType, seeds: tuple[int, in
     return TensorSpec(dtype, as_shape(shape).concatenate(rate.shape))
 
 
-@op("Multinomial", stateful=True, public="", no_gradient=_DRAWN)
+@op("Multinomial", host_inputs=["num_samples"], effects="draws", public="", no_gradient=_DRAWN)
 def _multinomial(
     logits: Real, num_samples: Index, output_dtype: DType, seeds: tuple[int, int] | None
 ) -> Spec:
@@ -150,8 +150,8 @@ def random_gamma(
             drawn = _random_gamma(shape_vector(shape), a, op_seeds(seed))
         else:
             b = convert_to_tensor(beta, kind)
-            common = broadcast(a.shape, b.shape)
-            if common != a.shape or not common.is_fully_defined():
+            common = broadcast(a.spec.shape, b.spec.shape)
+            if common != a.spec.shape or not common.is_fully_defined():
                 dims: Any = broadcast_dynamic_shape(shape_op(a), shape_op(b))
                 a = broadcast_to(a, list(common.known) if common.is_fully_defined() else dims)
             drawn = _random_gamma(shape_vector(shape), a, op_seeds(seed)) / b

@@ -9,6 +9,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -34,7 +35,7 @@ def _by_segment(data: TensorSpec, segment_ids: TensorSpec, num_segments: TensorS
     return TensorSpec(data.dtype, Shape([count]).concatenate(data.shape[lead:]))
 
 
-@op("UnsortedSegmentSum")
+@op("UnsortedSegmentSum", accumulates=True, host_inputs=["num_segments"])
 def unsorted_segment_sum(data: Numeric, segment_ids: Index, num_segments: Index) -> Spec:
     """Sums of the rows of ``data`` that have the same id.
 
@@ -50,7 +51,7 @@ def unsorted_segment_sum(data: Numeric, segment_ids: Index, num_segments: Index)
     return _by_segment(data, segment_ids, num_segments)
 
 
-@op("UnsortedSegmentProd")
+@op("UnsortedSegmentProd", host_inputs=["num_segments"])
 def unsorted_segment_prod(data: Numeric, segment_ids: Index, num_segments: Index) -> Spec:
     """Products of the rows of ``data`` that have the same id.
 
@@ -66,7 +67,7 @@ def unsorted_segment_prod(data: Numeric, segment_ids: Index, num_segments: Index
     return _by_segment(data, segment_ids, num_segments)
 
 
-@op("UnsortedSegmentMax")
+@op("UnsortedSegmentMax", host_inputs=["num_segments"])
 def unsorted_segment_max(data: Real, segment_ids: Index, num_segments: Index) -> Spec:
     """Largest elements of the rows of ``data`` that have the same id.
 
@@ -83,7 +84,7 @@ def unsorted_segment_max(data: Real, segment_ids: Index, num_segments: Index) ->
     return _by_segment(data, segment_ids, num_segments)
 
 
-@op("UnsortedSegmentMin")
+@op("UnsortedSegmentMin", host_inputs=["num_segments"])
 def unsorted_segment_min(data: Real, segment_ids: Index, num_segments: Index) -> Spec:
     """Smallest elements of the rows of ``data`` that have the same id.
 
@@ -156,6 +157,7 @@ def check_sorted_ids(ids: Any) -> None:
 # -- sorted ids
 
 
+@names_result
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """Sums of the rows of ``data`` that have the same id, for sorted ids.
 
@@ -173,6 +175,7 @@ def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
         return unsorted_segment_sum(rows, ids, count)
 
 
+@names_result
 def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """Means of the rows of ``data`` that have the same id, for sorted ids.
 
@@ -189,6 +192,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
         return _mean(rows, ids, count)
 
 
+@names_result
 def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """Products of the rows of ``data`` that have the same id, for sorted ids.
 
@@ -205,6 +209,7 @@ def segment_prod(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
         return unsorted_segment_prod(rows, ids, count)
 
 
+@names_result
 def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """Largest elements of the rows of ``data`` that have the same id, for sorted ids.
 
@@ -221,6 +226,7 @@ def segment_max(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
         return _zero_where_empty(unsorted_segment_max(rows, ids, count), ids, count)
 
 
+@names_result
 def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
     """Smallest elements of the rows of ``data`` that have the same id, for sorted ids.
 
@@ -337,6 +343,7 @@ def _check_inexact(data: Tensor) -> None:
 # -- rows that are gathered first
 
 
+@names_result
 def sparse_segment_sum(
     data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
 ) -> Tensor:
@@ -357,6 +364,7 @@ def sparse_segment_sum(
         return unsorted_segment_sum(*_gathered(data, indices, segment_ids, num_segments))
 
 
+@names_result
 def sparse_segment_mean(
     data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
 ) -> Tensor:
@@ -378,6 +386,7 @@ def sparse_segment_mean(
         return _mean(rows, ids, count)
 
 
+@names_result
 def sparse_segment_sqrt_n(
     data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
 ) -> Tensor:
@@ -405,5 +414,5 @@ def _gathered(
     ids = index_tensor(segment_ids)
     places = index_tensor(indices)
     if places.shape.rank not in (None, 1):
-        raise ShapeError(f"indices must be a vector, got shape {places.shape}")
+        raise ShapeError(f"indices must be a vector, got shape {places.spec.shape}")
     return gather(data, places), ids, segment_count(ids, num_segments)

@@ -15,8 +15,13 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import control_dependencies, name_scope
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.tensor import Tensor
+from headrace.ops.array import shape, size
 from headrace.ops.assertions import Data, static_ok
 from headrace.ops.control import group, no_op
+from headrace.ops.conversion import cast
+from headrace.ops.elementwise import equal, greater_equal
+from headrace.ops.joining import stack
+from headrace.ops.reduce import reduce_any
 from headrace.ops.report import assert_true
 
 
@@ -27,7 +32,7 @@ def _ranks(ranks: Any) -> list[int] | list[Tensor]:
         if not tensor.dtype.is_integer:
             raise DTypeError(f"a rank is an integer, got {tensor.dtype}")
         if tensor.shape.rank not in (None, 0):
-            raise ShapeError(f"a rank is a scalar, got shape {tensor.shape}")
+            raise ShapeError(f"a rank is a scalar, got shape {tensor.spec.shape}")
     values = [t.spec.value for t in tensors]
     if all(value is not None for value in values):
         return [int(value) for value in values if value is not None]
@@ -46,8 +51,6 @@ def _ranked(
     name: str | None,
     default_name: str,
 ) -> Operation:
-    from headrace.functions import cast, reduce_any, shape, stack
-
     with name_scope(name, default_name):
         tensor = x if isinstance(x, SparseTensor) else convert_to_tensor(x)
         wanted = _ranks(ranks)
@@ -60,7 +63,8 @@ def _ranked(
             label = tensor.values.name if isinstance(tensor, SparseTensor) else tensor.name
             said = f"{message}: " if message else ""
             raise ShapeError(
-                f"{said}{label} must have rank {what}{listed}, got rank {known}, {tensor.shape}"
+                f"{said}{label} must have rank {what}{listed}, got rank {known}, "
+                f"{tensor.shape.plain}"
             )
         dims = tensor.dense_shape if isinstance(tensor, SparseTensor) else shape(tensor)
         own = cast(_length(dims), dtypes.int32)
@@ -73,8 +77,6 @@ def _ranked(
 
 
 def _length(vector: Tensor) -> Tensor:
-    from headrace.functions import size
-
     return size(vector)
 
 
@@ -103,8 +105,6 @@ def assert_rank(
         ShapeError: if it is known to have another number of axes.
         DTypeError: if ``rank`` is no integer.
     """
-    from headrace.functions import equal
-
     return _ranked(
         x,
         [rank],
@@ -144,8 +144,6 @@ def assert_rank_at_least(
         ShapeError: if it is known to have fewer axes.
         DTypeError: if ``rank`` is no integer.
     """
-    from headrace.functions import greater_equal
-
     return _ranked(
         x,
         [rank],
@@ -186,8 +184,6 @@ def assert_rank_in(
         DTypeError: if a rank is no integer.
         AttributeValueError: if there are no ranks.
     """
-    from headrace.functions import equal
-
     if not list(ranks):
         raise AttributeValueError("assert_rank_in needs at least one rank")
     return _ranked(
@@ -222,7 +218,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
         found = convert_to_tensor(tensor)
         if found.shape.rank != 0:
             said = f"{message}: " if message else ""
-            raise ShapeError(f"{said}{found.name} must be a scalar, got shape {found.shape}")
+            raise ShapeError(f"{said}{found.name} must be a scalar, got shape {found.spec.shape}")
         return found
 
 
@@ -250,8 +246,6 @@ def assert_shapes(
     Raises:
         ShapeError: if a shape is known to be another one.
     """
-    from headrace.functions import cast, equal, shape
-
     pairs = list(shapes.items() if isinstance(shapes, Mapping) else shapes)
     checks: list[Operation] = []
     sizes: dict[Any, Any] = {}
@@ -263,30 +257,31 @@ def assert_shapes(
             symbols = symbols[1:] if open_ended else symbols
             check = assert_rank_at_least if open_ended else assert_rank
             checks.append(check(tensor, len(symbols), data, summarize, message))
-            dims = tensor.shape.dims
+            dims = tensor.shape.plain.dims
             whole = tensor.dense_shape if isinstance(tensor, SparseTensor) else shape(tensor)
             actual = cast(whole, dtypes.int32)
             for i, symbol in enumerate(symbols):
                 place = i - len(symbols)
                 known = None if dims is None else dims[place]
-                size: Any = known
-                if size is None:
+                found: Any = known
+                if found is None:
                     with control_dependencies([checks[-1]]):
-                        size = actual[place]
-                wanted = symbol if isinstance(symbol, int) else sizes.setdefault(symbol, size)
-                if symbol in (None, ".") or wanted is size:
+                        found = actual[place]
+                wanted = symbol if isinstance(symbol, int) else sizes.setdefault(symbol, found)
+                if symbol in (None, ".") or wanted is found:
                     continue
                 if isinstance(wanted, int) and isinstance(known, int):
                     if wanted != known:
                         said = f"{message}: " if message else ""
                         raise ShapeError(
-                            f"{said}axis {place} of shape {tensor.shape} must have size {wanted}"
+                            f"{said}axis {place} of shape {tensor.shape.plain} must have size "
+                            f"{wanted}"
                             + ("" if isinstance(symbol, int) else f", as {symbol!r} has elsewhere")
                         )
                     continue
                 title = f"axis {place} must have the size of {symbol!r}:"
                 shown = [message or "", title, wanted, "the shape:", actual]
-                holds = equal(wanted, size)
+                holds = equal(wanted, found)
                 checks.append(assert_true(holds, shown if data is None else data, summarize))
         return group(*checks, name="all_checked") if checks else static_ok()
 

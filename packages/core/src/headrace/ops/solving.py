@@ -22,7 +22,13 @@ from headrace.ops.array import shape
 from headrace.ops.constant import constant, zeros_like
 from headrace.ops.conversion import cast
 from headrace.ops.declare import Spec, op
-from headrace.ops.decompositions import cholesky, square_shape, svd_op
+from headrace.ops.decompositions import (
+    cholesky,
+    log_of_diagonal,
+    permutation_matrix,
+    square_shape,
+    svd_op,
+)
 from headrace.ops.elementwise import greater
 from headrace.ops.kinds import Floating, Precise
 from headrace.ops.linalg import (
@@ -201,8 +207,6 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
     Raises:
         ShapeError: if the matrices are not square.
     """
-    from headrace.ops.decompositions import log_of_diagonal
-
     with name_scope(name, "logdet"):
         return log_of_diagonal(cholesky(matrix)) * 2
 
@@ -261,7 +265,7 @@ def _cutoff(matrix: Tensor, factor: float = 10.0) -> Any:
         # The op that takes the matrix says what it does not take.
         return constant(0.0)
     spacing = factor * float(np.finfo(real.numpy).eps)
-    dims = matrix.shape[-2:] if matrix.shape.rank not in (None, 0, 1) else Shape(None)
+    dims = matrix.spec.shape[-2:] if matrix.shape.rank not in (None, 0, 1) else Shape(None)
     if dims.is_fully_defined():
         return constant(spacing * max(dims.known), real)
     return cast(reduce_max(shape(matrix)[-2:]), real) * constant(spacing, real)
@@ -328,7 +332,7 @@ def matrix_solve_ls(
         _check_least_squares(a, b)
         if not fast:
             return matmul(pinv(a), b)
-        known = a.shape[-2:] if a.shape.rank is not None else Shape(None)
+        known = a.spec.shape[-2:] if a.shape.rank is not None else Shape(None)
         regular = as_tensor(l2_regularizer) is not None or l2_regularizer != 0
         if not known.is_fully_defined() and not regular:
             # Which of the normal equations has a solution depends on the sizes.
@@ -380,8 +384,6 @@ def lu_solve(
     Raises:
         ShapeError: if the shapes do not fit each other.
     """
-    from headrace.ops.decompositions import permutation_matrix
-
     with name_scope(name, "lu_solve"):
         factors = convert_to_tensor(lower_upper)
         permuted = matmul(permutation_matrix(perm, factors), rhs)
@@ -430,8 +432,6 @@ def lu_reconstruct(
     Raises:
         ShapeError: if the shapes do not fit each other.
     """
-    from headrace.ops.decompositions import permutation_matrix
-
     with name_scope(name, "lu_reconstruct"):
         factors = convert_to_tensor(lower_upper)
         unit = choose(on_diagonal(factors), zeros_like(factors) + 1, zeros_like(factors))

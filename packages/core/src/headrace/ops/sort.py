@@ -45,7 +45,7 @@ def _sort(values: Real, descending: bool = False) -> tuple[Spec, Spec]:
     return like(values), TensorSpec(dtypes.int32, values.shape)
 
 
-@op("TopK", public="")
+@op("TopK", host_inputs=["k"], public="", node_name="TopKV2")
 def _top_k(input: Real, k: Index, sorted: bool = True) -> tuple[Spec, Spec]:
     """The ``k`` largest elements along the last axis, the first of equals, and where they were.
 
@@ -73,7 +73,7 @@ def _top_k(input: Real, k: Index, sorted: bool = True) -> tuple[Spec, Spec]:
     return TensorSpec(input.dtype, shape), TensorSpec(dtypes.int32, shape)
 
 
-@op("InTopK", public="", no_gradient="it yields truth values")
+@op("InTopK", host_inputs=["k"], public="", no_gradient="it yields truth values")
 def _in_top_k(predictions: Floating, targets: Index, k: Index) -> Spec:
     """Whether fewer than ``k`` classes have a larger prediction than the target.
 

@@ -37,7 +37,7 @@ def _whole(*dims: Dim, denoted: Shape | None = None) -> TensorSpec:
     return TensorSpec(dtypes.int64, Shape(dims), dims=denoted)
 
 
-@op("SparseOrder", public="", no_gradient=_PLACES)
+@op("SparseOrder", host_inputs=["dense_shape"], public="", no_gradient=_PLACES)
 def sparse_order(indices: Index, dense_shape: Index) -> Spec:
     """The order in which elements are to be taken to be in row-major order.
 
@@ -52,7 +52,7 @@ def sparse_order(indices: Index, dense_shape: Index) -> Spec:
     return _whole(count)
 
 
-@op("SparseGroup", public="", no_gradient=_PLACES)
+@op("SparseGroup", host_inputs=["dense_shape"], public="", no_gradient=_PLACES)
 def sparse_group(
     indices: Index, dense_shape: Index, axes: tuple[int, ...] | None, keepdims: bool = False
 ) -> tuple[Spec, Spec, Spec]:
@@ -83,7 +83,7 @@ def sparse_group(
     return _whole(None, left), _whole(count), _whole(left, denoted=denoted)
 
 
-@op("SparseUnion", public="", no_gradient=_PLACES)
+@op("SparseUnion", host_inputs=["a_shape", "b_shape"], public="", no_gradient=_PLACES)
 def sparse_union(
     a_indices: Index, a_shape: Index, b_indices: Index, b_shape: Index
 ) -> tuple[Spec, Spec]:
@@ -107,7 +107,7 @@ def sparse_union(
     return _whole(None, other if rank is None else rank), _whole(count)
 
 
-@op("SparseReshape", public="", no_gradient=_PLACES)
+@op("SparseReshape", host_inputs=["dense_shape", "new_shape"], public="", no_gradient=_PLACES)
 def sparse_reshape_indices(
     indices: Index, dense_shape: Index, new_shape: Index
 ) -> tuple[Spec, Spec]:
@@ -199,7 +199,7 @@ def _joined(sizes: list[Dim], along: bool, expand: bool, shapes: list[Shape]) ->
     return known[0] if known else None
 
 
-@op("SparseSlice", public="", no_gradient=_PLACES)
+@op("SparseSlice", host_inputs=["dense_shape", "start", "size"], public="", no_gradient=_PLACES)
 def sparse_slice_indices(
     indices: Index, dense_shape: Index, start: Index, size: Index
 ) -> tuple[Spec, Spec, Spec]:
@@ -229,7 +229,7 @@ def sparse_slice_indices(
     return _whole(None, rank), _whole(None), _whole(rank, denoted=denoted)
 
 
-@op("SparseFillEmptyRows", public="", no_gradient=_PLACES)
+@op("SparseFillEmptyRows", host_inputs=["dense_shape"], public="", no_gradient=_PLACES)
 def sparse_fill_empty_rows_indices(
     indices: Index, dense_shape: Index
 ) -> tuple[Spec, Spec, Spec, Spec]:
@@ -252,7 +252,7 @@ def sparse_fill_empty_rows_indices(
     return _whole(None, rank), _whole(None), empty, _whole(count)
 
 
-@op("SparseToDense", public="")
+@op("SparseToDense", host_inputs=["output_shape"], public="")
 def sparse_to_dense_values(
     sparse_indices: Index,
     output_shape: Index,
@@ -298,7 +298,7 @@ def sparse_to_dense_values(
     return TensorSpec(sparse_values.dtype, as_shape(output_shape))
 
 
-@op("SparseTensorDenseMatMul", public="")
+@op("SparseTensorDenseMatMul", accumulates=True, host_inputs=["dense_shape"], public="")
 def sparse_dense_matmul_values(
     indices: Index,
     values: Numeric,

@@ -98,7 +98,7 @@ def sparse_matmul(
             if matrix.dtype not in (dtypes.float32, dtypes.bfloat16):
                 raise DTypeError(f"{label} must be float32 or bfloat16, got {matrix.dtype}")
             if matrix.shape.rank not in (None, 2):
-                raise ShapeError(f"{label} must have 2 dimensions, got shape {matrix.shape}")
+                raise ShapeError(f"{label} must have 2 dimensions, got shape {matrix.spec.shape}")
         return matmul(
             cast(left, dtypes.float32), cast(right, dtypes.float32), transpose_a, transpose_b
         )
@@ -112,14 +112,20 @@ def _at_elements(sparse: SparseTensor, dense: Any) -> tuple[Tensor, Tensor]:
         raise ShapeError(f"a sparse tensor times {other!r} needs a known number of dimensions")
     if mine is not None and rank > mine:
         raise ShapeError(
-            f"the dense operand {other.shape} must broadcast to the sparse one {sparse.shape}; it "
+            f"the dense operand {other.spec.shape} must broadcast to the sparse one "
+            f"{sparse.shape.plain}; it "
             "has more dimensions"
         )
-    if mine is not None and sparse.shape.dims is not None and other.shape.dims is not None:
-        pairs = zip(sparse.shape.dims[mine - rank :], other.shape.dims, strict=True)
+    if (
+        mine is not None
+        and sparse.shape.plain.dims is not None
+        and other.spec.shape.dims is not None
+    ):
+        pairs = zip(sparse.shape.plain.dims[mine - rank :], other.spec.shape.dims, strict=True)
         if any(s is not None and d not in (None, 1, s) for s, d in pairs):
             raise ShapeError(
-                f"the dense operand {other.shape} must broadcast to the sparse one {sparse.shape}"
+                f"the dense operand {other.spec.shape} must broadcast to the sparse one "
+                f"{sparse.shape.plain}"
             )
     if rank == 0:
         return sparse.values, other
@@ -132,7 +138,7 @@ def _at_elements(sparse: SparseTensor, dense: Any) -> tuple[Tensor, Tensor]:
 def _combined(sparse: SparseTensor, dense: Any, operator: Callable[..., Any]) -> SparseTensor:
     values, other = _at_elements(sparse, dense)
     made = SparseTensor(sparse.indices, operator(values, other), sparse.dense_shape)
-    return made.with_static_shape(sparse.shape)
+    return made.with_static_shape(sparse.shape.plain)
 
 
 def _sparse_mul(sparse: SparseTensor, dense: Any) -> SparseTensor:
@@ -185,8 +191,10 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
         right = as_sparse(b, "b")
         if not _is_sparse(a):
             left = convert_to_tensor(a, right.dtype)
-            if not left.shape.is_compatible_with(right.shape):
-                raise ShapeError(f"sparse_add: shapes {left.shape} and {right.shape} differ")
+            if not left.shape.is_compatible_with(right.shape.plain):
+                raise ShapeError(
+                    f"sparse_add: shapes {left.spec.shape} and {right.shape.plain} differ"
+                )
             return left + scatter_nd(right.indices, right.values, right.dense_shape)
         left_sparse = as_sparse(a, "a")
         indices, group = _union(left_sparse, right)
@@ -194,7 +202,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
             concat([left_sparse.values, right.values], 0), group, shape_op(indices)[0]
         )
         added = SparseTensor(indices, values, right.dense_shape)
-        added = added.with_static_shape(left_sparse.shape)
+        added = added.with_static_shape(left_sparse.shape.plain)
         if least is None or (isinstance(least, int | float) and least == 0):
             return added
         size = abs_(values)
@@ -206,7 +214,9 @@ def _union(a: SparseTensor, b: SparseTensor) -> tuple[Tensor, Tensor]:
     if a.dtype != b.dtype:
         raise DTypeError(f"the sparse tensors are {a.dtype} and {b.dtype}; convert the values")
     if not a.shape.is_compatible_with(b.shape):
-        raise ShapeError(f"the sparse tensors have shapes {a.shape} and {b.shape}; expected one")
+        raise ShapeError(
+            f"the sparse tensors have shapes {a.shape.plain} and {b.shape.plain}; expected one"
+        )
     return sparse_union(a.indices, a.dense_shape, b.indices, b.dense_shape)
 
 
@@ -246,7 +256,7 @@ def _extreme(sp_a: Any, sp_b: Any, choose: Callable[..., Tensor], name: str) -> 
         left = unsorted_segment_sum(a.values, group[:first], count)
         right = unsorted_segment_sum(b.values, group[first:], count)
         made = SparseTensor(indices, choose(left, right), b.dense_shape)
-        return made.with_static_shape(a.shape)
+        return made.with_static_shape(a.shape.plain)
 
 
 # -- reductions
@@ -383,7 +393,7 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     sparse = as_sparse(sp_input)
     rank = static_rank(sparse)
     if rank is not None and rank < 2:
-        raise ShapeError(f"sparse_softmax needs two dimensions at least, got {sparse.shape}")
+        raise ShapeError(f"sparse_softmax needs two dimensions at least, got {sparse.shape.plain}")
     if not sparse.dtype.is_floating:
         raise DTypeError(f"sparse_softmax takes floating tensors, got {sparse.dtype}")
     with name_scope(name, "SparseSoftmax"):
@@ -393,4 +403,4 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
         grown = exp(sparse.values - gather(most, group))
         total = unsorted_segment_sum(grown, group, count)
         made = SparseTensor(sparse.indices, grown / gather(total, group), sparse.dense_shape)
-        return made.with_static_shape(sparse.shape)
+        return made.with_static_shape(sparse.shape.plain)

@@ -130,7 +130,7 @@ def sparse_split(
     if rank is None:
         raise ShapeError("sparse_split needs a sparse tensor of a known number of dimensions")
     at = normalize_axis(at, rank)
-    known = sparse.shape.dims
+    known = sparse.shape.plain.dims
     whole = None if known is None else known[at]
     if parts < 1 or (whole is not None and parts > whole):
         raise ShapeError(f"num_split must be from 1 to the size of axis {at}, got {parts}")
@@ -179,10 +179,17 @@ def sparse_merge(
     with name_scope(name, "SparseMerge"):
         columns = [reshape(cast(i.values, dtypes.int64), [-1, 1]) for i in ids]
         indices = concat([ids[0].indices[:, :-1], *columns], 1)
-        last = [reshape(cast(size, dtypes.int64), [1]) for size in sizes]
+        last = [_size_of(size) for size in sizes]
         whole = concat([ids[0].dense_shape[:-1], *last], 0)
         merged = SparseTensor(indices, values.values, whole)
         return merged if already_sorted else sparse_reorder(merged)
+
+
+def _size_of(size: Any) -> Tensor:
+    """Return a size as a vector of one, whose value is known where the size is."""
+    if isinstance(size, int):
+        return convert_to_tensor([size], dtypes.int64)
+    return reshape(cast(size, dtypes.int64), [1])
 
 
 def sparse_mask(a: IndexedSlices, mask_indices: Any, name: str | None = None) -> IndexedSlices:

@@ -11,18 +11,21 @@ from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.scopes import name_scope
+from headrace.graph.scopes import control_dependencies, name_scope
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.tensor import Tensor
+from headrace.graph.tensor_shape import TensorShape
 from headrace.ops.array import reshape
 from headrace.ops.array import shape as shape_op
 from headrace.ops.constant import fill, ones, placeholder, zeros, zeros_like
 from headrace.ops.constant import range as range_op
 from headrace.ops.conversion import cast
-from headrace.ops.elementwise import maximum, minimum, not_equal
+from headrace.ops.elementwise import less_equal, maximum, minimum, not_equal
 from headrace.ops.gather import gather, gather_nd, where_indices
+from headrace.ops.identity import identity
 from headrace.ops.joining import concat, stack
-from headrace.ops.reduce import reduce_max
+from headrace.ops.reduce import reduce_all, reduce_max
+from headrace.ops.report import assert_true
 from headrace.ops.sparse import (
     sparse_fill_empty_rows_indices,
     sparse_order,
@@ -51,7 +54,8 @@ def static_rank(sparse: SparseTensor) -> int | None:
 
 def pick(values: Tensor, positions: Tensor) -> Tensor:
     """Return elements of a vector; unlike that of ``gather``, the gradient is dense."""
-    return gather_nd(values, reshape(positions, [-1, 1]))
+    # The gradient of values is dense: indices of another rank name no rows.
+    return reshape(gather_nd(values, reshape(positions, [-1, 1, 1])), [-1])
 
 
 # -- making them
@@ -74,7 +78,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     prefix = f"{name}/" if name is not None else ""
     if isinstance(shape, Tensor):
         dense_shape = cast(shape, dtypes.int64)
-        rank = shape.shape[0] if shape.shape.rank is not None else None
+        rank = shape.spec.shape[0] if shape.shape.rank is not None else None
     elif shape is not None:
         dims = [None if d is None or d == -1 else d for d in Shape(_unsigned(shape)).dims or ()]
         hint = Shape(shape) if Shape(_unsigned(shape)).dims is None else Shape(dims)
@@ -90,7 +94,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
 
 def _unsigned(shape: Any) -> Any:
     """Return a shape in which -1 is None."""
-    if isinstance(shape, Shape) or not isinstance(shape, Sequence | np.ndarray):
+    if isinstance(shape, Shape | TensorShape) or not isinstance(shape, Sequence | np.ndarray):
         return shape
     return [None if d is None or d == -1 else d for d in shape]
 
@@ -180,7 +184,7 @@ def _default(value: Any, dtype: DType) -> Tensor:
 
 def integer_tensor(value: Any) -> Tensor:
     """Return indices or a shape; data become int64, an empty list too."""
-    if isinstance(value, Shape):
+    if isinstance(value, Shape | TensorShape):
         value = list(value.known)
     if isinstance(value, list | tuple) and not value:
         return convert_to_tensor(np.zeros((0,), np.int64))
@@ -241,7 +245,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
 def _picked(sparse: SparseTensor, chosen: Tensor, indices: Tensor) -> SparseTensor:
     """Return a sparse tensor of some elements of another, of its shape."""
     moved = SparseTensor(indices, pick(sparse.values, chosen), sparse.dense_shape)
-    return moved.with_static_shape(sparse.shape)
+    return moved.with_static_shape(sparse.shape.plain)
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
@@ -265,7 +269,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
         ):
             raise ShapeError(
                 f"to_retain must have one entry for each of the elements "
-                f"{sparse.values.shape}, got shape {kept.shape}"
+                f"{sparse.values.spec.shape}, got shape {kept.spec.shape}"
             )
         where = reshape(where_indices(kept), [-1])
         return _picked(sparse, where, gather(sparse.indices, where))
@@ -298,7 +302,7 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
         columns = gather(sparse.indices, order, axis=1)
         whole = gather(sparse.dense_shape, order)
         moved = SparseTensor(columns, sparse.values, whole)
-        known = sparse.shape.dims
+        known = sparse.shape.plain.dims
         if known is not None and order.spec.value is not None:
             moved = moved.with_static_shape(Shape([known[i] for i in order.spec.value.tolist()]))
         return sparse_reorder(moved)
@@ -366,18 +370,25 @@ def sparse_reset_shape(sp_input: Any, new_shape: Any = None) -> SparseTensor:
             whole = maximum(reduce_max(sparse.indices, 0), -1) + 1
             return SparseTensor(sparse.indices, sparse.values, whole)
         whole = cast(integer_tensor(new_shape), dtypes.int64)
-        old, new = sparse.shape, Shape(None)
+        old, new = sparse.shape.plain, Shape(None)
         if whole.spec.value is not None:
             new = Shape(whole.spec.value.tolist())
         if whole.shape.rank not in (None, 1) or (
-            whole.shape.rank is not None and old.rank not in (None, whole.shape[0])
+            whole.shape.rank is not None and old.rank not in (None, whole.spec.shape[0])
         ):
             raise ShapeError(f"new_shape must have the rank of {old}, got shape {whole.shape}")
         if old.dims is not None and new.dims is not None:
             pairs = zip(old.dims, new.dims, strict=True)
             if any(a is not None and b is not None and b < a for a, b in pairs):
                 raise ShapeError(f"new_shape {new} must not be less than {old} along any axis")
-        return SparseTensor(sparse.indices, sparse.values, whole)
+        if old.is_fully_defined() and new.is_fully_defined():
+            return SparseTensor(sparse.indices, sparse.values, whole)
+        message = "sparse_reset_shape: new_shape must not be less than the shape along any axis"
+        held = assert_true(
+            reduce_all(less_equal(sparse.dense_shape, whole)), [message, sparse.dense_shape, whole]
+        )
+        with control_dependencies([held]):
+            return SparseTensor(sparse.indices, sparse.values, identity(whole))
 
 
 def sparse_fill_empty_rows(
@@ -397,13 +408,13 @@ def sparse_fill_empty_rows(
     with name_scope(name, "SparseFillEmptyRows"):
         default = convert_to_tensor(default_value, sparse.dtype)
         if default.shape.rank not in (None, 0):
-            raise ShapeError(f"default_value must be a scalar, got shape {default.shape}")
+            raise ShapeError(f"default_value must be a scalar, got shape {default.spec.shape}")
         indices, source, empty, _ = sparse_fill_empty_rows_indices(
             sparse.indices, sparse.dense_shape
         )
         values = pick(concat([sparse.values, reshape(default, [1])], 0), source)
         filled = SparseTensor(indices, values, sparse.dense_shape)
-        return filled.with_static_shape(sparse.shape), empty
+        return filled.with_static_shape(sparse.shape.plain), empty
 
 
 def known_number(value: Any, label: str) -> int:

@@ -16,13 +16,13 @@ from headrace.ops.reduce import reduce_sum
 # -- errors and the normal distribution
 
 
-@pointwise("Erf", sparse=True)
+@pointwise("Erf", expression=lambda s, x: s.erf(x), sparse=True)
 def erf(x: Floating) -> Spec:
     """Error function: twice the chance that a normal number of variance 1/2 is in [0, x]."""
     return like(x)
 
 
-@pointwise("Erfc")
+@pointwise("Erfc", expression=lambda s, x: s.erfc(x))
 def erfc(x: Floating) -> Spec:
     """``1 - erf(x)``, exact for large ``x``."""
     return like(x)

@@ -28,7 +28,7 @@ def content_of(handle: TensorSpec) -> TensorSpec:
     return handle.content
 
 
-@op("VarHandle", stateful=True, public="", no_gradient="it is the variable itself")
+@op("VarHandle", effects="reads", public="", no_gradient="it is the variable itself")
 def var_handle(dtype: DType, shape: Shape, container: str, shared_name: str) -> Spec:
     """A handle to the variable of a name in a container of the device.
 
@@ -44,7 +44,7 @@ def var_handle(dtype: DType, shape: Shape, container: str, shared_name: str) -> 
     return handle_spec(TensorSpec(dtype, shape))
 
 
-@op("ReadVariable", stateful=True, public="")
+@op("ReadVariable", effects="reads", public="")
 def read_variable(resource: Resource) -> Spec:
     """The value of a variable.
 
@@ -57,7 +57,7 @@ def read_variable(resource: Resource) -> Spec:
     return content_of(resource)
 
 
-@op("VariableInitialized", stateful=True, public="", no_gradient="booleans have no gradient")
+@op("VariableInitialized", effects="reads", public="", no_gradient="booleans have no gradient")
 def variable_initialized(resource: Resource) -> Spec:
     """Whether a variable has a value.
 
@@ -92,7 +92,7 @@ def _assigned(resource: TensorSpec, value: TensorSpec, validate_shape: bool = Tr
     return TensorSpec(content.dtype, content.shape.merge_with(value.shape))
 
 
-@op("AssignVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("AssignVariable", keeps_inputs=False, effects="changes", public="", no_gradient=_WRITES)
 def assign_variable(resource: Resource, value: Anything, validate_shape: bool = True) -> Spec:
     """Replace the value of a variable.
 
@@ -107,7 +107,7 @@ def assign_variable(resource: Resource, value: Anything, validate_shape: bool = 
     return _assigned(resource, value, validate_shape)
 
 
-@op("AssignAddVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("AssignAddVariable", keeps_inputs=False, effects="changes", public="", no_gradient=_WRITES)
 def assign_add_variable(resource: Resource, value: Anything) -> Spec:
     """Add to the value of a variable, as one atomic change.
 
@@ -121,7 +121,7 @@ def assign_add_variable(resource: Resource, value: Anything) -> Spec:
     return _changed(resource, value)
 
 
-@op("AssignSubVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("AssignSubVariable", keeps_inputs=False, effects="changes", public="", no_gradient=_WRITES)
 def assign_sub_variable(resource: Resource, value: Anything) -> Spec:
     """Subtract from the value of a variable, as one atomic change.
 
@@ -174,7 +174,7 @@ def _check_numeric(content: TensorSpec) -> None:
         raise DTypeError(f"the variable holds {content.dtype}, which is not numeric")
 
 
-@op("ScatterAddVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("ScatterAddVariable", accumulates=True, effects="changes", public="", no_gradient=_WRITES)
 def scatter_add_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Add rows to rows of a variable, as one atomic change; rows named twice add up.
 
@@ -189,7 +189,7 @@ def scatter_add_variable(resource: Resource, indices: Index, updates: Anything) 
     return _combined(resource, indices, updates)
 
 
-@op("ScatterSubVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("ScatterSubVariable", accumulates=True, effects="changes", public="", no_gradient=_WRITES)
 def scatter_sub_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Subtract rows from rows of a variable, as one atomic change; rows named twice add up.
 
@@ -204,7 +204,7 @@ def scatter_sub_variable(resource: Resource, indices: Index, updates: Anything) 
     return _combined(resource, indices, updates)
 
 
-@op("ScatterMulVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("ScatterMulVariable", effects="changes", public="", no_gradient=_WRITES)
 def scatter_mul_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Multiply rows of a variable, as one atomic change; rows named twice are multiplied twice.
 
@@ -219,7 +219,7 @@ def scatter_mul_variable(resource: Resource, indices: Index, updates: Anything) 
     return _combined(resource, indices, updates)
 
 
-@op("ScatterDivVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("ScatterDivVariable", effects="changes", public="", no_gradient=_WRITES)
 def scatter_div_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Divide rows of a variable, as one atomic change; rows named twice are divided twice.
 
@@ -236,7 +236,7 @@ def scatter_div_variable(resource: Resource, indices: Index, updates: Anything) 
     return _combined(resource, indices, updates)
 
 
-@op("ScatterMinVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("ScatterMinVariable", effects="changes", public="", no_gradient=_WRITES)
 def scatter_min_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Lower rows of a variable to updates that are less, as one atomic change.
 
@@ -251,7 +251,7 @@ def scatter_min_variable(resource: Resource, indices: Index, updates: Anything) 
     return _compared(resource, indices, updates)
 
 
-@op("ScatterMaxVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("ScatterMaxVariable", effects="changes", public="", no_gradient=_WRITES)
 def scatter_max_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Raise rows of a variable to updates that are greater, as one atomic change.
 
@@ -266,7 +266,7 @@ def scatter_max_variable(resource: Resource, indices: Index, updates: Anything) 
     return _compared(resource, indices, updates)
 
 
-@op("ScatterUpdateVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("ScatterUpdateVariable", effects="changes", public="", no_gradient=_WRITES)
 def scatter_update_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Replace rows of a variable, as one atomic change; of rows named twice one wins.
 
@@ -302,7 +302,7 @@ def _scattered_nd(resource: TensorSpec, indices: TensorSpec, updates: TensorSpec
     return content
 
 
-@op("ScatterNdUpdateVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("ScatterNdUpdateVariable", effects="changes", public="", no_gradient=_WRITES)
 def scatter_nd_update_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Replace slices of a variable, as one atomic change; of equal indices one wins.
 
@@ -318,7 +318,7 @@ def scatter_nd_update_variable(resource: Resource, indices: Index, updates: Anyt
     return _scattered_nd(resource, indices, updates)
 
 
-@op("ScatterNdAddVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("ScatterNdAddVariable", accumulates=True, effects="changes", public="", no_gradient=_WRITES)
 def scatter_nd_add_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Add to slices of a variable, as one atomic change; updates of equal indices add up.
 
@@ -335,7 +335,7 @@ def scatter_nd_add_variable(resource: Resource, indices: Index, updates: Anythin
     return _scattered_nd(resource, indices, updates)
 
 
-@op("ScatterNdSubVariable", stateful=True, public="", no_gradient=_WRITES)
+@op("ScatterNdSubVariable", accumulates=True, effects="changes", public="", no_gradient=_WRITES)
 def scatter_nd_sub_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Subtract from slices of a variable, as one atomic change; updates of equal indices add up.
 
@@ -352,7 +352,7 @@ def scatter_nd_sub_variable(resource: Resource, indices: Index, updates: Anythin
     return _scattered_nd(resource, indices, updates)
 
 
-@op("CountUpTo", stateful=True, public="", no_gradient=_WRITES)
+@op("CountUpTo", effects="changes", public="", no_gradient=_WRITES)
 def count_up_to_variable(resource: Resource, limit: int) -> Spec:
     """Increment an integer variable up to a limit.
 

@@ -8,6 +8,7 @@ from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
@@ -32,7 +33,7 @@ def _drawn(shape: TensorSpec, seed: TensorSpec, dtype: DType) -> TensorSpec:
     return TensorSpec(dtype, as_shape(shape))
 
 
-@op("StatelessRandomUniform", public="", no_gradient=_DRAWN)
+@op("StatelessRandomUniform", host_inputs=["shape", "seed"], public="", no_gradient=_DRAWN)
 def _stateless_uniform(shape: Index, seed: Index, dtype: DType) -> Spec:
     """Numbers uniform in [0, 1), settled by a seed.
 
@@ -47,7 +48,7 @@ def _stateless_uniform(shape: Index, seed: Index, dtype: DType) -> Spec:
     return _drawn(shape, seed, dtype)
 
 
-@op("StatelessRandomNormal", public="", no_gradient=_DRAWN)
+@op("StatelessRandomNormal", host_inputs=["shape", "seed"], public="", no_gradient=_DRAWN)
 def _stateless_normal(shape: Index, seed: Index, dtype: DType) -> Spec:
     """Numbers from the standard normal distribution, settled by a seed.
 
@@ -62,7 +63,7 @@ def _stateless_normal(shape: Index, seed: Index, dtype: DType) -> Spec:
     return _drawn(shape, seed, dtype)
 
 
-@op("StatelessTruncatedNormal", public="", no_gradient=_DRAWN)
+@op("StatelessTruncatedNormal", host_inputs=["shape", "seed"], public="", no_gradient=_DRAWN)
 def _stateless_truncated_normal(shape: Index, seed: Index, dtype: DType) -> Spec:
     """Numbers from the standard normal distribution, cut off at two deviations, by a seed.
 
@@ -77,7 +78,12 @@ def _stateless_truncated_normal(shape: Index, seed: Index, dtype: DType) -> Spec
     return _drawn(shape, seed, dtype)
 
 
-@op("StatelessRandomUniformInt", public="", no_gradient=_DRAWN)
+@op(
+    "StatelessRandomUniformInt",
+    host_inputs=["shape", "seed", "minval", "maxval"],
+    public="",
+    no_gradient=_DRAWN,
+)
 def _stateless_uniform_int(shape: Index, seed: Index, minval: Integer, maxval: Integer) -> Spec:
     """Integers uniform in [minval, maxval), settled by a seed.
 
@@ -95,7 +101,7 @@ def _stateless_uniform_int(shape: Index, seed: Index, minval: Integer, maxval: I
     return TensorSpec(minval.dtype, as_shape(shape))
 
 
-@op("StatelessMultinomial", public="", no_gradient=_DRAWN)
+@op("StatelessMultinomial", host_inputs=["num_samples", "seed"], public="", no_gradient=_DRAWN)
 def _stateless_multinomial(
     logits: Real, num_samples: Index, seed: Index, output_dtype: DType
 ) -> Spec:
@@ -115,6 +121,7 @@ def _stateless_multinomial(
     return multinomial_spec(logits, num_samples, output_dtype)
 
 
+@names_result
 def stateless_uniform(
     shape: Any,
     seed: Any,
@@ -153,6 +160,7 @@ def stateless_uniform(
         return add(multiply(unit, high - low), low)
 
 
+@names_result
 def stateless_normal(
     shape: Any,
     seed: Any,
@@ -182,6 +190,7 @@ def stateless_normal(
         return add(multiply(drawn, stddev), mean)
 
 
+@names_result
 def stateless_truncated_normal(
     shape: Any,
     seed: Any,

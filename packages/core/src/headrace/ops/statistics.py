@@ -20,9 +20,11 @@ from headrace.ops.array import gather, reshape, shape, size, squeeze, stop_gradi
 from headrace.ops.complex import abs_, real
 from headrace.ops.constant import constant, zeros_like
 from headrace.ops.conversion import cast
+from headrace.ops.decompositions import svd
 from headrace.ops.elementwise import (
     add,
     conj,
+    divide,
     equal,
     is_finite,
     multiply,
@@ -32,6 +34,7 @@ from headrace.ops.elementwise import (
     square,
     subtract,
 )
+from headrace.ops.identity import identity
 from headrace.ops.reduce import (
     axes_last,
     reduce_max,
@@ -86,7 +89,8 @@ def reduce_euclidean_norm(
 
     Args:
         input_tensor: [...], numeric. Norms of integers are rounded down.
-        axis: The axis or axes to fold: an integer, a list, or an integer tensor; all if None.
+        axis: The axis or axes to fold: an integer, a list, or an integer tensor; all if None. Of no
+            axes the tensor comes out as it is, as in TensorFlow.
         keepdims: Keep folded axes with size 1.
         name: The name of the operations.
 
@@ -98,6 +102,8 @@ def reduce_euclidean_norm(
     """
     with name_scope(name, "EuclideanNorm"):
         x = convert_to_tensor(input_tensor)
+        if isinstance(axis, list | tuple) and not axis:
+            return identity(x)
         wide = cast(x, _wide(x.dtype))
         squares = multiply(wide, conj(wide)) if wide.dtype.is_complex else square(wide)
         result: Tensor = cast(sqrt(reduce_sum(squares, axis, keepdims)), x.dtype)
@@ -117,7 +123,7 @@ def reduce_variance(
     """The mean square of the distances from the mean along axes.
 
     Args:
-        input_tensor: [...], floating or complex.
+        input_tensor: [...], numeric. Of integers, means are rounded towards zero.
         axis: The axis or axes to fold: an integer, a list, or an integer tensor; all if None.
         keepdims: Keep folded axes with size 1.
         name: The name of the operations.
@@ -132,10 +138,8 @@ def reduce_variance(
     """
     with name_scope(name, "reduce_variance"):
         x = convert_to_tensor(input_tensor)
-        if not (x.dtype.is_floating or x.dtype.is_complex):
-            raise DTypeError(
-                f"input_tensor must be floating or complex, got {x.dtype}; convert it with hr.cast"
-            )
+        if not x.dtype.is_numeric:
+            raise DTypeError(f"input_tensor must be numeric, got {x.dtype}")
         distance = x - reduce_mean(x, axis, keepdims=True)
         if x.dtype.is_complex:
             squares = real(multiply(distance, conj(distance)))
@@ -221,7 +225,7 @@ def zero_fraction(value: Any, name: str | None = None) -> Tensor:
         x = convert_to_tensor(value)
         zeros: Tensor = cast(reduce_sum(cast(equal(x, zeros_like(x)), dtypes.int64)), "float32")
         count: Tensor = cast(size(x, out_type=dtypes.int64), dtypes.float32)
-        return zeros / count
+        return divide(zeros, count, name="fraction")
 
 
 def norm(
@@ -281,9 +285,6 @@ def _vector_norm(sizes: Tensor, ord: float, axes: Any, keep: bool) -> Tensor:
 
 def _spectral_norm(x: Tensor, axes: Sequence[int], keep: bool) -> Tensor:
     """Return the largest singular values of matrices along two axes."""
-    # Imported here, since that module takes `norm` from this one.
-    from headrace.linalg import svd
-
     values: Any = svd(axes_last(x, axes), compute_uv=False)
     result = reduce_max(values, -1)
     if not keep:
@@ -445,7 +446,7 @@ def sufficient_statistics(
 def _count(x: Tensor, axes: Any) -> Tensor:
     """Return how many elements of ``x`` fold into one."""
     if x.shape.rank is not None and not isinstance(axes, Tensor):
-        folded = [x.shape[a] for a in reduced_axes(axes, x.shape.rank)]
+        folded = [x.spec.shape[a] for a in reduced_axes(axes, x.shape.rank)]
         known = [d for d in folded if d is not None]
         if len(known) == len(folded):
             return constant(math.prod(known), x.dtype)

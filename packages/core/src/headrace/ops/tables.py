@@ -92,7 +92,8 @@ class KeyValueTensorInitializer(TableInitializer):
         super().__init__(self._keys.dtype, self._values.dtype)
         if not self._keys.shape.is_compatible_with(self._values.shape):
             raise ShapeError(
-                f"there must be one value per key, got {self._keys.shape} and {self._values.shape}"
+                f"there must be one value per key, got {self._keys.spec.shape} and "
+                f"{self._values.spec.shape}"
             )
 
     def initialize(self, table: Any) -> Operation:
@@ -147,7 +148,7 @@ class TextFileInitializer(TableInitializer):
         with name_scope(name, "text_file_init"):
             self._filename = convert_to_tensor(filename, dtypes.string, name="filename")
         if not self._filename.shape.is_compatible_with(SCALAR):
-            raise ShapeError(f"filename must be a scalar, got shape {self._filename.shape}")
+            raise ShapeError(f"filename must be a scalar, got shape {self._filename.spec.shape}")
 
     def initialize(self, table: Any) -> Operation:
         """Return an operation that fills a table."""
@@ -188,7 +189,7 @@ class Table:
             self.handle: Tensor = lookup_table(
                 self.key_dtype,
                 self.value_dtype,
-                self.default_value.shape,
+                self.default_value.spec.shape,
                 kind,
                 tuple(reserved),
                 current_scope().container,
@@ -292,7 +293,7 @@ class StaticHashTable(Table):
             shared_name,
         )
         if self.default_value.shape.rank != 0:
-            raise ShapeError(f"default_value must be a scalar, got {self.default_value.shape}")
+            raise ShapeError(f"default_value must be a scalar, got {self.default_value.spec.shape}")
         with (
             control_dependencies(None),
             name_scope(f"{self.name}/"),
@@ -339,9 +340,9 @@ class _Mutable(Table):
         """
         tensor = key_tensor(keys, self.key_dtype)
         given = convert_to_tensor(values, self.value_dtype)
-        wanted = tensor.shape.concatenate(self.default_value.shape)
-        if not wanted.is_compatible_with(given.shape):
-            raise ShapeError(f"values must have shape {wanted}, got {given.shape}")
+        wanted = tensor.spec.shape.concatenate(self.default_value.spec.shape)
+        if not wanted.is_compatible_with(given.spec.shape):
+            raise ShapeError(f"values must have shape {wanted}, got {given.spec.shape}")
         with colocate_with(self.handle):
             return table_insert(self.handle, tensor, given, name=name or f"{self._short}_insert")
 
@@ -368,7 +369,7 @@ class _Mutable(Table):
                 self.handle,
                 self.key_dtype,
                 self.value_dtype,
-                self.default_value.shape,
+                self.default_value.spec.shape,
                 name=name or f"{self._short}_export",
             )
 

@@ -13,6 +13,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
+from headrace.graph.tensor_shape import TensorShape
 from headrace.ops.array import shape as shape_of
 from headrace.ops.constant import range as range_
 from headrace.ops.control import no_op
@@ -109,9 +110,9 @@ class TensorArray:
         return self._flow
 
     @property
-    def element_shape(self) -> Shape:
+    def element_shape(self) -> TensorShape:
         """What is known of the shape of the tensors."""
-        return self._known[0]
+        return TensorShape(self._known[0])
 
     @property
     def dynamic_size(self) -> bool:
@@ -142,7 +143,7 @@ class TensorArray:
             DTypeError: if the dtype is another.
         """
         item = convert_to_tensor(value, preferred_dtype=self._dtype)
-        self._learn(item.dtype, item.shape)
+        self._learn(item.dtype, item.spec.shape)
         flow = list_set(self._flow, index, item, grows=self._dynamic, once=True, name=name)
         return self._with(flow)
 
@@ -154,7 +155,7 @@ class TensorArray:
             name: The name of the operation.
         """
         whole = convert_to_tensor(value, preferred_dtype=self._dtype)
-        self._learn(whole.dtype, _rest(whole.shape))
+        self._learn(whole.dtype, _rest(whole.spec.shape))
         if self._is_filled_by(whole):
             return self._with(list_unstack(whole, name=name))
         return self.scatter(range_(shape_of(whole)[0]), whole, name=name)
@@ -168,7 +169,7 @@ class TensorArray:
             name: The name of the operation.
         """
         whole = convert_to_tensor(value, preferred_dtype=self._dtype)
-        self._learn(whole.dtype, _rest(whole.shape))
+        self._learn(whole.dtype, _rest(whole.spec.shape))
         flow = list_scatter(self._flow, indices, whole, grows=self._dynamic, once=True, name=name)
         return self._with(flow)
 
@@ -176,7 +177,7 @@ class TensorArray:
         """Return the array with all tensors written: parts of ``value`` of the given lengths."""
         whole = convert_to_tensor(value, preferred_dtype=self._dtype)
         if self._infer:
-            self._learn(whole.dtype, Shape([None]).concatenate(_rest(whole.shape)))
+            self._learn(whole.dtype, Shape([None]).concatenate(_rest(whole.spec.shape)))
         return self._with(list_split(whole, lengths, name=name))
 
     # -- reading
@@ -197,7 +198,7 @@ class TensorArray:
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """Return the tensors ``indices`` as one, [n, ...]; they must have one shape."""
         found = list_gather(self._flow, indices, self._zeros(), name=name)
-        return self._shaped(found, [found.shape[0]])
+        return self._shaped(found, [found.spec.shape[0]])
 
     def concat(self, name: str | None = None) -> Tensor:
         """Return all tensors joined along their first axis."""
@@ -219,7 +220,10 @@ class TensorArray:
 
     def _learn(self, dtype: DType, shape: Shape) -> None:
         if dtype != self._dtype:
-            raise DTypeError(f"the TensorArray holds {self._dtype}, got {dtype}; use hr.cast")
+            raise DTypeError(
+                f"the TensorArray holds {self._dtype}, got {dtype}; use hr.cast, "
+                "or make it of that dtype: dtype= of hr.TensorArray, hr.map_fn and hr.scan"
+            )
         if not shape.is_compatible_with(self._known[0]):
             raise ShapeError(
                 f"the TensorArray holds tensors of shape {self._known[0]}, got {shape}; make it "
@@ -234,7 +238,7 @@ class TensorArray:
         if reserve.type != "TensorListReserve":
             return False
         (size,) = reserve.inputs
-        count = whole.shape[0] if whole.shape.rank else None
+        count = whole.spec.shape[0] if whole.shape.rank else None
         known = size.spec.value
         if known is not None and count is not None:
             return int(known) == count or (self._dynamic and int(known) < count)

@@ -73,6 +73,37 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
     return _join(listed, separator, name=name or "StringJoin")
 
 
+@op("UnsortedSegmentJoin", public="strings.unsorted_segment_join", no_gradient=_TEXT)
+def unsorted_segment_join(
+    inputs: String, segment_ids: Index, num_segments: Index, separator: str = ""
+) -> Spec:
+    """Join the strings that have the same id, in the order in which they stand.
+
+    Args:
+        inputs: [ids..., ...], string.
+        segment_ids: [ids...], int32 or int64; the leading axes of ``inputs``. Ids that are
+            negative or too large raise when it runs.
+        num_segments: [], how many strings there are for each id.
+        separator: What goes between them.
+
+    Returns:
+        [num_segments, ...], string; empty for ids that do not occur.
+    """
+    if num_segments.rank not in (None, 0):
+        raise ShapeError(f"num_segments must be a scalar, got shape {num_segments.shape}")
+    count = None if num_segments.value is None else int(num_segments.value)
+    if count is not None and count < 0:
+        raise AttributeValueError(f"num_segments must not be negative, got {count}")
+    if inputs.shape.dims is None or segment_ids.shape.dims is None:
+        return TensorSpec(dtypes.string, Shape(None))
+    lead = len(segment_ids.shape.dims)
+    if not segment_ids.shape.is_compatible_with(inputs.shape[:lead]):
+        raise ShapeError(
+            f"segment_ids {segment_ids.shape} must be the leading axes of inputs {inputs.shape}"
+        )
+    return TensorSpec(dtypes.string, Shape([count]).concatenate(inputs.shape[lead:]))
+
+
 def _split_specs(source: TensorSpec) -> tuple[Spec, Spec, Spec]:
     if source.rank not in (None, 1):
         raise ShapeError(f"the strings to split must be a vector, got shape {source.shape}")

@@ -21,16 +21,20 @@ from headrace.graph.scopes import (
     name_scope,
 )
 from headrace.graph.tensor import Tensor, TensorOperators
+from headrace.graph.tensor_shape import TensorShape
 from headrace.ops import assign as writes
+from headrace.ops.cond import cond
 from headrace.ops.control import group
 from headrace.ops.conversion import cast
 from headrace.ops.gather import gather, gather_nd
+from headrace.ops.save_slice_info import SaveSliceInfo
 from headrace.ops.state import assign_variable, read_variable, var_handle
+from headrace.ops.variable_creators import Created
 from headrace.shapes import UNKNOWN, Shape
 
 
 @final
-class Variable(TensorOperators):
+class Variable(TensorOperators, metaclass=Created):
     """A tensor that is kept between steps and changed by assignment.
 
     Used where a tensor is expected, it is read anew, so that a read made under
@@ -45,6 +49,7 @@ class Variable(TensorOperators):
         snapshot: The read that a session fetches.
         trainable: Whether optimizers change it by default.
         constraint: The function that optimizers apply to the value after each change, or None.
+        save_slice_info: Which part of a partitioned variable it is, or None.
     """
 
     __slots__ = (
@@ -53,9 +58,12 @@ class Variable(TensorOperators):
         "handle",
         "initial_value",
         "initializer",
+        "save_slice_info",
         "snapshot",
         "trainable",
     )
+
+    SaveSliceInfo = SaveSliceInfo
 
     def __init__(
         self,
@@ -125,6 +133,7 @@ class Variable(TensorOperators):
             raise AttributeValueError(f"constraint must be a function, got {constraint!r:.80}")
         self.trainable = True if trainable is None else bool(trainable)
         self.constraint = constraint
+        self.save_slice_info: SaveSliceInfo | None = None
         listed = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in listed:
             listed.append(GraphKeys.TRAINABLE_VARIABLES)
@@ -169,6 +178,7 @@ class Variable(TensorOperators):
         self.snapshot = snapshot
         self.trainable = trainable
         self.constraint = None
+        self.save_slice_info = None
         self.graph.add_variable(self)
         chosen = usual_collections(trainable) if collections is None else collections
         self.graph.add_to_collections(chosen, self)
@@ -197,13 +207,13 @@ class Variable(TensorOperators):
         return content.dtype
 
     @property
-    def shape(self) -> Shape:
+    def shape(self) -> TensorShape:
         """The static shape of its values."""
         content = self.handle.spec.content
         assert content is not None
-        return content.shape
+        return TensorShape(content.shape)
 
-    def get_shape(self) -> Shape:
+    def get_shape(self) -> TensorShape:
         """Return the static shape of its values."""
         return self.shape
 
@@ -225,8 +235,6 @@ class Variable(TensorOperators):
         For the initial values of variables that depend on others: it is right in whatever order
         the initializers run.
         """
-        from headrace.ops.cond import cond
-
         with init_scope():
             result = cond(self.is_initialized(), self.value, lambda: self.initial_value)
         assert isinstance(result, Tensor)
@@ -370,8 +378,10 @@ def _converted(value: Any, wanted: DType | None) -> Tensor:
 def _declared(start: Tensor, shape: Any, expected_shape: Any) -> Shape:
     for wanted in (shape, expected_shape):
         if wanted is not None and not start.shape.is_compatible_with(Shape(wanted)):
-            raise ShapeError(f"the initial value has shape {start.shape}, expected {Shape(wanted)}")
-    return start.shape if shape is None else Shape(shape)
+            raise ShapeError(
+                f"the initial value has shape {start.spec.shape}, expected {Shape(wanted)}"
+            )
+    return start.spec.shape if shape is None else Shape(shape)
 
 
 def _result(updated: Tensor, read_value: bool) -> Any:

@@ -11,7 +11,12 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
+from headrace.ops.arithmetic import where
+from headrace.ops.array import size
+from headrace.ops.constant import range as range_op
 from headrace.ops.control import group
+from headrace.ops.conversion import cast
+from headrace.ops.elementwise import not_equal
 from headrace.ops.tables import (
     KeyValueTensorInitializer,
     StaticHashTable,
@@ -21,6 +26,9 @@ from headrace.ops.tables import (
     key_tensor,
     mapped,
 )
+from headrace.ops.text_convert import as_string
+from headrace.ops.text_hash import string_to_hash_bucket_fast as hash_fast
+from headrace.ops.text_hash import string_to_hash_bucket_strong as hash_strong
 
 
 class FastHashSpec(NamedTuple):
@@ -133,10 +141,6 @@ class StaticVocabularyTable:
             return buckets if self._table is None else self._table.size() + buckets
 
     def _find(self, keys: Any, name: str) -> Tensor:
-        from headrace.functions import as_string, cast, not_equal, where
-        from headrace.functions import string_to_hash_bucket_fast as hash_fast
-        from headrace.functions import string_to_hash_bucket_strong as hash_strong
-
         tensor = key_tensor(keys, self.key_dtype)
         with name_scope(name):
             texts = tensor if tensor.dtype.kind == "string" else as_string(tensor)
@@ -248,8 +252,6 @@ def index_table_from_tensor(
         AttributeValueError: if there is no vocabulary, or a number is negative.
         DTypeError: if its elements do not have the dtype.
     """
-    from headrace.functions import cast, range, size
-
     if vocabulary_list is None:
         raise AttributeValueError("index_table_from_tensor needs a vocabulary")
     wanted = as_dtype(dtype)
@@ -259,7 +261,7 @@ def index_table_from_tensor(
     with name_scope(name, "string_to_index"):
         if keys.dtype.is_integer:
             keys = cast(keys, dtypes.int64)
-        numbers = range(size(keys, out_type=dtypes.int64))
+        numbers = range_op(size(keys, out_type=dtypes.int64))
         initializer = KeyValueTensorInitializer(keys, numbers)
     return _initialized(initializer, num_oov_buckets, default_value, hasher_spec, wanted, name)
 
@@ -321,12 +323,10 @@ def index_to_string_table_from_tensor(
         AttributeValueError: if there is no vocabulary.
         DTypeError: if it does not hold strings.
     """
-    from headrace.functions import range, size
-
     if vocabulary_list is None:
         raise AttributeValueError("index_to_string_table_from_tensor needs a vocabulary")
     with name_scope(name, "index_to_string"):
         strings = convert_to_tensor(vocabulary_list, dtypes.string)
-        numbers = range(size(strings, out_type=dtypes.int64))
+        numbers = range_op(size(strings, out_type=dtypes.int64))
         initializer = KeyValueTensorInitializer(numbers, strings)
     return StaticHashTable(initializer, default_value, name or "index_to_string")

@@ -88,12 +88,12 @@ def out_dim(
     """
     if size is None or (window is None and padding != "SAME"):
         return None
-    taps = 1 if window is None else window
-    reach = (taps - 1) * dilation + 1
+    covered = 1 if window is None else window
+    reach = (covered - 1) * dilation + 1
     room = size if isinstance(padding, str) else size + sum(padding)
     if padding != "SAME" and room < reach:
         raise ShapeError(f"a window that reaches over {reach} does not fit into {room} elements")
-    return window_padding(size, taps, stride, dilation, padding)[0]
+    return window_padding(size, covered, stride, dilation, padding)[0]
 
 
 def per_axis(values: Any, data_format: str, label: str) -> tuple[int, ...]:
@@ -208,5 +208,8 @@ def check_images(x: TensorSpec, data_format: str, label: str) -> Sequence[Dim]:
         ShapeError: if they have another rank than the layout.
     """
     if x.rank not in (None, len(data_format)):
-        raise ShapeError(f"{label} must have {len(data_format)} dimensions, got shape {x.shape}")
+        raise ShapeError(
+            f"{label} must have {len(data_format)} dimensions, got shape {x.shape}; they are "
+            f"{' '.join(data_format)}, and hr.expand_dims and hr.reshape add axes"
+        )
     return x.shape.dims if x.shape.dims is not None else (None,) * len(data_format)

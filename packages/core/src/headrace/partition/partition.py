@@ -21,6 +21,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS, OpSchema
 from headrace.graph.spec import TensorSpec, constant_spec
 from headrace.graph.tensor import Tensor
+from headrace.partition.rounds import Crossing, Readiness, crossing, readiness
 from headrace.passes.step_graph import StepGraph
 
 
@@ -29,6 +30,7 @@ def partition(
     placement: Mapping[Operation, DeviceName],
     client: DeviceName,
     result: str = "Fetch",
+    waits: Callable[[Operation], bool] = lambda op: False,
 ) -> dict[DeviceName, Graph]:
     """Return the graph of each device that takes part.
 
@@ -37,8 +39,9 @@ def partition(
         placement: The device of each of its operations.
         client: The device on which fetches are handed back.
         result: The op that hands them back.
+        waits: Whether an operation may wait for something outside the step.
     """
-    builder = Partitioner(placement)
+    builder = Partitioner(placement, readiness(step.graph.operations, placement, waits))
     builder.copy_all(step)
     for i, tensor in enumerate(step.fetches):
         builder.add_fetch(tensor, i, client, OPS[result])
@@ -77,6 +80,7 @@ class Partitioner:
     def __init__(
         self,
         placement: Mapping[Operation, DeviceName],
+        ready: Mapping[Operation, Readiness],
         *,
         of: Callable[[DeviceName], DeviceName] = lambda device: device,
         make: Callable[[], Graph] = Graph,
@@ -86,6 +90,7 @@ class Partitioner:
 
         Args:
             placement: The device of each operation.
+            ready: When each of them can run.
             of: Returns what names the part to which a device belongs.
             make: Makes the graph of a part.
             prefix: Tells the edges of this step from those of others that run within it.
@@ -97,6 +102,7 @@ class Partitioner:
         self._prefix = prefix
         self._tokens: dict[Operation, Tensor] = {}
         self.sends: dict[DeviceName, list[Operation]] = {}
+        self._ready = ready
 
     def part(self, name: DeviceName) -> Part:
         """Return the part of a device or task."""
@@ -143,7 +149,8 @@ class Partitioner:
         if known is None:
             source = self._of(self.placement[tensor.op])
             value = self.part(source).tensors[tensor]
-            known = self._move(value, tensor.name, source, name)
+            when = crossing(self._ready[tensor.op], source, name)
+            known = self._move(value, tensor.name, source, name, when)
             part.tensors[tensor] = known
         return known
 
@@ -156,7 +163,8 @@ class Partitioner:
         if known is None:
             source = self._of(self.placement[op])
             token = self._token(op, source)
-            known = self._move(token, f"^{op.name}", source, name).op
+            when = crossing(self._ready[op], source, name)
+            known = self._move(token, f"^{op.name}", source, name, when).op
             part.operations[op] = known
         return known
 
@@ -196,10 +204,21 @@ class Partitioner:
         return token
 
     def _move(
-        self, value: Tensor, edge: str, source: DeviceName, destination: DeviceName
+        self,
+        value: Tensor,
+        edge: str,
+        source: DeviceName,
+        destination: DeviceName,
+        when: Crossing,
     ) -> Tensor:
         edge = f"{self._prefix}{edge}"
-        ends = {"edge": edge, "source": str(source), "destination": str(destination)}
+        ends = {
+            "edge": edge,
+            "source": str(source),
+            "destination": str(destination),
+            "round": when.round,
+            "sources": when.sources,
+        }
         op = value.op
         if value.dtype.kind in ("list", "resource") and source.task_name != destination.task_name:
             raise PlacementError(
@@ -224,8 +243,13 @@ class Partitioner:
             name=f"_recv/{edge}/{destination}",
             inputs=[],
             arity=(),
-            attrs={"dtype": value.dtype, "shape": value.shape, **ends},
-            specs=[TensorSpec(value.dtype, value.shape, content=value.spec.content)],
+            attrs={
+                "dtype": value.dtype,
+                "shape": value.spec.shape,
+                **ends,
+                "may_be_dead": when.may_be_dead,
+            },
+            specs=[TensorSpec(value.dtype, value.spec.shape, content=value.spec.content)],
             device=destination,
             site=op.site,
             origin="edge between devices",

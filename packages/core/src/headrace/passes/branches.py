@@ -197,7 +197,7 @@ class _Inlined:
 
     def _saved(self, label: str, old: Tensor, value: Tensor, side: int) -> Operation:
         """Return what yields a list of ``value`` where its side is taken, and an empty one else."""
-        item = TensorSpec(value.dtype, value.shape, content=value.spec.content)
+        item = TensorSpec(value.dtype, value.spec.shape, content=value.spec.content)
         nothing = np.zeros((), np.int32)
         nothing.flags.writeable = False
         spec = constant_spec(nothing, int32)

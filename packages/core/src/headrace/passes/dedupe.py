@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from typing import Any
 
-import numpy as np
-
+from headrace.graph.attributes import attribute_key
 from headrace.graph.operation import Operation
 from headrace.passes.effects import has_effect
 from headrace.passes.step_graph import Rewriter, StepGraph
 
-# Ops of two inputs that compute the same, bit by bit, in either order (strings are joined by Add).
-# Maximum and Minimum are not among them: which zero, and which NaN, they yield depends on it.
-COMMUTATIVE = frozenset(
-    {
-        *("Add", "Mul", "Equal", "NotEqual", "LogicalAnd", "LogicalOr", "LogicalXor"),
-        *("BitwiseAnd", "BitwiseOr", "BitwiseXor"),
-    }
-)
+_READS = frozenset(("reads",))
 
 
 def dedupe(step: StepGraph) -> StepGraph:
@@ -26,8 +17,8 @@ def dedupe(step: StepGraph) -> StepGraph:
 
     Nodes are equal if op, inputs, attributes, control inputs and device requests are; for
     commutative ops the order of the inputs does not count. Stateful nodes are not merged, for two
-    assignments are two assignments, but reads of a variable are: those between which, in the order
-    of the graph, no operation has an effect.
+    assignments are two assignments, but reads of state are: those between which, in the order of
+    the graph, no operation has an effect.
     """
     twins = _twins(step)
     if not twins:
@@ -48,7 +39,7 @@ def _twins(step: StepGraph) -> dict[Operation, Operation]:
     kept: dict[Hashable, Operation] = {}
     effects = 0
     for op in step.graph.operations:
-        read = op.type == "ReadVariable"
+        read = _reads(op)
         if op.stateful and not read:
             effects += has_effect(op)
             continue
@@ -68,9 +59,18 @@ def _twins(step: StepGraph) -> dict[Operation, Operation]:
     return twins
 
 
+def _reads(op: Operation) -> bool:
+    """Whether an operation only reads state, such as the value of a variable.
+
+    One that yields a handle makes what the handle stands for, under its own name where need be.
+    """
+    reads = op.schema.effects == _READS
+    return reads and not any(t.dtype.kind == "resource" for t in op.outputs)
+
+
 def _inputs(op: Operation, twins: Mapping[Operation, Operation]) -> Hashable:
     inputs = [(twins.get(t.op, t.op).index, t.index) for t in op.inputs]
-    if op.type in COMMUTATIVE and op.inputs[0].dtype.kind != "string":
+    if op.schema.commutative and op.inputs[0].dtype.kind != "string":
         inputs.sort()
     return tuple(inputs)
 
@@ -79,14 +79,3 @@ def _stands_for(
     ops: Collection[Operation], twins: Mapping[Operation, Operation]
 ) -> tuple[Operation, ...]:
     return tuple(dict.fromkeys(twins.get(op, op) for op in ops)) if ops else ()
-
-
-def attribute_key(value: Any) -> Hashable:
-    """Return what two equal values of an attribute have in common."""
-    if isinstance(value, np.ndarray):
-        data: Hashable = tuple(value.ravel()) if value.dtype == object else value.tobytes()
-        return (value.dtype.str, value.shape, data)
-    if isinstance(value, tuple):
-        return tuple(attribute_key(item) for item in value)
-    # 1, 1.0 and True are equal to Python, and so are 0.0 and -0.0, but they compute differently.
-    return (type(value).__name__, repr(value) if isinstance(value, float) else value)

@@ -5,27 +5,15 @@ from __future__ import annotations
 from headrace.graph.operation import Operation
 from headrace.passes.step_graph import StepGraph
 
-# Ops that are stateful because they differ from call to call or read state, but whose run leaves
-# nothing behind: a step that needs their outputs no more need not run them.
-_LEAVES_NOTHING = frozenset(
-    {
-        *("Feed", "Parameter", "Placeholder", "Timestamp"),
-        *("VarHandle", "ReadVariable", "VariableInitialized"),
-        *("LookupTable", "LookupTableFind", "LookupTableSize", "LookupTableExport"),
-        *("FIFOQueue", "QueueSize", "QueueIsClosed", "Mutex"),
-        *("RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal"),
-        *("RandomPermutation", "RandomGamma", "RandomPoisson", "Multinomial"),
-    }
-)
-
 
 def has_effect(op: Operation) -> bool:
     """Whether a run of an operation does more than yield outputs.
 
-    A switch counts: what depends on it does not run where its output is dead, and must not come
-    to life by losing the dependence.
+    What yields dead values counts: what depends on it does not run where its output is dead, and
+    must not come to life by losing the dependence. Reads, draws and observations leave nothing
+    behind: a step that needs their outputs no more need not run them.
     """
-    return (op.stateful and op.type not in _LEAVES_NOTHING) or op.type == "Switch"
+    return op.schema.changes or op.schema.may_be_dead or op.holds_state
 
 
 def dependents_on_effects(step: StepGraph) -> set[Operation]:

@@ -7,7 +7,7 @@ that further gradients add, become one operation here: what they hold runs once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from headrace.errors import GraphError
 from headrace.graph.function import Function
@@ -17,22 +17,90 @@ from headrace.graph.tensor import Tensor
 from headrace.passes.step_graph import Rewriter, StepGraph
 
 _SAVES = ("saves", "then_saves", "else_saves")
-# Functions hold calls of functions; deeper than this they hold themselves.
+# Functions hold calls of functions; deeper than this no step follows them.
 _MAX_DEPTH = 200
+_MAX_CHAIN = 10_000
+# Functions that call others more than once stand for many times their size. What all calls of a
+# step stand for goes in their place up to so many operations; beyond, only small functions do.
+MOST_INLINED = 10_000
+_SMALL = 1_000
+# A call that repeats more operations than this would not end while somebody waits.
+MOST_CALLED = 1_000_000
 
 
 def inline_calls(step: StepGraph) -> StepGraph:
     """Return the step with views joined, and calls replaced by what they call.
 
+    Where that would make the step too large, calls of large functions stay: their inside is
+    planned once, and run for each call.
+
     Raises:
-        GraphError: if calls are nested without end.
+        GraphError: if calls are nested without end, or stand for too many operations.
     """
+    sizes: dict[Function, int] = {}
     for _ in range(_MAX_DEPTH):
         step = join_views(step)
-        if not any(op.type == "Call" for op in step.graph.operations):
+        calls = [op for op in step.graph.operations if op.type == "Call"]
+        total = sum(called_size(op.attrs["function"], sizes) for op in calls)
+        if total > MOST_INLINED:
+            for op in calls:
+                check_repeated(op.attrs["function"], f"  called at {op.site}")
+        chosen = {
+            op for op in calls if total <= MOST_INLINED or sizes[op.attrs["function"]] <= _SMALL
+        }
+        if not chosen:
             return step
-        step = _inlined(step)
+        step = _inlined(step, chosen)
     raise GraphError(f"functions call each other more than {_MAX_DEPTH} deep")
+
+
+def called_size(function: Function, sizes: dict[Function, int]) -> int:
+    """Return how many operations a call of a function stands for, those of calls in it counted.
+
+    Args:
+        function: The function.
+        sizes: What is known already; the sizes of all functions that it calls are added.
+
+    Raises:
+        GraphError: if it calls itself.
+    """
+    path = [function]
+    while path:
+        last = path[-1]
+        # All views of one run are one operation in the end.
+        own = [op for op in last.operations if not op.attrs.get("run")]
+        calls = [op.attrs["function"] for op in own if op.type == "Call"]
+        waiting = next((f for f in calls if f not in sizes), None)
+        if waiting is not None:
+            if len(path) > _MAX_CHAIN:
+                raise GraphError(f"functions call each other more than {_MAX_CHAIN} deep")
+            path.append(waiting)
+            continue
+        sizes[last] = len(own) + sum(sizes[f] for f in calls)
+        path.pop()
+    return sizes[function]
+
+
+def check_repeated(function: Function, where: str = "", most: int = MOST_CALLED) -> None:
+    """Refuse a function whose calls of others multiply without reason.
+
+    Args:
+        function: The function.
+        where: A last line for the message.
+        most: How many operations a call may run besides one run of each that there is.
+
+    Raises:
+        GraphError: if it runs more.
+    """
+    sizes: dict[Function, int] = {}
+    size = called_size(function, sizes)
+    if size - sum(map(len, sizes)) > most:
+        text = (
+            f"a call of the function {function.name!r} stands for {size} operations, more than "
+            f"{most}: functions that call another one more than once multiply its operations; "
+            "write the repetition with hr.while_loop, or call it once and use its result again"
+        )
+        raise GraphError(f"{text}\n{where}" if where else text)
 
 
 def join_views(step: StepGraph) -> StepGraph:
@@ -92,10 +160,10 @@ def _output_names(op: Operation) -> list[tuple[str, object]]:
     return [*(("", i) for i in range(len(op.outputs) - len(saved))), *saved]
 
 
-def _inlined(step: StepGraph) -> StepGraph:
+def _inlined(step: StepGraph, chosen: Collection[Operation]) -> StepGraph:
     rewriter = Rewriter("inline")
     for op in step.graph.operations:
-        if op.type == "Call":
+        if op in chosen:
             _inline(rewriter, op)
         else:
             rewriter.copy(op)

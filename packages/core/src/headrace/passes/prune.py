@@ -15,21 +15,25 @@ from headrace.passes.step_graph import Rewriter, StepGraph
 
 
 def extract(
-    feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]
+    feeds: Sequence[Tensor],
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    done: frozenset[Operation] = frozenset(),
 ) -> StepGraph:
     """Return the part of a program that one step computes, with ``Feed`` nodes for its feeds.
 
-    What is upstream of a fed tensor alone is left out, even where it has side effects.
+    What is upstream of a fed tensor alone is left out, even where it has side effects, and so is
+    waiting for operations that are ``done``.
     """
     fed = set(feeds)
     _check_no_copies(feeds)
-    needed = _needed([*(t.op for t in fetches if t not in fed), *targets], fed)
+    needed = _needed([*(t.op for t in fetches if t not in fed), *targets], fed, done)
     rewriter = Rewriter("feed")
     new_feeds = [_add_feed(rewriter, tensor, i) for i, tensor in enumerate(feeds)]
     for old, new in zip(feeds, new_feeds, strict=True):
         rewriter.stand_for_tensor(old, new)
     for op in sorted(needed, key=lambda op: op.index):
-        _copy_pinned(rewriter, op, fed)
+        _copy_pinned(rewriter, op, fed, done)
     return StepGraph(
         rewriter.graph,
         tuple(new_feeds),
@@ -40,7 +44,7 @@ def extract(
 
 def prune(step: StepGraph) -> StepGraph:
     """Drop what no fetch or target needs any more; feeds stay, since their values are handed in."""
-    needed = _needed([*step.roots, *(t.op for t in step.feeds)], set())
+    needed = _needed([*step.roots, *(t.op for t in step.feeds)], set(), frozenset())
     if len(needed) == len(step.graph.operations):
         return step
     rewriter = Rewriter("prune")
@@ -57,14 +61,16 @@ def _check_no_copies(feeds: Sequence[Tensor]) -> None:
         return
     for function in functions_in(feeds[0].graph):
         for op in function.operations:
-            if op.origin.startswith("copy of ") and op.origin[len("copy of ") :] in names:
+            if op.copy_of in names:
                 raise FeedError(
-                    f"cannot feed the constant {op.origin[len('copy of ') :]!r}: {function.name!r} "
+                    f"cannot feed the constant {op.copy_of!r}: {function.name!r} "
                     "holds a copy of it; use a placeholder or placeholder_with_default"
                 )
 
 
-def _needed(roots: Iterable[Operation], fed: set[Tensor]) -> set[Operation]:
+def _needed(
+    roots: Iterable[Operation], fed: set[Tensor], done: frozenset[Operation]
+) -> set[Operation]:
     needed: set[Operation] = set()
     waiting = list(roots)
     while waiting:
@@ -73,16 +79,16 @@ def _needed(roots: Iterable[Operation], fed: set[Tensor]) -> set[Operation]:
             continue
         needed.add(op)
         waiting.extend(t.op for t in op.inputs if t not in fed)
-        waiting.extend(_controls(op, fed))
+        waiting.extend(_controls(op, fed, done))
     return needed
 
 
-def _controls(op: Operation, fed: set[Tensor]) -> list[Operation]:
+def _controls(op: Operation, fed: set[Tensor], done: frozenset[Operation]) -> list[Operation]:
     """Return what runs before an operation; a placeholder that is fed has its value already."""
     return [
         control
         for control in op.control_inputs
-        if control.type != "Placeholder" or control.outputs[0] not in fed
+        if control not in done and (control.type != "Placeholder" or control.outputs[0] not in fed)
     ]
 
 
@@ -92,15 +98,17 @@ def _add_feed(rewriter: Rewriter, tensor: Tensor, index: int) -> Tensor:
         name=f"_feed/{tensor.op.name}/{tensor.index}",
         inputs=[],
         arity=(),
-        attrs={"dtype": tensor.dtype, "shape": tensor.shape, "index": index},
-        specs=[type(tensor.spec)(tensor.dtype, tensor.shape)],
+        attrs={"dtype": tensor.dtype, "shape": tensor.spec.shape, "index": index},
+        specs=[type(tensor.spec)(tensor.dtype, tensor.spec.shape)],
         site=tensor.op.site,
         origin=f"feed of {tensor.name}",
     )
     return feed.outputs[0]
 
 
-def _copy_pinned(rewriter: Rewriter, op: Operation, fed: set[Tensor]) -> None:
+def _copy_pinned(
+    rewriter: Rewriter, op: Operation, fed: set[Tensor], done: frozenset[Operation]
+) -> None:
     """Copy a node; outputs that are fed keep their feeds.
 
     The request of an operation that shares its device, but is left out, joins its own.
@@ -118,7 +126,7 @@ def _copy_pinned(rewriter: Rewriter, op: Operation, fed: set[Tensor]) -> None:
         arity=op.arity,
         attrs=op.attrs,
         specs=_specs(op, inputs),
-        control_inputs=rewriter.controls(_controls(op, fed)),
+        control_inputs=rewriter.controls(_controls(op, fed, done)),
         device=device,
         colocated_with=rewriter.controls(op.colocated_with),
         site=op.site,

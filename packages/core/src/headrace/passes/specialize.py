@@ -1,4 +1,4 @@
-"""Specialisation: a segment of a step for inputs of known shapes.
+"""Specialisation: a region of a step for inputs of known shapes.
 
 With the shapes of what goes in known, the rules of the ops tell all others, as long as they do not
 depend on data. What only asks for shapes becomes a constant.
@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
+from headrace.graph.early import EarlyValues, Limits
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec, constant_spec
 from headrace.graph.tensor import Tensor
-from headrace.passes.fold import Evaluate
+from headrace.passes.evaluate import Evaluate
 from headrace.passes.step_graph import Rewriter, StepGraph
 
 # Larger values are computed in the step; what shapes are computed from is small.
-MAX_ELEMENTS = 1 << 12
+LIMITS = Limits(elements=1 << 12, total=1 << 24, operations=1 << 16)
 
 
 def specialize(
@@ -57,13 +58,14 @@ def specialize(
         )
         rewriter.stand_for_tensor(tensor, feed.outputs[0])
         feeds.append(feed.outputs[0])
+    early = EarlyValues(evaluate, LIMITS)
     given = {tensor for tensor, _ in inputs}
     effects = []
     for op in operations:
         if op.outputs and all(t in given for t in op.outputs):
             rewriter.stand_for_operation(op, rewriter.tensor(op.outputs[0]).op)
             continue
-        new = _specialized(op, rewriter, evaluate)
+        new = _specialized(op, rewriter, early)
         if is_effect(op):
             effects.append(new)
     return StepGraph(
@@ -74,14 +76,14 @@ def specialize(
     )
 
 
-def _specialized(op: Operation, rewriter: Rewriter, evaluate: Evaluate) -> Operation:
+def _specialized(op: Operation, rewriter: Rewriter, early: EarlyValues) -> Operation:
     inputs = [rewriter.tensor(t) for t in op.inputs]
     specs: Sequence[TensorSpec] = [t.spec for t in op.outputs]
     if any(new.spec is not old.spec for new, old in zip(inputs, op.inputs, strict=True)):
         inferred, _ = op.schema.output_specs([t.spec for t in inputs], op.arity, op.attrs)
         pairs = zip(inferred, specs, strict=True)
         specs = [new.sharpened(old.shape) for new, old in pairs]
-    values = _values(op, inputs, specs, evaluate)
+    values = _values(op, inputs, specs, early)
     if values is None:
         return rewriter.copy(op, specs=specs)
     first: Operation | None = None
@@ -97,7 +99,7 @@ def _specialized(op: Operation, rewriter: Rewriter, evaluate: Evaluate) -> Opera
 
 
 def _values(
-    op: Operation, inputs: Sequence[Tensor], specs: Sequence[TensorSpec], evaluate: Evaluate
+    op: Operation, inputs: Sequence[Tensor], specs: Sequence[TensorSpec], early: EarlyValues
 ) -> list[np.ndarray[Any, np.dtype[Any]]] | None:
     """Return an operation's outputs where they follow from constants, or from shapes alone."""
     if op.stateful or op.type == "Const" or not specs or op.control_inputs:
@@ -105,25 +107,7 @@ def _values(
     if any(t.op.control_inputs for t in inputs):
         # What the inputs wait for must run, too.
         return None
-    if all(spec.value is not None for spec in specs):
-        return [_frozen(spec.value) for spec in specs]
-    if not inputs or any(t.op.type != "Const" for t in inputs):
-        return None
-    sizes = [spec.shape.num_elements() for spec in specs]
-    if any(size is None or size > MAX_ELEMENTS for size in sizes):
-        return None
-    found = evaluate(op, [t.op.attrs["value"] for t in inputs])
-    if found is None:
-        return None
-    values = [_frozen(value) for value in found]
-    fits = all(
-        spec.dtype.numpy == value.dtype and spec.shape.is_compatible_with(value.shape)
-        for spec, value in zip(specs, values, strict=True)
-    )
-    return values if fits else None
-
-
-def _frozen(value: Any) -> np.ndarray[Any, np.dtype[Any]]:
-    array = np.array(value)
-    array.flags.writeable = False
-    return array
+    stated = early.stated(specs)
+    if stated is not None or not inputs or any(t.op.type != "Const" for t in inputs):
+        return stated
+    return early.outputs(op, [t.op.attrs["value"] for t in inputs], specs)

@@ -10,19 +10,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 from headrace.device_name import DeviceName
 from headrace.dtypes import DType
 from headrace.errors import NoDeviceError, NoKernelError, PlacementError, listing, shorten
 from headrace.graph.operation import Operation
+from headrace.passes.evaluate import kernel_dtype as kernel_dtype
+from headrace.passes.pipeline import Added, Pipeline
 from headrace.passes.step_graph import StepGraph
-from headrace.plugins.registries import KernelRegistry
+from headrace.plugins.registries.kernels import KernelRegistry
 from headrace.records import dataclass
 
-# Work so small that moving its inputs to a faster device would cost more.
-FOLLOWS_INPUT = frozenset(
-    {"Identity", "StopGradient", "Reshape", "ExpandDims", "Squeeze", "Switch", "Merge"}
-)
+if TYPE_CHECKING:
+    from headrace.placement.assignment import Assignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,10 @@ class Machine:
         kernels: What each kind of device can run.
         hints: Why kinds of devices that might be asked for are missing.
         dtypes: The dtypes that arrays of a kind of device can have, where not all.
+        added: What plugins add to the passes.
+        soft: Whether an operation runs elsewhere where the device that it asks for cannot run it.
+        assignment: The placement policy of the session, as it applies to the program.
+        compress: Whether float32 goes between tasks in half the bytes.
     """
 
     devices: tuple[DeviceName, ...]
@@ -44,19 +49,27 @@ class Machine:
     kernels: KernelRegistry
     hints: Mapping[str, str] = field(default_factory=dict)
     dtypes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    added: Added = Added()
+    soft: bool = False
+    assignment: Assignment | None = None
+    compress: bool = False
+
+    @property
+    def pipeline(self) -> Pipeline:
+        """The passes that rewrite steps."""
+        return Pipeline(self.kernels, self.added)
+
+
+# Above every priority that a plugin gives its devices: the device where a function runs.
+HOME_PRIORITY = 1_000_000
+
+
+def follows_input(op: Operation) -> bool:
+    """Whether an operation is so little work that moving its inputs elsewhere would cost more."""
+    return op.schema.view or op.type in ("Switch", "Merge")
 
 
 Placement = dict[Operation, DeviceName]
-
-
-def kernel_dtype(op: Operation) -> DType | None:
-    """Return the dtype by which an operation's kernel is chosen."""
-    for tensor in (*op.inputs, *op.outputs):
-        if tensor.dtype.kind not in ("resource", "list"):
-            return tensor.dtype
-        if tensor.spec.content is not None:
-            return tensor.spec.content.dtype
-    return None
 
 
 def place(
@@ -148,8 +161,20 @@ def _place_group(
                 )
             return pin
     users = [user for op in members for user in state_users.get(op.name, ())]
-    matching = _matching(members[0], request, machine)
+    try:
+        matching = _matching(members[0], request, machine)
+    except NoDeviceError:
+        if not machine.soft:
+            raise
+        matching = []
     able = [d for d in matching if not lacking([*members, *users], d, machine)]
+    if not able and machine.soft:
+        # In the task that it asks for, else in this one, else wherever it can.
+        for task in (machine.client.task_name.merged(request.task_name), DeviceName()):
+            there = [d for d in machine.devices if task.matches(d)]
+            able = [d for d in there if not lacking([*members, *users], d, machine)]
+            if able:
+                break
     if not able:
         raise _no_kernel([*members, *users], request, matching, machine)
     return _best(members, able, machine, placement)
@@ -195,6 +220,7 @@ def _matching(op: Operation, request: DeviceName, machine: Machine) -> list[Devi
         lines = [
             f"{_title(op)} asks for device {str(request)!r}, which is not there",
             f"  devices: {listing(map(str, machine.devices))}",
+            "  name one of them, or let Config(allow_soft_placement=True) choose one",
             f"  at {op.site}",
         ]
         hint = machine.hints.get(request.kind or "")
@@ -268,7 +294,7 @@ def _best(
 ) -> DeviceName:
     """Prefer where the inputs are for cheap work, then the client's task, then fast devices."""
     inputs = Counter(placement[t.op] for op in members for t in op.inputs if t.op in placement)
-    if all(op.type in FOLLOWS_INPUT for op in members):
+    if all(map(follows_input, members)):
         for device, _ in inputs.most_common():
             if device in able:
                 return device

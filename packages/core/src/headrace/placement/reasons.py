@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from headrace.device_name import DeviceName
 from headrace.graph.operation import Operation
 from headrace.passes.step_graph import StepGraph
-from headrace.placement.place import FOLLOWS_INPUT, Machine, Placement, groups, lacking
+from headrace.placement.place import Machine, Placement, follows_input, groups, lacking
 
 
 def placement_reasons(
@@ -39,6 +39,10 @@ def _reason(
     pinned: Mapping[str, DeviceName],
     placement: Placement,
 ) -> str:
+    found = None if machine.assignment is None else machine.assignment.of(members)
+    if machine.assignment is not None and found is not None:
+        rule, asked = found
+        return f"{machine.assignment.policy.source} says so: {rule} -> {str(asked) or 'any device'}"
     if op.device_name != DeviceName():
         return f"asked for: {op.device_name}"
     for other in members:
@@ -49,7 +53,7 @@ def _reason(
     for other in members:
         if other.name in pinned and not other.schema.inputs:
             return f"the state {other.name!r} lives there since an earlier step"
-    if all(other.type in FOLLOWS_INPUT for other in members):
+    if all(map(follows_input, members)):
         beside = {placement[t.op] for other in members for t in other.inputs if t.op in placement}
         if device in beside:
             return "where its input is: moving it would take longer than the work"

@@ -2,8 +2,11 @@
 
 Hooks run at set-up only and hand over a registry to fill. A plugin's module is named by an entry
 point of the group ``headrace`` and must be cheap to import: it imports heavy libraries inside
-the functions that need them. A hook that raises is recorded, and named in the error of whoever
-needed what it would have brought.
+the functions that need them. A plugin registers all or nothing: where one hook raises, or takes
+what another package owns, nothing of the plugin stays, and the error of whoever needed what it
+would have brought names it. Each hook gets a registry of its own, closed when it returns.
+
+The hooks are part of the interface that ``headrace.extend.API_VERSION`` counts; see ``contract``.
 """
 
 from __future__ import annotations
@@ -13,14 +16,14 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from headrace.plugins.registries import (
-        DeviceRegistry,
-        GradientRegistry,
-        KernelRegistry,
-        NameRegistry,
-    )
-    from headrace.runtime.runtime import Runtime
-    from headrace.session.config import Config
+    from headrace.plugins.registries.commands import CommandRegistry
+    from headrace.plugins.registries.devices import DeviceRegistry
+    from headrace.plugins.registries.gradients import GradientRegistry
+    from headrace.plugins.registries.kernels import KernelRegistry
+    from headrace.plugins.registries.names import NameRegistry
+    from headrace.plugins.registries.passes import PassRegistry
+    from headrace.plugins.registries.settings import SettingRegistry
+    from headrace.plugins.registries.targets import TargetRegistry
 
 PROJECT = "headrace"
 
@@ -43,6 +46,15 @@ def headrace_register_names(registry: NameRegistry) -> None:
 
     Called once, when a name is looked up that core does not have. Nothing is imported before the
     name itself is used.
+    """
+
+
+@hookspec
+def headrace_register_settings(registry: SettingRegistry) -> None:
+    """Add the settings that the plugin reads from the environment.
+
+    Called once, before the first session, and by the commands that show settings. May import no
+    more than the module that declares them.
     """
 
 
@@ -71,11 +83,29 @@ def headrace_register_gradients(registry: GradientRegistry) -> None:
     """
 
 
-@hookspec(firstresult=True)
-def headrace_open_runtime(target: str, config: Config) -> Runtime | None:
-    """Return the runtime behind a session's target, or None where it is another plugin's.
+@hookspec
+def headrace_register_passes(registry: PassRegistry) -> None:
+    """Add passes, and rules to the simplifier's table.
 
-    Called once per session with a target that is not empty. What it raises reaches the user.
+    Called once, before the first session. What they raise when they run on a step reaches whoever
+    runs the step, with the name of the plugin.
+    """
+
+
+@hookspec
+def headrace_register_targets(registry: TargetRegistry) -> None:
+    """Add schemes of session targets, each with the function that opens a runtime.
+
+    Called once, when a session with a target that is not empty is made.
+    """
+
+
+@hookspec
+def headrace_register_commands(registry: CommandRegistry) -> None:
+    """Add commands to ``python -m headrace``, each as ``"module:function"``.
+
+    Called once, by the command line, for a word that is none of core's commands, and by ``--help``.
+    Nothing is imported before the command itself is called.
     """
 
 
@@ -84,5 +114,5 @@ def headrace_diagnose() -> dict[str, object] | None:
     """Return facts and problems for ``python -m headrace doctor``.
 
     Called by that command only. The dictionary has a ``"title"``, any facts, and a list
-    ``"problems"`` of (problem, mend) pairs.
+    ``"problems"`` of (problem, fix) pairs.
     """

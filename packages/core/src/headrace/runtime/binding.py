@@ -6,17 +6,44 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from headrace.errors import NoKernelError
+import numpy as np
+
+from headrace import errors
+from headrace.errors import HeadraceError, NoKernelError, PluginError
 from headrace.graph.operation import Operation
 from headrace.placement.place import kernel_dtype
-from headrace.plugins.registries import Kernel, KernelRegistry
+from headrace.plugins.blame import described, line_of_error, noted
+from headrace.plugins.border import Guard, is_foreign
+from headrace.plugins.ownership import CORE, Provider, package_of
+from headrace.plugins.registries.kernels import KernelRegistry
+from headrace.plugins.tables import Kernel
 from headrace.records import dataclass
 from headrace.runtime import builtin
+from headrace.runtime.called import CalledFunction
 from headrace.runtime.device import Device
+from headrace.runtime.guarded_blocking import GuardedBlocking
+from headrace.runtime.host_inputs import on_host
+from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Mode
 from headrace.runtime.state import KernelContext, SessionState
 
-Call = tuple[Mode, Callable[..., Any]]
+# Returns what runs a function that a kernel calls, on the device ``home`` of the node.
+Call = Callable[..., CalledFunction]
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What computes an operation.
+
+    Attributes:
+        mode: How it is called.
+        call: What is called.
+        package: Who provides it, as in ``"headrace-backend-cpu"``.
+    """
+
+    mode: Mode
+    call: Callable[..., Any]
+    package: str = "headrace-core"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +61,24 @@ class NodeView:
     context: KernelContext
 
 
-def bind(op: Operation, device: Device, kernels: KernelRegistry, state: SessionState) -> Call:
+def bind(
+    op: Operation,
+    device: Device,
+    kernels: KernelRegistry,
+    state: SessionState,
+    options: Options = DEFAULT_OPTIONS,
+    call: Call | None = None,
+) -> Bound:
     """Return how an operation is called, and what computes it.
 
     Raises:
         NoKernelError: if the device has no kernel for it.
     """
     if op.type in _BUILTIN_CALLS:
-        return _BUILTIN_CALLS[op.type](op, device)
+        return Bound(*_BUILTIN_CALLS[op.type](op, device))
     kind = op.device_name.kind or ""
     for kernel in kernels.candidates(op.type, kind, kernel_dtype(op)):
-        bound = _bind_kernel(kernel, op, device, state)
+        bound = _bind_kernel(kernel, op, device, kernels, state, options, call)
         if bound is not None:
             return bound
     raise NoKernelError(
@@ -53,27 +87,116 @@ def bind(op: Operation, device: Device, kernels: KernelRegistry, state: SessionS
     )
 
 
+def bind_preferred(
+    op: Operation,
+    device: Device,
+    kernels: KernelRegistry,
+    state: SessionState,
+    options: Options = DEFAULT_OPTIONS,
+    call: Call | None = None,
+) -> Bound | None:
+    """Return what computes an operation whatever its device could compile for it.
+
+    That is the best kernel where ``KernelRegistry.prefers`` it. A factory that refuses gives the
+    operation back.
+
+    Returns:
+        None where the device may compile the operation.
+    """
+    if op.type in _BUILTIN_CALLS:
+        return None
+    kind, dtype = op.device_name.kind or "", kernel_dtype(op)
+    package = package_of(type(device).__module__)
+    if not kernels.prefers(op.type, kind, dtype, package):
+        return None
+    for kernel in kernels.candidates(op.type, kind, dtype):
+        if not kernels.is_preferred(kernel, kind, package):
+            return None
+        bound = _bind_kernel(kernel, op, device, kernels, state, options, call)
+        if bound is not None:
+            return bound
+    return None
+
+
 def is_blocking(op: Operation, kernels: KernelRegistry) -> bool:
     """Whether an operation may wait for something outside its step."""
-    if op.type == "Recv":
+    if op.type == "Recv" or op.schema.calls_out:
         return True
     found = kernels.candidates(op.type, op.device_name.kind or "", kernel_dtype(op))
     return bool(found) and found[0].style == "blocking"
 
 
-def _bind_kernel(kernel: Kernel, op: Operation, device: Device, state: SessionState) -> Call | None:
+def _bind_kernel(
+    kernel: Kernel,
+    op: Operation,
+    device: Device,
+    kernels: KernelRegistry,
+    state: SessionState,
+    options: Options,
+    call_function: Call | None,
+) -> Bound | None:
+    """Return the call of a node with a kernel, None where the kernel refuses it.
+
+    A kernel that is not the code of one of our own packages is guarded.
+    """
     attrs = dict(op.attrs)
+    provider = kernels.provider((op.type, op.device_name.kind or ""), kernel)
+    package = "headrace-core" if provider is CORE else provider.distribution.partition(" ")[0]
+    specs = [t.spec for t in op.inputs]
+    given = options.of(op.device_name.kind or "")
+    nest = None
+    if call_function is not None:
+        nest = functools.partial(call_function, home=op.device_name)
+    context = KernelContext(device, state, op.name, op.attrs, specs, op.type, op.site, given, nest)
+    lead = 0
     if kernel.style == "plain":
-        function = functools.partial(kernel.function, device.xp, **attrs)
-        return Mode.PLAIN, _grouped(op, function)
-    context = KernelContext(device, state, op.name, op.attrs, [t.spec for t in op.inputs])
-    if kernel.style == "stateful":
-        return Mode.PLAIN, _grouped(op, functools.partial(kernel.function, context, **attrs))
-    if kernel.style == "blocking":
-        call = functools.partial(kernel.function, context, **attrs)
-        return Mode.BLOCKING, _grouped(op, call, lead=2)
-    special = kernel.function(NodeView(op, device, context))
-    return None if special is None else (Mode.PLAIN, special)
+        call = _grouped(op, functools.partial(kernel.function, device.xp, **attrs))
+    elif kernel.style == "stateful":
+        call = _grouped(op, functools.partial(kernel.function, context, **attrs))
+    elif kernel.style == "blocking":
+        lead = 2
+        call = _grouped(op, functools.partial(kernel.function, context, **attrs), lead)
+    else:
+        special = _specialized(kernel, NodeView(op, device, context), provider)
+        if special is None:
+            return None
+        call = special
+    if is_foreign(kernel):
+        guard = Guard(op, kernel, provider, call, None if device.xp is np else device.to_host)
+        call = GuardedBlocking(guard, call) if lead else guard
+    mode = Mode.BLOCKING if lead else Mode.CALLS_OUT if op.schema.calls_out else Mode.PLAIN
+    return Bound(mode, on_host(op, device, call, lead), package)
+
+
+def _specialized(kernel: Kernel, node: NodeView, provider: Provider) -> Callable[..., Any] | None:
+    """Return what the factory of a specialized kernel makes for a node.
+
+    Raises:
+        PluginError: if it fails, or makes what cannot be called.
+    """
+    op = node.op
+    try:
+        made = kernel.function(node)
+    except HeadraceError as error:
+        if not provider.own:
+            noted(error, kernel.function, provider)
+        raise
+    except Exception as error:
+        text = f"failed: {described(error)}, at {line_of_error(error, kernel.function)}"
+        raise _factory_error(kernel, op, provider, text) from error
+    if made is not None and not callable(made):
+        text = f"returned {made!r:.60}, and must return a function, or None to refuse the node"
+        raise _factory_error(kernel, op, provider, text)
+    return made  # type: ignore[no-any-return]
+
+
+def _factory_error(kernel: Kernel, op: Operation, provider: Provider, text: str) -> HeadraceError:
+    lines = [
+        f"the kernel factory of {provider} at {kernel.where} {text}",
+        f"  for {op.type} {op.name!r}",
+        f"  at {op.site}",
+    ]
+    return errors.located(PluginError, lines)
 
 
 def _grouped(op: Operation, call: Callable[..., Any], lead: int = 0) -> Callable[..., Any]:

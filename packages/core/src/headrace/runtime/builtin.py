@@ -12,6 +12,8 @@ from headrace.runtime.device import Device
 from headrace.runtime.rendezvous import DEAD, Key
 from headrace.runtime.tensor_list import ListValue
 
+# What hands values in to a plan, and out of it.
+ARGUMENTS, RESULTS = ("Feed", "Parameter"), ("Fetch", "Return")
 # A step call gets the step first; a blocking one also the function that takes its result.
 StepCall = Callable[..., Any]
 
@@ -75,7 +77,7 @@ def send_call(op: Operation, device: Device) -> StepCall:
 
     def call(step: Any, value: Any) -> None:
         moved = value if value is DEAD else _moved(value, to_host)
-        step.rendezvous.send(Key(step.id, edge, source, destination, step.tag), moved)
+        step.rendezvous.send(Key(step.id, edge, source, destination, step.invocation), moved)
 
     return call
 
@@ -90,7 +92,7 @@ def recv_call(op: Operation, device: Device) -> StepCall:
             unmoved = value is DEAD or isinstance(value, BaseException)
             done(value if unmoved else _moved(value, from_host))
 
-        step.rendezvous.recv(Key(step.id, edge, source, destination, step.tag), receive)
+        step.rendezvous.recv(Key(step.id, edge, source, destination, step.invocation), receive)
 
     return call
 

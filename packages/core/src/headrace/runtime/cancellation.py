@@ -5,13 +5,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from headrace.plugins.blame import described, line_of_error
+
 
 class Cancellation:
-    """A flag of one step, with functions to call when it is set."""
+    """A flag of one step, with functions to call when it is set.
 
-    __slots__ = ("_callbacks", "_lock", "_next", "reason")
+    Attributes:
+        reason: Why it is set, None until then.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_callbacks", "_lock", "_next", "_whose", "reason")
+
+    def __init__(self, whose: str = "") -> None:
+        """Start with the flag not set.
+
+        Args:
+            whose: Who adds functions, for messages about those that fail.
+        """
+        self._whose = whose
         self.reason: BaseException | None = None
         self._callbacks: dict[int, Callable[[BaseException], None]] = {}
         self._next = 0
@@ -29,7 +41,7 @@ class Cancellation:
                 self._callbacks[self._next] = callback
                 return self._next
             reason = self.reason
-        callback(reason)
+        self._call(callback, reason)
         return 0
 
     def discard(self, key: int) -> None:
@@ -38,7 +50,10 @@ class Cancellation:
             self._callbacks.pop(key, None)
 
     def cancel(self, reason: BaseException) -> None:
-        """Set the flag; the first reason counts."""
+        """Set the flag; the first reason counts.
+
+        All functions are called. One that fails is noted on the reason, and holds up nobody.
+        """
         with self._lock:
             if self.reason is not None:
                 return
@@ -46,4 +61,14 @@ class Cancellation:
             callbacks = list(self._callbacks.values())
             self._callbacks.clear()
         for callback in callbacks:
+            self._call(callback, reason)
+
+    def _call(self, callback: Callable[[BaseException], None], reason: BaseException) -> None:
+        try:
             callback(reason)
+        except (Exception, SystemExit) as error:
+            whose = f" of {self._whose}" if self._whose else ""
+            where = line_of_error(error, callback)
+            reason.add_note(
+                f"  a cancellation callback{whose} failed: {described(error)}, at {where}"
+            )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, final
 
 import numpy as np
 
 from headrace.dtypes import DType
-from headrace.errors import ResourceError, UninitializedError
+from headrace.errors import ResourceMismatchError, UninitializedError
+from headrace.graph.attributes import attribute_key
+from headrace.records import dataclass
 from headrace.shapes import Shape
 
 T = TypeVar("T")
@@ -125,29 +127,100 @@ class VariableCell:
             self.value = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Declaration:
+    """How a program declares a resource: what whoever shares it must agree on.
+
+    Attributes:
+        op: The type of the operation whose handle stands for it.
+        attrs: The attributes that say what it is, by name.
+        site: The line of the program, for messages.
+    """
+
+    op: str
+    attrs: Mapping[str, Any]
+    site: str
+
+    def differences(self, other: Declaration) -> list[str]:
+        """Return, for messages, each attribute in which two declarations differ.
+
+        Shapes that are compatible do not differ: a program may know less than another.
+        """
+        if self.op != other.op:
+            return [f"{self.op} and {other.op}"]
+        return [
+            f"{name} {_shown(self.attrs[name])} and {_shown(other.attrs[name])}"
+            for name in self.attrs
+            if not _agree(self.attrs[name], other.attrs[name])
+        ]
+
+
+def _agree(mine: Any, theirs: Any) -> bool:
+    if isinstance(mine, Shape):
+        return mine.is_compatible_with(theirs)
+    return attribute_key(mine) == attribute_key(theirs)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_shown, value))}]"
+    return repr(value) if isinstance(value, str | bytes) else f"{value!s:.80}"
+
+
 @final
 class Container:
     """A named store of resources on one device."""
 
     def __init__(self) -> None:
         self._items: dict[str, Any] = {}
+        self._declarations: dict[str, Declaration] = {}
+        # Names of what was reset since it was last asked for: it may be declared anew.
+        self._emptied: set[str] = set()
         self._lock = threading.Lock()
 
-    def get_or_create(self, name: str, kind: type[T], create: Callable[[], T]) -> T:
+    def get_or_create(
+        self,
+        name: str,
+        kind: type[T],
+        create: Callable[[], T],
+        declaration: Declaration | None = None,
+    ) -> T:
         """Return the resource ``name``, made by ``create`` when first asked for.
 
+        Args:
+            name: Its name in the container.
+            kind: What it must be.
+            create: Makes it.
+            declaration: How the program declares it, to be compared with how it was first
+                declared; None where names cannot meet.
+
         Raises:
-            ResourceError: if the name belongs to a resource of another kind.
+            ResourceError: if the name belongs to a resource of another kind, or one that was
+                declared otherwise.
         """
         with self._lock:
+            known = self._declarations.get(name)
+            if known is not None and declaration is not None:
+                differences = known.differences(declaration)
+                if differences and name not in self._emptied:
+                    raise ResourceMismatchError(
+                        f"resource {name!r} is declared in two ways: {', '.join(differences)}\n"
+                        f"  first at {known.site}\n  now at {declaration.site}\n"
+                        "  declare both alike, or give one of them another shared_name"
+                    )
+                if differences:
+                    del self._items[name], self._declarations[name]
+            self._emptied.discard(name)
             item = self._items.get(name)
             if item is None:
                 item = self._items[name] = create()
             if not isinstance(item, kind):
-                raise ResourceError(
+                raise ResourceMismatchError(
                     f"resource {name!r} is a {type(item).__name__}, expected a {kind.__name__}; "
                     "give one of them another shared_name"
                 )
+            if declaration is not None:
+                self._declarations.setdefault(name, declaration)
             return item
 
     def resources(self) -> list[Any]:
@@ -155,8 +228,17 @@ class Container:
         with self._lock:
             return list(self._items.values())
 
+    def close(self, reason: BaseException) -> None:
+        """Call ``close(reason)`` of every resource that has it: no step uses it any more."""
+        for resource in self.resources():
+            close = getattr(resource, "close", None)
+            if close is not None:
+                close(reason)
+
     def reset(self) -> None:
-        """Bring every resource into the state in which it was made."""
+        """Bring every resource into the state in which it was made; it may be declared anew."""
+        with self._lock:
+            self._emptied.update(self._items)
         for resource in self.resources():
             resource.reset()
 
@@ -172,6 +254,13 @@ class ContainerSet:
         """Return a device's container, making it when first asked for."""
         with self._lock:
             return self._containers.setdefault((device, name), Container())
+
+    def close(self, reason: BaseException) -> None:
+        """Close all containers."""
+        with self._lock:
+            found = list(self._containers.values())
+        for container in found:
+            container.close(reason)
 
     def reset(self, name: str | None = None) -> None:
         """Reset the containers ``name`` of all devices, or all containers."""

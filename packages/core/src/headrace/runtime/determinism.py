@@ -2,42 +2,43 @@
 
 Kernels of one device add up in an order that follows from shapes and the number of threads alone.
 What is left are operations that draw without a seed or read a clock, kernels whose order is left to
-the hardware, which a device names, and changes of one variable in no order with each other, where
+the hardware, which a device says, and changes of one variable in no order with each other, where
 queues or other tasks decide what runs first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections.abc import Hashable, Mapping, Sequence
 
 from headrace.device_name import DeviceName
 from headrace.errors import DeterminismError
 from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
+from headrace.passes.races import Use, unordered
+from headrace.runtime.capabilities import sums_in_any_order
 from headrace.runtime.device import Device
-
-_CLOCKS = ("Timestamp",)
-_READS = ("ReadVariable", "VariableInitialized")
 
 
 def refuse_chance(operations: Sequence[Operation], devices: Mapping[DeviceName, Device]) -> None:
     """Refuse operations whose results differ between equal runs.
 
     Raises:
-        DeterminismError: for the first of them, naming it and how to mend it.
+        DeterminismError: for the first of them, naming it and how to fix it.
     """
     for op in operations:
-        if op.attrs.get("seeds", "") is None:
+        if "draws" in op.schema.effects and op.attrs.get("seeds") is None:
             raise _refusal(
                 op,
                 "draws from the system's entropy, since it has no seed",
                 "pass seed=..., or call hr.set_random_seed(...) before it is made",
             )
-        if op.type in _CLOCKS:
-            raise _refusal(op, "reads the clock", "feed the time instead")
+        if "observes" in op.schema.effects and not op.schema.builtin:
+            raise _refusal(
+                op,
+                "observes what lies outside the program, such as a clock",
+                "feed what it yields instead",
+            )
         device = devices[op.device_name]
-        if op.type in getattr(device, "unordered", ()) and _floats(op):
+        if op.schema.accumulates and sums_in_any_order(device) and _floats(op):
             raise _refusal(
                 op,
                 f"adds up in an order that {device.name} leaves to chance",
@@ -53,28 +54,18 @@ def refuse_races(operations: Sequence[Operation]) -> None:
     Raises:
         DeterminismError: for the first pair.
     """
-    users: dict[Tensor, list[Operation]] = {}
-    before: dict[Operation, int] = {}
-    bit = {op: 1 << i for i, op in enumerate(operations)}
+    uses: dict[Hashable, list[Use]] = {}
     for op in operations:
-        sooner = 0
-        for other in (*(t.op for t in op.inputs), *op.control_inputs):
-            sooner |= before.get(other, 0) | bit.get(other, 0)
-        before[op] = sooner
-        for tensor in op.inputs:
+        for tensor in dict.fromkeys(op.inputs):
             if tensor.op.type == "VarHandle":
-                users.setdefault(tensor, []).append(op)
-    for uses in users.values():
-        for one, other in combinations(uses, 2):
-            ordered = before[other] & bit[one] or before[one] & bit[other]
-            if not ordered and not (one.type in _READS and other.type in _READS):
-                change, use = (other, one) if one.type in _READS else (one, other)
-                raise _refusal(
-                    change,
-                    f"changes a variable in no order with {use.type} {use.name!r} ({use.site}), "
-                    "and this step runs first what does not wait",
-                    "order them with hr.control_dependencies",
-                )
+                uses.setdefault(tensor, []).append(Use(op, op, op if op.schema.changes else None))
+    for _, change, use in unordered(operations, uses):
+        raise _refusal(
+            change.op,
+            f"changes a variable in no order with {use.op.type} {use.op.name!r} ({use.op.site}), "
+            "and this step runs first what does not wait",
+            "order them with hr.control_dependencies",
+        )
 
 
 def _floats(op: Operation) -> bool:
@@ -84,8 +75,7 @@ def _floats(op: Operation) -> bool:
     )
 
 
-def _refusal(op: Operation, why: str, mend: str) -> DeterminismError:
+def _refusal(op: Operation, why: str, fix: str) -> DeterminismError:
     return DeterminismError(
-        f"Config(deterministic=True) refuses {op.type} {op.name!r}: it {why}; {mend}\n"
-        f"  at {op.site}"
+        f"Config(deterministic=True) refuses {op.type} {op.name!r}: it {why}; {fix}\n  at {op.site}"
     )

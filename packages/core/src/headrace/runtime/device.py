@@ -15,8 +15,7 @@ HostArray = np.ndarray[Any, np.dtype[Any]]
 class Device(Protocol):
     """A device that runs kernels, holds their results, and moves them to and from the host.
 
-    It may also have ``compile(segment)``, which compiles segments of steps, and ``unordered``, the
-    types of operations whose sums of floats come out in another order in each run.
+    What it may offer beyond that is in ``headrace.runtime.capabilities``.
 
     Attributes:
         name: The full name.

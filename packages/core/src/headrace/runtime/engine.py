@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from headrace.device_name import DeviceName
 from headrace.errors import CancelledError, NoDeviceError
@@ -14,16 +16,27 @@ from headrace.graph.graph import Graph
 from headrace.placement.place import Machine
 from headrace.plugins.host import PluginHost, host
 from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.deadlines import deadline
 from headrace.runtime.device import Device, HostArray
-from headrace.runtime.executor import Step, execute
+from headrace.runtime.executor import execute
 from headrace.runtime.nested import function_partitions
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Plan
 from headrace.runtime.planning import build_plan
 from headrace.runtime.rendezvous import LocalRendezvous, Rendezvous
+from headrace.runtime.stalls import StallWatch
 from headrace.runtime.state import SessionState
+from headrace.runtime.step import Step
+
+if TYPE_CHECKING:
+    from headrace.runtime.trace import Recorder
 
 LOCAL_TASK = DeviceName("localhost", 0)
+
+
+# What tells the plan of one function from that of another: the function, the names of tensors of
+# it that are wanted besides, the device of what holds it, and how it is planned.
+Nested = tuple[Function, tuple[str, ...], DeviceName, Options]
 
 
 class Engine:
@@ -59,12 +72,12 @@ class Engine:
             return self._names
 
     def _list_devices(self) -> tuple[DeviceName, ...]:
+        self.plugins.environment_checked  # noqa: B018 - warns
         names: list[DeviceName] = []
         for kind in self.plugins.devices:
-            count = kind.count()
+            count, why_none = self.plugins.count_devices(kind)
             if not count:
-                reason = kind.why_none() or "none found"
-                self._hints[kind.name] = f"no {kind.name} device: {reason}"
+                self._hints[kind.name] = f"no {kind.name} device: {why_none}"
             names.extend(
                 DeviceName(self.task.job, self.task.task, kind.name, i) for i in range(count)
             )
@@ -81,22 +94,22 @@ class Engine:
 
         Raises:
             NoDeviceError: if the task has none of that name.
+            PluginError: if its plugin fails to open it; names the plugin.
         """
         names = self.device_names()
         with self._lock:
             device = self._open.get(name)
             if device is None:
-                kind = self.plugins.devices.get(name.kind or "")
-                if kind is None or name not in names:
+                if name not in names:
                     raise NoDeviceError(f"this task has no device {str(name)!r}")
-                device = self._open[name] = kind.factory(name)
+                device = self._open[name] = self.plugins.open_device(name)
             return device
 
     def machine(self, devices: Sequence[DeviceName] | None = None) -> Machine:
         """Return what placement chooses from: the task's devices, or ``devices``."""
         names = self.device_names()
         kinds = list(self.plugins.devices)
-        kernels = self.plugins.kernels
+        kernels, added = self.plugins.kernels, self.plugins.passes.added
         # Asked for last: collecting devices and kernels is what shows a plugin to be broken.
         broken = self.plugins.broken()
         return Machine(
@@ -106,6 +119,7 @@ class Engine:
             kernels,
             {**self._hints, "": broken} if broken else dict(self._hints),
             {kind.name: kind.dtypes for kind in kinds if kind.dtypes is not None},
+            added,
         )
 
     def plan(
@@ -114,18 +128,43 @@ class Engine:
         state: SessionState,
         fetches: int = 0,
         options: Options = DEFAULT_OPTIONS,
+        nested: dict[Nested, Plan] | None = None,
     ) -> Plan:
-        """Return the plan of this task's partitions of a step."""
+        """Return the plan of this task's partitions of a step.
+
+        Args:
+            partitions: The graph of each device.
+            state: What outlives the step.
+            fetches: How many values it hands back.
+            options: How it is made.
+            nested: The plans of functions that the step has already: functions stay shared.
+        """
         devices = {name: self.device(name) for name in partitions}
+        known: dict[Nested, Plan] = {} if nested is None else nested
 
-        def nest(function: Function, saves: tuple[str, ...], home: DeviceName) -> Plan:
+        def nest(
+            function: Function,
+            saves: tuple[str, ...],
+            home: DeviceName,
+            options: Options = options,
+        ) -> Plan:
+            key = function, saves, home, options
+            found = known.get(key)
+            if found is not None:
+                return found
             parts = function_partitions(
-                function, saves, home, self.machine(), optimize=options.optimize
+                function,
+                saves,
+                home,
+                self.machine(),
+                optimize=options.optimize,
+                verify=options.verify,
             )
-            return self.plan(parts, state, len(function.results) + len(saves), options)
+            results = len(function.results) + len(saves)
+            made = known[key] = self.plan(parts, state, results, options, known)
+            return made
 
-        kernels = self.plugins.kernels
-        return build_plan(partitions, devices, kernels, state, fetches, nest, options)
+        return build_plan(partitions, devices, self.machine(), state, fetches, nest, options)
 
 
 class LocalRuntime:
@@ -135,30 +174,52 @@ class LocalRuntime:
         self.engine = engine if engine is not None else Engine()
         self.options = options
         self.state = SessionState()
+        # Is told of steps that wait for long; None where nobody is.
+        self.watch: StallWatch | None = None
         self.rendezvous: Rendezvous = LocalRendezvous()
         self._steps = itertools.count(1)
         self._running: set[Cancellation] = set()
         self._lock = threading.Lock()
         self._closed: BaseException | None = None
+        # Threads of resources know the state, and not the runtime: it goes with the session.
+        left = CancelledError("the session was left without being closed")
+        weakref.finalize(self, self.state.close, left).atexit = False
 
     def machine(self) -> Machine:
         """Return the devices of this process."""
         return self.engine.machine()
 
+    def traced(self, recorder: Recorder) -> LocalRuntime:
+        """Return the runtime once more, with the same state, recording what steps do."""
+        made = LocalRuntime(self.engine, replace(self.options, recorder=recorder))
+        made.state = self.state
+        made.rendezvous = self.rendezvous
+        return made
+
     def register(self, partitions: Mapping[DeviceName, Graph], fetches: int) -> LocalStep:
         """Make the partitions of a step ready to run."""
         return LocalStep(self, self.engine.plan(partitions, self.state, fetches, self.options))
 
-    def run(self, plan: Plan, feeds: Sequence[HostArray]) -> list[Any]:
-        """Run a plan once."""
+    def run(
+        self, plan: Plan, feeds: Sequence[HostArray], timeout: float | None = None
+    ) -> list[Any]:
+        """Run a plan once, for so many seconds at most where it waits for something."""
         cancellation = Cancellation()
-        step = Step(next(self._steps), feeds, plan.fetches, self.rendezvous, cancellation)
+        step = Step(
+            next(self._steps),
+            feeds,
+            plan.fetches,
+            self.rendezvous,
+            cancellation,
+            watch=self.watch,
+        )
         with self._lock:
             if self._closed is not None:
                 raise self._closed
             self._running.add(cancellation)
         try:
-            execute(plan, step)
+            with deadline(timeout, cancellation.cancel):
+                execute(plan, step)
         finally:
             with self._lock:
                 self._running.discard(cancellation)
@@ -174,6 +235,7 @@ class LocalRuntime:
             running = list(self._running)
         for cancellation in running:
             cancellation.cancel(why)
+        self.state.close(why)
 
 
 class LocalStep:
@@ -185,8 +247,8 @@ class LocalStep:
         # Nothing in such a step waits, so nothing has to be cancelled, and nobody asks for its id.
         self._whole = plan.whole
 
-    def run(self, feeds: Sequence[HostArray]) -> list[Any]:
+    def run(self, feeds: Sequence[HostArray], timeout: float | None = None) -> list[Any]:
         """Run one step."""
         if self._whole is not None:
             return self._whole(feeds)
-        return self.runtime.run(self.plan, feeds)
+        return self.runtime.run(self.plan, feeds, timeout)

@@ -5,18 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from headrace import errors
 from headrace.errors import (
     CancelledError,
-    ExecutionError,
     HeadraceError,
+    InvalidInputError,
+    OpError,
+    OutOfRangeError,
     ResourceExhaustedError,
     ShapeError,
+    UnimplementedError,
     UninitializedError,
+    UnknownError,
     listing,
-    shorten,
 )
 from headrace.graph.operation import Operation
 from headrace.runtime.containers import VariableCell
+
+# What kernels and functions raise in Python's words, and the family that TensorFlow makes of it.
+_FAMILIES: tuple[tuple[type[Exception], type[OpError]], ...] = (
+    (NotImplementedError, UnimplementedError),
+    (StopIteration, OutOfRangeError),
+    (MemoryError, ResourceExhaustedError),
+    (ValueError, InvalidInputError),
+    (TypeError, InvalidInputError),
+)
 
 # The operations of a plan that take a resource, each with its type and the resource.
 StateUses = Sequence[tuple[str, Any]]
@@ -33,7 +46,9 @@ def located(
         values: Its inputs.
         uses: What else the plan does with resources.
     """
-    if getattr(error, "located", False) or isinstance(error, CancelledError):
+    if isinstance(error, CancelledError) or (isinstance(error, HeadraceError) and error.located):
+        if isinstance(error, OpError) and error.node_def is None:
+            error.concerns(op)
         return error
     text = str(error)
     if isinstance(error, UninitializedError):
@@ -42,12 +57,15 @@ def located(
             text = (
                 f"{len(names)} variable{'s are' if len(names) > 1 else ' is'} not initialized: "
                 f"{listing(names, 40)}; run hr.global_variables_initializer() first, or restore a "
-                "checkpoint"
+                "checkpoint; local ones, such as those of metrics, need "
+                "hr.local_variables_initializer()"
             )
         elif any(kind == "AssignVariable" and cell is values[0] for kind, cell in uses):
             text += (
-                ", and this step assigns to it in no order with this read; an initial value that "
-                "depends on another variable takes its initialized_value()"
+                ", and this step assigns to it in no order with this read; run "
+                "hr.global_variables_initializer(), called after the last variable was made, "
+                "first; an initial value that depends on another variable takes its "
+                "initialized_value()"
             )
     given = ", ".join(_brief(value) for value in values) or "none"
     lines = [text, f"  in {op.type} {op.name!r}; inputs: {given}", f"  at {op.site}"]
@@ -56,16 +74,28 @@ def located(
     elif op.schema.elementwise and not _broadcast(values):
         # The array module says so in its own words.
         kind = ShapeError
-        lines[0] = "the shapes of the inputs do not broadcast"
+        lines[0] = (
+            "the shapes of the inputs do not broadcast; expected equal sizes or 1, counted from "
+            "the last axis"
+        )
     elif isinstance(error, MemoryError):
         kind = ResourceExhaustedError
         lines[0] = f"{op.type} needs more memory than there is: {text or 'nothing is left'}"
     else:
-        kind = ExecutionError
+        refused = isinstance(error, IndexError | ArithmeticError)
+        kind = InvalidInputError if refused else family(error)
         lines[0] = f"{op.type} failed: {type(error).__name__}: {text}"
-    named = kind(shorten(lines))
-    named.located = True  # type: ignore[attr-defined]
-    return named
+    # What was noted on the way, such as whose kernel it is.
+    lines[1:1] = getattr(error, "__notes__", ())
+    return errors.located(kind, lines, op)
+
+
+def family(error: BaseException) -> type[OpError]:
+    """Return the class of Headrace's errors for what a Python function raised."""
+    for cause, kind in _FAMILIES:
+        if isinstance(error, cause):
+            return kind
+    return UnknownError
 
 
 def _uninitialized(uses: StateUses) -> set[str]:
@@ -97,4 +127,4 @@ def _brief(value: Any) -> str:
     if isinstance(value, VariableCell):
         return f"variable {value.name!r} {value.dtype}{value.shape}"
     dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
-    return f"{dtype}{list(shape)}" if shape is not None else type(value).__name__
+    return f"{dtype}{list(shape)}" if isinstance(shape, tuple) else type(value).__name__

@@ -14,6 +14,7 @@ from typing import Any
 from headrace.errors import NumericsError
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
+from headrace.runtime.builtin import ARGUMENTS
 from headrace.runtime.containers import VariableCell
 from headrace.runtime.device import Device
 from headrace.runtime.tensor_list import ListValue
@@ -31,7 +32,7 @@ def checked(op: Operation, device: Device, call: Callable[..., Any]) -> Callable
         NumericsError: by the result, if it makes any.
     """
     places = [i for i, t in enumerate(op.outputs) if _kind(t) in _KINDS]
-    if not places or op.type in ("Const", "Feed", "Parameter"):
+    if not places or op.type == "Const" or op.type in ARGUMENTS:
         return call
 
     def run(*values: Any) -> Any:
@@ -41,9 +42,7 @@ def checked(op: Operation, device: Device, call: Callable[..., Any]) -> Callable
         _check(op, device, values, [(i, outputs[i]) for i in places if i < len(outputs)])
         return result
 
-    changes = (
-        bool(op.inputs) and op.inputs[0].dtype.kind == "resource" and op.type != "ReadVariable"
-    )
+    changes = op.schema.changes and bool(op.inputs) and op.inputs[0].dtype.kind == "resource"
     if not changes:
         return run
 

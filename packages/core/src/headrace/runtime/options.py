@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 from headrace.records import dataclass
 
@@ -15,15 +17,16 @@ class Options:
     """How steps are planned and run.
 
     Attributes:
-        compiled: Whether devices may compile segments; otherwise nodes run one by one.
-        optimize: Whether segments are simplified.
+        compiled: Whether devices may compile regions; otherwise nodes run one by one.
+        optimize: Whether regions are simplified.
         verify: Whether graphs are checked after every pass.
         threads: How many threads compiled kernels may use, None for what the device chooses.
         deterministic: Whether equal runs must give equal bits.
         check_numerics: Whether the first operation that makes a NaN or an infinity is an error.
-        onednn: Whether the cpu device may use oneDNN where it is installed.
-        compile_after: How often a segment runs before kernels are generated for it.
+        compile_after: How often a region runs before kernels are generated for it.
         recorder: Records what steps do, None where nobody asks.
+        compress_transfers: The dtype as which float32 goes between tasks, None for float32.
+        device_options: What the session gives of the options of each kind of devices.
     """
 
     compiled: bool = True
@@ -32,9 +35,17 @@ class Options:
     threads: int | None = None
     deterministic: bool = False
     check_numerics: bool = False
-    onednn: bool = True
     compile_after: int = 2
     recorder: Recorder | None = None
+    compress_transfers: str | None = None
+    device_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+
+    def of(self, kind: str) -> Mapping[str, Any]:
+        """Return what the session gives of the options of a kind of devices."""
+        return self.device_options.get(kind, _NONE)
+
+
+_NONE: Mapping[str, Any] = {}
 
 
 DEFAULT_OPTIONS = Options()

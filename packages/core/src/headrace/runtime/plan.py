@@ -15,7 +15,7 @@ from headrace.graph.operation import Operation
 from headrace.records import dataclass
 from headrace.runtime.device import Device
 from headrace.runtime.failures import StateUses
-from headrace.runtime.segment import Program, SegmentCall
+from headrace.runtime.region import Program, RegionCall
 
 
 class Mode(IntEnum):
@@ -26,7 +26,8 @@ class Mode(IntEnum):
     BLOCKING = 2  # call(step, done, *values)
     SEND = 3  # call(step, value), also for a dead value
     MERGE = 4  # f(index) makes the second output; the first is the first living value
-    FRAMES = 5  # call(*values) is a generator of runs of other plans
+    INVOKES = 5  # call(*values) is a generator of runs of other plans
+    CALLS_OUT = 6  # call(*values), which may wait
 
 
 @dataclass(slots=True, eq=False)
@@ -34,7 +35,7 @@ class PlanNode:
     """One node of a plan.
 
     Attributes:
-        op: The operation, for messages; of a segment, its first.
+        op: The operation, for messages; of a region, its first.
         mode: How ``call`` is made.
         call: What computes the node.
         inputs: Slots of its values.
@@ -45,8 +46,9 @@ class PlanNode:
         frees: Slots that nothing reads after this node, in the order of the plan.
         users: Indices of the nodes that wait for this one.
         waits: How many nodes it waits for.
-        segment: The segment that it is, None for a node of one operation.
+        region: The region that it is, None for a node of one operation.
         inner: The plans of the functions that it holds.
+        package: Who provides what it calls.
     """
 
     op: Operation
@@ -60,13 +62,14 @@ class PlanNode:
     frees: tuple[int, ...] = ()
     users: list[int] = field(default_factory=list)
     waits: int = 0
-    segment: SegmentCall | None = None
+    region: RegionCall | None = None
     inner: tuple[Plan, ...] = ()
+    package: str = ""
 
     @property
     def ops(self) -> tuple[Operation, ...]:
         """The operations that it runs."""
-        return (self.op,) if self.segment is None else self.segment.operations
+        return (self.op,) if self.region is None else self.region.operations
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,10 +82,11 @@ class Plan:
         fetches: How many values the step hands back.
         waits: Whether a node may wait for something outside.
         branches: Whether values may be dead.
+        in_turn: Whether its nodes can run in their order, whatever they wait for.
         devices: The devices that run it.
         transfers: Whether values cross between its devices, also inside functions.
         state_uses: The operations that take a resource: the type of each, and the resource.
-        whole: Runs the plan from feeds to fetches, where it is one segment and nothing else.
+        whole: Runs the plan from feeds to fetches, where it is one region and nothing else.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -94,6 +98,7 @@ class Plan:
     transfers: bool = False
     state_uses: StateUses = ()
     whole: Program | None = None
+    in_turn: bool = False
 
     @property
     def operations(self) -> list[Operation]:

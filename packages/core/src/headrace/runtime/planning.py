@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol
 
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError
@@ -16,34 +17,48 @@ from headrace.graph.function import Function
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
+from headrace.ordering import CycleError, in_order
+from headrace.partition.rounds import may_branch
 from headrace.passes.step_graph import StepGraph, with_fetches
-from headrace.plugins.registries import KernelRegistry
+from headrace.placement.place import Machine
 from headrace.runtime import builtin
-from headrace.runtime.binding import Call, activated, bind, is_blocking
+from headrace.runtime.binding import Bound, activated, bind, bind_preferred, is_blocking
+from headrace.runtime.called import CalledFunction
+from headrace.runtime.capabilities import CompilingDevice
 from headrace.runtime.cut import Role, Unit, cut
 from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.device import Device
-from headrace.runtime.executor import run_alone
-from headrace.runtime.frames import FRAMES
-from headrace.runtime.nested import evaluate
+from headrace.runtime.executor import AloneProgram
+from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.numerics import checked
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Mode, Plan, PlanNode
-from headrace.runtime.segment import Program, SegmentCall, Surroundings, is_handle
+from headrace.runtime.region import Program, RegionCall, Surroundings, is_handle
 from headrace.runtime.state import SessionState
+from headrace.runtime.turns import Turns, transfer_key
 
-Nest = Callable[[Function, tuple[str, ...], DeviceName], Plan]
+# These take no time.
+_ENDS = builtin.ARGUMENTS + builtin.RESULTS
 
-# With these in a plan, values may be dead.
-_DEADLY = frozenset(("Switch", "Merge", "Recv"))
-# Hand values in and out of a plan, and take no time.
-_ENDS = frozenset(("Feed", "Fetch", "Parameter", "Return"))
+
+class Nest(Protocol):
+    """Plans a function that a node holds, with further results by name, for a device."""
+
+    def __call__(
+        self,
+        function: Function,
+        saves: tuple[str, ...],
+        home: DeviceName,
+        options: Options = ...,
+        /,
+    ) -> Plan:
+        """Return the plan, made with the options of the step where none are given."""
 
 
 def build_plan(
     partitions: Mapping[DeviceName, Graph],
     devices: Mapping[DeviceName, Device],
-    kernels: KernelRegistry,
+    machine: Machine,
     state: SessionState,
     fetches: int,
     nest: Nest,
@@ -55,7 +70,7 @@ def build_plan(
     Args:
         partitions: The graphs, by device.
         devices: The devices, open.
-        kernels: All kernels.
+        machine: All kernels, and the passes that rewrite regions.
         state: The session's state, to which handles are bound here, once.
         fetches: How many values the step hands back.
         nest: Plans a function that a node holds, with further results by name, for a device.
@@ -69,60 +84,47 @@ def build_plan(
     order = _ordered([op for graph in partitions.values() for op in graph.operations])
     if options.deterministic:
         refuse_chance(order, devices)
-    builder = _PlanBuilder(devices, kernels, state, nest, options)
+    builder = _PlanBuilder(devices, machine, state, nest, options)
+    turns = Turns(order, builder.may_wait)
+    builder.in_turn = turns.taken
     if options.compiled:
-        builder.add_units(order, alone)
+        builder.add_units(order, alone, turns)
     else:
-        for op in order:
+        for op in turns.sorted(order):
             builder.add(op)
     if options.deterministic and builder.waits:
         refuse_races(order)
     return builder.finish(order, fetches, tuple(devices[name] for name in partitions))
 
 
-def _transfer_key(op: Operation) -> tuple[str, str, str]:
-    return op.attrs["edge"], op.attrs["source"], op.attrs["destination"]
-
-
 def _ordered(operations: Sequence[Operation]) -> list[Operation]:
     """Sort operations so that each follows what it waits for, a Recv also its local Send."""
-    sends = {_transfer_key(op): op for op in operations if op.type == "Send"}
-    waits: dict[Operation, int] = {}
-    users: dict[Operation, list[Operation]] = {op: [] for op in operations}
-    for op in operations:
-        needed = {t.op for t in op.inputs} | set(op.control_inputs)
-        if op.type == "Recv" and _transfer_key(op) in sends:
-            needed.add(sends[_transfer_key(op)])
-        waits[op] = len(needed)
-        for other in needed:
-            users[other].append(op)
-    ready = [op for op in reversed(operations) if not waits[op]]
-    order = []
-    while ready:
-        op = ready.pop()
-        order.append(op)
-        for user in users[op]:
-            waits[user] -= 1
-            if not waits[user]:
-                ready.append(user)
-    if len(order) < len(operations):
-        stuck = next(op for op in operations if waits[op])
-        raise GraphError(f"{stuck!r} waits for itself: the graph has a cycle")
-    return order
+    sends = {transfer_key(op): op for op in operations if op.type == "Send"}
+
+    def needs(op: Operation) -> list[Operation]:
+        needed = [*(t.op for t in op.inputs), *op.control_inputs]
+        send = sends.get(transfer_key(op)) if op.type == "Recv" else None
+        return needed if send is None else [*needed, send]
+
+    try:
+        return in_order(operations, needs)
+    except CycleError as error:
+        raise GraphError(f"{error}: the graph has a cycle") from None
 
 
 class _PlanBuilder:
     def __init__(
         self,
         devices: Mapping[DeviceName, Device],
-        kernels: KernelRegistry,
+        machine: Machine,
         state: SessionState,
         nest: Nest,
         options: Options,
     ) -> None:
         self.options = options
         self.devices = devices
-        self.kernels = kernels
+        self.machine = machine
+        self.kernels = machine.kernels
         self.state = state
         self.nest = nest
         self.slots: list[Any] = []
@@ -132,9 +134,10 @@ class _PlanBuilder:
         self.sends: dict[tuple[str, str, str], int] = {}
         self.waits = False
         self.branches = False
+        self.in_turn = False
         self.transfers = False
         self.uses: list[tuple[str, Any]] = []
-        self.bound: dict[Operation, Call] = {}
+        self.bound: dict[Operation, Bound] = {}
         self.inner: dict[Operation, tuple[Plan, ...]] = {}
         self.shared: set[Operation] = set()
         self.surroundings: dict[Device, Surroundings] = {}
@@ -143,29 +146,36 @@ class _PlanBuilder:
         kinds = Counter(n.kind for n, device in devices.items() if device.activate() is not None)
         self.switched = {kind for kind, count in kinds.items() if count > 1}
 
-    def add_units(self, order: Sequence[Operation], alone: Collection[Operation]) -> None:
-        """Add operations, as segments where their device can compile them."""
-        may_die = any(op.type in _DEADLY for op in order)
-        sends = {_transfer_key(op): op for op in order if op.type == "Send"}
+    def may_wait(self, op: Operation) -> bool:
+        """Whether an operation may wait for something that this plan does not do."""
+        if op.type not in INVOCATIONS:
+            return is_blocking(op, self.kernels)
+        if op not in self.bound:
+            self.bound[op] = self._bind(op, self.devices[op.device_name])
+        return any(plan.waits for plan in self.inner[op])
+
+    def add_units(
+        self, order: Sequence[Operation], alone: Collection[Operation], turns: Turns
+    ) -> None:
+        """Add operations, as regions where their device can compile them."""
+        may_die = any(map(may_branch, order))
+        sends = {transfer_key(op): op for op in order if op.type == "Send"}
 
         def role(op: Operation) -> Role:
             if is_handle(op) or (op.type == "Const" and not op.control_inputs):
                 return Role.SHARED
-            if op.type in _DEADLY or is_blocking(op, self.kernels):
+            if may_branch(op) or self.may_wait(op):
                 return Role.SOURCE
-            if op.type in FRAMES:
-                before, self.waits = self.waits, False
-                self.bound[op] = self._bind(op, self.devices[op.device_name])
-                waits, self.waits = self.waits, before or self.waits
-                return Role.SOURCE if waits else Role.HOLDER
+            if op.type in INVOCATIONS:
+                return Role.HOLDER
             if op in alone:
                 return Role.HOLDER
-            ends = op.type == "Send" or (may_die and op.type in ("Fetch", "Return"))
-            compiles = hasattr(self.devices[op.device_name], "compile")
+            ends = op.type == "Send" or (may_die and op.type in builtin.RESULTS)
+            compiles = isinstance(self.devices[op.device_name], CompilingDevice)
             return Role.ALONE if ends or not compiles else Role.INSIDE
 
         def local_send(op: Operation) -> Iterable[Operation]:
-            found = sends.get(_transfer_key(op)) if op.type == "Recv" else None
+            found = sends.get(transfer_key(op)) if op.type == "Recv" else None
             return () if found is None else (found,)
 
         roles = {op: role(op) for op in order}
@@ -173,7 +183,7 @@ class _PlanBuilder:
         self.shared.update(shared)
         for op in shared:
             self.add(op)
-        units = cut(order, roles.__getitem__, local_send)
+        units = turns.sorted_units(cut(order, roles.__getitem__, local_send, turns.source))
         place = {op: unit for unit in units for op in unit.ops}
         readers: dict[Tensor, set[Unit]] = {}
         for op in order:
@@ -181,13 +191,13 @@ class _PlanBuilder:
                 if op in place:
                     readers.setdefault(tensor, set()).add(place[op])
         for unit in units:
-            if unit.segment:
-                self._add_segment(unit, readers)
+            if unit.region:
+                self._add_region(unit, readers)
             else:
                 self.add(unit.ops[0])
 
-    def _add_segment(self, unit: Unit, readers: Mapping[Tensor, set[Unit]]) -> None:
-        """Add a node that runs a segment."""
+    def _add_region(self, unit: Unit, readers: Mapping[Tensor, set[Unit]]) -> None:
+        """Add a node that runs a region."""
 
         def needed(tensor: Tensor) -> bool:
             return bool(readers.get(tensor, set()) - {unit})
@@ -196,9 +206,9 @@ class _PlanBuilder:
         used = dict.fromkeys(t.op for op in unit.ops for t in op.inputs)
         used.update(dict.fromkeys(c for op in unit.ops for c in op.control_inputs))
         own = [op for op in used if op in self.shared]
-        segment = SegmentCall([*own, *unit.ops], needed, device, self._surroundings(device))
+        region = RegionCall([*own, *unit.ops], needed, device, self._surroundings(device))
         index = len(self.nodes)
-        inputs = tuple(self.slot_of[t] for t in segment.inputs)
+        inputs = tuple(self.slot_of[t] for t in region.inputs)
         inside = set(unit.ops)
         waited = dict.fromkeys(
             self.slot_of[c]
@@ -206,14 +216,14 @@ class _PlanBuilder:
             for c in op.control_inputs
             if c not in inside and c in self.slot_of
         )
-        outputs = tuple(self._new_slot() for _ in segment.exports)
+        outputs = tuple(self._new_slot() for _ in region.exports)
         control = self._new_slot()
         node = PlanNode(
-            unit.ops[0], Mode.STEP, segment, inputs, tuple(waited), outputs, control, False
+            unit.ops[0], Mode.STEP, region, inputs, tuple(waited), outputs, control, False
         )
-        node.segment = segment
+        node.region = region
         self._link(node, index, ())
-        self.slot_of.update(zip(segment.exports, outputs, strict=True))
+        self.slot_of.update(zip(region.exports, outputs, strict=True))
         self.slot_of.update(dict.fromkeys(unit.ops, control))
 
     def _surroundings(self, device: Any) -> Surroundings:
@@ -221,27 +231,35 @@ class _PlanBuilder:
         if found is not None:
             return found
 
-        def call(op: Operation) -> Callable[..., Any]:
-            return bind(op, device, self.kernels, self.state)[1]
+        def call(op: Operation) -> Bound:
+            return bind(op, device, self.kernels, self.state, self.options, self.call)
 
-        def on_host(op: Operation, values: Any) -> Any:
-            return evaluate(op, values, self.kernels)
+        def preferred(op: Operation) -> Bound | None:
+            return bind_preferred(op, device, self.kernels, self.state, self.options, self.call)
 
-        def split(step: StepGraph, late: frozenset[Operation]) -> Program:
+        def split(step: StepGraph, dependent: frozenset[Operation]) -> Program:
             graph, stands_for = with_fetches(step, device.name)
             plan = build_plan(
                 {device.name: graph},
                 self.devices,
-                self.kernels,
+                self.machine,
                 self.state,
                 len(step.fetches),
                 self.nest,
                 self.options,
-                {stands_for[op] for op in late},
+                {stands_for[op] for op in dependent},
             )
-            return run_alone(plan)
+            return AloneProgram(plan)
 
-        found = Surroundings(call, lambda op: call(op)(), on_host, split, self.uses, self.options)
+        found = Surroundings(
+            call,
+            preferred,
+            lambda op: call(op).call(),
+            self.machine.pipeline,
+            split,
+            self.uses,
+            self.options,
+        )
         self.surroundings[device] = found
         return found
 
@@ -250,9 +268,13 @@ class _PlanBuilder:
         if op.type == "Const" and not op.control_inputs:
             self._preset(op, [builtin.const_value(op, device)])
             return
-        mode, call = self.bound.get(op) or self._bind(op, device)
-        call = self._watched(op, mode, call, device)
-        if op.device_name.kind in self.switched and mode not in (Mode.MERGE, Mode.FRAMES):
+        bound = self.bound.get(op) or self._bind(op, device)
+        mode, call = bound.mode, self._watched(op, bound.mode, bound.call, device)
+        if mode is Mode.CALLS_OUT:
+            apart = device.activate() is not None  # other threads have not activated it
+        else:
+            apart = op.device_name.kind in self.switched
+        if apart and mode not in (Mode.MERGE, Mode.INVOKES):
             call = activated(device, call)
         if is_handle(op):
             self._preset(op, [call()])
@@ -264,18 +286,19 @@ class _PlanBuilder:
         controls = tuple(self.slot_of[c] for c in op.control_inputs if c in self.slot_of)
         node = PlanNode(op, mode, call, inputs, controls, outputs, control, len(outputs) == 1)
         node.inner = self.inner.get(op, ())
+        node.package = bound.package
         also: tuple[int, ...] = ()
         if op.type == "Send":
-            self.sends[_transfer_key(op)] = index
+            self.sends[transfer_key(op)] = index
         if op.type == "Recv":
-            local = self.sends.get(_transfer_key(op))
+            local = self.sends.get(transfer_key(op))
             if local is not None:
                 also = (local,)
             else:
                 self.waits = True
-        elif mode is Mode.BLOCKING:
+        elif mode in (Mode.BLOCKING, Mode.CALLS_OUT):
             self.waits = True
-        self.branches = self.branches or op.type in _DEADLY
+        self.branches = self.branches or may_branch(op)
         self._link(node, index, also)
         self.slot_of.update(zip(op.outputs, outputs, strict=True))
         self.slot_of[op] = control
@@ -284,13 +307,13 @@ class _PlanBuilder:
         self, op: Operation, mode: Mode, call: Callable[..., Any], device: Device
     ) -> Callable[..., Any]:
         """Return the call of a node with what the session asks to be checked and measured."""
-        if self.options.check_numerics and mode is Mode.PLAIN:
+        if self.options.check_numerics and mode in (Mode.PLAIN, Mode.CALLS_OUT):
             call = checked(op, device, call)
         recorder = self.options.recorder
         if recorder is None or mode is Mode.MERGE or op.type in _ENDS or is_handle(op):
             return call
         waits = any(plan.waits for plan in self.inner.get(op, ()))
-        # Recording is imported by sessions that ask for it.
+        # lazy: recording is for sessions that ask for it
         from headrace.runtime.trace import measured
 
         return measured(recorder, op, str(device.name), mode, call, waits)
@@ -318,13 +341,13 @@ class _PlanBuilder:
             node.frees = tuple(frees.get(index, ()))
         for op in order:
             if op.inputs and op.inputs[0].dtype.kind == "resource":
-                # A function's argument is inside a segment, or not known yet.
+                # A function's argument is inside a region, or not known yet.
                 known = self.slot_of.get(op.inputs[0])
                 if known is not None and self.slots[known] is not None:
                     self.uses.append((op.type, self.slots[known]))
-        only = self.nodes[0].segment if len(self.nodes) == 1 else None
-        # A device that compiles segments sees to its own context while they run.
-        bare = {n.op.device_name for n in self.nodes if n.segment is None}
+        only = self.nodes[0].region if len(self.nodes) == 1 else None
+        # A device that compiles regions sees to its own context while they run.
+        bare = {n.op.device_name for n in self.nodes if n.region is None}
         devices = tuple(device for device in devices if device.name in bare)
         return Plan(
             tuple(self.nodes),
@@ -336,6 +359,7 @@ class _PlanBuilder:
             self.transfers or any(node.op.type in ("Send", "Recv") for node in self.nodes),
             self.uses,
             only.whole(fetches) if only is not None else None,
+            self.in_turn,
         )
 
     def _new_slot(self, value: Any = None) -> int:
@@ -346,12 +370,24 @@ class _PlanBuilder:
         for tensor, value in zip(op.outputs, values, strict=True):
             self.slot_of[tensor] = self._new_slot(value)
 
-    def _bind(self, op: Operation, device: Device) -> Call:
-        if op.type in FRAMES:
+    def _bind(self, op: Operation, device: Device) -> Bound:
+        if op.type in INVOCATIONS:
             home = op.device_name
-            call, plans = FRAMES[op.type](op, device, lambda f, saves: self.nest(f, saves, home))
+            call, plans = INVOCATIONS[op.type](
+                op, device, lambda f, saves: self.nest(f, saves, home)
+            )
             self.inner[op] = tuple(plans)
             self.waits = self.waits or any(plan.waits for plan in plans)
             self.transfers = self.transfers or any(plan.transfers for plan in plans)
-            return Mode.FRAMES, call
-        return bind(op, device, self.kernels, self.state)
+            return Bound(Mode.INVOKES, call)
+        return bind(op, device, self.kernels, self.state, self.options, self.call)
+
+    def call(self, function: Function, home: DeviceName) -> CalledFunction:
+        """Return what runs a function that the kernel of a node calls."""
+        # The first calls compute what later ones do, to the bit.
+        options = replace(self.options, compile_after=0, recorder=None)
+
+        def plan() -> Plan:
+            return self.nest(function, (), home, options)
+
+        return self.state.called(function, home, lambda: CalledFunction(plan))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.records import dataclass
-from headrace.runtime.report import Work, amount
+from headrace.runtime.report import Work, amount, duration
 
 # Operations that hold others: their time is that of what is inside, which is listed by itself.
 _HOLDERS = ("Call", "If", "While")
@@ -90,7 +90,7 @@ class Profile:
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        whole, busy = _seconds(self.step_seconds), _seconds(self.seconds)
+        whole, busy = duration(self.step_seconds), duration(self.seconds)
         count = f"{self.steps} step{'s' if self.steps != 1 else ''}"
         return f"{count} in {whole}, of which kernels and operations took {busy}\n{self.table()}"
 
@@ -100,8 +100,8 @@ def _line(row: ProfileRow) -> str:
     name = row.name if row.computes in ("", row.name) else f"{row.name}: {row.computes}"
     return _cells(
         str(row.calls),
-        _seconds(row.seconds),
-        _seconds(row.mean),
+        duration(row.seconds),
+        duration(row.mean),
         f"{row.share:.1%}",
         amount(row.bytes_per_second, "B/s"),
         speed,
@@ -112,13 +112,6 @@ def _line(row: ProfileRow) -> str:
 def _cells(calls: str, *cells: str) -> str:
     *numbers, name = cells
     return f"{calls:>8} " + " ".join(f"{cell:>12}" for cell in numbers) + f"  {name}"
-
-
-def _seconds(seconds: float) -> str:
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if seconds >= factor:
-            return f"{seconds / factor:.3g} {unit}"
-    return f"{seconds * 1e9:.3g} ns"
 
 
 class Totals:

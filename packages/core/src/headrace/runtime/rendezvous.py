@@ -11,17 +11,17 @@ from headrace.errors import CancelledError
 
 
 class Key(NamedTuple):
-    """What names a transfer: the step, the tensor, the devices at both ends, and the run.
+    """What names a transfer: the step, the tensor, the devices at both ends, the invocation.
 
-    The tag tells the runs of a function within a step apart, such as the iterations of a loop. They
-    come one after the other, so a transport that keeps the order of values needs no tag.
+    That tells the invocations of a function within a step apart, such as the iterations of a loop.
+    They come one after the other, so a transport that keeps the order of values need not send it.
     """
 
     step: int
     edge: str
     source: str
     destination: str
-    tag: str = ""
+    invocation: str = ""
 
 
 class _Dead:
@@ -51,8 +51,17 @@ class Rendezvous(Protocol):
     def recv(self, key: Key, receive: Receive) -> None:
         """Call ``receive`` with the value as soon as it is there, from any thread."""
 
-    def wait(self, completions: SimpleQueue[Any]) -> Any:
-        """Return the next item of a step's completions; a transport may make progress meanwhile."""
+    def wait(self, completions: SimpleQueue[Any], timeout: float | None) -> Any:
+        """Return the next item of a step's completions; a transport may make progress meanwhile.
+
+        Args:
+            completions: Where the items come.
+            timeout: How many seconds to wait; None for any time. Always None for steps on several
+                tasks, whose transport has deadlines of its own.
+
+        Raises:
+            queue.Empty: if none has come by then.
+        """
 
     def close(self, step: int, reason: BaseException | None = None) -> None:
         """Forget a step: drop its values, and fail what waits for them with ``reason``."""
@@ -84,9 +93,9 @@ class LocalRendezvous:
             value = self._values.pop(key)
         receive(value)
 
-    def wait(self, completions: SimpleQueue[Any]) -> Any:
+    def wait(self, completions: SimpleQueue[Any], timeout: float | None) -> Any:
         """Return the next completion."""
-        return completions.get()
+        return completions.get(timeout=timeout)
 
     def close(self, step: int, reason: BaseException | None = None) -> None:
         """Forget a step."""

@@ -23,6 +23,8 @@ class Work:
         bytes: Bytes of tensors that it reads and writes, as far as they are known before the step.
         flops: Floating-point operations, None where nobody counts them.
         source: The source of what it runs, where there is one to show.
+        package: Who provides what it runs, as in ``"headrace-backend-cpu"``; empty where that is
+            not known.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Work:
     bytes: int = 0
     flops: int | None = None
     source: str = ""
+    package: str = ""
 
     @property
     def line(self) -> str:
@@ -48,8 +51,29 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """A range of a program's arena, and when it is in use.
+
+    Attributes:
+        name: The tensors that lie in it one after the other, or whose scratch memory it is.
+        offset: Where it begins, in bytes from the arena's beginning.
+        size: Bytes.
+        first: Index of the work that fills it.
+        last: Index of the last work that reads it.
+        scratch: Whether only the work that fills it reads it.
+    """
+
+    name: str
+    offset: int
+    size: int
+    first: int
+    last: int
+    scratch: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ProgramReport:
-    """What a compiled segment does.
+    """What a compiled region does.
 
     Attributes:
         works: Its pieces of work, in order.
@@ -57,6 +81,7 @@ class ProgramReport:
         arena_bytes: The block of memory in which its values lie.
         peak_bytes: The most of it that is in use at one time.
         result_bytes: The arrays that it makes for its caller.
+        buffers: What lies in the arena, in the order in which it is filled.
     """
 
     works: tuple[Work, ...]
@@ -64,6 +89,7 @@ class ProgramReport:
     arena_bytes: int = 0
     peak_bytes: int = 0
     result_bytes: int = 0
+    buffers: tuple[Buffer, ...] = ()
 
 
 def bytes_of(tensors: Iterable[Tensor]) -> int:
@@ -79,11 +105,11 @@ def bytes_of(tensors: Iterable[Tensor]) -> int:
     return total
 
 
-def plain_work(op: Operation, device: str) -> Work:
+def plain_work(op: Operation, device: str, package: str = "") -> Work:
     """Return the work of an operation that runs by itself."""
     # Reading a variable yields the array that it holds.
     moved = 0 if op.type == "ReadVariable" else bytes_of((*dict.fromkeys(op.inputs), *op.outputs))
-    return Work(op.type, (op,), device, bytes=moved)
+    return Work(op.type, (op,), device, bytes=moved, package=package)
 
 
 def amount(number: float, unit: str) -> str:
@@ -92,3 +118,11 @@ def amount(number: float, unit: str) -> str:
         if number >= factor:
             return f"{number / factor:.3g} {prefix}{unit}"
     return f"{number:.3g} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time with three digits that count, as in ``1.2 ms``."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= factor:
+            return f"{seconds / factor:.3g} {unit}"
+    return f"{seconds * 1e9:.3g} ns"

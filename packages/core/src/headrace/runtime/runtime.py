@@ -14,11 +14,13 @@ from headrace.runtime.device import HostArray
 class RegisteredStep(Protocol):
     """A partitioned step that is ready to run any number of times, from any thread."""
 
-    def run(self, feeds: Sequence[HostArray]) -> list[Any]:
+    def run(self, feeds: Sequence[HostArray], timeout: float | None = None) -> list[Any]:
         """Run one step.
 
         Args:
             feeds: One array per feed.
+            timeout: After how many seconds a step that waits ends with a
+                ``DeadlineExceededError``; None for never.
 
         Returns:
             One host array, or DEAD, per fetch; the caller owns them.

@@ -17,13 +17,16 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.graph.operation import Operation
 from headrace.runtime.profile import Profile, Totals
 from headrace.runtime.report import Work, plain_work
+
+if TYPE_CHECKING:
+    from headrace.runtime.trace_traffic import Flow, Span
 
 # A trace of more is slow to show; a step of a large network has a thousand.
 MAX_EVENTS = 200_000
@@ -52,6 +55,8 @@ class Recorder:
         self._written = 0
         self._totals = Totals()
         self._threads: dict[int, str] = {}
+        self._flows: list[Flow] = []
+        self._spans: list[Span] = []
         self._start = clock()
         self._lock = threading.Lock()
         self._steps = itertools.count(1)
@@ -124,6 +129,28 @@ class Recorder:
 
         return recorded
 
+    def take_in(
+        self,
+        events: Iterable[Event],
+        threads: Mapping[int, str],
+        flows: Iterable[Flow] = (),
+        spans: Iterable[Span] = (),
+    ) -> None:
+        """Take in what was recorded of a step in another process, and what travelled.
+
+        Args:
+            events: What ran there, in the time of this process.
+            threads: The names of the threads of ``events``.
+            flows: What travelled between processes.
+            spans: When parts of the step waited to run.
+        """
+        with self._lock:
+            self._threads.update(threads)
+            room = MAX_EVENTS - len(self._flows)
+            self._flows += itertools.islice(flows, room)
+            self._spans += spans
+        self._new.extend(events)
+
     # -- what was found
 
     def settle(self, *, end: bool = False) -> None:
@@ -136,7 +163,7 @@ class Recorder:
             OSError: if the file cannot be written, at the end only: a step does not fail for it.
         """
         with self._lock:
-            new = self._take()
+            new = self.take()
             for event in new:
                 self._totals.add(event[0], event[3] - event[2], event[5])
             if self.path is None:
@@ -162,7 +189,8 @@ class Recorder:
         with self._lock:
             return self._totals.profile()
 
-    def _take(self) -> list[Event]:
+    def take(self) -> list[Event]:
+        """Return what was noted since the last time, and forget it."""
         return [self._new.popleft() for _ in range(len(self._new))]
 
     def _name_threads(self, events: list[Event]) -> None:
@@ -208,6 +236,11 @@ class Recorder:
             else:
                 whole = {**place, "ph": "X", "ts": begin, "dur": max(end - begin, 0.0)}
                 found.append({**whole, "args": _arguments(work, moved)})
+        if self._flows or self._spans:
+            # lazy: steps of one process send nothing
+            from headrace.runtime.trace_traffic import traffic_events
+
+            found += traffic_events(self._flows, self._spans, self._start, len(processes))
         for device, process in processes.items():
             found.append(_name("process", process, 0, device or "session"))
         for (process, ident), thread in tracks.items():
@@ -261,6 +294,6 @@ def measured(
     work = plain_work(op, device)
     if mode.name == "BLOCKING":
         return recorder.timed_wait(work, call)
-    if mode.name == "FRAMES":
+    if mode.name == "INVOKES":
         return recorder.timed_frames(work, call, waits)
     return recorder.timed(work, call)

@@ -7,19 +7,21 @@ others; where they do not, a part is shown as it was compiled last.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from headrace.device_name import DeviceName
 from headrace.errors import HeadraceError
 from headrace.graph.operation import Operation
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
+from headrace.passes.rewrites import Rewrite
+from headrace.plugins.ownership import Replacement
+from headrace.runtime.builtin import ARGUMENTS, RESULTS
+from headrace.runtime.capabilities import DescribedProgram, PlannedProgram
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.report import plain_work
-from headrace.session.explanation import Explanation, Part, Placed
+from headrace.session.explanation import Explanation, Part, Placed, Transfer
 from headrace.shapes import Shape
 
-# What hands values in and out of a plan, of which there is nothing to say.
-_IN, _OUT = ("Feed", "Parameter"), ("Fetch", "Return")
 _UNKNOWN = (
     "not compiled yet: the shapes of what comes in are not known; pass feed_dict, or run it once"
 )
@@ -30,6 +32,9 @@ def explain_step(
     plan: Plan | None,
     feeds: Mapping[Tensor, Sizes],
     placement: Mapping[Operation, tuple[str, str]],
+    rewrites: tuple[Rewrite, ...] = (),
+    replacements: Sequence[Replacement] = (),
+    transfers: tuple[Transfer, ...] = (),
 ) -> Explanation:
     """Return what a plan is going to do.
 
@@ -37,6 +42,9 @@ def explain_step(
         plan: The plan of this process, None where it takes no part.
         feeds: The fed tensors in order, with the shapes of their values where they are known.
         placement: For each operation of the step its device, and why it is there.
+        rewrites: What passes of plugins did to the whole step.
+        replacements: What plugins replace, in all programs.
+        transfers: What moves between devices.
     """
     groups: dict[tuple[str, str], list[str]] = {}
     for op, (device, reason) in placement.items():
@@ -49,7 +57,26 @@ def explain_step(
         tuple(Placed(*key, tuple(names)) for key, names in groups.items()),
         {tensor.name: shape for tensor, shape in feeds.items()},
         tuple(others),
+        rewrites,
+        tuple(map(str, _of_step(plan, placement, replacements))),
+        transfers,
     )
+
+
+def _of_step(
+    plan: Plan | None,
+    placement: Mapping[Operation, tuple[str, str]],
+    replacements: Sequence[Replacement],
+) -> list[Replacement]:
+    """Return the replacements of kernels and kinds of devices that a step uses."""
+    used = {(op.type, DeviceName.parse(device).kind) for op, (device, _) in placement.items()}
+    plans = [] if plan is None else [plan]
+    while plans:
+        for node in plans.pop().nodes:
+            used.update((op.type, op.device_name.kind) for op in node.ops)
+            plans += node.inner
+    keys = {*used, *(kind for _, kind in used)}
+    return [found for found in replacements if found.key in keys]
 
 
 def _task(device: str) -> str:
@@ -85,14 +112,14 @@ class _Walk:
 
     def _follow(self, node: PlanNode, after: tuple[str, ...]) -> Part | None:
         number = f"{self._prefix}{len(self.parts) + 1}"
-        if node.segment is not None:
-            part = self._segment(node, number, after)
-            return part if node.segment.operations else None
+        if node.region is not None:
+            part = self._region(node, number, after)
+            return part if node.region.operations else None
         op = node.op
-        if op.type in _IN:
+        if op.type in ARGUMENTS:
             self._shapes[node.outputs[0]] = self._feed(op.attrs["index"])
             return None
-        if op.type in _OUT:
+        if op.type in RESULTS:
             self.results[op.attrs["index"]] = self._shapes.get(node.inputs[0])
             return None
         return self._operation(node, number, after)
@@ -100,29 +127,28 @@ class _Walk:
     def _feed(self, index: int) -> Sizes:
         return self._feeds[index] if index < len(self._feeds) else None
 
-    # -- segments
+    # -- regions
 
-    def _segment(self, node: PlanNode, number: str, after: tuple[str, ...]) -> Part:
-        segment = node.segment
-        assert segment is not None
-        given = [self._feed(i) for i in segment.feeds]
+    def _region(self, node: PlanNode, number: str, after: tuple[str, ...]) -> Part:
+        region = node.region
+        assert region is not None
+        given = [self._feed(i) for i in region.feeds]
         given += [self._shapes.get(slot) for slot in node.inputs]
         device, line = str(node.op.device_name), str(node.op.site)
-        title = _count(len(segment.operations), "operation")
-        program: Any = segment.expected(given)
+        title = _count(len(region.operations), "operation")
+        program = region.expected(given)
         if program is None:
-            works = tuple(plain_work(op, device) for op in segment.operations)
+            works = tuple(plain_work(op, device) for op in region.operations)
             return Part(number, title, device, after, works=works, line=line, note=_UNKNOWN)
-        split = getattr(program, "plan", None)
-        if split is not None:
-            inner = _Walk(split, given, f"{number}.")
-            self._take(node, [inner.results.get(i) for i in range(split.fetches)])
+        if isinstance(program, PlannedProgram):
+            inner = _Walk(program.plan, given, f"{number}.")
+            self._take(node, [inner.results.get(i) for i in range(program.plan.fetches)])
             note = "cut where shapes depend on data"
             inside = tuple(inner.parts)
             return Part(number, title, device, after, line=line, note=note, inside=inside)
-        report = program.describe() if hasattr(program, "describe") else None
-        compiled = getattr(program, "segment", None)
-        if compiled is not None:
+        report = compiled = None
+        if isinstance(program, DescribedProgram):
+            report, compiled = program.describe(), program.region
             self._take(node, [_sizes(t.spec) for t in compiled.outputs])
         works = report.works if report is not None else ()
         return Part(
@@ -137,9 +163,9 @@ class _Walk:
         )
 
     def _take(self, node: PlanNode, shapes: Sequence[Sizes]) -> None:
-        """Note the shapes that a segment yields: fetches first, then what others take."""
-        assert node.segment is not None
-        fetches = node.segment.fetches
+        """Note the shapes that a region yields: fetches first, then what others take."""
+        assert node.region is not None
+        fetches = node.region.fetches
         self.results.update(zip(fetches, shapes, strict=False))
         self._shapes.update(zip(node.outputs, shapes[len(fetches) :], strict=False))
 
@@ -159,8 +185,8 @@ class _Walk:
             f"{op.type} {op.name!r}",
             device,
             after,
-            waits=node.mode is Mode.BLOCKING,
-            works=() if node.inner else (plain_work(op, device),),
+            waits=node.mode in (Mode.BLOCKING, Mode.CALLS_OUT),
+            works=() if node.inner else (plain_work(op, device, node.package),),
             line=str(op.site),
             inside=tuple(inside),
         )

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
+from headrace.errors import HeadraceError, listing
 from headrace.records import dataclass
 from headrace.runtime.report import ProgramReport, Work, amount
 
 if TYPE_CHECKING:
-    from headrace.passes.simplify import Rewrite
+    from headrace.passes.rewrites import Rewrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Part:
         after: The numbers of the parts for which it waits.
         waits: Whether it may also wait for something outside the step.
         works: Its kernels, and the operations that run by themselves, in order.
-        report: Memory and source of a compiled segment, None for others.
+        report: Memory and source of a compiled region, None for others.
         rewrites: What the simplifier did to its operations.
         line: The user's line that made its first operation.
         note: What is not known, and why.
@@ -70,6 +71,30 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
+class Transfer:
+    """A tensor that moves between devices, once in each step.
+
+    Attributes:
+        tensor: Its name.
+        source: The device that sends it.
+        destination: The device that receives it.
+        dtype: The dtype as which it moves.
+        bytes: How much moves; None where the shape is not known before the step runs.
+    """
+
+    tensor: str
+    source: str
+    destination: str
+    dtype: str
+    bytes: int | None
+
+    @property
+    def leaves_task(self) -> bool:
+        """Whether it moves from one task to another."""
+        return self.source.rpartition("/device")[0] != self.destination.rpartition("/device")[0]
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """What a step is going to do; printing it shows that as text.
 
@@ -78,12 +103,19 @@ class Explanation:
         placement: Where its operations are, and why.
         feeds: The shapes of the feeds for which it is explained, by name; None where not known.
         remote: The other tasks that run parts of the step, which are not shown.
+        whole: What passes of plugins did to the whole step, before it was placed.
+        replaced: What plugins replace, on request, of the kernels and devices that it uses.
+        transfers: What moves between devices, also of parts that other tasks run; without what
+            moves in the rounds of loops.
     """
 
     parts: tuple[Part, ...]
     placement: tuple[Placed, ...] = ()
     feeds: Mapping[str, tuple[int, ...] | None] = field(default_factory=dict)
     remote: tuple[str, ...] = ()
+    whole: tuple[Rewrite, ...] = ()
+    replaced: tuple[str, ...] = ()
+    transfers: tuple[Transfer, ...] = ()
 
     def walk(self) -> Iterator[Part]:
         """Yield all parts, each before those inside it."""
@@ -100,8 +132,8 @@ class Explanation:
 
     @property
     def rewrites(self) -> tuple[Rewrite, ...]:
-        """What the simplifier did, in all parts."""
-        return tuple(rewrite for part in self.walk() for rewrite in part.rewrites)
+        """What the simplifier and the passes of plugins did, to the whole and in all parts."""
+        return (*self.whole, *(rewrite for part in self.walk() for rewrite in part.rewrites))
 
     @property
     def flops(self) -> int:
@@ -113,8 +145,13 @@ class Explanation:
         """Bytes that all kernels and operations read and write, as far as they are known."""
         return sum(work.bytes for part in self.walk() for work in part.works)
 
+    @property
+    def transferred(self) -> int:
+        """Bytes that move between tasks, as far as they are known."""
+        return sum(move.bytes or 0 for move in self.transfers if move.leaves_task)
+
     def source(self) -> str:
-        """Return the sources of all compiled segments, and of their kernels."""
+        """Return the sources of all compiled regions, and of their kernels."""
         found = []
         for part in self.walk():
             if part.report is None:
@@ -122,6 +159,29 @@ class Explanation:
             found.append(f"# part {part.number}: {part.title}\n{part.report.source}")
             found += [f"# {work.name}\n{work.source}\n" for work in part.kernels if work.source]
         return "\n".join(found)
+
+    def memory_svg(self, *, width: float = 760.0) -> str:
+        """Return a drawing of what lies where in the memory of each part, as SVG.
+
+        Args:
+            width: Of the drawing, in pixels.
+
+        Raises:
+            HeadraceError: if no part is known to need memory: none is compiled for known shapes.
+        """
+        # lazy: explanations are drawn when somebody looks
+        from headrace.drawing.memory import to_svg
+
+        reports = {
+            f"part {part.number}: {part.title}": part.report
+            for part in self.walk()
+            if part.report is not None and part.report.buffers
+        }
+        if not reports:
+            notes = [part.note for part in self.walk() if part.note and not part.inside]
+            reason = notes[0] if notes else "nothing in it needs memory between its kernels"
+            raise HeadraceError(f"no part of the step has an arena to draw: {reason}")
+        return to_svg(reports, width=width)
 
     def __str__(self) -> str:
         lines = [self._head()]
@@ -132,9 +192,12 @@ class Explanation:
                 f"  {count} operation{'s' if count != 1 else ''} on {placed.device}, "
                 f"{placed.reason}{few}"
             )
+        lines += _rewritten(self.whole, "  ")
         several = len({part.device for part in self.walk()}) > 1
         for part in self.parts:
             lines += _text(part, "", several)
+        lines += _moves(self.transfers)
+        lines += [f"replaced: {text}" for text in self.replaced]
         if self.remote:
             lines.append(f"further parts run on {', '.join(self.remote)} and are not shown")
         return "\n".join(lines)
@@ -148,6 +211,21 @@ class Explanation:
         parts = f"{count} part{'s' if count != 1 else ''}"
         moved = f"{amount(self.bytes, 'B')} read and written, {amount(self.flops, 'flop')}"
         return f"a step of {parts}, {moved}" + (f"; feeds {shapes}" if shapes else "")
+
+
+def _moves(transfers: Sequence[Transfer]) -> list[str]:
+    """Return a line for each pair of devices between which tensors move."""
+    pairs: dict[tuple[str, str], list[Transfer]] = {}
+    for move in transfers:
+        pairs.setdefault((move.source, move.destination), []).append(move)
+    lines = []
+    for (source, destination), moves in pairs.items():
+        unknown = sum(move.bytes is None for move in moves)
+        size = amount(sum(move.bytes or 0 for move in moves), "B")
+        more = f" and {unknown} of sizes that depend on data" if unknown else ""
+        few = listing((f"{move.tensor} ({move.dtype})" for move in moves), 4)
+        lines.append(f"moves {size}{more} from {source} to {destination}: {few}")
+    return lines
 
 
 def _text(part: Part, indent: str, several: bool) -> list[str]:
@@ -170,8 +248,7 @@ def _text(part: Part, indent: str, several: bool) -> list[str]:
         )
     if report is not None:
         lines += [inner + line for line in _table(part.works)]
-    for rule, (count, first) in _by_rule(part.rewrites).items():
-        lines.append(f"{inner}rewritten: {count} x {rule}, first {first.ops[0]!r}: {first.reason}")
+    lines += _rewritten(part.rewrites, inner)
     for inside in part.inside:
         lines += _text(inside, inner, several)
     return lines
@@ -182,7 +259,10 @@ def _table(works: Sequence[Work]) -> list[str]:
     for work in works:
         flops = "-" if work.flops is None else amount(work.flops, "flop")
         name = work.name if work.fused else "plain"
-        lines.append(f"{name:<16} {amount(work.bytes, 'B'):>9} {flops:>11}  {work.types}")
+        package = work.package or "-"
+        lines.append(
+            f"{name:<16} {amount(work.bytes, 'B'):>9} {flops:>11}  {package:<20}  {work.types}"
+        )
         lines.append(f"{'':<16}   at {'; '.join(_lines(work))}")
     return lines
 
@@ -195,9 +275,15 @@ def _lines(work: Work) -> list[str]:
     return [*map(str, sites[:1]), *others, *more]
 
 
-def _by_rule(rewrites: Sequence[Rewrite]) -> dict[str, tuple[int, Rewrite]]:
-    found: dict[str, tuple[int, Rewrite]] = {}
+def _rewritten(rewrites: Sequence[Rewrite], indent: str) -> list[str]:
+    """Return a line for each rule: how often it applied, where first, and whose it is."""
+    found: dict[tuple[str, str], tuple[int, Rewrite]] = {}
     for rewrite in rewrites:
-        count, first = found.get(rewrite.rule, (0, rewrite))
-        found[rewrite.rule] = (count + 1, first)
-    return found
+        count, first = found.get((rewrite.rule, rewrite.plugin), (0, rewrite))
+        found[rewrite.rule, rewrite.plugin] = (count + 1, first)
+    lines = []
+    for count, first in found.values():
+        place = f", first {first.ops[0]!r}" if first.ops else ""
+        by = f" by plugin {first.plugin!r}" if first.plugin else ""
+        lines.append(f"{indent}rewritten: {count} x {first.rule}{by}{place}: {first.reason}")
+    return lines

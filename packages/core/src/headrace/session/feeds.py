@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.errors import DTypeError, FeedError, GraphError, ShapeError
+from headrace.errors import DTypeError, FeedError, GraphError, ShapeError, listing, shown
 from headrace.graph.convert import contains_tensor, to_array
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.tensor import Tensor
 from headrace.runtime.device import HostArray
+from headrace.session.tensor_handle import TensorHandle
+from headrace.shapes import Shape
+
+if TYPE_CHECKING:
+    from headrace.ops.variable import Variable
+    from headrace.passes.step_graph import StepGraph
+
+# The op that reads a variable.
+READ = "ReadVariable"
 
 Binder = Callable[[Any], HostArray]
 
@@ -21,7 +30,9 @@ _PARTS = ("indices", "values", "dense_shape")
 
 
 def feed_tensors(key: Any, graph: Graph) -> list[Tensor]:
-    """Return the tensors that a key of a feed dictionary stands for: several for a sparse one.
+    """Return the tensors that a key of a feed dictionary stands for.
+
+    They are the parts of a sparse tensor, all that is read from a variable, or the tensor itself.
 
     Raises:
         FeedError: if it names something else, or something that cannot be fed.
@@ -29,17 +40,61 @@ def feed_tensors(key: Any, graph: Graph) -> list[Tensor]:
     if isinstance(key, SparseTensor | IndexedSlices):
         parts = [getattr(key, part) for part in _PARTS]
         return [feed_tensor(part, graph) for part in parts if part is not None]
+    variable = fed_variable(key, graph)
+    if variable is not None:
+        reads = (op for op in graph.operations if op.type == READ)
+        return [op.outputs[0] for op in reads if op.inputs[0] is variable.handle]
     return [feed_tensor(key, graph)]
 
 
-def feed_parts(key: Any, value: Any) -> list[Any]:
+def fed_variable(key: Any, graph: Graph) -> Variable | None:
+    """Return the variable whose value a key of a feed dictionary sets for a step, if it is one."""
+    handle = getattr(key, "handle", key)
+    if isinstance(key, str):
+        handle = next((v.handle for v in graph.variables if v.name == key), None)
+    return next((v for v in graph.variables if v.handle is handle), None)
+
+
+def check_fed_variables(keys: Sequence[Any], step: StepGraph, graph: Graph) -> None:
+    """Refuse a step that uses a variable otherwise than by reads, which a feed replaces.
+
+    Args:
+        keys: What is fed.
+        step: What runs then.
+        graph: The graph of the program.
+
+    Raises:
+        FeedError: if an operation takes the handle of a variable that is fed, such as a loop or
+            an assignment.
+    """
+    variables = [v for v in (fed_variable(key, graph) for key in keys) if v is not None]
+    fed = {v.op_name: v for v in variables}
+    if not fed:
+        return
+    for op in step.graph.operations:
+        for name in (t.op.origin or t.op.name for t in op.inputs if t.dtype.kind == "resource"):
+            if name in fed:
+                raise FeedError(
+                    f"cannot feed the variable {fed[name].name!r}: {op.origin or op.name!r} "
+                    f"({op.type}) of the step uses the variable itself, not a value that was read "
+                    "from it; assign to the variable, or feed a tensor that is computed from it\n"
+                    f"  at {op.site}"
+                )
+
+
+def feed_parts(key: Any, value: Any, count: int) -> list[Any]:
     """Return the values for the tensors of a key, in the order of ``feed_tensors``.
+
+    Args:
+        key: What is fed.
+        value: Its value.
+        count: How many tensors that is.
 
     Raises:
         FeedError: if it is no value for a sparse tensor where one is fed.
     """
     if not isinstance(key, SparseTensor | IndexedSlices):
-        return [value]
+        return [value] * count
     wanted = [part for part in _PARTS if getattr(key, part) is not None]
     if all(hasattr(value, part) for part in wanted):
         return [getattr(value, part) for part in wanted]
@@ -48,7 +103,7 @@ def feed_parts(key: Any, value: Any) -> list[Any]:
         by_name = dict(zip([*first, "dense_shape"], value, strict=False))
         return [by_name[part] for part in wanted]
     raise FeedError(
-        f"cannot feed {key!r:.80} with {value!r:.80}: feed a SparseTensorValue, or a tuple of "
+        f"cannot feed {shown(key)} with {shown(value)}: feed a SparseTensorValue, or a tuple of "
         "indices, values and dense_shape"
     )
 
@@ -60,29 +115,35 @@ def feed_tensor(key: Any, graph: Graph) -> Tensor:
         FeedError: if it is no tensor of ``graph``, or one that cannot be fed.
     """
     if hasattr(key, "handle"):
-        raise FeedError(
-            f"cannot feed the variable {key.name!r}: assign to it, or feed the tensor that is read "
-            "from it (variable.value())"
-        )
+        raise FeedError(f"cannot feed {shown(key)}: it is no variable of the session's graph")
     try:
         tensor = graph.as_graph_element(key)
     except GraphError as error:
-        raise FeedError(f"cannot feed {key!r}: {error}") from None
+        hint = _placeholders(graph) if isinstance(key, str) else ""
+        raise FeedError(f"cannot feed {shown(key)}: {error}{hint}") from None
     if not isinstance(tensor, Tensor):
-        raise FeedError(f"cannot feed the operation {tensor.name!r}: only tensors have values")
+        hint = f"; did you mean '{tensor.name}:0'?" if tensor.outputs else ""
+        raise FeedError(
+            f"cannot feed the operation {tensor.name!r}: only tensors have values{hint}"
+        )
     if tensor.dtype.kind == "resource":
         raise FeedError(f"cannot feed {tensor!r}: a handle has no value outside its device")
     return tensor
+
+
+def _placeholders(graph: Graph) -> str:
+    names = [repr(op.outputs[0].name) for op in graph.operations if op.type == "Placeholder"]
+    return f"; its placeholders are {listing(names)}" if names else ""
 
 
 def binder(tensor: Tensor) -> Binder:
     """Return the function that checks and converts values for one fed tensor.
 
     An array of the tensor's dtype is used as it is, without a copy. Other numbers are converted
-    where that loses nothing but the precision of floats.
+    where that loses nothing but the precision of floats, and to bool.
     """
     dtype = tensor.dtype
-    dims = tensor.shape.dims
+    dims = tensor.spec.shape.dims
     wanted = dtype.numpy
     is_string = dtype.kind == "string"
     rank = None if dims is None else len(dims)
@@ -108,18 +169,31 @@ def binder(tensor: Tensor) -> Binder:
 def _misfit(shape: tuple[int, ...], tensor: Tensor) -> FeedError:
     return FeedError(
         f"cannot feed an array of shape {list(shape)} for {tensor.name!r}, which has shape "
-        f"{tensor.shape}\n  at {tensor.op.site}"
+        f"{tensor.spec.shape}{_widened(shape, tensor)}\n  at {tensor.op.site}"
     )
 
 
+def _widened(shape: tuple[int, ...], tensor: Tensor) -> str:
+    """Return the shape of a placeholder that takes batches of any size, where that is the fault."""
+    dims = tensor.spec.shape.dims
+    if tensor.op.type != "Placeholder" or not dims or dims[0] is None:
+        return ""
+    example = shape[1:]
+    if example != dims and example != dims[1:]:
+        return ""
+    return f"; a placeholder of shape {Shape([None, *example])} takes batches of any size"
+
+
 def _converted(value: Any, tensor: Tensor) -> HostArray:
+    if isinstance(value, TensorHandle):
+        value = value.handle if tensor.dtype.kind == "string" else value.eval()
     if isinstance(value, Tensor) or contains_tensor(value) or hasattr(value, "_as_tensor"):
         raise FeedError(
             f"cannot feed a tensor for {tensor.name!r}: feeds are values; fetch it first, or build "
             "with it instead of the placeholder"
         )
     try:
-        return to_array(value, tensor.dtype)
+        return to_array(value, tensor.dtype, fed=True)
     except (DTypeError, ShapeError) as error:
         raise FeedError(
             f"cannot feed {tensor.name!r}, which is {tensor.spec}: {error}\n  at {tensor.op.site}"

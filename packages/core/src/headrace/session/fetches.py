@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headrace.errors import FetchError, GraphError
+import numpy as np
+
+from headrace.errors import FetchError, GraphError, shown
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
 from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.graph.tensor import Tensor
+from headrace.ops.session_tensor import KEEP
 from headrace.records import dataclass
+
+if TYPE_CHECKING:
+    from headrace.session.tensor_handle import Kept
 
 Rebuild = Callable[[Sequence[Any]], Any]
 
@@ -56,40 +62,45 @@ def _key(fetches: Any) -> Hashable:
         return (type(fetches), *map(_key, fetches))
     if isinstance(fetches, Mapping):
         return (type(fetches), tuple(fetches), *map(_key, fetches.values()))
-    if isinstance(fetches, Hashable):
+    if isinstance(fetches, Hashable) and not isinstance(fetches, np.generic):
         return fetches
     raise FetchError(_refusal(fetches))
 
 
-def flatten(fetches: Any, graph: Graph) -> Fetches:
+def flatten(fetches: Any, graph: Graph, kept: Kept | None = None) -> Fetches:
     """Flatten a structure of tensors, operations, variables and names.
 
     Args:
         fetches: One of these, or a list, tuple, named tuple or dict of structures.
         graph: The graph to which they belong.
+        kept: What makes handles of the strings that stand for tensors which the session keeps.
 
     Raises:
         FetchError: if something in it cannot be fetched.
     """
     tensors: dict[Tensor, int] = {}
     targets: dict[Operation, None] = {}
-    rebuild = _visit(fetches, graph, tensors, targets)
+    rebuild = _visit(fetches, graph, tensors, targets, kept)
     return Fetches(tuple(tensors), tuple(targets), rebuild)
 
 
 def _visit(
-    item: Any, graph: Graph, tensors: dict[Tensor, int], targets: dict[Operation, None]
+    item: Any,
+    graph: Graph,
+    tensors: dict[Tensor, int],
+    targets: dict[Operation, None],
+    kept: Kept | None,
 ) -> Rebuild:
     if isinstance(item, IndexedSlices):
         parts = [item.values, item.indices, item.dense_shape]
-        inner = [_visit(part, graph, tensors, targets) for part in parts if part is not None]
+        inner = [_visit(part, graph, tensors, targets, kept) for part in parts if part is not None]
         return lambda values: IndexedSlicesValue(*(part(values) for part in inner))
     if isinstance(item, SparseTensor):
         parts = [item.indices, item.values, item.dense_shape]
-        inner = [_visit(part, graph, tensors, targets) for part in parts]
+        inner = [_visit(part, graph, tensors, targets, kept) for part in parts]
         return lambda values: SparseTensorValue(*(part(values) for part in inner))
     if isinstance(item, list | tuple):
-        inner = [_visit(part, graph, tensors, targets) for part in item]
+        inner = [_visit(part, graph, tensors, targets, kept) for part in item]
         make: Any = type(item)
         if hasattr(item, "_fields"):
             return lambda values: make(*(part(values) for part in inner))
@@ -104,7 +115,7 @@ def _visit(
         return lambda values: make([part(values) for part in inner])
     if isinstance(item, Mapping):
         keys = list(item)
-        inner = [_visit(item[key], graph, tensors, targets) for key in keys]
+        inner = [_visit(item[key], graph, tensors, targets, kept) for key in keys]
         mapping: Any = OrderedDict if isinstance(item, OrderedDict) else dict
         return lambda values: mapping(
             (k, part(values)) for k, part in zip(keys, inner, strict=True)
@@ -112,11 +123,16 @@ def _visit(
     try:
         element = graph.as_graph_element(item)
     except GraphError as error:
-        raise FetchError(f"cannot fetch {item!r}: {error}") from None
+        hint = "; does the function that should return it return nothing?" if item is None else ""
+        raise FetchError(f"cannot fetch {shown(item)}: {error}{hint}") from None
     if isinstance(element, Operation):
         targets.setdefault(element)
         return lambda values: None
     if element.dtype.kind == "resource":
+        # The handle of a variable, under the name that the variable has, stands for its value.
+        for variable in graph.variables:
+            if variable.handle is element:
+                return _visit(variable.snapshot, graph, tensors, targets, kept)
         raise FetchError(
             f"cannot fetch {element!r}: a handle has no value outside its device; fetch what it "
             "refers to"
@@ -126,6 +142,9 @@ def _visit(
             f"cannot fetch {element!r}: it is a list of tensors; fetch what is read of it"
         )
     index = tensors.setdefault(element, len(tensors))
+    if kept is not None and element.op.type == KEEP:
+        dtype = element.op.inputs[0].dtype
+        return lambda values: kept.handle(values[index], dtype)
     return lambda values: values[index]
 
 
@@ -144,7 +163,12 @@ class IndexedSlicesValue(NamedTuple):
 
 
 def _refusal(item: Any) -> str:
+    if isinstance(item, np.generic | np.ndarray):
+        return (
+            f"cannot fetch {shown(item.tolist())}: it is a value, expected a tensor; was the "
+            "Python name of a tensor given to what session.run returned?"
+        )
     return (
-        f"cannot fetch {item!r}; tensors, operations, variables, names, and lists, tuples and "
+        f"cannot fetch {shown(item)}; tensors, operations, variables, names, and lists, tuples and "
         "dicts of these can be fetched"
     )

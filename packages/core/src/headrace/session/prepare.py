@@ -2,50 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from headrace.device_name import DeviceName
 from headrace.errors import FeedError, shorten
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
+from headrace.partition.joins import joined
 from headrace.partition.partition import partition
-from headrace.passes.dedupe import dedupe
-from headrace.passes.fold import fold
+from headrace.partition.rounds import may_wait
+from headrace.partition.spread import place_spread
 from headrace.passes.inline import inline_calls
-from headrace.passes.prune import extract, prune
-from headrace.passes.step_graph import StepGraph, verify
+from headrace.passes.pipeline import Stage
+from headrace.passes.prune import extract
+from headrace.passes.rewrites import Rewrite
+from headrace.passes.step_graph import StepGraph
 from headrace.placement.place import Machine, Placement
-from headrace.plugins.registries import KernelRegistry
-from headrace.runtime.nested import evaluate
 from headrace.session.config import Config
-from headrace.session.spread import place_spread
+
+
+def machine_as_asked(config: Config, graph: Graph) -> Callable[[Machine], Machine]:
+    """Return a function that makes of a machine what the steps of a session are placed on.
+
+    Args:
+        config: What the session asks of placement.
+        graph: The program's graph.
+    """
+    soft, compress = config.allow_soft_placement, config.compress_transfers is not None
+    if config.placement is None and not soft and not compress:
+        return lambda machine: machine
+    assignment = None
+    if config.placement is not None:
+        # lazy: few sessions have a policy
+        from headrace.placement.assignment import Assignment
+
+        assignment = Assignment(config.placement, graph)
+    return lambda machine: replace(machine, soft=soft, assignment=assignment, compress=compress)
 
 
 def step_graph(
     feeds: Sequence[Tensor],
     fetches: Sequence[Tensor],
     targets: Sequence[Operation],
-    kernels: KernelRegistry,
+    machine: Machine,
     config: Config,
-) -> StepGraph:
-    """Return the graph of a step after all passes.
+    done: frozenset[Operation] = frozenset(),
+) -> tuple[StepGraph, tuple[Rewrite, ...]]:
+    """Return the graph of a step, ready to be placed, and what passes of plugins did to it.
+
+    Operations that are ``done`` ran in an earlier piece of a partial run.
 
     Raises:
         FeedError: if a placeholder that the step needs is not fed; names all of them.
+        PlacementError: if the placement policy does not fit the program or the devices.
+        RaceError: if races are refused, and the step has one.
     """
-    step = inline_calls(extract(feeds, fetches, targets))
+    pipeline, checked = machine.pipeline, config.verify
+    step, rewrites = pipeline.run(
+        Stage.INLINE, extract(feeds, fetches, targets, done), checked=checked
+    )
     missing = _placeholders(step)
     if missing:
         lines = ["a value must be fed for each of these placeholders, which the step needs:"]
         lines += [f"  {op.outputs[0].name} {op.outputs[0].spec} at {op.site}" for op in missing]
         raise FeedError(shorten(lines))
+    if machine.assignment is not None:
+        step = machine.assignment.apply(step, machine)
+    if config.check_races:
+        # lazy: few programs ask
+        from headrace.session.races import refuse_races
+
+        roots = (*(t.op for t in fetches), *targets)
+        if roots:
+            refuse_races(step, roots[0].graph.outermost)
     if config.options.optimize:
-        step = fold(step, lambda op, inputs: evaluate(op, inputs, kernels))
-        _check(step, config)
-        step = prune(dedupe(step))
-    _check(step, config)
-    return step
+        step, more = pipeline.run(Stage.WHOLE, step, checked=checked)
+        rewrites += more
+    return step, rewrites
 
 
 def missing_feeds(
@@ -61,11 +97,6 @@ def _placeholders(step: StepGraph) -> list[Operation]:
     return [op for op in step.graph.operations if op.type == "Placeholder"]
 
 
-def _check(step: StepGraph, config: Config) -> None:
-    if config.verify:
-        verify(step)
-
-
 def place_and_partition(
     step: StepGraph,
     machine: Machine,
@@ -76,7 +107,22 @@ def place_and_partition(
 ) -> dict[DeviceName, Graph]:
     """Place a step and split it by device; arguments as for ``place_step``."""
     step, placement = place_step(step, machine, graph, pinned, optimize=optimize)
-    return partition(step, placement, machine.client)
+    if len(set(placement.values())) == 1:
+        return partition(step, placement, machine.client)
+    if machine.compress:
+        # lazy: few sessions compress
+        from headrace.partition.compression import compressed
+
+        step, placement = compressed(step, placement)
+    step, placement = joined(step, placement)
+    return partition(step, placement, machine.client, waits=may_wait(machine.kernels, placement))
+
+
+def log_placement(parts: Mapping[DeviceName, Graph]) -> None:
+    """Print to the standard error where the operations of a step run."""
+    for device, graph in parts.items():
+        for op in graph.operations:
+            sys.stderr.write(f"{op.name}: ({op.type}): {device}\n")
 
 
 def place_step(
@@ -104,9 +150,11 @@ def place_step(
                 if tensor.op.name in handles:
                     users.setdefault(tensor.op.name, []).append(op)
     step, placement = place_spread(step, machine, pinned, users, optimize=optimize)
-    for op in step.graph.operations:
-        if op.name in handles:
-            pinned[op.name] = placement[op]
+    found = {op.name: placement[op] for op in step.graph.operations if op.name in handles}
+    new = found.keys() - pinned.keys()
+    if new and machine.assignment is not None:
+        machine.assignment.check_memory({**pinned, **found}, new)
+    pinned.update(found)
     return step, placement
 
 

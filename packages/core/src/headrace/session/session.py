@@ -2,43 +2,69 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from typing import Any, NoReturn, final
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from headrace.device_name import DeviceName
 from headrace.errors import (
+    ArgumentTypeError,
     AttributeValueError,
     ConfigError,
+    FailedPreconditionError,
     FeedError,
     FetchError,
     GraphError,
-    ResourceExhaustedError,
+    InvalidArgumentError,
+    OpError,
     SessionClosedError,
+    UnimplementedError,
     listing,
 )
 from headrace.graph.default_session import use_session
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
-from headrace.graph.scopes import get_default_graph, use_graph
+from headrace.graph.scopes import get_default_graph, too_deep, use_graph
 from headrace.graph.tensor import Tensor
 from headrace.plugins.host import host
 from headrace.records import dataclass
+from headrace.runtime.containers import reset_containers
 from headrace.runtime.device import HostArray
 from headrace.runtime.engine import LocalRuntime
 from headrace.runtime.profile import Profile
-from headrace.runtime.rendezvous import DEAD
 from headrace.runtime.runtime import RegisteredStep, Runtime
 from headrace.runtime.unhindered import unhindered
 from headrace.session.config import Config
+from headrace.session.config_proto import ConfigProto, as_config
+from headrace.session.default_configs import default_config
 from headrace.session.explanation import Explanation
-from headrace.session.feeds import Binder, binder, feed_parts, feed_tensors
+from headrace.session.feeds import (
+    binder,
+    check_fed_variables,
+    feed_parts,
+    feed_tensors,
+)
 from headrace.session.fetches import Fetches, fetch_key, flatten
 from headrace.session.growth import Growth
-from headrace.session.prepare import missing_feeds, place_and_partition, place_step, step_graph
+from headrace.session.prepare import (
+    log_placement,
+    machine_as_asked,
+    missing_feeds,
+    place_and_partition,
+    place_step,
+    step_graph,
+)
+from headrace.session.run_options import RunMetadata, RunOptions, checked_options, step_stats
+from headrace.session.running import RunStep, attribute, runner
+from headrace.session.stalls import Stalls
+from headrace.session.tensor_handle import Kept
+
+if TYPE_CHECKING:
+    from headrace.session.device_attributes import DeviceAttributes
+    from headrace.session.partial import PartialRuns
+    from headrace.session.traced import TracedRuntime
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,55 +75,15 @@ class PreparedStep:
         step: The step as its runtime holds it.
         fetches: The fetches, flattened.
         run: Runs one step with values for all feeds, in order.
+        run_by: Makes another ``run`` of another way to run the step with its feeds as arrays.
     """
 
     step: RegisteredStep
     fetches: Fetches
     run: Callable[[Sequence[Any]], Any]
+    run_by: Callable[[RunStep], Callable[[Sequence[Any]], Any]]
 
 
-def _runner(
-    run_step: Callable[[Sequence[Any]], list[Any]],
-    binders: Sequence[Binder],
-    fetches: Fetches,
-    composite: tuple[Any, ...] | None,
-) -> Callable[[Sequence[Any]], Any]:
-    """Return the function that runs a step with values for its feeds.
-
-    Args:
-        run_step: Runs the step with its feeds as arrays.
-        binders: For each feed the function that checks and converts its value.
-        fetches: The fetches, flattened.
-        composite: What is fed, where some of it is several tensors, such as a sparse one.
-    """
-    rebuild, tensors = fetches.rebuild, fetches.tensors
-
-    # Steps that fetch nothing are the training steps that run most often.
-    def run_targets(values: Sequence[Any]) -> Any:
-        run_step([bind(value) for bind, value in zip(binders, values, strict=True)])
-        return rebuild(())
-
-    def run(values: Sequence[Any]) -> Any:
-        feeds = [bind(value) for bind, value in zip(binders, values, strict=True)]
-        fetched = [
-            _owned(value, feeds, tensor)
-            for value, tensor in zip(run_step(feeds), tensors, strict=True)
-        ]
-        if len(fetched) > 1:
-            _separate(fetched)
-        return rebuild(fetched)
-
-    def run_composite(values: Sequence[Any]) -> Any:
-        assert composite is not None
-        pairs = zip(composite, values, strict=True)
-        return run([part for key, value in pairs for part in feed_parts(key, value)])
-
-    if composite is not None:
-        return run_composite
-    return run if tensors else run_targets
-
-
-@final
 class Session:
     """Runs steps of a graph.
 
@@ -110,18 +96,21 @@ class Session:
     """
 
     def __init__(
-        self, target: str = "", graph: Graph | None = None, config: Config | None = None
+        self,
+        target: str = "",
+        graph: Graph | None = None,
+        config: Config | ConfigProto | None = None,
     ) -> None:
         """Open a session.
 
         Args:
             target: Empty for this process, or the target of a cluster.
             graph: The graph; the default graph if None.
-            config: Settings; the defaults if None.
+            config: Settings; those of the target, or the defaults, if None.
 
         Raises:
             AttributeValueError: if target or graph is something else.
-            ConfigError: if config is no ``hr.Config``.
+            ConfigError: if config is neither an ``hr.Config`` nor an ``hr.ConfigProto``.
             PluginError: if no plugin knows the target.
         """
         if not isinstance(target, str):
@@ -130,31 +119,44 @@ class Session:
             )
         if graph is not None and not isinstance(graph, Graph):
             raise AttributeValueError(f"graph must be an hr.Graph, got {graph!r:.80}")
-        if config is not None and not isinstance(config, Config):
-            raise ConfigError(f"config must be an hr.Config, got {config!r:.80}")
         self.graph = graph if graph is not None else get_default_graph()
-        self.config = config if config is not None else Config()
+        self.config = as_config(default_config(target) if config is None else config)
         self._runtime: Runtime
         if target:
             self._runtime = host().open_runtime(target, self.config)
         else:
-            self._runtime = LocalRuntime(options=self.config.options)
+            local = LocalRuntime(options=self.config.options)
+            local.watch = Stalls(self, self.graph, self.config.wait_report)
+            self._runtime = local
         self._prepared: dict[Any, PreparedStep] = {}
+        self.kept = Kept(self)
         self._pinned: dict[str, DeviceName] = {}
         self._lock = threading.Lock()
         self._closed = False
         self._entered = threading.local()
         self._growth = Growth()
         self._recorder = self.config.options.recorder
+        self._traced: TracedRuntime | None = None
+        self._partial: PartialRuns | None = None
+        self._target = target
+        self._as_asked = machine_as_asked(self.config, self.graph)
 
-    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        options: RunOptions | None = None,
+        run_metadata: RunMetadata | None = None,
+    ) -> Any:
         """Run one step.
 
         Args:
             fetches: A tensor, operation, variable or name; or a list, tuple, named tuple or dict
                 of these, nested as you like.
             feed_dict: Values by tensor: numbers, arrays or nested lists. Any tensor can be fed;
-                what is upstream of it then does not run.
+                what is upstream of it then does not run. A variable stands for its value.
+            options: How this step runs.
+            run_metadata: Gets what is learnt of the run.
 
         Returns:
             The same structure with arrays in place of tensors and None in place of operations.
@@ -166,6 +168,8 @@ class Session:
             UninitializedError: if the step reads variables without a value; names all of them.
             SessionClosedError: if the session was closed.
             ExecutionError: if a kernel fails.
+            DeadlineExceededError: if the step waits for longer than it may take.
+            ConfigError: if ``options`` or ``run_metadata`` is something else.
         """
         keys: tuple[Any, ...] = ()
         values: tuple[Any, ...] = ()
@@ -183,23 +187,67 @@ class Session:
             prepared = self._prepared.get(key)
         except TypeError:
             raise FetchError(f"cannot fetch or feed {fetches!r}") from None
+        if prepared is None and fetches in ([], (), {}) and not len(self.graph):
+            raise FailedPreconditionError("the graph of the session has no operations to run")
         if prepared is None or self._closed:
             prepared = self._prepare(fetches, keys, key)
-        return prepared.run(values)
+        if options is None and run_metadata is None:
+            return prepared.run(values)
+        return self._run_as_asked(prepared, values, options, run_metadata, (fetches, keys, key))
 
-    def make_callable(self, fetches: Any, feed_list: Sequence[Any] = ()) -> Callable[..., Any]:
+    def _run_as_asked(
+        self,
+        prepared: PreparedStep,
+        values: Sequence[Any],
+        options: RunOptions | None,
+        run_metadata: RunMetadata | None,
+        signature: tuple[Any, tuple[Any, ...], Hashable],
+    ) -> Any:
+        """Run a step with options, and learn of it."""
+        asked = checked_options(options, run_metadata)
+        recorder = None
+        if asked.trace_level != RunOptions.NO_TRACE:
+            # lazy: few programs trace single runs
+            from headrace.session.traced import TracedRuntime
+
+            with self._lock:
+                if self._traced is None:
+                    self._traced = TracedRuntime(self._runtime)
+            recorder = self._traced.recorder
+            fetches, keys, key = signature
+            prepared = self._prepare(fetches, keys, ("traced", key), self._traced.runtime)
+        run = prepared.run
+        if asked.timeout is not None:
+            run = prepared.run_by(functools.partial(prepared.step.run, timeout=asked.timeout))
+        if recorder is None:
+            return run(values)
+        assert self._traced is not None
+        with self._traced.one_at_a_time:
+            recorder.take()
+            try:
+                return run(values)
+            finally:
+                events = recorder.take()
+                if run_metadata is not None:
+                    run_metadata.step_stats = step_stats(events)
+
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
         """Prepare a step, for running it with less overhead.
 
         Args:
             fetches: As for ``run``.
             feed_list: The tensors to feed, in the order of the callable's arguments.
+            accept_options: Whether the callable takes ``options`` and ``run_metadata``, as ``run``
+                does.
 
         Returns:
             A function of the feeds' values that runs one step and returns what ``run`` would.
         """
-        if not isinstance(feed_list, list | tuple):
-            raise FeedError(f"feed_list must be a list of tensors, got {feed_list!r:.80}")
-        keys = tuple(feed_list)
+        if feed_list is not None and not isinstance(feed_list, list | tuple):
+            raise ArgumentTypeError(f"feed_list must be a list of tensors, got {feed_list!r:.80}")
+        keys = tuple(feed_list or ())
         odd = [key for key in keys if not isinstance(key, Hashable)]
         if odd:
             raise FeedError(f"cannot feed {odd[0]!r:.80}: expected a tensor or its name")
@@ -218,9 +266,144 @@ class Session:
                 )
             return run(values)
 
-        return call
+        if not accept_options:
+            return call
+        signature = (fetches, keys, (fetch_key(fetches), keys))
 
-    def _prepare(self, fetches: Any, feeds: tuple[Any, ...], key: Hashable) -> PreparedStep:
+        def call_with_options(
+            *values: Any,
+            options: RunOptions | None = None,
+            run_metadata: RunMetadata | None = None,
+        ) -> Any:
+            if options is None and run_metadata is None:
+                return call(*values)
+            return self._run_as_asked(prepared, values, options, run_metadata, signature)
+
+        return call_with_options
+
+    def partial_run_setup(self, fetches: Any, feeds: Sequence[Any] | None = None) -> str:
+        """Set up a step that is then run piece by piece, with ``partial_run``.
+
+        Args:
+            fetches: All that the pieces fetch, as for ``run``. Operations in it run in the piece
+                that fetches the last tensor.
+            feeds: All that the pieces are fed: tensors or their names.
+
+        Returns:
+            The handle of one run of the step. It ends when all was fetched and all was fed.
+
+        Raises:
+            FetchError: if something cannot be fetched.
+            FeedError: if something cannot be fed.
+            SessionClosedError: if the session was closed.
+        """
+        if self._closed:
+            raise SessionClosedError(_CLOSED)
+        with self._lock:
+            if self._partial is None:
+                # lazy: few programs run steps piece by piece
+                from headrace.session.partial import PartialRuns
+
+                self._partial = PartialRuns(self.graph, self._run_piece)
+        return self._partial.set_up(fetches, feeds)
+
+    def partial_run(
+        self, handle: str, fetches: Any, feed_dict: Mapping[Any, Any] | None = None
+    ) -> Any:
+        """Run the next piece of a step.
+
+        What ran in an earlier piece does not run again: random numbers are drawn and variables
+        changed once.
+
+        Args:
+            handle: What ``partial_run_setup`` returned.
+            fetches: What to fetch now: some of what was set up, each tensor once.
+            feed_dict: Values for some of the feeds that were set up, each fed once.
+
+        Returns:
+            What ``run`` would.
+
+        Raises:
+            InvalidArgumentError: if the handle is of no run that goes on, or something was not set
+                up, was fetched or fed already, or cannot be computed of what was fed so far.
+            FailedPreconditionError: if operations are fetched.
+            SessionClosedError: if the session was closed.
+        """
+        if self._closed:
+            raise SessionClosedError(_CLOSED)
+        if self._partial is None:
+            raise InvalidArgumentError("call session.partial_run_setup before partial_run")
+        return self._partial.run(handle, fetches, feed_dict)
+
+    def _run_piece(
+        self,
+        feeds: Sequence[Tensor],
+        values: Sequence[Any],
+        fetches: Fetches,
+        done: frozenset[Operation],
+    ) -> list[Any]:
+        """Run a piece of a partial run; arguments as of ``RunPiece``."""
+        key = ("piece", tuple(feeds), fetches.tensors, fetches.targets, done)
+        prepared = self._prepare(
+            None, (), key, plan=lambda: self._planned(feeds, fetches, self._runtime, done=done)
+        )
+        found: list[Any] = prepared.run(values)
+        return found
+
+    def list_devices(self) -> list[DeviceAttributes]:
+        """Return the devices on which the session runs operations.
+
+        Raises:
+            SessionClosedError: if the session was closed.
+        """
+        # lazy: few programs ask
+        from headrace.session.device_attributes import attributes_of
+
+        if self._closed:
+            raise SessionClosedError(_CLOSED)
+        machine = self._as_asked(self._runtime.machine())
+        return [attributes_of(device, machine.client) for device in machine.devices]
+
+    @staticmethod
+    def reset(
+        target: str, containers: Sequence[str] | str | None = None, config: Any = None
+    ) -> None:
+        """Drop the state in named containers of this process, on all devices.
+
+        Args:
+            target: Empty: the containers of other processes are theirs.
+            containers: The names of containers; all of them if None or empty.
+            config: Not used.
+
+        Raises:
+            UnimplementedError: if a target is given.
+        """
+        del config
+        if target:
+            raise UnimplementedError(
+                f"Session.reset drops the state of this process, not that of {target!r}: each "
+                "process resets its own, with hr.reset_containers"
+            )
+        reset_containers(*([containers] if isinstance(containers, str) else containers or ()))
+
+    @property
+    def graph_def(self) -> Any:
+        """The graph as a ``GraphDef``, TensorFlow's message; needs the package headrace-io."""
+        return self.graph.as_graph_def()
+
+    @property
+    def sess_str(self) -> bytes:
+        """The target, as bytes."""
+        return self._target.encode()
+
+    def _prepare(
+        self,
+        fetches: Any,
+        feeds: tuple[Any, ...],
+        key: Hashable,
+        runtime: Runtime | None = None,
+        plan: Callable[[], PreparedStep] | None = None,
+    ) -> PreparedStep:
         with self._lock:
             if self._closed:
                 raise SessionClosedError(_CLOSED)
@@ -228,31 +411,66 @@ class Session:
             if known is not None:
                 return known
             self._growth.notice(self.graph)
-            with unhindered():
-                prepared = self._plan(fetches, feeds)
+            try:
+                with unhindered():
+                    prepared = (
+                        self._plan(fetches, feeds, runtime or self._runtime)
+                        if plan is None
+                        else plan()
+                    )
+            except OpError as error:
+                attribute(error, self.graph)
+                raise
+            except RecursionError:
+                raise GraphError(too_deep("the step")) from None
             self._prepared[key] = prepared
             return prepared
 
-    def _plan(self, fetches: Any, feeds: tuple[Any, ...]) -> PreparedStep:
+    def _plan(self, fetches: Any, feeds: tuple[Any, ...], runtime: Runtime) -> PreparedStep:
         """Prepare a step of a new signature."""
-        flat = flatten(fetches, self.graph)
-        tensors = [t for feed in feeds for t in feed_tensors(feed, self.graph)]
+        flat = flatten(fetches, self.graph, self.kept)
+        fed = [feed_tensors(feed, self.graph) for feed in feeds]
+        tensors = [tensor for several in fed for tensor in several]
         for i, tensor in enumerate(tensors):
             if tensor in tensors[:i]:
                 raise FeedError(f"{tensor.name!r} is fed twice")
-        machine = self._runtime.machine()
-        step = step_graph(tensors, flat.tensors, flat.targets, machine.kernels, self.config)
+        counts = [len(several) for several in fed]
+        composite = list(zip(feeds, counts, strict=True)) if set(counts) - {1} else None
+        return self._planned(tensors, flat, runtime, feeds, composite)
+
+    def _planned(
+        self,
+        tensors: Sequence[Tensor],
+        flat: Fetches,
+        runtime: Runtime,
+        feeds: Sequence[Any] = (),
+        composite: list[tuple[Any, int]] | None = None,
+        done: frozenset[Operation] = frozenset(),
+    ) -> PreparedStep:
+        """Prepare a step that is fed tensors; ``composite`` as for ``runner``."""
+        machine = self._as_asked(self._runtime.machine())
+        step, _ = step_graph(tensors, flat.tensors, flat.targets, machine, self.config, done)
+        check_fed_variables(feeds, step, self.graph)
         parts = place_and_partition(
             step, machine, self.graph, self._pinned, optimize=self.config.options.optimize
         )
-        registered = self._runtime.register(parts, len(flat.tensors))
-        composite = feeds if len(tensors) > len(feeds) else None
-        run_step: Callable[[Sequence[Any]], list[Any]] = registered.run
+        if self.config.log_device_placement:
+            log_placement(parts)
+        registered = runtime.register(parts, len(flat.tensors))
+        run_step: RunStep = registered.run
+        if self.config.timeout is not None:
+            run_step = functools.partial(registered.run, timeout=self.config.timeout)
         if self._recorder is not None:
             ends = [*(t.name for t in flat.tensors), *(op.name for op in flat.targets)]
             run_step = self._recorder.step(run_step, listing(ends, 3))
-        run = _runner(run_step, tuple(map(binder, tensors)), flat, composite)
-        return PreparedStep(registered, flat, run)
+        run_by = functools.partial(
+            runner,
+            binders=tuple(map(binder, tensors)),
+            fetches=flat,
+            composite=composite,
+            graph=self.graph,
+        )
+        return PreparedStep(registered, flat, run_by(run_step), run_by)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Explanation:
         """Explain what a step is going to do: print the result. Nothing runs.
@@ -274,9 +492,10 @@ class Session:
             FeedError: if a feed is foreign, or of the wrong shape or dtype.
             SessionClosedError: if the session was closed.
         """
-        # Few programs explain a step: what it takes is imported then.
+        # lazy: few programs explain a step
         from headrace.placement.reasons import placement_reasons
         from headrace.session.explain import explain_step
+        from headrace.session.transfers import transfers_of
 
         key = fetch_key(fetches)
         given = dict(feed_dict or ())
@@ -287,15 +506,16 @@ class Session:
         values: dict[Tensor, HostArray | None] = {}
         for feed, value in given.items():
             tensors = feed_tensors(feed, self.graph)
-            parts = [None] * len(tensors) if value is None else feed_parts(feed, value)
+            count = len(tensors)
+            parts = [None] * count if value is None else feed_parts(feed, value, count)
             for tensor, part in zip(tensors, parts, strict=True):
                 values[tensor] = None if part is None else binder(tensor)(part)
-        flat = flatten(fetches, self.graph)
+        flat = flatten(fetches, self.graph, self.kept)
         for tensor in missing_feeds(tuple(values), flat.tensors, flat.targets):
             given[tensor] = None
             values[tensor] = None
-        machine, config = self._runtime.machine(), self.config
-        step = step_graph(tuple(values), flat.tensors, flat.targets, machine.kernels, config)
+        machine, config = self._as_asked(self._runtime.machine()), self.config
+        step, rewrites = step_graph(tuple(values), flat.tensors, flat.targets, machine, config)
         pinned = dict(self._pinned)
         placed = place_step(
             step, machine, self.graph, dict(pinned), optimize=config.options.optimize
@@ -304,7 +524,9 @@ class Session:
         prepared = self._prepare(fetches, tuple(given), (key, tuple(given)))
         shapes = {t: _known_shape(t, value) for t, value in values.items()}
         places = {op: (str(placed[1][op]), reason) for op, reason in reasons.items()}
-        return explain_step(getattr(prepared.step, "plan", None), shapes, places)
+        plan = getattr(prepared.step, "plan", None)
+        moves = transfers_of(*placed, machine, list(shapes.values()))
+        return explain_step(plan, shapes, places, rewrites, host().replacements, moves)
 
     def profile(self) -> Profile:
         """Return where the time of the steps so far went, by kernel and by type of operation.
@@ -331,6 +553,8 @@ class Session:
             self._closed = True
             self._prepared.clear()
         self._runtime.close(SessionClosedError(_CLOSED))
+        if self._traced is not None:
+            self._traced.runtime.close(SessionClosedError(_CLOSED))
         if self._recorder is not None:
             self._recorder.settle(end=True)
 
@@ -343,7 +567,7 @@ class Session:
         """Return a context manager that makes this the default session, and does not close it."""
         return use_session(self)
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         stack = ExitStack()
         stack.enter_context(use_graph(self.graph))
         stack.enter_context(use_session(self))
@@ -371,35 +595,3 @@ def _known_shape(tensor: Tensor, value: HostArray | None) -> tuple[int, ...] | N
 
 
 _CLOSED = "the session was closed; open a new one with hr.Session()"
-
-
-def _separate(fetched: list[Any]) -> None:
-    """Copy arrays that were fetched under two names, such as a tensor and its identity."""
-    seen: set[int] = set()
-    for i, value in enumerate(fetched):
-        if isinstance(value, np.ndarray):
-            if id(value) in seen:
-                fetched[i] = value.copy()
-            seen.add(id(value))
-
-
-def _owned(value: Any, feeds: Sequence[HostArray], tensor: Tensor) -> Any:
-    """Return a fetched value that shares no memory with the session or the feeds."""
-    if value is DEAD:
-        raise FetchError(
-            f"{tensor.name!r} is dead in this step: it depends on the branch of a switch that was "
-            f"not taken\n  at {tensor.op.site}"
-        )
-    array = np.asarray(value)
-    if array.ndim == 0:
-        return array[()]
-    shared = array.base is not None or not array.flags.writeable
-    if shared or any(array is feed for feed in feeds):
-        try:
-            return array.copy()
-        except MemoryError:
-            raise ResourceExhaustedError(
-                f"{tensor.name!r} is {array.dtype}{list(array.shape)}, of which the memory has no "
-                f"room for a copy of {array.nbytes} bytes\n  at {tensor.op.site}"
-            ) from None
-    return array

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.passes.simplify.draft import Draft
 from headrace.passes.simplify.matching import array_of, inner, uniform
+from headrace.passes.simplify.replacement import Replacement
 from headrace.passes.simplify.rules import ELEMENTWISE, RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
 
@@ -11,7 +11,7 @@ RULES = RuleTable()
 
 
 @RULES.add("broadcast-nothing", "BroadcastTo", reason="the shape stays as it is")
-def _broadcast_nothing(node: Node, draft: Draft) -> Value | None:
+def _broadcast_nothing(node: Node, replacement: Replacement) -> Value | None:
     x, shape = node.inputs
     if x.dims is not None and x.dims == Value(node, 0).dims:
         return x
@@ -20,19 +20,21 @@ def _broadcast_nothing(node: Node, draft: Draft) -> Value | None:
 
 
 @RULES.add("broadcast-of-broadcast", "BroadcastTo", reason="repeated once to the last shape")
-def _broadcast_of_broadcast(node: Node, draft: Draft) -> Value | None:
+def _broadcast_of_broadcast(node: Node, replacement: Replacement) -> Value | None:
     first = inner(node.inputs[0], "BroadcastTo", "Fill")
     if first is None:
         return None
-    return draft.add("BroadcastTo", first.inputs[first.type == "Fill"], node.inputs[1])
+    return replacement.add("BroadcastTo", first.inputs[first.type == "Fill"], node.inputs[1])
 
 
 @RULES.add("broadcast-units", "BroadcastTo", reason="new axes of size 1 are another shape only")
-def _broadcast_units(node: Node, draft: Draft) -> Value | None:
+def _broadcast_units(node: Node, replacement: Replacement) -> Value | None:
     x, dims = node.inputs[0], Value(node, 0).dims
     if dims is None or x.dims is None:
         return None
-    return draft.reshape(x, dims) if dims == (1,) * (len(dims) - len(x.dims)) + x.dims else None
+    return (
+        replacement.reshape(x, dims) if dims == (1,) * (len(dims) - len(x.dims)) + x.dims else None
+    )
 
 
 @RULES.add(
@@ -40,7 +42,7 @@ def _broadcast_units(node: Node, draft: Draft) -> Value | None:
     after=("BroadcastTo", "Fill"),
     reason="one element repeated is the same in every arrangement",
 )
-def _reshape_of_scalar(node: Node, draft: Draft) -> Value | None:
+def _reshape_of_scalar(node: Node, replacement: Replacement) -> Value | None:
     first = inner(node.inputs[0], "BroadcastTo", "Fill")
     dims = Value(node, 0).dims
     if first is None or dims is None:
@@ -48,7 +50,7 @@ def _reshape_of_scalar(node: Node, draft: Draft) -> Value | None:
     x = first.inputs[first.type == "Fill"]
     if x.dims is None or any(d != 1 for d in x.dims):
         return None
-    return draft.broadcast(draft.reshape(x, ()), dims)
+    return replacement.broadcast(replacement.reshape(x, ()), dims)
 
 
 @RULES.add(
@@ -57,21 +59,21 @@ def _reshape_of_scalar(node: Node, draft: Draft) -> Value | None:
     reason="elementwise ops broadcast by themselves: what is repeated is computed once, and "
     "repeated afterwards where nothing else gives the shape",
 )
-def _hoist_broadcast(node: Node, draft: Draft) -> Value | None:
+def _hoist_broadcast(node: Node, replacement: Replacement) -> Value | None:
     dims = Value(node, 0).dims
     if dims is None:
         return None
     inputs = [_source(value) for value in node.inputs]
     if all(new == old for new, old in zip(inputs, node.inputs, strict=True)):
         return None
-    made = draft.again(inputs)
+    made = replacement.again(inputs)
     if made.dims == dims:
         return made
     if made.dims is None:
         return None
     if len(node.inputs) > 1 and not _saves(made.dims, dims):
         return None
-    return draft.broadcast(made, dims)
+    return replacement.broadcast(made, dims)
 
 
 def _source(value: Value) -> Value:
@@ -98,15 +100,16 @@ def _saves(made: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
     after=("Const",),
     reason="a constant of equal elements is one number: elementwise ops broadcast it",
 )
-def _scalar_constant(node: Node, draft: Draft) -> Value | None:
+def _scalar_constant(node: Node, replacement: Replacement) -> Value | None:
     dims = Value(node, 0).dims
     if dims is None or not any(_is_large_uniform(v) for v in node.inputs):
         return None
     inputs = [
-        draft.constant(uniform(v), v.dtype) if _is_large_uniform(v) else v for v in node.inputs
+        replacement.constant(uniform(v), v.dtype) if _is_large_uniform(v) else v
+        for v in node.inputs
     ]
-    made = draft.again(inputs)
-    return draft.broadcast(made, dims) if made.dims is not None else None
+    made = replacement.again(inputs)
+    return replacement.broadcast(made, dims) if made.dims is not None else None
 
 
 def _is_large_uniform(value: Value) -> bool:
@@ -120,7 +123,7 @@ def _is_large_uniform(value: Value) -> bool:
     after=("Const",),
     reason="a constant of equal elements is one number repeated",
 )
-def _uniform_constant(node: Node, draft: Draft) -> Value | None:
+def _uniform_constant(node: Node, replacement: Replacement) -> Value | None:
     x, dims = node.inputs[0], Value(node, 0).dims
     if dims is None or x.node.type != "Const" or uniform(x) is None:
         return None
@@ -129,4 +132,4 @@ def _uniform_constant(node: Node, draft: Draft) -> Value | None:
     array = array_of(x)
     if array is not None and array.size <= 8 and node.type != "BroadcastTo":
         return None
-    return draft.broadcast(draft.constant(uniform(x), x.dtype), dims)
+    return replacement.broadcast(replacement.constant(uniform(x), x.dtype), dims)

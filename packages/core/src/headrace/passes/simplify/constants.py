@@ -9,7 +9,6 @@ import ml_dtypes
 import numpy as np
 
 from headrace.dtypes import DType
-from headrace.passes.simplify.draft import Draft
 from headrace.passes.simplify.matching import (
     array_of,
     inner,
@@ -17,6 +16,7 @@ from headrace.passes.simplify.matching import (
     only_user,
     uniform,
 )
+from headrace.passes.simplify.replacement import Replacement
 from headrace.passes.simplify.rules import RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
 
@@ -40,18 +40,18 @@ _SMALL = 64
 @RULES.add(
     "fold-arithmetic", *_ARITHMETIC, after=("Const",), reason="small constants are computed ahead"
 )
-def _fold_arithmetic(node: Node, draft: Draft) -> Value | None:
+def _fold_arithmetic(node: Node, replacement: Replacement) -> Value | None:
     arrays = [array_of(v) for v in node.inputs]
     dtype = node.specs[0].dtype
     if any(a is None or a.size > _SMALL for a in arrays) or not dtype.is_numeric:
         return None
     with np.errstate(all="ignore"):
         value = np.asarray(_ARITHMETIC[node.type](*arrays))
-    return draft.constant(value, dtype) if value.size <= _SMALL else None
+    return replacement.constant(value, dtype) if value.size <= _SMALL else None
 
 
 @RULES.add("fold-cast", "Cast", reason="small constants are converted ahead")
-def _fold_cast(node: Node, draft: Draft) -> Value | None:
+def _fold_cast(node: Node, replacement: Replacement) -> Value | None:
     array = array_of(node.inputs[0])
     dtype, source = node.specs[0].dtype, node.inputs[0].dtype
     real = not source.is_complex and source.kind != "string"
@@ -64,7 +64,7 @@ def _fold_cast(node: Node, draft: Draft) -> Value | None:
         if dtype.is_unsigned and (array < 0).any():
             return None
     with np.errstate(all="ignore"):
-        return draft.constant(array.astype(dtype.numpy), dtype)
+        return replacement.constant(array.astype(dtype.numpy), dtype)
 
 
 def is_normal(number: Any, dtype: DType) -> bool:
@@ -90,7 +90,7 @@ def _product(x: Any, y: Any, dtype: DType) -> Any:
     reason="c1 * (c2 * x) is (c1 * c2) * x with one rounding less, where the product of the "
     "constants is a normal number; integers wrap around alike",
 )
-def _merge_factors(node: Node, draft: Draft) -> Value | None:
+def _merge_factors(node: Node, replacement: Replacement) -> Value | None:
     for number, _, other in number_and_other(node):
         product = inner(other, "Mul")
         if product is None:
@@ -98,7 +98,7 @@ def _merge_factors(node: Node, draft: Draft) -> Value | None:
         for factor, _, x in number_and_other(product):
             merged = _product(number, factor, x.dtype)
             if merged is not None and _same_shapes(node, product, x):
-                return draft.add("Mul", x, draft.constant(merged, x.dtype))
+                return replacement.add("Mul", x, replacement.constant(merged, x.dtype))
     return None
 
 
@@ -117,7 +117,7 @@ def _same_shapes(node: Node, product: Node, x: Value) -> bool:
     reason="constants added to integers one after the other are added at once: integers wrap "
     "around alike; floats would round differently",
 )
-def _merge_summands(node: Node, draft: Draft) -> Value | None:
+def _merge_summands(node: Node, replacement: Replacement) -> Value | None:
     if not node.specs[0].dtype.is_integer:
         return None
     number, base = _summand(node)
@@ -128,7 +128,7 @@ def _merge_summands(node: Node, draft: Draft) -> Value | None:
     if x is None or not _same_shapes(node, found, x):
         return None
     with np.errstate(all="ignore"):
-        return draft.add("Add", x, draft.constant(np.add(number, more), x.dtype))
+        return replacement.add("Add", x, replacement.constant(np.add(number, more), x.dtype))
 
 
 def _summand(node: Node) -> tuple[Any, Value | None]:
@@ -146,35 +146,37 @@ def _summand(node: Node) -> tuple[Any, Value | None]:
     *("negate-factor", "Neg"),
     reason="-(c * x) is (-c) * x, and -(x / c) is x / (-c), exactly",
 )
-def _negate_factor(node: Node, draft: Draft) -> Value | None:
+def _negate_factor(node: Node, replacement: Replacement) -> Value | None:
     product = inner(node.inputs[0], "Mul", "Div")
     if product is None or not only_user(product) or product.specs[0].dtype.kind != "float":
         return None
     for number, source, other in number_and_other(product):
         if product.type == "Div" and source != product.inputs[1]:
             continue
-        negated = draft.constant(np.negative(number), other.dtype)
+        negated = replacement.constant(np.negative(number), other.dtype)
         dims = source.dims
         if dims is not None:
-            return draft.add(product.type, other, draft.broadcast(negated, dims))
+            return replacement.add(product.type, other, replacement.broadcast(negated, dims))
     return None
 
 
 @RULES.add(
     "factor-of-negated", "Mul", "Div", after=("Neg",), reason="c * (-x) is (-c) * x, exactly"
 )
-def _factor_of_negated(node: Node, draft: Draft) -> Value | None:
+def _factor_of_negated(node: Node, replacement: Replacement) -> Value | None:
     if node.specs[0].dtype.kind != "float":
         return None
     for number, source, other in number_and_other(node):
         negated = inner(other, "Neg")
         if negated is None or source.dims is None:
             continue
-        factor = draft.broadcast(draft.constant(np.negative(number), other.dtype), source.dims)
+        factor = replacement.broadcast(
+            replacement.constant(np.negative(number), other.dtype), source.dims
+        )
         x = negated.inputs[0]
         if node.type == "Mul" or source == node.inputs[1]:
-            return draft.add(node.type, x, factor)
-        return draft.add(node.type, factor, x)
+            return replacement.add(node.type, x, factor)
+        return replacement.add(node.type, factor, x)
     return None
 
 
@@ -182,7 +184,7 @@ def _factor_of_negated(node: Node, draft: Draft) -> Value | None:
     *("divide-by-power-of-two", "Div"),
     reason="x / c is x * (1 / c), exactly, where c is a power of two; 1 / c is rounded elsewhere",
 )
-def _divide_by_power_of_two(node: Node, draft: Draft) -> Value | None:
+def _divide_by_power_of_two(node: Node, replacement: Replacement) -> Value | None:
     x, y = node.inputs
     if not x.dtype.is_floating:
         return None
@@ -194,8 +196,10 @@ def _divide_by_power_of_two(node: Node, draft: Draft) -> Value | None:
             return None
     if not array.size or not all(_has_exact_reciprocal(n, x.dtype) for n in array.reshape(-1)):
         return None
-    factor = draft.constant(array.dtype.type(1) / array, x.dtype)
-    return draft.add("Mul", x, factor if y.dims is None else draft.broadcast(factor, y.dims))
+    factor = replacement.constant(array.dtype.type(1) / array, x.dtype)
+    return replacement.add(
+        "Mul", x, factor if y.dims is None else replacement.broadcast(factor, y.dims)
+    )
 
 
 def _has_exact_reciprocal(number: Any, dtype: DType) -> bool:
@@ -207,17 +211,17 @@ def _has_exact_reciprocal(number: Any, dtype: DType) -> bool:
 
 
 @RULES.add("constant-condition", "Select", reason="a constant condition chooses ahead")
-def _constant_condition(node: Node, draft: Draft) -> Value | None:
+def _constant_condition(node: Node, replacement: Replacement) -> Value | None:
     condition, x, y = node.inputs
     chosen = uniform(condition)
     dims = Value(node, 0).dims
     if chosen is None or dims is None:
         return None
-    return draft.broadcast(x if chosen else y, dims)
+    return replacement.broadcast(x if chosen else y, dims)
 
 
 @RULES.add("same-choices", "Select", reason="both choices are the same")
-def _same_choices(node: Node, draft: Draft) -> Value | None:
+def _same_choices(node: Node, replacement: Replacement) -> Value | None:
     _, x, y = node.inputs
     dims = Value(node, 0).dims
-    return draft.broadcast(x, dims) if x == y and dims is not None else None
+    return replacement.broadcast(x, dims) if x == y and dims is not None else None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import heapq
-
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
+from headrace.ordering import in_order
 from headrace.passes.simplify.workgraph import Node, Value, WorkGraph
 from headrace.passes.step_graph import StepGraph
 
@@ -64,24 +63,11 @@ def _needed(work: WorkGraph) -> set[Node]:
 
 def _in_order(nodes: set[Node]) -> list[Node]:
     """Return nodes after all that they depend on, otherwise in the order of the step."""
-    missing: dict[Node, int] = {}
-    after: dict[Node, list[Node]] = {node: [] for node in nodes}
-    for node in nodes:
-        before = {v.node for v in node.inputs}.union(node.controls)
-        missing[node] = len(before)
-        for other in before:
-            after[other].append(node)
-    ready = [(node.order, node) for node in nodes if not missing[node]]
-    heapq.heapify(ready)
-    ordered: list[Node] = []
-    while ready:
-        _, node = heapq.heappop(ready)
-        ordered.append(node)
-        for user in after[node]:
-            missing[user] -= 1
-            if not missing[user]:
-                heapq.heappush(ready, (user.order, user))
-    return ordered
+    return in_order(
+        list(nodes),
+        lambda node: [*(v.node for v in node.inputs), *node.controls],
+        key=lambda node: node.order,
+    )
 
 
 def _names(nodes: list[Node]) -> list[str]:

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from headrace.device_name import DeviceName
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, PluginError
 from headrace.graph.operation import Operation
-from headrace.passes.simplify.draft import Draft, sharpened
+from headrace.passes.rewrites import Rewrite
 from headrace.passes.simplify.emit import emit
-from headrace.passes.simplify.rules import Rewrite, Rule, RuleTable
+from headrace.passes.simplify.replacement import Replacement, sharpened
+from headrace.passes.simplify.rules import Rule, RuleTable
 from headrace.passes.simplify.table import RULES
 from headrace.passes.simplify.workgraph import Node, Value, WorkGraph
 from headrace.passes.step_graph import StepGraph
+from headrace.plugins.blame import blamed
+from headrace.plugins.ownership import CORE
 
 # Rules look this many edges up from the node that they replace.
 _DEPTH = 6
@@ -105,28 +109,38 @@ class _Engine:
 
     def _look_at(self, node: Node) -> None:
         sources = [value.node.type for value in node.inputs]
-        draft = Draft(self.graph, node)
+        replacement = Replacement(self.graph, node)
         for rule in self._rules_of(node):
             if rule.after and rule.after.isdisjoint(sources):
                 continue
-            draft.origin = rule.name
+            replacement.origin = rule.name
             try:
-                answer = rule.match(node, draft)
+                answer = rule.match(node, replacement)
             except HeadraceError:
                 # Shapes that do not fit: the step itself reports them, with the user's line.
                 answer = None
-            if answer is not None and self._apply(rule, node, draft, answer):
+            except Exception as error:
+                if rule.provider is CORE:
+                    raise
+                raise _blamed(rule, node, error) from error
+            if rule.provider is not CORE and answer is not None:
+                fault = _fault(node, answer)
+                if fault:
+                    raise _blamed(rule, node, TypeError(fault))
+            if answer is not None and self._apply(rule, node, replacement, answer):
                 return
-            for added in reversed(draft.added):
+            for added in reversed(replacement.added):
                 self.graph.drop(added)
-            draft.added.clear()
+            replacement.added.clear()
 
-    def _apply(self, rule: Rule, node: Node, draft: Draft, answer: Value | Sequence[Value]) -> bool:
+    def _apply(
+        self, rule: Rule, node: Node, replacement: Replacement, answer: Value | Sequence[Value]
+    ) -> bool:
         values = (answer,) if isinstance(answer, Value) else tuple(answer)
         if any(value.node is node for value in values) or not self._keeps_place(node, values):
             return False
         if node.controls:
-            held = self._after_controls(node, draft, values)
+            held = self._after_controls(node, replacement, values)
             if held is None:
                 return False
             values = held
@@ -136,17 +150,22 @@ class _Engine:
         if node.effects & ~effects:
             return False
         for value, spec in zip(values, node.specs, strict=True):
-            if value.node in draft.added:
+            if value.node in replacement.added:
                 specs = list(value.node.specs)
                 specs[value.slot] = sharpened(specs[value.slot], spec)
                 value.node.specs = tuple(specs)
         users, dropped = self.graph.replace(node, values)
         names = dict.fromkeys([node.name, *(gone.name for gone in dropped)])
-        self.rewrites.append(Rewrite(rule.name, rule.reason, tuple(names), node.site))
+        by = rule.provider.name
+        self.rewrites.append(Rewrite(rule.name, rule.reason, tuple(names), node.site, by))
         self.left -= 1
-        for added in reversed(draft.added):
+        for added in reversed(replacement.added):
             self.graph.drop(added)
-        near = [*(added for added in draft.added if added.alive), *(v.node for v in values), *users]
+        near = [
+            *(added for added in replacement.added if added.alive),
+            *(v.node for v in values),
+            *users,
+        ]
         self.changed.update(dict.fromkeys((*near, *self.graph.freed)))
         self.graph.freed.clear()
         self._push(near, front=True)
@@ -157,16 +176,39 @@ class _Engine:
         return node.device == _ANYWHERE or all(value.node.device == node.device for value in values)
 
     def _after_controls(
-        self, node: Node, draft: Draft, values: Sequence[Value]
+        self, node: Node, replacement: Replacement, values: Sequence[Value]
     ) -> tuple[Value, ...] | None:
         """Return what replaces a node that waits for others, waiting for them too."""
         if len(values) != 1 or node.type == "Identity":
             return None
         value = values[0]
-        fresh = value.node in draft.added and len(value.node.specs) == 1 and not value.node.users
+        fresh = (
+            value.node in replacement.added and len(value.node.specs) == 1 and not value.node.users
+        )
         if not fresh:
-            value = draft.add("Identity", value)
-            if value.node not in draft.added:
+            value = replacement.add("Identity", value)
+            if value.node not in replacement.added:
                 return None
         self.graph.wait(value.node, node.controls)
         return (value,)
+
+
+def _fault(node: Node, answer: Any) -> str:
+    """Return why an answer cannot stand for the outputs of a node, empty where it can."""
+    one = isinstance(answer, Value) or not isinstance(answer, Sequence)
+    values = (answer,) if one else tuple(answer)
+    if not all(isinstance(value, Value) for value in values):
+        kinds = ", ".join(type(value).__name__ for value in values)
+        return f"a rule returns a Value for each output, or None; got {kinds}"
+    if len(values) != len(node.specs):
+        return f"it returns {len(values)} values for {len(node.specs)} outputs"
+    for value, spec in zip(values, node.specs, strict=True):
+        if value.dtype != spec.dtype or not value.spec.shape.is_compatible_with(spec.shape):
+            return f"it returns {value.spec} for an output that is {spec}"
+    return ""
+
+
+def _blamed(rule: Rule, node: Node, error: Exception) -> PluginError:
+    what = f"rewrite rule {rule.name!r} on {node.type} {node.name!r}"
+    found = blamed(error, rule.match, rule.provider, what)
+    return PluginError(f"{found}\n  at {node.site}")

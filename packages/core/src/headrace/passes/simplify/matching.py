@@ -17,9 +17,6 @@ _NDArray = np.ndarray[Any, np.dtype[Any]]
 MAX_LOOKED_INTO = 4096
 _MAX_COMPARED = 1 << 20
 
-# Ops that yield the elements of their first input in the same order, under another shape.
-RESHAPING = frozenset({"Reshape", "ExpandDims", "Squeeze"})
-
 
 def inner(value: Value, *types: str) -> Node | None:
     """Return the node that yields a value if it is of one of the types and may be looked through.
@@ -65,7 +62,7 @@ def uniform(value: Value) -> Any:
             return _uniform_constant(node)
         if node.type == "Fill":
             node = node.inputs[1].node
-        elif node.type in ("BroadcastTo", "Tile", "Reshape", "ExpandDims", "Squeeze"):
+        elif node.schema.view or node.type in ("BroadcastTo", "Tile"):
             node = node.inputs[0].node
         else:
             return None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from headrace.ops.windows import channel_axis
-from headrace.passes.simplify.draft import Draft
 from headrace.passes.simplify.matching import axes_of, inner, is_zero, only_user, uniform
+from headrace.passes.simplify.replacement import Replacement
 from headrace.passes.simplify.rules import RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
 
@@ -17,7 +17,7 @@ RULES = RuleTable()
     reason="the gradient of a window is at its first maximum, which is above 0 where the window's "
     "maximum is: masking the few windows is masking all elements",
 )
-def _mask_of_max_pool_grad(node: Node, draft: Draft) -> Value | None:
+def _mask_of_max_pool_grad(node: Node, replacement: Replacement) -> Value | None:
     """Take the gradient of a rectifier before a pool where the images are smaller."""
     condition, kept, other = node.inputs
     grad, above = inner(kept, "MaxPoolGrad"), inner(condition, "Greater")
@@ -31,9 +31,9 @@ def _mask_of_max_pool_grad(node: Node, draft: Draft) -> Value | None:
     pooled = next((user for user in images.node.users if _pools_alike(user, images, grad)), None)
     if pooled is None:
         return None
-    positive = draft.add("Greater", Value(pooled, 0), above.inputs[1])
-    masked = draft.add("Select", positive, outer, other)
-    return draft.add("MaxPoolGrad", images, masked, **grad.attrs)
+    positive = replacement.add("Greater", Value(pooled, 0), above.inputs[1])
+    masked = replacement.add("Select", positive, outer, other)
+    return replacement.add("MaxPoolGrad", images, masked, **grad.attrs)
 
 
 def _is_plain_zero(value: Value) -> bool:
@@ -53,7 +53,7 @@ def _pools_alike(node: Node, images: Value, grad: Node) -> bool:
     reason="each window's gradient is spread over elements of its own channel, to the last bit or "
     "within rounding: what the images get is what the windows had",
 )
-def _sum_of_pool_grad(node: Node, draft: Draft) -> Value | None:
+def _sum_of_pool_grad(node: Node, replacement: Replacement) -> Value | None:
     grad = inner(node.inputs[0], "MaxPoolGrad", "AvgPoolGrad")
     axes = axes_of(node)
     if grad is None or axes is None or any(step != 1 for step in grad.attrs["dilations"] or ()):
@@ -63,4 +63,4 @@ def _sum_of_pool_grad(node: Node, draft: Draft) -> Value | None:
     spatial = set(range(1, rank)) - {channel_axis(grad.attrs["data_format"])}
     if not spatial <= set(axes):
         return None
-    return draft.again([grad.inputs[1]])
+    return replacement.again([grad.inputs[1]])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from headrace.passes.simplify.draft import Draft
 from headrace.passes.simplify.matching import axes_of, inner, only_user, perm_of
+from headrace.passes.simplify.replacement import Replacement
 from headrace.passes.simplify.rules import RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
 
@@ -24,20 +24,20 @@ _ALL = (
     reason="no axis, or axes of one element, leave the elements; which zero a sum of zeros is was "
     "never certain",
 )
-def _reduce_single(node: Node, draft: Draft) -> Value | None:
+def _reduce_single(node: Node, replacement: Replacement) -> Value | None:
     x, dims, axes = node.inputs[0], Value(node, 0).dims, axes_of(node)
     if axes == ():
         return x
     if dims is None or x.dims is None or axes is None:
         return None
-    return draft.reshape(x, dims) if all(x.dims[axis] == 1 for axis in axes) else None
+    return replacement.reshape(x, dims) if all(x.dims[axis] == 1 for axis in axes) else None
 
 
 @RULES.add(
     *("reduce-of-reduce", *_ALL),
     reason="folding axes one after the other folds them all; sums and means within rounding",
 )
-def _reduce_of_reduce(node: Node, draft: Draft) -> Value | None:
+def _reduce_of_reduce(node: Node, replacement: Replacement) -> Value | None:
     first = inner(node.inputs[0], node.type)
     dims = Value(node, 0).dims
     if first is None or dims is None or not only_user(first):
@@ -51,7 +51,7 @@ def _reduce_of_reduce(node: Node, draft: Draft) -> Value | None:
     # Which axis of ``x`` each axis in between is.
     between = [a for a in range(rank) if first.attrs["keepdims"] or a not in before]
     axes = tuple(sorted({*before, *(between[a] for a in after)}))
-    return draft.reshape(draft.add(node.type, x, axis=axes, keepdims=False), dims)
+    return replacement.reshape(replacement.add(node.type, x, axis=axes, keepdims=False), dims)
 
 
 def _spread_axes(x: tuple[int, ...], wide: tuple[int, ...]) -> list[int]:
@@ -60,7 +60,7 @@ def _spread_axes(x: tuple[int, ...], wide: tuple[int, ...]) -> list[int]:
     return [a for a, d in enumerate(wide) if d != (x[a - lead] if a >= lead else 1)]
 
 
-def _folded_source(node: Node, draft: Draft) -> tuple[Value, int] | None:
+def _folded_source(node: Node, replacement: Replacement) -> tuple[Value, int] | None:
     """Return what is left to repeat no more, and how many equal elements each one stands for.
 
     The first is the reduction of what the input repeats, over the other axes alone, in the
@@ -79,28 +79,33 @@ def _folded_source(node: Node, draft: Draft) -> tuple[Value, int] | None:
     lead = len(wide) - len(x.dims)
     count = math.prod(wide[a] for a in repeated)
     rest = tuple(a - lead for a in axes if a >= lead and a not in repeated)
-    folded = draft.add(node.type, x, axis=rest, keepdims=True) if rest else x
-    return _arranged(draft, folded, axes, lead, node.attrs["keepdims"], dims), count
+    folded = replacement.add(node.type, x, axis=rest, keepdims=True) if rest else x
+    return _arranged(replacement, folded, axes, lead, node.attrs["keepdims"], dims), count
 
 
 def _arranged(
-    draft: Draft, x: Value, axes: Sequence[int], lead: int, keepdims: bool, dims: tuple[int, ...]
+    replacement: Replacement,
+    x: Value,
+    axes: Sequence[int],
+    lead: int,
+    keepdims: bool,
+    dims: tuple[int, ...],
 ) -> Value:
     """Drop folded axes of size 1, and repeat along those that were not folded."""
     sizes = (1,) * lead + (x.dims or ())
     kept = [1 if a in axes else d for a, d in enumerate(sizes)]
     if not keepdims:
         kept = [d for a, d in enumerate(kept) if a not in axes]
-    return draft.broadcast(draft.reshape(x, kept), dims)
+    return replacement.broadcast(replacement.reshape(x, kept), dims)
 
 
 @RULES.add(
     *("sum-of-broadcast", "ReduceSum"),
     reason="the sum of n equal elements is n times the element, with fewer roundings",
 )
-def _sum_of_broadcast(node: Node, draft: Draft) -> Value | None:
+def _sum_of_broadcast(node: Node, replacement: Replacement) -> Value | None:
     dtype = node.specs[0].dtype
-    found = _folded_source(node, draft)
+    found = _folded_source(node, replacement)
     if found is None or dtype.is_complex:
         return None
     source, count = found
@@ -108,17 +113,17 @@ def _sum_of_broadcast(node: Node, draft: Draft) -> Value | None:
         return None
     if dtype.is_integer and count > dtype.max:
         return None
-    return draft.add("Mul", source, draft.constant(count, dtype))
+    return replacement.add("Mul", source, replacement.constant(count, dtype))
 
 
 @RULES.add(
     *("fold-of-broadcast", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceAll", "ReduceAny"),
     reason="the mean, largest and smallest of equal elements are the element itself",
 )
-def _fold_of_broadcast(node: Node, draft: Draft) -> Value | None:
+def _fold_of_broadcast(node: Node, replacement: Replacement) -> Value | None:
     if node.specs[0].dtype.is_complex:
         return None
-    found = _folded_source(node, draft)
+    found = _folded_source(node, replacement)
     return None if found is None else found[0]
 
 
@@ -127,7 +132,7 @@ def _fold_of_broadcast(node: Node, draft: Draft) -> Value | None:
     after=("Transpose",),
     reason="the other axes are folded instead; sums within rounding, since their order differs",
 )
-def _reduce_of_transpose(node: Node, draft: Draft) -> Value | None:
+def _reduce_of_transpose(node: Node, replacement: Replacement) -> Value | None:
     moved = inner(node.inputs[0], "Transpose")
     axes = axes_of(node)
     order = None if moved is None else perm_of(moved)
@@ -139,11 +144,11 @@ def _reduce_of_transpose(node: Node, draft: Draft) -> Value | None:
     ):
         return None
     folded = tuple(sorted(order[a] for a in axes))
-    return draft.add(node.type, moved.inputs[0], axis=folded, keepdims=node.attrs["keepdims"])
+    return replacement.add(node.type, moved.inputs[0], axis=folded, keepdims=node.attrs["keepdims"])
 
 
 @RULES.add("sum-to-shape", "SumToShape", reason="the axes that it folds are known before the step")
-def _sum_to_shape(node: Node, draft: Draft) -> Value | None:
+def _sum_to_shape(node: Node, replacement: Replacement) -> Value | None:
     x, dims = node.inputs[0], Value(node, 0).dims
     if x.dims is None or dims is None:
         shape = inner(node.inputs[1], "Shape")
@@ -152,6 +157,6 @@ def _sum_to_shape(node: Node, draft: Draft) -> Value | None:
         return x
     if len(dims) > len(x.dims):
         return None
-    return draft.reshape(
-        draft.add("ReduceSum", x, axis=tuple(_spread_axes(dims, x.dims)), keepdims=True), dims
+    return replacement.reshape(
+        replacement.add("ReduceSum", x, axis=tuple(_spread_axes(dims, x.dims)), keepdims=True), dims
     )

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from headrace.graph.schema import OpSchema
-from headrace.graph.site import Site
-from headrace.passes.simplify.workgraph import Node, Value
+from headrace.plugins.ownership import CORE, Provider, line_of_function
 from headrace.records import dataclass
 
 if TYPE_CHECKING:
-    from headrace.passes.simplify.draft import Draft
+    from headrace.passes.simplify.replacement import Replacement
+    from headrace.passes.simplify.workgraph import Node, Value
 
 # In place of types: all ops that compute each element on its own.
 ELEMENTWISE = "elementwise ops"
 
 # Looks at a node; returns what to take for its output (for its outputs), None to leave it.
-Match = Callable[[Node, "Draft"], Value | Sequence[Value] | None]
+Match = Callable[["Node", "Replacement"], "Value | Sequence[Value] | None"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """A rewrite that keeps what a step computes.
 
@@ -31,6 +31,8 @@ class Rule:
         match: The rule itself.
         after: Types of which one of the node's inputs must be, so that the rule is tried at all;
             any if empty.
+        where: Module and line of ``match``.
+        provider: Who adds it.
     """
 
     name: str
@@ -38,34 +40,20 @@ class Rule:
     reason: str
     match: Match
     after: frozenset[str] = frozenset()
+    where: str = ""
+    provider: Provider = CORE
 
-
-@dataclass(frozen=True, slots=True)
-class Rewrite:
-    """One application of a rule.
-
-    Attributes:
-        rule: The rule's name.
-        reason: Why the result is the same.
-        ops: The names of the operations that are gone; the first is the one that was replaced.
-        site: The user's line that made the first.
-    """
-
-    rule: str
-    reason: str
-    ops: tuple[str, ...]
-    site: Site
-
-    def __str__(self) -> str:
-        more = f" and {len(self.ops) - 1} more" if len(self.ops) > 1 else ""
-        return f"{self.rule}: {self.ops[0]}{more} ({self.reason}) at {self.site}"
+    @property
+    def override(self) -> str:
+        """Nothing: a rule replaces no other."""
+        return ""
 
 
 class RuleTable:
     """Rules in the order in which they are tried."""
 
-    def __init__(self, *tables: RuleTable) -> None:
-        """Join the rules of tables."""
+    def __init__(self, *tables: Iterable[Rule]) -> None:
+        """Join rules, in order."""
         self._rules: list[Rule] = [rule for table in tables for rule in table]
 
     def add(
@@ -74,7 +62,8 @@ class RuleTable:
         """Return a decorator that adds a rule for nodes of the types ``ops``."""
 
         def enter(match: Match) -> Match:
-            self._rules.append(Rule(name, ops, reason, match, frozenset(after)))
+            where = line_of_function(match)
+            self._rules.append(Rule(name, ops, reason, match, frozenset(after), where=where))
             return match
 
         return enter

@@ -7,14 +7,13 @@ from typing import Any
 
 from headrace.dtypes import DType, promote
 from headrace.ops.indexing import decode
-from headrace.passes.simplify.draft import Draft
 from headrace.passes.simplify.matching import (
     MAX_LOOKED_INTO,
-    RESHAPING,
     array_of,
     inner,
     ints_of,
 )
+from headrace.passes.simplify.replacement import Replacement
 from headrace.passes.simplify.rules import RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
 from headrace.shapes import Shape
@@ -23,38 +22,38 @@ RULES = RuleTable()
 
 
 @RULES.add("identity", "Identity", "StopGradient", "IdentityN", reason="it yields its inputs")
-def _identity(node: Node, draft: Draft) -> Sequence[Value] | None:
+def _identity(node: Node, replacement: Replacement) -> Sequence[Value] | None:
     return node.inputs
 
 
 @RULES.add("default-value", "PlaceholderWithDefault", reason="nothing is fed in its place")
-def _default_value(node: Node, draft: Draft) -> Value | None:
+def _default_value(node: Node, replacement: Replacement) -> Value | None:
     return node.inputs[0]
 
 
 @RULES.add("ensured-shape", "EnsureShape", reason="the shape is known to be as it must")
-def _ensured_shape(node: Node, draft: Draft) -> Value | None:
+def _ensured_shape(node: Node, replacement: Replacement) -> Value | None:
     x = node.inputs[0]
     wanted: Shape = node.attrs["shape"]
     return x if x.spec.shape.merge_with(wanted) == x.spec.shape else None
 
 
 @RULES.add("known-shape", "Shape", "Size", "Rank", reason="the shape is known before the step")
-def _known_shape(node: Node, draft: Draft) -> Value | None:
+def _known_shape(node: Node, replacement: Replacement) -> Value | None:
     value = node.specs[0].value
     if value is None:
         value = node.schema.output_specs([node.inputs[0].spec], node.arity, node.attrs)[0][0].value
-    return None if value is None else draft.constant(value, node.specs[0].dtype)
+    return None if value is None else replacement.constant(value, node.specs[0].dtype)
 
 
 @RULES.add(
     *("known-shape-part", "StridedSlice", "Concat", "Stack"),
     reason="a part of a shape, or shapes joined, are known before the step",
 )
-def _known_shape_part(node: Node, draft: Draft) -> Value | None:
+def _known_shape_part(node: Node, replacement: Replacement) -> Value | None:
     out = node.specs[0]
     if out.value is not None and out.value.size <= MAX_LOOKED_INTO:
-        return draft.constant(out.value, out.dtype)
+        return replacement.constant(out.value, out.dtype)
     # What else yields a shape, such as the joining of two, may fail when it runs.
     certain = all(value.node.type in ("Shape", "Const") for value in node.inputs)
     known = certain and out.dtype.is_integer and out.dims is not None
@@ -62,14 +61,14 @@ def _known_shape_part(node: Node, draft: Draft) -> Value | None:
         return None
     if out.rank != 1 or len(out.dims) != out.shape[0]:
         return None
-    return draft.constant(list(out.dims.known), out.dtype)
+    return replacement.constant(list(out.dims.known), out.dtype)
 
 
 # -- casts
 
 
 @RULES.add("cast-to-same", "Cast", reason="it has the dtype already")
-def _cast_to_same(node: Node, draft: Draft) -> Value | None:
+def _cast_to_same(node: Node, replacement: Replacement) -> Value | None:
     x = node.inputs[0]
     return x if x.dtype == node.attrs["dtype"] else None
 
@@ -78,14 +77,14 @@ def _cast_to_same(node: Node, draft: Draft) -> Value | None:
     *("cast-of-cast", "Cast"),
     reason="the first conversion keeps every value, so that the second one can start before it",
 )
-def _cast_of_cast(node: Node, draft: Draft) -> Value | None:
+def _cast_of_cast(node: Node, replacement: Replacement) -> Value | None:
     first = inner(node.inputs[0], "Cast")
     if first is None:
         return None
     x, target = first.inputs[0], node.attrs["dtype"]
     if not _keeps_values(x.dtype, first.attrs["dtype"], target):
         return None
-    return x if x.dtype == target else draft.add("Cast", x, dtype=target)
+    return x if x.dtype == target else replacement.add("Cast", x, dtype=target)
 
 
 def _keeps_values(source: DType, between: DType, target: DType) -> bool:
@@ -112,7 +111,7 @@ def _fits(node: Node) -> bool:
 @RULES.add(
     *("reshape-nothing", "Reshape", "ExpandDims", "Squeeze"), reason="the shape stays as it is"
 )
-def _reshape_nothing(node: Node, draft: Draft) -> Value | None:
+def _reshape_nothing(node: Node, replacement: Replacement) -> Value | None:
     x = node.inputs[0]
     dims = Value(node, 0).dims if _fits(node) else None
     if dims is not None:
@@ -133,34 +132,34 @@ def _reshape_nothing(node: Node, draft: Draft) -> Value | None:
     *("reshape-of-reshape", "Reshape", "ExpandDims", "Squeeze"),
     reason="the last of several shapes counts: the order of the elements stays",
 )
-def _reshape_of_reshape(node: Node, draft: Draft) -> Value | None:
-    first = inner(node.inputs[0], *RESHAPING)
+def _reshape_of_reshape(node: Node, replacement: Replacement) -> Value | None:
+    first = inner(node.inputs[0], "Reshape", "ExpandDims", "Squeeze")
     if first is None or not _fits(first) or not _fits(node):
         return None
     x, dims = first.inputs[0], Value(node, 0).dims
     if dims is not None:
-        return draft.reshape(x, dims)
+        return replacement.reshape(x, dims)
     if node.type != "Reshape":
         return None
     wanted = ints_of(node.inputs[1])
     # Of -1 beside 0 the elements alone do not tell what it is.
     if wanted is None or 0 in wanted:
         return None
-    return draft.add("Reshape", x, node.inputs[1])
+    return replacement.add("Reshape", x, node.inputs[1])
 
 
 @RULES.add("stack-of-one", "Stack", "Unstack", reason="of one tensor only the shape changes")
-def _stack_of_one(node: Node, draft: Draft) -> Value | None:
+def _stack_of_one(node: Node, replacement: Replacement) -> Value | None:
     dims = Value(node, 0).dims if node.specs else None
     single = len(node.inputs) == 1 and len(node.specs) == 1
-    return draft.reshape(node.inputs[0], dims) if single and dims is not None else None
+    return replacement.reshape(node.inputs[0], dims) if single and dims is not None else None
 
 
 # -- joining, splitting, padding and indexing
 
 
 @RULES.add("concat-of-one", "Concat", reason="tensors without elements add nothing to a join")
-def _concat_of_one(node: Node, draft: Draft) -> Value | None:
+def _concat_of_one(node: Node, replacement: Replacement) -> Value | None:
     if len(node.inputs) == 1:
         return node.inputs[0]
     filled = [v for v in node.inputs if v.dims is None or 0 not in v.dims]
@@ -169,11 +168,11 @@ def _concat_of_one(node: Node, draft: Draft) -> Value | None:
     kept = filled or [node.inputs[0]]
     if not filled and Value(node, 0).dims != node.inputs[0].dims:
         return None
-    return kept[0] if len(kept) == 1 else draft.add("Concat", kept, **node.attrs)
+    return kept[0] if len(kept) == 1 else replacement.add("Concat", kept, **node.attrs)
 
 
 @RULES.add("concat-of-concat", "Concat", reason="joins along one axis are one join")
-def _concat_of_concat(node: Node, draft: Draft) -> Value | None:
+def _concat_of_concat(node: Node, replacement: Replacement) -> Value | None:
     rank = Value(node, 0).rank
     if rank is None:
         return None
@@ -185,11 +184,13 @@ def _concat_of_concat(node: Node, draft: Draft) -> Value | None:
             parts.extend(joined.inputs)
         else:
             parts.append(value)
-    return None if len(parts) == len(node.inputs) else draft.add("Concat", parts, **node.attrs)
+    return (
+        None if len(parts) == len(node.inputs) else replacement.add("Concat", parts, **node.attrs)
+    )
 
 
 @RULES.add("split-into-one", "Split", "SplitBy", reason="the only part is the whole")
-def _split_into_one(node: Node, draft: Draft) -> Value | None:
+def _split_into_one(node: Node, replacement: Replacement) -> Value | None:
     x = node.inputs[0]
     return x if len(node.specs) == 1 and x.dims is not None and x.dims == node_dims(node) else None
 
@@ -200,13 +201,13 @@ def node_dims(node: Node) -> tuple[int, ...] | None:
 
 
 @RULES.add("pad-nothing", "Pad", "MirrorPad", reason="a border of no elements")
-def _pad_nothing(node: Node, draft: Draft) -> Value | None:
+def _pad_nothing(node: Node, replacement: Replacement) -> Value | None:
     paddings = array_of(node.inputs[1])
     return node.inputs[0] if paddings is not None and not paddings.any() else None
 
 
 @RULES.add("slice-everything", "Slice", reason="the block is the whole tensor")
-def _slice_everything(node: Node, draft: Draft) -> Value | None:
+def _slice_everything(node: Node, replacement: Replacement) -> Value | None:
     x = node.inputs[0]
     begin, size = ints_of(node.inputs[1]), ints_of(node.inputs[2])
     dims = x.spec.shape.dims
@@ -220,7 +221,7 @@ def _slice_everything(node: Node, draft: Draft) -> Value | None:
     *("index-everything", "StridedSlice"),
     reason="the index names every element, in order; at most the shape changes",
 )
-def _index_everything(node: Node, draft: Draft) -> Value | None:
+def _index_everything(node: Node, replacement: Replacement) -> Value | None:
     x = node.inputs[0]
     begin, end, strides = (ints_of(v) for v in node.inputs[1:])
     if begin is None or end is None or strides is None or x.spec.shape.dims is None:
@@ -231,7 +232,7 @@ def _index_everything(node: Node, draft: Draft) -> Value | None:
     dims = Value(node, 0).dims
     if dims is None or x.dims is None or not _names_all(index, x.dims):
         return None
-    return draft.reshape(x, dims)
+    return replacement.reshape(x, dims)
 
 
 def _names_all(index: tuple[Any, ...], dims: tuple[int, ...]) -> bool:
@@ -252,22 +253,22 @@ def _names_all(index: tuple[Any, ...], dims: tuple[int, ...]) -> bool:
 
 
 @RULES.add("tile-once", "Tile", reason="repeated once along each axis")
-def _tile_once(node: Node, draft: Draft) -> Value | None:
+def _tile_once(node: Node, replacement: Replacement) -> Value | None:
     times = ints_of(node.inputs[1])
     return node.inputs[0] if times is not None and all(t == 1 for t in times) else None
 
 
 @RULES.add("tile-units", "Tile", reason="axes of size 1 are repeated by broadcasting")
-def _tile_units(node: Node, draft: Draft) -> Value | None:
+def _tile_units(node: Node, replacement: Replacement) -> Value | None:
     x, dims = node.inputs[0], Value(node, 0).dims
     if dims is None or x.dims is None:
         return None
     spread = all(a == b or a == 1 for a, b in zip(x.dims, dims, strict=True))
-    return draft.broadcast(x, dims) if spread else None
+    return replacement.broadcast(x, dims) if spread else None
 
 
 @RULES.add("reverse-nothing", "Reverse", reason="axes with one element, or none, are reversed")
-def _reverse_nothing(node: Node, draft: Draft) -> Value | None:
+def _reverse_nothing(node: Node, replacement: Replacement) -> Value | None:
     x, axes = node.inputs[0], ints_of(node.inputs[1])
     if axes is None or x.dims is None:
         return None

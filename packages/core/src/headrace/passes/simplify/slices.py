@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import reduce
 
 from headrace.ops.indexing import decode
-from headrace.passes.simplify.draft import Draft
 from headrace.passes.simplify.matching import ints_of, only_user
+from headrace.passes.simplify.replacement import Replacement
 from headrace.passes.simplify.rules import RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
 
@@ -18,7 +18,7 @@ RULES = RuleTable()
     reason="each slice's gradient is zero elsewhere: joined they are the sum",
     after=("StridedSliceGrad", "Add"),
 )
-def _gradients_of_all_slices(node: Node, draft: Draft) -> Value | None:
+def _gradients_of_all_slices(node: Node, replacement: Replacement) -> Value | None:
     dims = Value(node, 0).dims
     # Sums of sums are looked at as a whole, from the last one on.
     inside = only_user(node) and next(iter(node.users)).type == "Add"
@@ -37,8 +37,8 @@ def _gradients_of_all_slices(node: Node, draft: Draft) -> Value | None:
             parts = [terms[found[i]].node.inputs[4] for i in range(dims[axis])]
             used = set(found.values())
             rest = [term for number, term in enumerate(terms) if number not in used]
-            joined = draft.add("Stack", parts, axis=axis)
-            return reduce(lambda x, y: draft.add("Add", x, y), rest, joined)
+            joined = replacement.add("Stack", parts, axis=axis)
+            return reduce(lambda x, y: replacement.add("Add", x, y), rest, joined)
     return None
 
 

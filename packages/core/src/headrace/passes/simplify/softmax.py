@@ -8,7 +8,6 @@ Higham, Accurately computing the log-sum-exp and softmax functions, 2021).
 
 from __future__ import annotations
 
-from headrace.passes.simplify.draft import Draft
 from headrace.passes.simplify.matching import (
     axes_of,
     class_axis,
@@ -18,6 +17,7 @@ from headrace.passes.simplify.matching import (
     pairs,
     uniform,
 )
+from headrace.passes.simplify.replacement import Replacement
 from headrace.passes.simplify.rules import RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
 
@@ -28,15 +28,19 @@ RULES = RuleTable()
     *("log-softmax", "Log"),
     reason="log(softmax(x)) is computed at once, exactly where the probability underflows, too",
 )
-def _log_softmax(node: Node, draft: Draft) -> Value | None:
+def _log_softmax(node: Node, replacement: Replacement) -> Value | None:
     softmax = inner(node.inputs[0], "Softmax")
-    return None if softmax is None else draft.add("LogSoftmax", softmax.inputs[0], **softmax.attrs)
+    return (
+        None
+        if softmax is None
+        else replacement.add("LogSoftmax", softmax.inputs[0], **softmax.attrs)
+    )
 
 
 @RULES.add("exp-log-softmax", "Exp", reason="exp(log_softmax(x)) is softmax(x), within rounding")
-def _exp_log_softmax(node: Node, draft: Draft) -> Value | None:
+def _exp_log_softmax(node: Node, replacement: Replacement) -> Value | None:
     found = inner(node.inputs[0], "LogSoftmax")
-    return None if found is None else draft.add("Softmax", found.inputs[0], **found.attrs)
+    return None if found is None else replacement.add("Softmax", found.inputs[0], **found.attrs)
 
 
 @RULES.add(
@@ -45,31 +49,31 @@ def _exp_log_softmax(node: Node, draft: Draft) -> Value | None:
     reason="the gradient of log(softmax(x)) is g - softmax(x) * sum(g): nothing is divided by a "
     "probability that may underflow",
 )
-def _softmax_log_gradient(node: Node, draft: Draft) -> Value | None:
+def _softmax_log_gradient(node: Node, replacement: Replacement) -> Value | None:
     for chances, difference in pairs(node):
         softmax = inner(chances, "Softmax")
         found = None if softmax is None else inner(difference, "Sub")
         if softmax is None or found is None:
             continue
-        slope = _divided(found.inputs[0], chances, draft)
+        slope = _divided(found.inputs[0], chances, replacement)
         if slope is None or not _is_mean(found.inputs[1], found.inputs[0], softmax):
             continue
-        wide = _along_classes(slope, softmax, draft)
+        wide = _along_classes(slope, softmax, replacement)
         if wide is None:
             continue
         axis = class_axis(softmax)
-        total = draft.add("ReduceSum", wide, axis=(axis,), keepdims=True)
-        return draft.add("Sub", slope, draft.add("Mul", chances, total))
+        total = replacement.add("ReduceSum", wide, axis=(axis,), keepdims=True)
+        return replacement.add("Sub", slope, replacement.add("Mul", chances, total))
     return None
 
 
-def _divided(value: Value, divisor: Value, draft: Draft) -> Value | None:
+def _divided(value: Value, divisor: Value, replacement: Replacement) -> Value | None:
     """Return what is divided by ``divisor`` to make a value."""
     quotient = inner(value, "Div", "Reciprocal")
     if quotient is None or quotient.inputs[-1] != divisor:
         return None
     one = quotient.type == "Reciprocal"
-    return draft.constant(1, divisor.dtype) if one else quotient.inputs[0]
+    return replacement.constant(1, divisor.dtype) if one else quotient.inputs[0]
 
 
 def _is_mean(value: Value, slope: Value, softmax: Node) -> bool:
@@ -82,7 +86,7 @@ def _is_mean(value: Value, slope: Value, softmax: Node) -> bool:
     return product is not None and (slope, Value(softmax, 0)) in pairs(product)
 
 
-def _along_classes(slope: Value, softmax: Node, draft: Draft) -> Value | None:
+def _along_classes(slope: Value, softmax: Node, replacement: Replacement) -> Value | None:
     """Return a slope with one element for each class; None where it is not known to have."""
     axis, whole = class_axis(softmax), softmax.specs[0].shape.dims
     if axis is None or whole is None or slope.rank is None or slope.rank > len(whole):
@@ -93,7 +97,7 @@ def _along_classes(slope: Value, softmax: Node, draft: Draft) -> Value | None:
         return slope
     known = Value(softmax, 0).dims
     fits = known is not None and slope.dims is not None
-    return draft.broadcast(slope, known) if fits and known is not None else None
+    return replacement.broadcast(slope, known) if fits and known is not None else None
 
 
 @RULES.add(
@@ -102,7 +106,7 @@ def _along_classes(slope: Value, softmax: Node, draft: Draft) -> Value | None:
     reason="c * g - p * sum(c * g) is c * (g - p * sum(g)), within rounding, where c is a normal "
     "number at most 1",
 )
-def _softmax_gradient_scale(node: Node, draft: Draft) -> Value | None:
+def _softmax_gradient_scale(node: Node, replacement: Replacement) -> Value | None:
     scaled, product = (inner(v, "Mul") for v in node.inputs)
     if scaled is None or product is None or not only_user(product):
         return None
@@ -114,10 +118,10 @@ def _softmax_gradient_scale(node: Node, draft: Draft) -> Value | None:
             small = 1e-6 <= abs(float(number)) <= 1
             if not small or uniform(source) is None or labels.spec.shape != scaled.specs[0].shape:
                 continue
-            sums = draft.add("ReduceSum", labels, **folded.attrs)
-            inside = draft.add("Sub", draft.add("Mul", chances, sums), labels)
-            factor = draft.constant(-number, labels.dtype)
-            return draft.add("Mul", inside, factor)
+            sums = replacement.add("ReduceSum", labels, **folded.attrs)
+            inside = replacement.add("Sub", replacement.add("Mul", chances, sums), labels)
+            factor = replacement.constant(-number, labels.dtype)
+            return replacement.add("Mul", inside, factor)
     return None
 
 
@@ -128,22 +132,24 @@ def _softmax_gradient_scale(node: Node, draft: Draft) -> Value | None:
     *("log-sigmoid", "Log"),
     reason="log(sigmoid(x)) is -softplus(-x), exactly where the probability underflows, too",
 )
-def _log_sigmoid(node: Node, draft: Draft) -> Value | None:
+def _log_sigmoid(node: Node, replacement: Replacement) -> Value | None:
     sigmoid = inner(node.inputs[0], "Sigmoid")
     if sigmoid is None or not node.specs[0].dtype.is_floating:
         return None
-    return draft.add("Neg", draft.add("Softplus", draft.add("Neg", sigmoid.inputs[0])))
+    return replacement.add(
+        "Neg", replacement.add("Softplus", replacement.add("Neg", sigmoid.inputs[0]))
+    )
 
 
 @RULES.add(
     *("log-one-minus-sigmoid", "Log"),
     reason="log(1 - sigmoid(x)) is -softplus(x), exactly where the difference is 0, too",
 )
-def _log_one_minus_sigmoid(node: Node, draft: Draft) -> Value | None:
+def _log_one_minus_sigmoid(node: Node, replacement: Replacement) -> Value | None:
     sigmoid = _one_minus_sigmoid(node.inputs[0])
     if sigmoid is None or not node.specs[0].dtype.is_floating:
         return None
-    return draft.add("Neg", draft.add("Softplus", sigmoid.inputs[0]))
+    return replacement.add("Neg", replacement.add("Softplus", sigmoid.inputs[0]))
 
 
 def _one_minus_sigmoid(value: Value) -> Node | None:
@@ -160,7 +166,7 @@ def _one_minus_sigmoid(value: Value) -> Node | None:
     reason="the gradients of log(sigmoid(x)) and log(1 - sigmoid(x)) are g * (1 - s) and -g * s: "
     "nothing is divided by a probability that may underflow",
 )
-def _sigmoid_log_gradient(node: Node, draft: Draft) -> Value | None:
+def _sigmoid_log_gradient(node: Node, replacement: Replacement) -> Value | None:
     for slope, product in pairs(node):
         curve = inner(product, "Mul")
         if curve is None:
@@ -170,16 +176,16 @@ def _sigmoid_log_gradient(node: Node, draft: Draft) -> Value | None:
             if sigmoid is None or _one_minus_sigmoid(rest) is not sigmoid:
                 continue
             for divisor, left in ((chance, rest), (rest, chance)):
-                found = _quotient(slope, divisor, draft)
+                found = _quotient(slope, divisor, replacement)
                 if found is not None:
-                    return draft.add("Mul", found, left)
+                    return replacement.add("Mul", found, left)
     return None
 
 
-def _quotient(value: Value, divisor: Value, draft: Draft) -> Value | None:
+def _quotient(value: Value, divisor: Value, replacement: Replacement) -> Value | None:
     """Return what is divided by ``divisor`` to make a value, also where it is negated."""
     negated = inner(value, "Neg")
-    found = _divided(value if negated is None else negated.inputs[0], divisor, draft)
+    found = _divided(value if negated is None else negated.inputs[0], divisor, replacement)
     if found is None or negated is None:
         return found
-    return draft.add("Neg", found)
+    return replacement.add("Neg", found)

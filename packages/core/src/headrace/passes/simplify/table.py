@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from headrace.passes.simplify import (
     arithmetic,
     broadcasting,
@@ -13,7 +15,7 @@ from headrace.passes.simplify import (
     softmax,
     transposing,
 )
-from headrace.passes.simplify.rules import RuleTable
+from headrace.passes.simplify.rules import Rule, RuleTable
 
 RULES = RuleTable(
     shaping.RULES,
@@ -27,3 +29,9 @@ RULES = RuleTable(
     pools.RULES,
     transposing.RULES,
 )
+
+
+@lru_cache(maxsize=8)
+def with_rules(added: tuple[Rule, ...]) -> RuleTable:
+    """Return all rules, and behind them those that plugins add."""
+    return RuleTable(RULES, added) if added else RULES

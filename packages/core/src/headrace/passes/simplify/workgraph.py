@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from headrace.device_name import DeviceName
 from headrace.dtypes import DType
+from headrace.graph.attributes import attribute_key
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS, OpSchema
 from headrace.graph.site import Site
 from headrace.graph.spec import TensorSpec
-from headrace.passes.dedupe import COMMUTATIVE, attribute_key
 from headrace.passes.effects import has_effect
 from headrace.passes.step_graph import StepGraph
 
@@ -198,7 +198,7 @@ class WorkGraph:
                 return None
             node.attrs_key = tuple(attribute_key(value) for value in node.attrs.values())
         inputs = node.inputs
-        if node.type in COMMUTATIVE and inputs[0].dtype.kind != "string":
+        if node.schema.commutative and inputs[0].dtype.kind != "string":
             inputs = tuple(sorted(inputs, key=_by_order))
         return (node.type, node.arity, inputs, node.attrs_key, node.device, node.colocated)
 

@@ -1,38 +1,8 @@
-"""The fuzzer: random calls of ops, each of which must be right or refused with our own error.
+"""The fuzzer: ``headrace_testing.fuzz`` of the package headrace-testing."""
 
-Ranks, empty and huge dimensions, negative and extreme integers, NaN and infinities, dtypes that
-are not taken: whatever an op is called with, it yields a result of the dtype and shape that its
-rule states, the same whether inputs are constants or fed and whether the step is optimized or
-not, or it refuses with a ``HeadraceError``. Anything else is forbidden: another exception, an
-error that NumPy raised because the kernel did not check, memory taken for results that are then
-refused, a crash, a hang, an input changed in place.
+from headrace.plugins.provided import provided
 
-``python -m headrace.testing.fuzz`` calls the ops of core. A package with ops of its own makes
-targets of them::
-
-    from headrace.graph.schema import OPS
-    from headrace.testing.fuzz import fuzz, op_target, summary
-
-    report = fuzz({"Cube": op_target(OPS["Cube"], SAMPLES)}, calls=2000)
-    assert not report.forbidden, summary(report, {})
-"""
-
-from headrace.testing.fuzz.campaign import Failure as Failure
-from headrace.testing.fuzz.campaign import Report as Report
-from headrace.testing.fuzz.campaign import fuzz as fuzz
-from headrace.testing.fuzz.report import summary as summary
-from headrace.testing.fuzz.targets import Target as Target
-from headrace.testing.fuzz.targets import core_targets as core_targets
-from headrace.testing.fuzz.targets import function_target as function_target
-from headrace.testing.fuzz.targets import op_target as op_target
-
-__all__ = [
-    "Failure",
-    "Report",
-    "Target",
-    "core_targets",
-    "function_target",
-    "fuzz",
-    "op_target",
-    "summary",
-]
+_fuzz = provided("headrace_testing.fuzz", "headrace.testing.fuzz", "headrace-testing")
+__doc__ = _fuzz.__doc__
+__all__ = list(_fuzz.__all__)
+globals().update({name: getattr(_fuzz, name) for name in __all__})

@@ -1,0 +1,74 @@
+"""Conversions of strings, and names of other versions of the interface, as ``hr.compat``."""
+
+import datetime as _datetime
+import numbers as _numbers
+import os as _os
+from typing import Any as _Any
+
+from numpy import floating as _floating
+from numpy import integer as _integer
+from numpy import number as _number
+
+from headrace.dimension import dimension_value as dimension_value
+from headrace.errors import ArgumentTypeError as _ArgumentTypeError
+from headrace.graph.tensor_shape import dimension_at_index as dimension_at_index
+
+bytes_or_text_types = (bytes, str)
+integral_types = (_numbers.Integral, _integer)
+real_types = (_numbers.Real, _integer, _floating)
+complex_types = (_numbers.Complex, _number)
+
+# The interface is that of TensorFlow 1.15, which looked three weeks ahead of its own date.
+_HORIZON = _datetime.date(2019, 11, 6)
+
+
+def as_bytes(bytes_or_text: _Any, encoding: str = "utf-8") -> bytes:
+    """Return text as bytes; bytes as they are.
+
+    Args:
+        bytes_or_text: A string or bytes.
+        encoding: How text is encoded.
+
+    Raises:
+        ArgumentTypeError: if it is neither.
+    """
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text.encode(encoding)
+    if isinstance(bytes_or_text, bytes | bytearray):
+        return bytes(bytes_or_text)
+    raise _ArgumentTypeError(f"expected bytes or a string, got {bytes_or_text!r:.80}")
+
+
+def as_text(bytes_or_text: _Any, encoding: str = "utf-8") -> str:
+    """Return bytes as text; text as it is.
+
+    Args:
+        bytes_or_text: A string or bytes.
+        encoding: How bytes are decoded.
+
+    Raises:
+        ArgumentTypeError: if it is neither.
+    """
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text.decode(encoding)
+    raise _ArgumentTypeError(f"expected bytes or a string, got {bytes_or_text!r:.80}")
+
+
+as_str = as_text
+
+
+def as_str_any(value: _Any) -> str:
+    """Return any value as text: bytes decoded, the others as ``str`` has them."""
+    return as_text(value) if isinstance(value, bytes) else str(value)
+
+
+def path_to_str(path: _Any) -> _Any:
+    """Return a path object as a string; anything else as it is."""
+    return as_text(_os.fspath(path)) if hasattr(path, "__fspath__") else path
+
+
+def forward_compatible(year: int, month: int, day: int) -> bool:
+    """Return whether a feature that TensorFlow had from a date on may be used: that of 1.15 may."""
+    return _datetime.date(year, month, day) < _HORIZON

@@ -1,0 +1,1 @@
+"""Graphs as versioned JSON documents: writing them, and reading those of strangers."""

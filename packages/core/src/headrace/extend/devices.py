@@ -1,0 +1,68 @@
+"""Devices: the registry of kinds, the protocol, and what a device that compiles gets and gives."""
+
+from headrace.device_name import (
+    DeviceName,
+)
+from headrace.plugins.registries.devices import DeviceKind, DeviceRegistry
+from headrace.runtime.capabilities import (
+    CompilingDevice,
+    DescribedProgram,
+    UnorderedDevice,
+)
+from headrace.runtime.device import (
+    Device,
+    HostArray,
+)
+from headrace.runtime.device_options import (
+    DeviceOption,
+    switch_option,
+    whole_number_option,
+)
+from headrace.runtime.failures import (
+    located,
+)
+from headrace.runtime.options import (
+    DEFAULT_OPTIONS,
+    Options,
+)
+from headrace.runtime.region import (
+    Program,
+    Region,
+    is_handle,
+)
+from headrace.runtime.report import (
+    Buffer,
+    ProgramReport,
+    Work,
+    bytes_of,
+    plain_work,
+)
+from headrace.runtime.trace import (
+    clock,
+)
+
+__all__ = [
+    "DEFAULT_OPTIONS",
+    "Buffer",
+    "CompilingDevice",
+    "DescribedProgram",
+    "Device",
+    "DeviceKind",
+    "DeviceName",
+    "DeviceOption",
+    "DeviceRegistry",
+    "HostArray",
+    "Options",
+    "Program",
+    "ProgramReport",
+    "Region",
+    "UnorderedDevice",
+    "Work",
+    "bytes_of",
+    "clock",
+    "is_handle",
+    "located",
+    "plain_work",
+    "switch_option",
+    "whole_number_option",
+]

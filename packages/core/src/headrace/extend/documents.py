@@ -1,0 +1,25 @@
+"""Documents: graphs written down, read again, and copied into others."""
+
+from headrace.documents.document import (
+    dump,
+)
+from headrace.documents.graft import (
+    Grafted,
+    graft,
+)
+from headrace.documents.reader import (
+    checked_specs,
+)
+from headrace.graph.apart import (
+    Arrays,
+    arrays_apart,
+)
+
+__all__ = [
+    "Arrays",
+    "Grafted",
+    "arrays_apart",
+    "checked_specs",
+    "dump",
+    "graft",
+]

@@ -1,0 +1,117 @@
+"""Runtimes: what runs the steps of a session, and the parts of which the local one is made."""
+
+from headrace.placement.place import (
+    Machine,
+)
+from headrace.runtime.cancellation import (
+    Cancellation,
+)
+from headrace.runtime.chief import (
+    is_chief,
+    join_cluster,
+)
+from headrace.runtime.containers import (
+    ContainerSet,
+)
+from headrace.runtime.deadlines import (
+    deadline,
+)
+from headrace.runtime.engine import (
+    Engine,
+    LocalRuntime,
+    LocalStep,
+)
+from headrace.runtime.executor import (
+    StartedRun,
+    execute,
+)
+from headrace.runtime.nested import (
+    function_partitions,
+)
+from headrace.runtime.options import (
+    DEFAULT_OPTIONS,
+    Options,
+)
+from headrace.runtime.plan import (
+    Plan,
+)
+from headrace.runtime.planning import (
+    build_plan,
+)
+from headrace.runtime.rendezvous import (
+    DEAD,
+    Key,
+    Receive,
+)
+from headrace.runtime.runtime import (
+    RegisteredStep,
+    Runtime,
+)
+from headrace.runtime.state import (
+    SessionState,
+)
+from headrace.runtime.step import (
+    Step,
+)
+from headrace.runtime.trace import (
+    Recorder,
+)
+from headrace.runtime.trace_parts import (
+    pack_events,
+    unpack_events,
+)
+from headrace.runtime.trace_traffic import (
+    Flow,
+    Span,
+)
+from headrace.runtime.traceable import (
+    Traceable,
+)
+from headrace.session.config import (
+    Config,
+)
+from headrace.session.config_proto import (
+    as_config,
+)
+from headrace.session.default_configs import (
+    set_default_config,
+)
+from headrace.tracebacks import (
+    fold,
+)
+
+__all__ = [
+    "DEAD",
+    "DEFAULT_OPTIONS",
+    "Cancellation",
+    "Config",
+    "ContainerSet",
+    "Engine",
+    "Flow",
+    "Key",
+    "LocalRuntime",
+    "LocalStep",
+    "Machine",
+    "Options",
+    "Plan",
+    "Receive",
+    "Recorder",
+    "RegisteredStep",
+    "Runtime",
+    "SessionState",
+    "Span",
+    "StartedRun",
+    "Step",
+    "Traceable",
+    "as_config",
+    "build_plan",
+    "deadline",
+    "execute",
+    "fold",
+    "function_partitions",
+    "is_chief",
+    "join_cluster",
+    "pack_events",
+    "set_default_config",
+    "unpack_events",
+]

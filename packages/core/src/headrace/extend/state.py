@@ -1,0 +1,31 @@
+"""What outlives steps: containers, the resources in them, who waits for them, random streams."""
+
+from headrace.graph.saveable import Saveable
+from headrace.graph.spec import handle_spec
+from headrace.ops.random import op_seeds
+from headrace.runtime.called import CalledFunction
+from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.containers import Container, ContainerSet, VariableCell
+from headrace.runtime.deadlines import call_after
+from headrace.runtime.element_source import ElementSource
+from headrace.runtime.state import KernelContext, SessionState, drawing_from, entropy
+from headrace.runtime.waiting import Waiter, WaitingLine
+
+__all__ = [
+    "CalledFunction",
+    "Cancellation",
+    "Container",
+    "ContainerSet",
+    "ElementSource",
+    "KernelContext",
+    "Saveable",
+    "SessionState",
+    "VariableCell",
+    "Waiter",
+    "WaitingLine",
+    "call_after",
+    "drawing_from",
+    "entropy",
+    "handle_spec",
+    "op_seeds",
+]

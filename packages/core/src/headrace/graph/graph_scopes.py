@@ -1,0 +1,230 @@
+"""The scopes of a graph: ``with`` blocks that say what applies to operations made inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
+
+from headrace.device_name import DeviceName
+from headrace.errors import GraphError, PlacementError, shown
+from headrace.graph.operation import Operation
+from headrace.graph.scope import SCOPE, Scope, entered
+
+if TYPE_CHECKING:
+    from headrace.graph.graph import Graph
+
+# A device name, what takes an operation and returns one, or None, which drops all requests.
+DeviceRequest: TypeAlias = "str | DeviceName | Callable[[Operation], Any] | None"
+
+
+class GraphScopes:
+    """What ``Graph`` has of scopes. They apply while the graph is the default one."""
+
+    __slots__ = ()
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Prefix the names of operations made in the block.
+
+        Args:
+            name: The scope's name; made unique. One that ends in "/" is taken as it is; None or an
+                empty string leaves all name scopes.
+
+        Yields:
+            The full prefix, ending in "/" (empty at the top).
+        """
+        scope = self._scope("name_scope")
+        chosen: Any = name
+        if chosen is not None and (not isinstance(chosen, str) or chosen):
+            check_name(chosen)
+            if not scope.name and chosen.startswith("_"):
+                raise GraphError(
+                    f"the name of an outermost scope does not start with '_', got {chosen!r:.80}"
+                )
+        if not name:
+            full = ""
+        elif name.endswith("/"):
+            full = name[:-1]
+        else:
+            full = scope.graph.unique_name(f"{scope.name}/{name}" if scope.name else name)
+        with entered(replace(scope, name=full)):
+            yield f"{full}/" if full else ""
+
+    @contextmanager
+    def device(self, device_name_or_function: DeviceRequest) -> Iterator[None]:
+        """Ask for a device for the operations made in the block.
+
+        Args:
+            device_name_or_function: A whole or partial device name, whose parts override those of
+                outer blocks; or a function that is called with each operation when it is made,
+                and returns the name of its device, or an empty one. The operation's ``device`` is
+                what blocks inside of this one ask for, and what the function returns stands in
+                its place. Outer blocks add the parts that are open then. None leaves all outer
+                requests.
+
+        Raises:
+            PlacementError: if it is no device name and no function.
+        """
+        scope = self._scope("device")
+        asked = device_name_or_function
+        if asked is None:
+            inner = replace(scope, device=DeviceName(), device_functions=())
+        elif callable(asked):
+            around = (*scope.device_functions, (scope.device, asked))
+            inner = replace(scope, device=DeviceName(), device_functions=around)
+        else:
+            inner = replace(scope, device=scope.device.merged(DeviceName.parse(asked)))
+        with entered(inner):
+            yield
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Sequence[Any] | None) -> Iterator[None]:
+        """Make operations of the block wait for others.
+
+        Args:
+            control_inputs: Operations, tensors or variables; None drops outer ones.
+        """
+        scope = self._scope("control_dependencies")
+        if control_inputs is None:
+            with entered(replace(scope, control_inputs=(), outer_waits=())):
+                yield
+            return
+        given = [operation_of(item) for item in control_inputs]
+        own = [op for op in map(scope.graph.capture_control, given) if op is not None]
+        outer = [op for op in given if op not in own]
+        inner = replace(
+            scope,
+            control_inputs=tuple(dict.fromkeys((*scope.control_inputs, *own))),
+            outer_waits=tuple(dict.fromkeys((*scope.outer_waits, *outer))),
+        )
+        with entered(inner):
+            yield
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Place operations of the block on the device of ``op``.
+
+        Args:
+            op: An operation, tensor or variable.
+            ignore_existing: Drop the colocations of outer blocks.
+        """
+        scope = self._scope("colocate_with")
+        target = operation_of(op)
+        apart = replace(scope, device=DeviceName(), device_functions=())
+        if target.graph is not scope.graph and scope.graph.outermost is not scope.graph:
+            # Functions get what they use of other graphs as arguments, and stand where those do.
+            with entered(apart):
+                yield
+            return
+        target = as_operation(op, scope.graph)
+        outer = () if ignore_existing else scope.colocated_with
+        with entered(replace(apart, colocated_with=(*outer, target))):
+            yield
+
+    @contextmanager
+    def container(self, container_name: str) -> Iterator[None]:
+        """Keep the state made in the block in the container ``container_name``.
+
+        A named container outlives sessions: its state stays until ``reset``, and sessions on any
+        graph see it.
+        """
+        with entered(replace(self._scope("container"), container=container_name)):
+            yield
+
+    @contextmanager
+    def gradient_override_map(self, op_type_map: Mapping[Any, Any]) -> Iterator[None]:
+        """Differentiate operations made in the block by other rules than those of their ops.
+
+        Args:
+            op_type_map: From op types to the names of rules, as in ``{"Relu": "GuidedRelu"}``;
+                rules get names with ``hr.RegisterGradient``. They are looked up when gradients
+                are made.
+
+        Raises:
+            GraphError: if a type or a name is no string.
+        """
+        for op_type, rule in op_type_map.items():
+            if not isinstance(op_type, str) or not isinstance(rule, str):
+                raise GraphError(
+                    "gradient_override_map takes op types and names of rules, as in "
+                    f'{{"Relu": "GuidedRelu"}}, got {op_type!r}: {rule!r}'
+                )
+        scope = self._scope("gradient_override_map")
+        merged = {**dict(scope.gradient_rules), **op_type_map}
+        with entered(replace(scope, gradient_rules=tuple(merged.items()))):
+            yield
+
+    def _scope(self: Self, method: str) -> Scope:
+        """Return the scope in force, which is one of this graph."""
+        scope = SCOPE.get()
+        if scope is None or scope.graph is not self:
+            raise GraphError(
+                f"graph.{method}() applies while the graph is the default one; use it inside "
+                "'with graph.as_default():'"
+            )
+        return scope
+
+
+def place_by_functions(op: Operation, scope: Scope) -> None:
+    """Ask the device functions of a scope where an operation that was just made goes.
+
+    From the inside out, as each replaces what was asked for inside of it.
+
+    Raises:
+        PlacementError: if one returns no device name.
+    """
+    asked = scope.device
+    for outer, function in reversed(scope.device_functions):
+        _set_device(op, asked)
+        answer = function(op)
+        if not isinstance(answer, str | DeviceName):
+            name = getattr(function, "__name__", repr(function))
+            raise PlacementError(
+                f"the device function {name} must return the name of a device, or an empty "
+                f"string, got {answer!r:.80} for {op!r}\n  at {op.site}"
+            )
+        asked = outer.merged(DeviceName.parse(answer))
+    _set_device(op, asked)
+
+
+def _set_device(op: Operation, device: DeviceName) -> None:
+    object.__setattr__(op, "device_name", device)
+
+
+def as_operation(item: Any, graph: Graph) -> Operation:
+    """Return the operation behind an operation, tensor or variable of ``graph``.
+
+    Raises:
+        GraphError: if it is none of these, or of another graph.
+    """
+    op = operation_of(item)
+    if op.graph is not graph:
+        raise GraphError(f"{item!r} belongs to {op.graph.described}")
+    return op
+
+
+def operation_of(item: Any) -> Operation:
+    """Return the operation behind an operation, tensor or variable.
+
+    Raises:
+        GraphError: if it is none of these.
+    """
+    op = item if isinstance(item, Operation) else getattr(item, "op", None)
+    if not isinstance(op, Operation):
+        raise GraphError(
+            f"expected an operation, tensor or variable, got {shown(item)}, which nothing computes"
+            "; leave it out"
+        )
+    return op
+
+
+def check_name(name: Any) -> None:
+    """Refuse what cannot name an operation or a scope.
+
+    Raises:
+        GraphError: if it is no string, is empty, or has a colon, as names of tensors have.
+    """
+    if not isinstance(name, str) or not name.strip("/") or ":" in name:
+        raise GraphError(f"a name is a string without a colon, and not empty; got {shown(name)}")

@@ -1,0 +1,56 @@
+"""The seam through which graphs are written as documents and drawn.
+
+What writes and draws them stands above the ops, which stand above graphs: documents hold
+variables, and drawings know ops by what they do. The package hands a ``Renderer`` in here when it
+is imported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from headrace.graph.graph import Graph
+    from headrace.graph.operation import Operation
+    from headrace.shapes import Shape
+
+
+class Renderer(Protocol):
+    """What the methods of ``Graph`` of the same names call; arguments and results are theirs."""
+
+    def to_document(self, graph: Graph, *, sites: bool) -> str:
+        """Return a graph as a JSON document."""
+
+    def from_document(self, text: str | bytes) -> Graph:
+        """Read a graph from a document."""
+
+    def to_text(self, graph: Graph) -> str:
+        """Return a graph as text, one line per operation."""
+
+    def to_svg(self, graph: Graph, *, scope: str, max_boxes: int) -> str:
+        """Return a graph as an SVG drawing."""
+
+    def to_html(self, graph: Graph) -> str:
+        """Return a graph as a part of a page, for notebooks."""
+
+    def as_graph_def(self, graph: Graph, from_version: int | None, add_shapes: bool) -> Any:
+        """Return a graph as a ``GraphDef``."""
+
+    def node_def(self, op: Operation) -> Any:
+        """Return an operation as a ``NodeDef``."""
+
+    def shape_proto(self, shape: Shape) -> Any:
+        """Return a shape as a ``TensorShapeProto``."""
+
+
+_RENDERER: list[Renderer] = []
+
+
+def set_renderer(renderer: Renderer) -> None:
+    """Say what writes and draws graphs from now on."""
+    _RENDERER[:] = [renderer]
+
+
+def renderer() -> Renderer:
+    """Return what writes and draws graphs."""
+    return _RENDERER[0]

@@ -1,0 +1,78 @@
+"""The scope in force: what applies to the operations made now.
+
+All scopes are fields of one immutable value in one context variable, so that they follow threads
+and coroutines as context variables do, and leaving a block restores everything at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
+
+from headrace.device_name import DeviceName
+from headrace.graph.operation import Operation
+from headrace.records import dataclass
+
+if TYPE_CHECKING:
+    from headrace.graph.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What applies to operations made now.
+
+    Attributes:
+        graph: The graph to which they are added.
+        name: Prefix of their names, without a trailing slash.
+        device: The device asked for, inside of all device functions.
+        device_functions: Functions that say the device of each operation, the outermost first,
+            each with the device asked for around it.
+        control_inputs: Operations that they wait for.
+        outer_waits: Operations of graphs around that of a function that they wait for.
+        colocated_with: Operations whose device they share.
+        container: The container in which their state lives, empty for the default one.
+        gradient_rules: The rule that differentiates them, by op, where it is not the op's own.
+    """
+
+    graph: Graph
+    name: str = ""
+    device: DeviceName = DeviceName()
+    control_inputs: tuple[Operation, ...] = ()
+    outer_waits: tuple[Operation, ...] = ()
+    colocated_with: tuple[Operation, ...] = ()
+    container: str = ""
+    gradient_rules: tuple[tuple[str, str], ...] = ()
+    device_functions: tuple[tuple[DeviceName, Callable[[Operation], Any]], ...] = ()
+
+    def gradient_rule(self, op_type: str) -> str:
+        """Return the name of the rule for operations of a type, empty for the op's own."""
+        return dict(self.gradient_rules).get(op_type, "") if self.gradient_rules else ""
+
+
+# None until the thread's default graph is made.
+SCOPE: ContextVar[Scope | None] = ContextVar("headrace_scope", default=None)
+
+
+@contextmanager
+def entered(scope: Scope) -> Iterator[Scope]:
+    """Put a scope in force within the block."""
+    token = SCOPE.set(scope)
+    try:
+        yield scope
+    finally:
+        SCOPE.reset(token)
+
+
+@contextmanager
+def use_graph(graph: Graph) -> Iterator[Graph]:
+    """Make ``graph`` the default within the block; other scopes start afresh in it."""
+    scope = SCOPE.get()
+    graph.entered += 1
+    try:
+        same = scope is not None and scope.graph is graph
+        with entered(scope if same and scope is not None else Scope(graph)):
+            yield graph
+    finally:
+        graph.entered -= 1

@@ -1,0 +1,1 @@
+"""What plugins fill: a registry for each kind of thing that they bring."""

@@ -1,0 +1,299 @@
+"""Running a plan as its inputs arrive: what is ready runs, and what waits holds no thread.
+
+That is for plans in which something may be dead, or waits for what may come at any time.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from headrace.errors import CancelledError
+from headrace.runtime.callouts import call_out
+from headrace.runtime.invocations import Invocations
+from headrace.runtime.plan import Mode, Plan, PlanNode
+from headrace.runtime.rendezvous import DEAD
+from headrace.runtime.serial import SEQUENCES, Execute, named
+from headrace.runtime.stalls import Wait, describes
+from headrace.runtime.step import Step, inner_step
+
+
+class _Execution:
+    """One run of one plan: what its slots hold and what its nodes still wait for."""
+
+    __slots__ = ("done", "left", "missing", "plan", "slots", "step", "uses")
+
+    def __init__(self, plan: Plan, step: Step, done: Callable[[], None]) -> None:
+        self.plan = plan
+        self.step = step
+        self.done = done
+        self.slots = list(plan.slots)
+        self.missing = [node.waits for node in plan.nodes]
+        self.left = len(plan.nodes)
+        self.uses = [0] * len(plan.slots)
+        for node in plan.nodes:
+            for slot in node.inputs:
+                self.uses[slot] += 1
+        # Presets stay: they belong to the plan.
+        for slot, value in enumerate(plan.slots):
+            if value is not None:
+                self.uses[slot] = -1
+
+
+@final
+class ArrivalRun:
+    """One run of a plan whose nodes start as what they wait for arrives.
+
+    Functions that nodes hold run in the same loop, each invocation with a state of its own, so that
+    no thread waits for what they wait for.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        step: Step,
+        wake: Callable[[], None],
+        execute: Execute,
+        *,
+        apart: bool,
+    ) -> None:
+        """Begin a run.
+
+        Args:
+            plan: The plan.
+            step: The step that it runs in.
+            wake: Called once, by any thread, after ``advance`` has returned False, when it should
+                be called again.
+            execute: Runs the plans of functions in which nothing waits.
+            apart: Whether the program's own code always runs on a thread of its own.
+        """
+        self._step = step
+        self._execute = execute
+        self._apart = apart
+        self._ready: deque[tuple[_Execution, int]] = deque()
+        # What calls the program's own code comes when nothing else can run.
+        self._callouts: deque[tuple[_Execution, int, list[Any]]] = deque()
+        self._completions: deque[tuple[_Execution | None, int, Any]] = deque()
+        self._waiting: set[tuple[_Execution, int]] = set()
+        self._ended = False
+        self._failure: BaseException | None = None
+        self._wake = wake
+        self._lock = threading.Lock()
+        self._parked = False
+        self._enter(plan, step, self._end)
+
+    def _enter(self, plan: Plan, step: Step, done: Callable[[], None]) -> None:
+        """Begin a run of a plan; ``done`` is called when all of it has run."""
+        execution = _Execution(plan, step, done)
+        self._ready.extend((execution, i) for i, node in enumerate(plan.nodes) if not node.waits)
+        if not plan.nodes:
+            done()
+
+    def _end(self) -> None:
+        self._ended = True
+
+    def abort(self, reason: BaseException) -> None:
+        """End the run where it waits: its step was cancelled."""
+        self._put((None, -1, reason))
+
+    def _put(self, completion: tuple[_Execution | None, int, Any]) -> None:
+        """Note what has come; from any thread."""
+        self._completions.append(completion)
+        with self._lock:
+            parked, self._parked = self._parked, False
+        if parked:
+            self._wake()
+
+    def advance(self) -> bool:
+        """Run until the end, or until something has to be waited for; return whether it ended.
+
+        Raises:
+            HeadraceError: what a node raised, with the node and the user's line.
+        """
+        while not self._ended:
+            if self._ready and self._failure is None:
+                self._start(*self._ready.popleft())
+            elif self._callouts and self._failure is None:
+                self._call_out(*self._callouts.popleft())
+            elif self._waiting:
+                if self._park():
+                    return False
+                execution, index, result = self._completions.popleft()
+                if execution is None:
+                    self._fail(result)
+                else:
+                    self._waiting.discard((execution, index))
+                    self._finish(execution, index, result)
+            else:
+                break
+        if self._failure is not None:
+            raise self._failure
+        return True
+
+    def _park(self) -> bool:
+        """Leave the run until something comes; return False if it has come."""
+        if self._completions:
+            return False
+        with self._lock:
+            self._parked = not self._completions
+            return self._parked
+
+    def waits(self) -> list[Wait]:
+        """Return what it waits for; for messages."""
+        return [_waits_for(execution, index) for execution, index in self._waiting]
+
+    def _start(self, execution: _Execution, index: int) -> None:
+        node = execution.plan.nodes[index]
+        slots = execution.slots
+        values = [slots[i] for i in node.inputs]
+        if node.mode is Mode.MERGE:
+            self._finish(execution, index, _merged(node, values))
+            return
+        dead = any(slots[c] is DEAD for c in node.controls) or any(v is DEAD for v in values)
+        if node.mode is Mode.SEND and dead:
+            values = [DEAD]
+        elif dead:
+            self._finish(execution, index, DEAD)
+            return
+        try:
+            if node.mode is Mode.PLAIN:
+                result = node.call(*values)
+            elif node.mode is Mode.INVOKES:
+                self._invoke(execution, index, node.call(*values), None)
+                return
+            elif node.mode is Mode.BLOCKING:
+                self._waiting.add((execution, index))
+                put = self._put
+                node.call(execution.step, lambda value: put((execution, index, value)), *values)
+                return
+            elif node.mode is Mode.CALLS_OUT:
+                self._callouts.append((execution, index, values))
+                return
+            else:
+                result = node.call(execution.step, *values)
+        except Exception as error:
+            if node.mode is Mode.BLOCKING:
+                self._waiting.discard((execution, index))
+            self._fail(named(error, node, values, execution.plan), error)
+            return
+        self._finish(execution, index, result)
+
+    def _call_out(self, execution: _Execution, index: int, values: list[Any]) -> None:
+        """Call the program's own code: in this thread, unless that could hold anything up."""
+        node = execution.plan.nodes[index]
+        if self._apart or self._callouts or self._waiting:
+            put = self._put
+            self._waiting.add((execution, index))
+            call_out(lambda: put((execution, index, _result_of(node.call, values))))
+            return
+        try:
+            result = node.call(*values)
+        except Exception as error:
+            self._fail(named(error, node, values, execution.plan), error)
+            return
+        self._finish(execution, index, result)
+
+    def _invoke(
+        self, execution: _Execution, index: int, invocations: Invocations, results: Any
+    ) -> None:
+        """Go on with a node that holds functions until it needs a run that waits, or ends."""
+        node = execution.plan.nodes[index]
+        try:
+            while True:
+                run = next(invocations) if results is None else invocations.send(results)
+                if run[0].whole is not None:
+                    if self._failure is not None:
+                        return
+                    results = run[0].whole(run[1])
+                    continue
+                inner = inner_step(node, execution.step, run)
+                if run[0].waits:
+                    after = functools.partial(self._after, execution, index, invocations, inner)
+                    self._enter(run[0], inner, after)
+                    return
+                self._execute(run[0], inner)
+                results = inner.fetches
+        except StopIteration as stop:
+            self._finish(execution, index, stop.value)
+        except Exception as error:
+            values = [execution.slots[i] for i in node.inputs]
+            self._fail(named(error, node, values, execution.plan), error)
+
+    def _after(
+        self, execution: _Execution, index: int, invocations: Invocations, inner: Step
+    ) -> None:
+        self._invoke(execution, index, invocations, inner.fetches)
+
+    def _finish(self, execution: _Execution, index: int, result: Any) -> None:
+        node = execution.plan.nodes[index]
+        slots = execution.slots
+        if isinstance(result, BaseException):
+            # What arrives after the failure is its consequence, not its cause.
+            if self._failure is None:
+                values = [slots[i] for i in node.inputs]
+                self._fail(named(result, node, values, execution.plan), result)
+            return
+        if result is DEAD:
+            slots[node.control] = DEAD
+            for slot in node.outputs:
+                slots[slot] = DEAD
+        elif node.single:
+            slots[node.outputs[0]] = result[0] if type(result) in SEQUENCES else result
+        else:
+            for slot, value in zip(node.outputs, result or (), strict=True):
+                slots[slot] = value
+        for slot in node.inputs:
+            execution.uses[slot] -= 1
+            if not execution.uses[slot]:
+                slots[slot] = None
+        for user in node.users:
+            execution.missing[user] -= 1
+            if not execution.missing[user]:
+                self._ready.append((execution, user))
+        execution.left -= 1
+        if not execution.left:
+            execution.done()
+
+    def _fail(self, error: BaseException, cause: BaseException | None = None) -> None:
+        if self._failure is not None:
+            return
+        if cause is not None and cause is not error:
+            error.__cause__ = cause
+        self._failure = error
+        # Nothing can stop the program's own code, and nobody waits for it any more.
+        self._waiting = {
+            (execution, index)
+            for execution, index in self._waiting
+            if execution.plan.nodes[index].mode is not Mode.CALLS_OUT
+        }
+        reason = CancelledError(f"the step ended: {error}".splitlines()[0])
+        self._step.cancellation.cancel(reason)
+        # What failed while others were told that the step is over.
+        for note in getattr(reason, "__notes__", ()):
+            error.add_note(note)
+        self._step.rendezvous.close(self._step.id, reason)
+
+
+def _result_of(call: Callable[..., Any], values: Sequence[Any]) -> Any:
+    """Return what a call returns, or what it raises: a thread of its own has nobody to catch it."""
+    try:
+        return call(*values)
+    except BaseException as error:
+        return error
+
+
+def _waits_for(execution: _Execution, index: int) -> Wait:
+    node = execution.plan.nodes[index]
+    # A reader that waits does so for the queue that tells it what to read.
+    given = [execution.slots[i] for i in node.inputs]
+    return Wait(node.op, next((value for value in given if describes(value)), None))
+
+
+def _merged(node: PlanNode, values: list[Any]) -> Any:
+    for i, value in enumerate(values):
+        if value is not DEAD:
+            return value, node.call(i)
+    return DEAD

@@ -1,0 +1,72 @@
+"""What a device or a compiled program may offer beyond what each must.
+
+Each capability is a protocol, and whoever needs one asks here: ``isinstance(device,
+CompilingDevice)``. Names of methods are written nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from headrace.runtime.device import Device
+    from headrace.runtime.plan import Plan
+    from headrace.runtime.region import Program, Region
+    from headrace.runtime.report import ProgramReport
+
+
+@runtime_checkable
+class CompilingDevice(Protocol):
+    """A device that compiles regions of steps."""
+
+    def compile(self, region: Region) -> Program:
+        """Return what runs a region."""
+
+
+@runtime_checkable
+class UnorderedDevice(Protocol):
+    """A device that may leave the order of some sums to chance.
+
+    Attributes:
+        unordered_sums: Whether it does: what an op that ``accumulates`` adds up on it, in floats,
+            comes out in other bits in each run.
+    """
+
+    unordered_sums: bool
+
+
+@runtime_checkable
+class DescribedProgram(Protocol):
+    """A compiled program that tells what it does, for ``Session.explain``.
+
+    Attributes:
+        region: What it computes.
+    """
+
+    region: Region
+
+    def __call__(self, values: Sequence[Any], /) -> list[Any]:
+        """Run it."""
+
+    def describe(self) -> ProgramReport:
+        """Return what it does."""
+
+
+@runtime_checkable
+class PlannedProgram(Protocol):
+    """A program that runs a plan of its own, as one that is cut where shapes depend on data.
+
+    Attributes:
+        plan: The plan.
+    """
+
+    plan: Plan
+
+    def __call__(self, values: Sequence[Any], /) -> list[Any]:
+        """Run it."""
+
+
+def sums_in_any_order(device: Device) -> bool:
+    """Whether a device leaves the order of some sums to chance."""
+    return isinstance(device, UnorderedDevice) and device.unordered_sums

@@ -1,0 +1,385 @@
+"""Regions: operations of one device that run at one go, compiled for the shapes that come.
+
+A region is compiled once for each combination of shapes of its inputs, in two steps: it is
+specialised (every shape follows from those of the inputs) and simplified here, and then handed to
+its device. Where shapes inside depend on data, the region is cut there, and what follows is
+compiled when it is known what came.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headrace.errors import HeadraceError, PluginError
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation
+from headrace.graph.spec import TensorSpec
+from headrace.graph.tensor import Tensor
+from headrace.passes.effects import has_effect
+from headrace.passes.pipeline import Pipeline, Stage
+from headrace.passes.rewrites import Rewrite
+from headrace.passes.specialize import specialize
+from headrace.passes.step_graph import StepGraph, verify
+from headrace.records import dataclass
+from headrace.runtime.builtin import ARGUMENTS, RESULTS
+from headrace.runtime.capabilities import CompilingDevice
+from headrace.runtime.failures import StateUses
+from headrace.runtime.options import Options
+from headrace.runtime.unhindered import unhindered
+from headrace.shapes import Shape
+
+if TYPE_CHECKING:
+    from headrace.runtime.binding import Bound
+
+# Runs a compiled region: takes a value for each input, returns one for each output.
+Program = Callable[[Sequence[Any]], list[Any]]
+# More combinations of shapes than these are not worth what compiling each of them costs.
+MAX_PROGRAMS = 32
+# Shapes that depend on data, as those of the rows that each shard of a table looks up, hardly come
+# again: a program for each would cost far more than it saves.
+MAX_DEPENDENT_PROGRAMS = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Region:
+    """What a device is asked to compile.
+
+    Attributes:
+        graph: All operations, in an order in which they can run; ``Feed`` nodes yield the inputs.
+        inputs: The tensors that are handed in.
+        outputs: The tensors to hand back, which the receiver may keep.
+        effects: Operations that must run although nobody reads what they yield.
+        handles: What the tensors of resources stand for.
+        bind: Returns the plain kernel of an operation, as a function of its inputs' values.
+        uses: What the plan does with resources, for messages; complete when a step runs.
+        options: How to plan and run.
+        reserved: Operations that must run with what ``bind`` returns, and not be compiled: their
+            best kernels are of other packages than the device.
+        package: Returns who provides what ``bind`` returns, as in ``"headrace-backend-cpu"``.
+        rewrites: What the simplifier did.
+    """
+
+    graph: Graph
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    effects: tuple[Operation, ...]
+    handles: Mapping[Tensor, Any]
+    bind: Callable[[Operation], Callable[..., Any]]
+    uses: StateUses
+    options: Options
+    reserved: frozenset[Operation]
+    package: Callable[[Operation], str]
+    rewrites: tuple[Rewrite, ...] = ()
+
+
+class _Kernels:
+    """The kernels of a region's operations.
+
+    What was bound to see who provides it is used by the first instance of the program, so that
+    factories do not do their work in vain.
+    """
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._ahead: dict[Operation, Bound] = {}
+        self._packages: dict[Operation, str] = {}
+
+    def reserved(self, operations: Sequence[Operation]) -> frozenset[Operation]:
+        """Return the operations that their device must not compile."""
+        found = set()
+        for op in operations:
+            bound = self._around.preferred(op)
+            if bound is not None:
+                self._ahead[op] = bound
+                self._packages[op] = bound.package
+                found.add(op)
+        return frozenset(found)
+
+    def bind(self, op: Operation) -> Callable[..., Any]:
+        """Return what computes an operation."""
+        bound = self._ahead.pop(op, None) or self._around.bind(op)
+        self._packages[op] = bound.package
+        return bound.call
+
+    def package(self, op: Operation) -> str:
+        """Return who provides what computes an operation."""
+        if op not in self._packages:
+            bound = self._ahead[op] = self._around.bind(op)
+            self._packages[op] = bound.package
+        return self._packages[op]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Surroundings:
+    """What regions get from the plan that they belong to.
+
+    Attributes:
+        bind: Returns the plain kernel of an operation.
+        preferred: Returns that kernel where the device must not compile the operation, else None.
+        handle: Returns what a handle stands for.
+        pipeline: The passes that rewrite regions.
+        split: Returns a program for a region in which shapes depend on data: it plans the
+            region's graph anew, with the given operations running by themselves.
+        uses: What the plan does with resources.
+        options: How to plan and run.
+    """
+
+    bind: Callable[[Operation], Bound]
+    preferred: Callable[[Operation], Bound | None]
+    handle: Callable[[Operation], Any]
+    pipeline: Pipeline
+    split: Callable[[StepGraph, frozenset[Operation]], Program]
+    uses: StateUses
+    options: Options
+
+
+class RegionCall:
+    """A region as a node of a plan.
+
+    Attributes:
+        feeds: Indices of the step's feeds that it takes, before other inputs.
+        fetches: Indices of the step's fetches that it fills, with its first outputs.
+        inputs: The tensors that come from other nodes.
+        exports: The tensors that other nodes take.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        needed: Callable[[Tensor], bool],
+        device: CompilingDevice,
+        around: Surroundings,
+    ) -> None:
+        """Take operations together.
+
+        Args:
+            operations: The operations with the constants and handles that they use, in an order in
+                which they can run.
+            needed: Whether a tensor is read outside.
+            device: The device that compiles them.
+            around: The plan that they belong to.
+        """
+        self._device = device
+        self._around = around
+        inside = set(operations)
+        feeds = [op for op in operations if op.type in ARGUMENTS]
+        fetches = [op for op in operations if op.type in RESULTS]
+        self.feeds = tuple(op.attrs["index"] for op in feeds)
+        self.fetches = tuple(op.attrs["index"] for op in fetches)
+        self.inputs = tuple(
+            dict.fromkeys(t for op in operations for t in op.inputs if t.op not in inside)
+        )
+        self.exports = tuple(t for op in operations for t in op.outputs if needed(t))
+        self._given = (*(op.outputs[0] for op in feeds), *self.inputs)
+        self._wanted = (*(op.inputs[0] for op in fetches), *self.exports)
+        ends = {*feeds, *fetches}
+        self.operations = tuple(op for op in operations if op not in ends)
+        self._varying = tuple(
+            i
+            for i, t in enumerate(self._given)
+            if t.dtype.kind not in _UNSHAPED and not t.shape.is_fully_defined()
+        )
+        self._effects = self._find_effects()
+        self._programs: dict[tuple[Any, ...], Program] = {}
+        self._only: Program | None = None
+        self._lock = threading.Lock()
+
+    def _find_effects(self) -> frozenset[Operation]:
+        """Return the operations that must run whatever becomes of their outputs.
+
+        These are, besides those with effects, the ones that nobody uses: the step asks for them.
+        """
+        used = {t.op for op in self.operations for t in op.inputs}
+        used.update(c for op in self.operations for c in op.control_inputs)
+        used.update(t.op for t in self._wanted)
+        return frozenset(
+            op for op in self.operations if has_effect(op) or not op.outputs or op not in used
+        )
+
+    def whole(self, fetches: int) -> Program | None:
+        """Return what runs it as a whole plan, from feeds to fetches; None where there is more."""
+        if self.inputs or self.exports or sorted(self.fetches) != list(range(fetches)):
+            return None
+        feeds, order = self.feeds, [self.fetches.index(i) for i in range(fetches)]
+        if all(i == index for i, index in enumerate(feeds)) and order == list(range(fetches)):
+            return self.run
+
+        def run(values: Sequence[Any]) -> list[Any]:
+            results = self.run([values[i] for i in feeds])
+            return [results[i] for i in order]
+
+        return run
+
+    @property
+    def programs(self) -> Mapping[tuple[Any, ...], Program]:
+        """The programs compiled so far, by the shapes of the inputs whose shapes vary."""
+        return dict(self._programs)
+
+    def __call__(self, step: Any, *values: Any) -> Sequence[Any]:
+        """Run as a node of a plan."""
+        given = [*map(step.feeds.__getitem__, self.feeds), *values]
+        results = self.run(given)
+        for index, value in zip(self.fetches, results, strict=False):
+            step.fetches[index] = value
+        return results[len(self.fetches) :]
+
+    def run(self, values: Sequence[Any]) -> list[Any]:
+        """Return the outputs for values of the inputs."""
+        program = self._only
+        if program is None:
+            key = tuple([_shape(values[i]) for i in self._varying])
+            program = self._programs.get(key)
+            if program is None:
+                program = self.program(key)
+        return program(values)
+
+    def program(self, shapes: tuple[Any, ...]) -> Program:
+        """Return the program for shapes of the inputs whose shapes vary."""
+        with self._lock:
+            known = self._programs.get(shapes)
+            if known is not None:
+                return known
+            fed = self._fed_shapes_vary(shapes)
+            if fed and len(self._programs) == MAX_PROGRAMS:
+                self._warn()
+            crowded = len(self._programs) >= (MAX_PROGRAMS if fed else MAX_DEPENDENT_PROGRAMS)
+            key: tuple[Any, ...] = ("any",) if crowded else shapes
+            program = self._programs.get(key)
+            if program is None:
+                with unhindered():
+                    program = self._programs[key] = self._compile(None if crowded else shapes)
+            if not self._varying:
+                self._only = program
+            return program
+
+    def expected(self, shapes: Sequence[tuple[int, ...] | None]) -> Program | None:
+        """Return the program that will run, as far as that is known before a step; for reports.
+
+        Args:
+            shapes: Of the values that are handed in, None where one is not known.
+
+        Returns:
+            The program for these shapes, compiled if need be; where they do not tell all, the one
+            that was compiled last; None if there is none.
+        """
+        key = tuple([shapes[i] for i in self._varying])
+        if None in key:
+            return next(reversed(self._programs.values()), None)
+        return self.program(key)
+
+    def _fed_shapes_vary(self, shapes: tuple[Any, ...]) -> bool:
+        """Whether programs were made for other shapes of what is fed; the user can mend that.
+
+        Shapes that depend on data inside of a step, as those of the rows that each shard of a table
+        has to look up, are as they are.
+        """
+        fed = [n for n, i in enumerate(self._varying) if i < len(self.feeds)]
+        others = [key for key in self._programs if len(key) == len(shapes)]
+        return any(key[n] != shapes[n] for key in others for n in fed)
+
+    def _warn(self) -> None:
+        first = self.operations[0] if self.operations else self._given[0].op
+        warnings.warn(
+            f"a step has run with {MAX_PROGRAMS} combinations of shapes, each planned by itself; "
+            "further ones run without a plan of their own, slower. Pad batches to a few sizes, or "
+            f"state shapes that do not vary. The step's first operation is {first.name!r}\n"
+            f"  at {first.site}",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+    def _compile(self, shapes: tuple[Any, ...] | None) -> Program:
+        around = self._around
+        specs = [t.spec for t in self._given]
+        if shapes is not None:
+            for i, shape in zip(self._varying, shapes, strict=True):
+                if shape is not None:
+                    specs[i] = TensorSpec(specs[i].dtype, Shape(shape), content=specs[i].content)
+            try:
+                return self._specialized(specs)
+            except PluginError:
+                raise
+            except HeadraceError:
+                # The inputs do not fit together: run as it stands, the step names the node.
+                pass
+        step = specialize(
+            self.operations,
+            [(t, t.spec) for t in self._given],
+            self._wanted,
+            lambda op, values: None,
+            self._effects.__contains__,
+        )
+        return self._device.compile(self._region(step, (), around))
+
+    def _specialized(self, specs: Sequence[TensorSpec]) -> Program:
+        around = self._around
+        given = list(zip(self._given, specs, strict=True))
+        step = specialize(
+            self.operations,
+            given,
+            self._wanted,
+            around.pipeline.evaluate,
+            self._effects.__contains__,
+        )
+        rewrites: tuple[Rewrite, ...] = ()
+        if around.options.optimize:
+            step, rewrites = around.pipeline.run(Stage.REGION, step, checked=around.options.verify)
+        elif around.options.verify:
+            verify(step)
+        dependent = frozenset(op for op in step.graph.operations if _depends_on_data(op))
+        if dependent and not all(_is_last(op, step) for op in dependent):
+            return around.split(step, dependent)
+        return self._device.compile(self._region(step, rewrites, around))
+
+    def _region(
+        self, step: StepGraph, rewrites: tuple[Rewrite, ...], around: Surroundings
+    ) -> Region:
+        handles = {
+            op.outputs[0]: around.handle(op) for op in step.graph.operations if is_handle(op)
+        }
+        kernels = _Kernels(around)
+        return Region(
+            step.graph,
+            step.feeds,
+            step.fetches,
+            step.targets,
+            handles,
+            kernels.bind,
+            around.uses,
+            around.options,
+            kernels.reserved([op for op in step.graph.operations if not is_handle(op)]),
+            kernels.package,
+            rewrites,
+        )
+
+
+_UNSHAPED = ("resource", "list")
+
+
+def is_handle(op: Operation) -> bool:
+    """Whether an op only finds a resource, which stays the same for all steps."""
+    found = not op.inputs and bool(op.outputs) and op.outputs[0].dtype.kind == "resource"
+    return found and op.type not in ARGUMENTS
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    return getattr(value, "shape", None)
+
+
+def _depends_on_data(op: Operation) -> bool:
+    """Whether the shape of what an operation yields shows only when it has run."""
+    return (
+        op.type != "Feed" and any(map(_unknown, op.outputs)) and not any(map(_unknown, op.inputs))
+    )
+
+
+def _unknown(tensor: Tensor) -> bool:
+    return tensor.dtype.kind not in _UNSHAPED and not tensor.shape.is_fully_defined()
+
+
+def _is_last(op: Operation, step: StepGraph) -> bool:
+    """Whether nothing in a step reads what an operation yields."""
+    return not any(t.op is op for other in step.graph.operations for t in other.inputs)

@@ -1,0 +1,68 @@
+"""A run of a plan: what it is handed, what it hands back, and where its transfers meet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from queue import SimpleQueue
+from typing import Any
+
+from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.invocations import Invocation
+from headrace.runtime.plan import PlanNode
+from headrace.runtime.rendezvous import Rendezvous
+from headrace.runtime.stalls import StallWatch
+
+
+class Step:
+    """One run of a plan.
+
+    Attributes:
+        id: Unique among all steps that share a rendezvous.
+        feeds: The values handed in.
+        fetches: The values to hand back, filled by Fetch nodes.
+        rendezvous: Where transfers meet.
+        cancellation: Tells waiting nodes that the step is over.
+        invocation: Tells runs of a function within a step apart, for transfers inside it.
+        watch: Is told when nothing has happened for long; None where nobody is.
+        wait: How the thread that runs the step waits to be woken: the ``wait`` of the rendezvous,
+            unless a blocking kernel puts another one there. It does where what it waits for goes
+            on only when somebody calls it.
+    """
+
+    __slots__ = (
+        *("cancellation", "feeds", "fetches", "id", "invocation", "rendezvous", "wait"),
+        "watch",
+    )
+
+    def __init__(
+        self,
+        step_id: int,
+        feeds: Sequence[Any],
+        fetches: int,
+        rendezvous: Rendezvous,
+        cancellation: Cancellation,
+        invocation: str = "",
+        watch: StallWatch | None = None,
+    ) -> None:
+        self.id = step_id
+        self.feeds = feeds
+        self.fetches: list[Any] = [None] * fetches
+        self.rendezvous = rendezvous
+        self.cancellation = cancellation
+        self.invocation = invocation
+        self.watch = watch
+        self.wait: Callable[[SimpleQueue[Any], float | None], Any] = rendezvous.wait
+
+    def with_cancellation(self, cancellation: Cancellation) -> Step:
+        """Return the same run as a kernel sees it that is cancelled through another flag."""
+        return Step(self.id, (), 0, self.rendezvous, cancellation, self.invocation)
+
+
+def inner_step(node: PlanNode, step: Step, run: Invocation) -> Step:
+    """Return the step of a run that a node which holds functions asks for."""
+    plan, arguments, label = run
+    invocation = step.invocation
+    if plan.transfers:
+        # The parts of one loop on several tasks are views of one run, and have one name here.
+        invocation = f"{invocation}{node.op.attrs.get('run') or node.op.name}#{label}/"
+    return Step(step.id, arguments, plan.fetches, step.rendezvous, step.cancellation, invocation)

@@ -1,0 +1,16 @@
+"""Names of files, folders and collections of saved models, as ``hr.saved_model.constants``.
+
+The names of TensorFlow's files are here for programs that look for them. Headrace writes
+``SAVED_MODEL_FILENAME_JSON``.
+"""
+
+ASSETS_DIRECTORY = "assets"
+ASSETS_KEY = "saved_model_assets"
+LEGACY_INIT_OP_KEY = "legacy_init_op"
+MAIN_OP_KEY = "saved_model_main_op"
+SAVED_MODEL_FILENAME_JSON = "saved_model.json"
+SAVED_MODEL_FILENAME_PB = "saved_model.pb"
+SAVED_MODEL_FILENAME_PBTXT = "saved_model.pbtxt"
+SAVED_MODEL_SCHEMA_VERSION = 1
+VARIABLES_DIRECTORY = "variables"
+VARIABLES_FILENAME = "variables"

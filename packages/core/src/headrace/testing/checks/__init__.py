@@ -1,1 +1,0 @@
-"""The checks that the harness derives from a row."""

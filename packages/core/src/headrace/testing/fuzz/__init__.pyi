@@ -1,0 +1,1 @@
+from headrace_testing.fuzz import *
