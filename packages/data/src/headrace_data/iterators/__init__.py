@@ -1,0 +1,1 @@
+"""Iterators as programs use them."""

@@ -1,0 +1,1 @@
+"""The ops that the package declares."""

@@ -1,0 +1,1 @@
+"""Where elements come from: tensors, Python generators, files."""

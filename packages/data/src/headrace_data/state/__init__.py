@@ -1,0 +1,1 @@
+"""Positions of iterators as bytes, and what savers see of them."""

@@ -1,0 +1,416 @@
+"""The structure of an element: what its components are, and how they nest.
+
+Tuples, named tuples and dicts nest; anything else is a component, lists too, which become tensors.
+A component is a tensor, a sparse tensor (three tensors, flat) or a data set (one handle, flat).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias, final
+
+import headrace as hr
+from headrace import DType, Shape, Tensor, TensorShape
+from headrace.errors import DTypeError, GraphError, ShapeError
+from headrace.extend import TensorSpec
+from headrace.extend.ops import handle_spec
+
+
+class Described:
+    """What is known of a data set in a graph; programs see it as ``hr.data.Dataset``.
+
+    Attributes:
+        variant: The handle that stands for it in the graph.
+        element_spec: The structure of its elements.
+        inputs: The data sets that it was made of.
+        face: The class that programs see, which has the transformations.
+    """
+
+    face: ClassVar[type[Described]]
+
+    def __init__(
+        self, variant: Tensor, element_spec: Any, inputs: Sequence[Described] = ()
+    ) -> None:
+        """Take a handle as a data set; programs use the methods that make one.
+
+        Args:
+            variant: The handle.
+            element_spec: The structure of the elements.
+            inputs: The data sets that it was made of.
+        """
+        self.variant = variant
+        self.element_spec = element_spec
+        self.inputs = tuple(inputs)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TensorComponent:
+    """A component that is a tensor."""
+
+    dtype: DType
+    shape: Shape
+
+    kind = "tensor"
+
+    @property
+    def value_class(self) -> Any:
+        """The class of its values in a graph."""
+        return hr.Tensor
+
+    def specs(self) -> list[TensorSpec]:
+        """Return the specs of the tensors that it is made of."""
+        return [TensorSpec(self.dtype, self.shape)]
+
+    def pack(self, tensors: Sequence[Any]) -> Any:
+        """Return the value that tensors make."""
+        return tensors[0]
+
+    def with_shape(self, shape: Shape) -> TensorComponent:
+        """Return it with another shape."""
+        return TensorComponent(self.dtype, shape)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SparseComponent:
+    """A component that is a sparse tensor."""
+
+    dtype: DType
+    shape: Shape
+
+    kind = "sparse"
+
+    @property
+    def value_class(self) -> Any:
+        """The class of its values in a graph."""
+        return hr.SparseTensor
+
+    def specs(self) -> list[TensorSpec]:
+        """Return the specs of the tensors that it is made of."""
+        rank = self.shape.rank
+        return [
+            TensorSpec(hr.int64, Shape([None, rank])),
+            TensorSpec(self.dtype, Shape([None])),
+            TensorSpec(hr.int64, Shape([rank])),
+        ]
+
+    def pack(self, tensors: Sequence[Any]) -> Any:
+        """Return the value that tensors make."""
+        made = hr.SparseTensor(*tensors)
+        return made if self.shape.rank is None else made.with_static_shape(self.shape)
+
+    def with_shape(self, shape: Shape) -> SparseComponent:
+        """Return it with another shape."""
+        return SparseComponent(self.dtype, shape)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DatasetSpec:
+    """A component that is a data set.
+
+    Attributes:
+        element_spec: The structure of its elements.
+        dataset_shape: Always without dimensions.
+    """
+
+    element_spec: Any
+    dataset_shape: Any = ()
+
+    kind = "dataset"
+
+    @property
+    def dtype(self) -> Any:
+        """The dtypes of its elements, in their structure."""
+        return dtypes_of(self.element_spec)
+
+    @property
+    def shape(self) -> Any:
+        """The shapes of its elements, in their structure."""
+        return shapes_of(self.element_spec)
+
+    @property
+    def value_class(self) -> Any:
+        """What stands for its class: the spec itself, as in TensorFlow."""
+        return self
+
+    def specs(self) -> list[TensorSpec]:
+        """Return the specs of the tensors that it is made of."""
+        return [handle_spec()]
+
+    def pack(self, tensors: Sequence[Any]) -> Any:
+        """Return the value that tensors make."""
+        return Described.face(tensors[0], self.element_spec)
+
+
+Component: TypeAlias = TensorComponent | SparseComponent | DatasetSpec
+
+
+def is_nested(value: Any) -> bool:
+    """Whether a value is a tuple or dict of others, rather than a component."""
+    return isinstance(value, Mapping) or (
+        isinstance(value, tuple) and not isinstance(value, hr.SparseTensorValue)
+    )
+
+
+def leaves(structure: Any) -> list[Any]:
+    """Return the components of a structure in order; dicts by sorted keys."""
+    return list(_leaves(structure))
+
+
+def _leaves(structure: Any) -> Iterator[Any]:
+    if not is_nested(structure):
+        yield structure
+    else:
+        for part in _parts(structure):
+            yield from _leaves(part)
+
+
+def _parts(structure: Any) -> Iterable[Any]:
+    if isinstance(structure, Mapping):
+        return [structure[key] for key in sorted(structure)]
+    return structure  # type: ignore[no-any-return]
+
+
+def rebuild(structure: Any, items: Sequence[Any]) -> Any:
+    """Return ``structure`` with other components."""
+    given = iter(items)
+    made = map_structure(lambda _: next(given), structure)
+    assert next(given, given) is given
+    return made
+
+
+def map_structure(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
+    """Return ``structure`` with ``function`` applied to its components, and to those of others."""
+    if not is_nested(structure):
+        return function(structure, *others)
+    if isinstance(structure, Mapping):
+        made = {
+            key: map_structure(function, structure[key], *(o[key] for o in others))
+            for key in sorted(structure)
+        }
+        return type(structure)((key, made[key]) for key in structure)  # type: ignore[call-arg]
+    items = [map_structure(function, *parts) for parts in zip(structure, *others, strict=True)]
+    return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
+
+
+def check_same(structure: Any, other: Any, what: str) -> None:
+    """Refuse structures that nest in different ways.
+
+    Raises:
+        GraphError: if they do; a ``ValueError``.
+    """
+    if not _same(structure, other):
+        raise GraphError(
+            f"{what}: expected the structure {describe(structure)}, got {describe(other)}"
+        )
+
+
+def _same(left: Any, right: Any) -> bool:
+    if is_nested(left) != is_nested(right):
+        return False
+    if not is_nested(left):
+        return True
+    if isinstance(left, Mapping) or isinstance(right, Mapping):
+        return (
+            isinstance(left, Mapping)
+            and isinstance(right, Mapping)
+            and set(left) == set(right)
+            and all(_same(left[key], right[key]) for key in left)
+        )
+    return len(left) == len(right) and all(map(_same, left, right))
+
+
+def describe(structure: Any) -> str:
+    """Return a structure for messages, an asterisk for each component."""
+    if not is_nested(structure):
+        return "*"
+    if isinstance(structure, Mapping):
+        return "{" + ", ".join(f"{k!r}: {describe(structure[k])}" for k in sorted(structure)) + "}"
+    inside = ", ".join(map(describe, structure))
+    return f"({inside},)" if len(structure) == 1 else f"({inside})"
+
+
+# -- what is known of elements
+
+
+def flat_specs(element: Any) -> list[TensorSpec]:
+    """Return the specs of all tensors that an element is made of."""
+    return [spec for component in leaves(element) for spec in component.specs()]
+
+
+def widths(element: Any) -> tuple[int, ...]:
+    """Return of how many tensors each component is made."""
+    return tuple(len(component.specs()) for component in leaves(element))
+
+
+def kinds(element: Any) -> tuple[str, ...]:
+    """Return the kind of each component."""
+    return tuple(component.kind for component in leaves(element))
+
+
+def dtypes_of(element: Any) -> Any:
+    """Return the dtypes of an element's components, in its structure."""
+    return map_structure(lambda c: c.dtype, element)
+
+
+def shapes_of(element: Any) -> Any:
+    """Return the shapes of an element's components, in its structure."""
+    return map_structure(lambda c: TensorShape(c.shape), element)
+
+
+def classes_of(element: Any) -> Any:
+    """Return the classes of an element's components, in its structure."""
+    return map_structure(lambda c: c.value_class, element)
+
+
+def pack_tensors(element: Any, tensors: Sequence[Any]) -> Any:
+    """Return the values of an element that tensors make, in its structure."""
+    given = iter(tensors)
+
+    def value(component: Component) -> Any:
+        return component.pack([next(given) for _ in component.specs()])
+
+    return map_structure(value, element)
+
+
+def from_legacy(types: Any, shapes: Any = None, classes: Any = None) -> Any:
+    """Return the structure of elements that dtypes, shapes and classes state.
+
+    Args:
+        types: Dtypes, in the structure of the elements.
+        shapes: Shapes in that structure; all unknown if None.
+        classes: Classes in that structure; all tensors if None.
+
+    Raises:
+        GraphError: if the structures differ.
+        DTypeError: if a class is none of components.
+    """
+    types = map_structure(hr.as_dtype, types)
+    if shapes is None:
+        shapes = map_structure(lambda _: None, types)
+    if classes is None:
+        classes = map_structure(lambda _: hr.Tensor, types)
+    check_same(types, classes, "output_classes")
+
+    def component(dtype: DType, of: Any, shape: Any) -> Component:
+        if isinstance(of, DatasetSpec):
+            return of
+        if of is hr.SparseTensor:
+            return SparseComponent(dtype, as_shape(shape))
+        if of is hr.Tensor:
+            return TensorComponent(dtype, as_shape(shape))
+        raise DTypeError(f"a component is an hr.Tensor or an hr.SparseTensor, got {of!r}")
+
+    return map_structure(component, types, classes, like(types, shapes, "output_shapes"))
+
+
+def like(structure: Any, shapes: Any, what: str) -> Any:
+    """Return shapes in the structure of an element, in which they may be lists and tuples."""
+    if not is_nested(structure):
+        return as_shape(shapes)
+    if isinstance(structure, Mapping):
+        if not isinstance(shapes, Mapping) or set(shapes) != set(structure):
+            raise GraphError(f"{what}: expected one for each of {describe(structure)}")
+        made = {key: like(structure[key], shapes[key], what) for key in structure}
+        return type(structure)(made.items())  # type: ignore[call-arg]
+    if not isinstance(shapes, list | tuple) or len(shapes) != len(structure):
+        raise GraphError(f"{what}: expected one for each of {describe(structure)}, got {shapes!r}")
+    items = [like(s, given, what) for s, given in zip(structure, shapes, strict=True)]
+    return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
+
+
+def as_shape(shape: Any) -> Shape:
+    """Return a shape as ``hr.Shape``."""
+    return shape if isinstance(shape, Shape) else Shape(shape)
+
+
+# -- values in a graph
+
+
+def to_components(value: Any) -> tuple[Any, list[Any]]:
+    """Return the structure of an element made of values, and its tensors, flat.
+
+    Args:
+        value: Tensors and what converts to them, sparse tensors, data sets, nested.
+    """
+    tensors: list[Any] = []
+
+    def component(item: Any) -> Component:
+        if isinstance(item, Described):
+            tensors.append(item.variant)
+            return DatasetSpec(item.element_spec)
+        if isinstance(item, hr.SparseTensorValue):
+            item = hr.SparseTensor.from_value(item)
+        if isinstance(item, hr.SparseTensor):
+            tensors.extend(item.flatten())
+            return SparseComponent(item.dtype, item.shape.plain)
+        if isinstance(item, hr.Operation) or item is None:
+            raise DTypeError(f"a component of an element is a tensor or data set, got {item!r}")
+        tensor = hr.convert_to_tensor(item)
+        tensors.append(tensor)
+        return TensorComponent(tensor.dtype, tensor.spec.shape)
+
+    return map_structure(component, value), tensors
+
+
+def common(left: Any, right: Any, what: str) -> Any:
+    """Return what two structures of elements have in common: shapes become less known.
+
+    Raises:
+        DTypeError: if the dtypes or the kinds of components differ.
+        GraphError: if the structures do.
+    """
+    check_same(left, right, what)
+
+    def component(a: Component, b: Component) -> Component:
+        if a.kind != b.kind or a.dtype != b.dtype:
+            raise DTypeError(f"{what}: expected {_told(a)}, got {_told(b)}")
+        if isinstance(a, DatasetSpec) or isinstance(b, DatasetSpec):
+            return a
+        return a.with_shape(most_specific(a.shape, b.shape))
+
+    return map_structure(component, left, right)
+
+
+def _told(component: Component) -> str:
+    name = "" if component.kind == "tensor" else f"{component.kind} "
+    return f"{name}{component.dtype}"
+
+
+def most_specific(left: Shape, right: Shape) -> Shape:
+    """Return the most specific shape that both are."""
+    if left.rank is None or left.rank != right.rank:
+        return Shape(None)
+    pairs = zip(left.as_list(), right.as_list(), strict=True)
+    return Shape([a if a == b else None for a, b in pairs])
+
+
+def batched(element: Any, size: int | None) -> Any:
+    """Return the structure of elements that have a new first axis."""
+
+    def component(c: Component) -> Component:
+        if isinstance(c, DatasetSpec):
+            raise DTypeError("elements that are data sets cannot be batched; use flat_map")
+        return c.with_shape(Shape([size]).concatenate(c.shape))
+
+    return map_structure(component, element)
+
+
+def unbatched(element: Any, what: str) -> Any:
+    """Return the structure of the rows of elements.
+
+    Raises:
+        ShapeError: if a component has no first axis.
+    """
+
+    def component(c: Component) -> Component:
+        if isinstance(c, DatasetSpec):
+            raise DTypeError(f"{what}: elements that are data sets have no rows")
+        if c.shape.rank == 0:
+            raise ShapeError(f"{what}: components need a first axis, got a scalar")
+        return c.with_shape(Shape(None) if c.shape.rank is None else c.shape[1:])
+
+    return map_structure(component, element)

@@ -1,0 +1,276 @@
+"""Data sets that functions make for elements: one after the other, or interleaved."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import headrace as hr
+from headrace.errors import InvalidArgumentError
+from headrace_data.build import arguments_of, make, scalar, static, trace
+from headrace_data.runtime.calls import CountedCalls
+from headrace_data.runtime.passes import Counter, Pass
+from headrace_data.runtime.stream import DatasetValue, Element, OneSource, State, Stream, stream
+from headrace_data.structure import Described
+from headrace_data.transformations.prefetching import Ahead
+
+# How many elements of each data set are taken ahead where they are interleaved in parallel.
+_AHEAD = 16
+
+
+def flat_map(dataset: Described, map_func: Callable[..., Any]) -> Described:
+    """Return a data set of the elements of the data sets that a function makes."""
+    traced = trace(map_func, arguments_of(dataset.element_spec), "flat_map", returns="dataset")
+    return make(
+        "flat_map",
+        traced.element.element_spec,
+        sources=[dataset],
+        functions={"function": traced},
+    )
+
+
+def interleave(
+    dataset: Described,
+    map_func: Callable[..., Any],
+    cycle_length: Any,
+    block_length: Any,
+    num_parallel_calls: Any,
+) -> Described:
+    """Return a data set of the elements of data sets that a function makes, in turns."""
+    traced = trace(map_func, arguments_of(dataset.element_spec), "interleave", returns="dataset")
+    cycle = scalar(cycle_length, hr.int64, "cycle_length")
+    block = scalar(block_length, hr.int64, "block_length")
+    calls = scalar(
+        0 if num_parallel_calls is None else num_parallel_calls, hr.int64, "num_parallel_calls"
+    )
+    given = static(calls)
+    _check(static(cycle), static(block), given if num_parallel_calls is not None else None)
+    return make(
+        "interleave",
+        traced.element.element_spec,
+        sources=[dataset],
+        arguments=[cycle, block, calls],
+        functions={"function": traced},
+    )
+
+
+def _check(cycle: int | None, block: int | None, calls: int | None) -> None:
+    if cycle is not None and cycle < 1 and cycle != -1:
+        raise InvalidArgumentError(f"interleave: cycle_length must be > 0, got {cycle}")
+    if block is not None and block < 1:
+        raise InvalidArgumentError(f"interleave: block_length must be > 0, got {block}")
+    if calls is not None and calls < 1 and calls != -1:
+        raise InvalidArgumentError(
+            f"interleave: num_parallel_calls must be > 0, or AUTOTUNE (-1), got {calls}"
+        )
+
+
+class Inner:
+    """A data set that a function made for an element, and the stream over it.
+
+    Attributes:
+        stream: The stream.
+    """
+
+    def __init__(
+        self,
+        element: Element,
+        number: int,
+        calls: CountedCalls,
+        outer: Pass,
+        memory: State = None,
+    ) -> None:
+        """Make the data set.
+
+        Args:
+            element: The element.
+            number: Which element it is, over all passes; also the number of the call.
+            calls: Makes it.
+            outer: The pass of the stream that asks.
+            memory: What outlived its streams, where it is made again.
+        """
+        self._element = element
+        self._number = number
+        self._run = outer.inner(number)
+        if memory is not None:
+            self._run.memory.restore(memory)
+        (made,) = calls.numbered(element, number)
+        self.stream: Any = made.open(self._run)
+
+    def save(self) -> State:
+        """Return where it stands."""
+        stands = self.stream.save()
+        return [list(self._element), self._number, stands, self._run.memory.save()]
+
+    def restore(self, state: State) -> None:
+        """Go where it stood."""
+        self.stream.restore(state[2])
+
+
+class Nested(OneSource):
+    """A stream over data sets that a function makes for elements."""
+
+    def __init__(self, value: DatasetValue, run: Pass) -> None:
+        super().__init__(value, run)
+        self._calls = CountedCalls(value.function, run)
+        self._numbers = run.cell(Counter, "made")
+
+    def _begin(self, element: Element) -> Inner:
+        return Inner(element, self._numbers.advance(), self._calls, self.run)
+
+    def _resume(self, state: State) -> Inner:
+        return Inner(tuple(state[0]), state[1], self._calls, self.run, state[3])
+
+
+@stream("flat_map")
+class FlatMapStream(Nested):
+    """The elements of the data sets, one data set after the other."""
+
+    def __init__(self, value: DatasetValue, run: Pass) -> None:
+        super().__init__(value, run)
+        self._current: Inner | None = None
+
+    def next(self) -> Element | None:
+        """Return the next element."""
+        while True:
+            if self._current is None:
+                element = self.source.next()
+                if element is None:
+                    return None
+                self._current = self._begin(element)
+            found: Element | None = self._current.stream.next()
+            if found is not None:
+                return found
+            self._current.stream.close()
+            self._current = None
+
+    def save(self) -> State:
+        """Return where the source stands, and where the data set does that it is at."""
+        current = self._current
+        return [None if current is None else current.save(), self.source.save()]
+
+    def restore(self, state: State) -> None:
+        """Go there."""
+        current, outer = state
+        self.source.restore(outer)
+        if current is not None:
+            self._current = self._resume(current)
+            self._current.restore(current)
+
+    def close(self) -> None:
+        """Close the data set that it is at."""
+        if self._current is not None:
+            self._current.stream.close()
+        self.source.close()
+
+
+class Limited(Stream):
+    """A stream from which no more than a number of threads take at once, with those beside it."""
+
+    def __init__(self, source: Stream, limit: threading.Semaphore) -> None:
+        self._source = source
+        self._limit = limit
+
+    def next(self) -> Element | None:
+        """Return the next element."""
+        with self._limit:
+            return self._source.next()
+
+    def save(self) -> State:
+        """Return where it stands."""
+        return self._source.save()
+
+    def restore(self, state: State) -> None:
+        """Go there."""
+        self._source.restore(state)
+
+    def close(self) -> None:
+        """Close the stream."""
+        self._source.close()
+
+
+@stream("interleave")
+class InterleaveStream(Nested):
+    """The elements of several data sets in turns, a block of each.
+
+    In parallel, the elements of each data set are taken ahead by a thread; their order is the same.
+    """
+
+    def __init__(self, value: DatasetValue, run: Pass) -> None:
+        super().__init__(value, run)
+        cycle, self._block, calls = (value.scalar(i) for i in range(3))
+        self._cycle = cycle if cycle > 0 else len(os.sched_getaffinity(0))
+        self._limit = None
+        if calls:
+            self._limit = threading.Semaphore(calls if calls > 0 else self._cycle)
+        self._places: list[Inner | None] = [None] * self._cycle
+        self._at = 0
+        self._taken = 0
+        self._ended = False
+
+    @classmethod
+    def check(cls, value: DatasetValue) -> None:
+        """Refuse cycles and blocks without elements."""
+        _check(value.scalar(0), value.scalar(1), value.scalar(2) or None)
+
+    def _ahead(self, inner: Inner) -> Inner:
+        if self._limit is not None:
+            inner.stream = Ahead(Limited(inner.stream, self._limit), _AHEAD, self.run)
+        return inner
+
+    def next(self) -> Element | None:
+        """Return the next element."""
+        while True:
+            current = self._places[self._at]
+            if current is not None:
+                found: Element | None = current.stream.next()
+                if found is not None:
+                    self._taken += 1
+                    if self._taken == self._block:
+                        self._advance()
+                    return found
+                current.stream.close()
+                self._places[self._at] = None
+                self._advance()
+            elif not self._ended:
+                self._fill()
+            elif any(place is not None for place in self._places):
+                self._advance()
+            else:
+                return None
+
+    def _fill(self) -> None:
+        """Start the data set for the next element in the place that is empty."""
+        element = self.source.next()
+        if element is None:
+            self._ended = True
+        else:
+            self._places[self._at] = self._ahead(self._begin(element))
+
+    def _advance(self) -> None:
+        self._at = (self._at + 1) % self._cycle
+        self._taken = 0
+
+    def save(self) -> State:
+        """Return where the source stands, and where each of the data sets does."""
+        places = [None if place is None else place.save() for place in self._places]
+        return [self._at, self._taken, self._ended, places, self.source.save()]
+
+    def restore(self, state: State) -> None:
+        """Go there."""
+        self._at, self._taken, self._ended, places, outer = state
+        self.source.restore(outer)
+        for i, saved in enumerate(places):
+            if saved is not None:
+                inner = self._ahead(self._resume(saved))
+                inner.restore(saved)
+                self._places[i] = inner
+
+    def close(self) -> None:
+        """Close all data sets."""
+        for place in self._places:
+            if place is not None:
+                place.stream.close()
+        self.source.close()

@@ -1,0 +1,75 @@
+"""Records of one length in files, between a header and a footer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headrace.errors import AttributeValueError
+from headrace_io.streams import CHUNK, FileName, InputStream
+
+
+def check_lengths(record_bytes: int, **others: int) -> None:
+    """Refuse lengths that are none.
+
+    Raises:
+        AttributeValueError: if a record has no bytes, or another length is negative.
+    """
+    if record_bytes < 1:
+        raise AttributeValueError(f"record_bytes must be >= 1, got {record_bytes}")
+    for name, length in others.items():
+        if length < 0:
+            raise AttributeValueError(f"{name} must be >= 0, got {length}")
+
+
+def read_fixed(
+    path: FileName,
+    record_bytes: int,
+    header_bytes: int = 0,
+    footer_bytes: int = 0,
+    hop_bytes: int = 0,
+    compression: str = "",
+    *,
+    start: int | None = None,
+) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the records of a file; what is left before the footer, and is no record, is left out.
+
+    Args:
+        path: The file.
+        record_bytes: How long each record is.
+        header_bytes: How much stands before the first.
+        footer_bytes: How much stands after the last.
+        hop_bytes: From the beginning of a record to that of the next; ``record_bytes`` if 0.
+        compression: ``""``, ``"ZLIB"`` or ``"GZIP"``.
+        start: The byte to begin at, of the content after decompression: one at which a record
+            begins, as of an earlier reading; that after the header if None.
+
+    Yields:
+        The byte at which a record begins, the one at which the next does, and the record.
+
+    Raises:
+        AttributeValueError: if a length is none.
+        NotFoundError: if the file is not there; see ``InputStream`` for others.
+        DataLossError: if compressed data are damaged, or end early.
+    """
+    check_lengths(
+        record_bytes, header_bytes=header_bytes, footer_bytes=footer_bytes, hop_bytes=hop_bytes
+    )
+    hop = hop_bytes or record_bytes
+    position = header_bytes if start is None else start
+    with InputStream(path, compression) as stream:
+        stream.skip(position)
+        buffer, at = b"", 0
+        # A record is one where the footer, too, has room behind it.
+        needed = record_bytes + footer_bytes
+        while True:
+            while len(buffer) - at < needed:
+                # Records that lie far apart: what is between them is passed over.
+                gap = max(at - len(buffer), 0)
+                stream.skip(gap)
+                chunk = stream.read(max(CHUNK, needed))
+                if not chunk:
+                    return
+                buffer, at = buffer[at:] + chunk, 0
+            yield position, position + hop, buffer[at : at + record_bytes]
+            at += hop
+            position += hop

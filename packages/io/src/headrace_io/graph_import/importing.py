@@ -1,0 +1,156 @@
+"""Adding the nodes of a ``GraphDef`` to the default graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import headrace as hr
+from headrace import Graph, Operation, Tensor
+from headrace.errors import (
+    ArgumentTypeError,
+    AttributeValueError,
+    DataLossError,
+    DTypeError,
+    GraphError,
+    listing,
+)
+from headrace.extend.documents import Grafted, graft
+from headrace_io.graph_import.reading import GraphDefReader
+from headrace_io.protos.convert import as_message
+
+
+def import_graph_def(
+    graph_def: Any,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+    name: str | None = None,
+    op_dict: Any = None,
+    producer_op_list: Any = None,
+) -> list[Tensor | Operation] | None:
+    """Add a graph that was written as a message to the default graph.
+
+    Graphs that Headrace wrote come back as they were, with the functions of conditions and loops.
+    TensorFlow's are read where Headrace has their ops. Nothing is added where a node is wrong.
+
+    Args:
+        graph_def: A ``GraphDef``, as ``Graph.as_graph_def`` returns it.
+        input_map: Tensors of the default graph, or what can be made one, that take the places of
+            tensors of the message, by names such as ``"x:0"`` or ``"x"``. Operations may take the
+            places of ``"^x"``.
+        return_elements: Names of operations and tensors of the message to return.
+        name: The scope of the imported operations, ``"import"`` if None; their own names if empty.
+        op_dict: Of no effect, as in TensorFlow.
+        producer_op_list: Of no effect.
+
+    Returns:
+        The operations and tensors named by ``return_elements``, None where it is None.
+
+    Raises:
+        ArgumentTypeError: if an argument is of the wrong type.
+        NotFoundError: if operations have types that Headrace does not have; all are named.
+        GraphError: if nodes or names are missing, or depend on one another.
+        AttributeValueError: if a node is not what its op takes, or a tensor is mapped to one of
+            another dtype.
+    """
+    definition = as_graph_def(graph_def, "graph_def")
+    asked = _checked_names(return_elements)
+    if input_map is not None and not isinstance(input_map, Mapping):
+        raise ArgumentTypeError(
+            f"input_map must be a dict from names to tensors, got {type(input_map).__name__}"
+        )
+    graph = hr.get_default_graph()
+    source = read_graph_def(definition)
+    with hr.name_scope(name, "import") as scope:
+        mapped, controls = mapped_inputs(source, input_map or {})
+        result = graft(
+            source,
+            graph,
+            prefix=scope.rstrip("/"),
+            mapped=mapped,
+            mapped_controls=controls,
+            unique=True,
+        )
+    return None if asked is None else [_element(source, result, item) for item in asked]
+
+
+def read_graph_def(definition: Any) -> Graph:
+    """Return a new graph of what a ``GraphDef`` describes.
+
+    Args:
+        definition: The message.
+
+    Raises:
+        HeadraceError: as ``import_graph_def`` does.
+    """
+    reader = GraphDefReader()
+    reader.read(definition)
+    return reader.graph
+
+
+def as_graph_def(value: Any, what: str) -> Any:
+    """Return a ``GraphDef``, also where it is one of TensorFlow or serialized.
+
+    Raises:
+        ArgumentTypeError: if it is something else.
+    """
+    try:
+        return as_message("GraphDef", value, what)
+    except (DTypeError, DataLossError) as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def _checked_names(names: Any) -> list[str] | None:
+    if names is None:
+        return None
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise ArgumentTypeError(f"return_elements must be a list of names, got {names!r:.80}")
+    return list(names)
+
+
+def mapped_inputs(
+    source: Graph, input_map: Mapping[str, Any]
+) -> tuple[dict[Tensor, Tensor], dict[Operation, Operation]]:
+    """Return what takes the places of tensors and of operations that are waited for."""
+    tensors: dict[Tensor, Tensor] = {}
+    controls: dict[Operation, Operation] = {}
+    missing = []
+    for name, value in input_map.items():
+        if not isinstance(name, str):
+            raise ArgumentTypeError(f"the keys of input_map are names, got {name!r:.80}")
+        try:
+            if name.startswith("^"):
+                found = source.get_operation_by_name(name[1:])
+                given = value.op if isinstance(value, Tensor) else value
+                if not isinstance(given, Operation):
+                    raise ArgumentTypeError(f"input_map gives {given!r:.60} for {name!r}")
+                controls[found] = given
+                continue
+            tensor = source.get_tensor_by_name(name if ":" in name else f"{name}:0")
+        except GraphError:
+            missing.append(repr(name))
+            continue
+        other = value if isinstance(value, Tensor) else _converted(value)
+        if other.dtype != tensor.dtype:
+            raise AttributeValueError(
+                f"input_map gives {other.name!r} of {other.dtype} for {name!r} of {tensor.dtype}"
+            )
+        tensors[tensor] = other
+    if missing:
+        raise GraphError(f"graph_def has no {listing(missing)}, which input_map names")
+    return tensors, controls
+
+
+def _converted(value: Any) -> Tensor:
+    """Return plain data as a tensor, under a name that no node of the message has."""
+    with hr.name_scope("inputs"):
+        return hr.convert_to_tensor(value)
+
+
+def _element(source: Graph, grafted: Grafted, name: str) -> Tensor | Operation:
+    try:
+        element = source.as_graph_element(name)
+    except GraphError as error:
+        raise GraphError(f"return_elements: {error}") from None
+    found: Tensor | Operation = grafted.of(element)
+    return found

@@ -1,0 +1,1 @@
+"""Images in PNG, JPEG, GIF and BMP, decoded and encoded by Pillow."""

@@ -1,0 +1,48 @@
+"""Lines of text files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from headrace_io.streams import CHUNK, FileName, InputStream
+
+
+def read_lines(
+    path: FileName, compression: str = "", *, skip_header_lines: int = 0, start: int = 0
+) -> Iterator[tuple[int, int, bytes]]:
+    r"""Yield the lines of a file, without their ends, which are ``\n`` or ``\r\n``.
+
+    Args:
+        path: The file.
+        compression: ``""``, ``"ZLIB"`` or ``"GZIP"``.
+        skip_header_lines: How many lines to leave out.
+        start: The byte to begin at, of the content after decompression: one at which a line
+            begins, as of an earlier reading.
+
+    Yields:
+        The byte at which a line begins, the one at which the next does, and the line.
+
+    Raises:
+        NotFoundError: if the file is not there; see ``InputStream`` for others.
+        DataLossError: if compressed data are damaged, or end early.
+    """
+    position, skip = start, skip_header_lines
+    with InputStream(path, compression) as stream:
+        stream.skip(start)
+        # The beginning of a line whose end is not read yet.
+        begun: list[bytes] = []
+        while chunk := stream.read(CHUNK):
+            if b"\n" not in chunk:
+                begun.append(chunk)
+                continue
+            lines = b"".join([*begun, chunk]).split(b"\n")
+            begun = [lines.pop()]
+            for line in lines:
+                begin, position = position, position + len(line) + 1
+                if skip:
+                    skip -= 1
+                else:
+                    yield begin, position, line.removesuffix(b"\r")
+        last = b"".join(begun)
+        if last and not skip:
+            yield position, position + len(last), last.removesuffix(b"\r")

@@ -1,0 +1,1 @@
+"""Parsing examples: what programs ask for, and what stands in the bytes."""

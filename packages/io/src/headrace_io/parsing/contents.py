@@ -1,0 +1,103 @@
+"""Contents: what a batch of examples holds of each feature, still as bytes.
+
+Examples that one program wrote are mostly alike up to the values, and of one length. They are
+taken apart together: one is scanned, and of those behind it NumPy compares what stands around the
+values with what stands there in the first.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from headrace_io.parsing.wire import NOTHING, Content, Found, example_of
+
+Array: TypeAlias = Any
+
+# How many examples are compared at once: the first by itself, as most that differ do so at once.
+_BLOCKS = (16, 64, 256, 1024)
+_BLOCK_BYTES = 1 << 22
+
+
+class Contents(NamedTuple):
+    """What some examples, or steps of them, hold of one feature.
+
+    Attributes:
+        kinds: [n], numbers of kinds; ``NOTHING`` where there is no feature.
+        raw: The bytes of each.
+    """
+
+    kinds: Array
+    raw: list[bytes]
+
+
+def contents_of(contents: Sequence[Content | None]) -> Contents:
+    """Return contents that were found one by one; None stands for no feature."""
+    kinds = np.array([NOTHING if c is None else c[0] for c in contents], np.uint8)
+    return Contents(kinds, [b"" if c is None else c[1] for c in contents])
+
+
+def features_of(
+    examples: Sequence[bytes], keys: Collection[bytes], label: Callable[[int], str]
+) -> dict[bytes, Contents]:
+    """Return the contents of those features of ``Example`` messages that are asked for.
+
+    Args:
+        examples: The bytes of the examples.
+        keys: The names of the features.
+        label: What messages call each example.
+
+    Raises:
+        InvalidArgumentError: if the bytes are no example.
+    """
+    total = len(examples)
+    found = {key: Contents(np.full(total, NOTHING, np.uint8), [b""] * total) for key in keys}
+    lengths = list(map(len, examples))
+    number = 0
+    while number < total:
+        first = example_of(examples[number], keys, label(number))
+        alike: Sequence[bytes] = [first.data]
+        if first.data is examples[number]:
+            alike = examples[number : number + _count_alike(examples, lengths, number, first)]
+        stop = number + len(alike)
+        for key, (kind, a, b) in first.spans.items():
+            kinds, raw = found[key]
+            kinds[number:stop] = kind
+            raw[number:stop] = [data[a:b] for data in alike]
+        number = stop
+    return found
+
+
+def _count_alike(
+    examples: Sequence[bytes], lengths: Sequence[int], first: int, found: Found
+) -> int:
+    """Return how many examples differ from the first only in values, itself among them."""
+    data = found.data
+    length = len(data)
+    end = first + 1
+    if end == len(examples) or lengths[end] != length:
+        return 1
+    spans = sorted([*((a, b) for _, a, b in found.spans.values()), *found.skipped])
+    edges = [0, *itertools.chain.from_iterable(spans), length]
+    frame = list(zip(edges[::2], edges[1::2], strict=True))
+    following = examples[end]
+    if any(following[a:b] != data[a:b] for a, b in frame):
+        return 1
+    end += 1
+    places = np.concatenate([np.arange(a, b) for a, b in frame])
+    expected = np.frombuffer(data, np.uint8)[places]
+    for most in itertools.chain(_BLOCKS, itertools.repeat(_BLOCKS[-1])):
+        stop = min(end + most, end + max(1, _BLOCK_BYTES // length), len(examples))
+        others = (number for number in range(end, stop) if lengths[number] != length)
+        count = next(others, stop) - end
+        block = np.frombuffer(b"".join(examples[end : end + count]), np.uint8)
+        differ = (block.reshape(count, length)[:, places] != expected).any(axis=1)
+        if differ.any():
+            return end + int(differ.argmax()) - first
+        end += count
+        if end < stop or end == len(examples):
+            return end - first
+    raise AssertionError

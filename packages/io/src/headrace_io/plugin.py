@@ -1,0 +1,39 @@
+"""What headrace-io adds to Headrace: the namespace ``io``, names elsewhere, and kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from headrace.extend import hookimpl
+
+if TYPE_CHECKING:
+    from headrace.extend import KernelRegistry, NameRegistry
+
+# The version of the plugin interface that this is written for.
+headrace_api = 1
+
+
+@hookimpl
+def headrace_declare_ops() -> None:
+    """Declare the ops."""
+    # lazy: a program without them declares none
+    from importlib import import_module
+
+    import_module("headrace_io.ops")
+
+
+@hookimpl
+def headrace_register_names(registry: NameRegistry) -> None:
+    """Add ``headrace.io``, and names elsewhere."""
+    # lazy: an entry point is imported with every plugin, and must cost nothing
+    from headrace_io.names import targets
+
+    for name, target in targets().items():
+        registry.add(name, target)
+
+
+@hookimpl
+def headrace_register_kernels(registry: KernelRegistry) -> None:
+    """Add the kernels, which run on the host."""
+    for part in ("decoding", "files", "images", "parsing", "readers"):
+        registry.add_later("cpu", f"headrace_io.kernels.{part}:KERNELS")

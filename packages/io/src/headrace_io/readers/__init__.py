@@ -1,0 +1,1 @@
+"""Readers: what programs call, and what stands behind it when steps run."""

@@ -1,0 +1,304 @@
+"""What a reader's handle stands for: it makes records of work that it takes from a queue."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+import headrace as hr
+from headrace.errors import (
+    CancelledError,
+    DataLossError,
+    InvalidArgumentError,
+    UnimplementedError,
+)
+from headrace.extend.state import Cancellation, ElementSource, WaitingLine
+from headrace_io.protos import reader_state
+
+# What a reader makes: a key, which says where the value comes from, and the value.
+Record: TypeAlias = tuple[bytes, bytes]
+Done: TypeAlias = Callable[[Any], None]
+
+
+def check_queue(queue: Any) -> ElementSource:
+    """Return a queue of strings.
+
+    Raises:
+        InvalidArgumentError: if it is something else.
+    """
+    if not isinstance(queue, ElementSource):
+        raise InvalidArgumentError(
+            f"a reader takes its work from a queue, got a {type(queue).__name__}"
+        )
+    if list(queue.dtypes) != [hr.string]:
+        raise InvalidArgumentError(
+            "a reader takes its work from a queue of one component, a string; queue "
+            f"{queue.name!r} has {', '.join(map(str, queue.dtypes))}"
+        )
+    return queue
+
+
+class _Arrival:
+    """What a queue answers, at once or later: who waits asks which, and is called in the latter."""
+
+    def __init__(self) -> None:
+        self.result: Any = None
+        self._here = False
+        self._then: Callable[[], None] | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, result: Any) -> None:
+        self.result = result
+        with self._lock:
+            self._here = True
+            then = self._then
+        if then is not None:
+            then()
+
+    def is_here_or(self, then: Callable[[], None]) -> bool:
+        """Return whether it came already; ``then`` is called when it comes if it did not."""
+        with self._lock:
+            if not self._here:
+                self._then = then
+            return self._here
+
+
+class _Request:
+    """A read that is being served.
+
+    Attributes:
+        queue: Where to take work.
+        limit: How many records are wanted at most.
+        answer: What to call with a list of records, or an exception.
+        cancellation: Of the step that waits.
+    """
+
+    __slots__ = ("answer", "cancellation", "limit", "queue")
+
+    def __init__(
+        self, queue: ElementSource, limit: int, answer: Done, cancellation: Cancellation | None
+    ) -> None:
+        self.queue = queue
+        self.limit = limit
+        self.answer = answer
+        self.cancellation = cancellation
+
+
+class Reader:
+    """A reader. Reads are served one after the other; who waits holds no thread.
+
+    Subclasses say what the records of a piece of work are.
+
+    Attributes:
+        name: The name in its container.
+        records_produced: How many records it has made.
+        work_finished: How many pieces of work it has read to the end.
+    """
+
+    # Whether its state can be stored: only that of readers for which a piece of work is a record.
+    serializable: ClassVar[bool] = False
+    # Whether each piece of work is one record, so that it is finished with it.
+    single: ClassVar[bool] = False
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._lock = threading.Lock()
+        self._line = WaitingLine(self._lock)
+        self._busy = False
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        self.records_produced = 0
+        self.work_started = 0
+        self.work_finished = 0
+        self._work = b""
+        self._records: Iterator[Record] | None = None
+        self._failure: Exception | None = None
+
+    def records_of(self, work: bytes) -> Iterator[Record]:
+        """Yield the records of a piece of work."""
+        raise NotImplementedError
+
+    # -- reading
+
+    def read(
+        self, queue: ElementSource, limit: int, done: Done, cancellation: Cancellation | None = None
+    ) -> None:
+        """Make records of one piece of work.
+
+        Args:
+            queue: Where to take work when the last piece is read to its end.
+            limit: How many records at most.
+            done: Called once: with a list of records, of one at least where ``limit`` is not 0,
+                or with an exception.
+            cancellation: Ends the waiting; no record is lost then.
+        """
+        with self._lock:
+            busy, self._busy = self._busy, True
+            waiter = self._line.add(done, cancellation, (queue, limit)) if busy else None
+        # Without the lock: both run what others gave.
+        if waiter is None:
+            self._serve(_Request(queue, limit, done, cancellation))
+        else:
+            waiter.watch()
+
+    def _serve(self, request: _Request | None) -> None:
+        """Serve a read, and then those that wait, as far as this goes without waiting."""
+        while request is not None:
+            if not self._advance(request):
+                return
+            request = self._next()
+
+    def _next(self) -> _Request | None:
+        with self._lock:
+            waiter = self._line.pop()
+            if waiter is None:
+                self._busy = False
+                return None
+        queue, limit = waiter.wanted
+        return _Request(queue, limit, waiter.answer, waiter.cancellation)
+
+    def _advance(self, request: _Request) -> bool:
+        """Answer a read; False if that has to wait for its queue."""
+        while True:
+            try:
+                with self._lock:
+                    records = self._produce(request.limit)
+            except Exception as error:
+                request.answer(error)
+                return True
+            if records is not None:
+                request.answer(records)
+                return True
+            arrival = _Arrival()
+            request.queue.take(1, arrival, request.cancellation)
+            if not arrival.is_here_or(functools.partial(self._go_on, request, arrival)):
+                return False
+            if not self._take_up(request, arrival.result):
+                return True
+
+    def _go_on(self, request: _Request, arrival: _Arrival) -> None:
+        """Serve a read whose work has come."""
+        if not self._take_up(request, arrival.result) or self._advance(request):
+            self._serve(self._next())
+
+    def _take_up(self, request: _Request, result: Any) -> bool:
+        """Begin the work that the queue gave; answer the read and return False if it gave none."""
+        try:
+            if isinstance(result, BaseException):
+                raise result
+            ((element,),) = result
+            work = np.asarray(element, object)
+            if work.size != 1:
+                raise InvalidArgumentError(
+                    f"a piece of work is one string, queue {request.queue.name!r} gave one of "
+                    f"shape {list(work.shape)}"
+                )
+            with self._lock:
+                self._begin(work.item())
+        except Exception as error:
+            request.answer(error)
+            return False
+        return True
+
+    def _begin(self, work: bytes) -> None:
+        self._work, self._records, self._failure = work, self.records_of(work), None
+        self.work_started += 1
+
+    def _finish(self) -> None:
+        self._records = None
+        self.work_finished = self.work_started
+
+    def _produce(self, limit: int) -> list[Record] | None:
+        """Return records of the work at hand, None where new work is needed."""
+        if limit == 0:
+            return []
+        if self._records is None:
+            return None
+        found: list[Record] = []
+        if self._failure is None:
+            try:
+                # What comes before a failure is kept.
+                found.extend(itertools.islice(self._records, limit))
+            except Exception as error:
+                self._failure = error
+            else:
+                if len(found) < limit or self.single:
+                    self._finish()
+        self.records_produced += len(found)
+        if found:
+            return found
+        if self._failure is not None:
+            raise self._told()
+        return None
+
+    def _told(self) -> Exception:
+        """Return why the work at hand cannot be read, and leave it, but where it is damaged.
+
+        Damaged files are told of again and again, until the reader is reset: nobody should take
+        the rest of them for read.
+        """
+        failure = self._failure
+        assert failure is not None
+        if not isinstance(failure, DataLossError):
+            self._records = self._failure = None
+        return failure
+
+    # -- state
+
+    def restart(self) -> None:
+        """Forget the work at hand and all counts; reads that wait go on waiting."""
+        with self._lock:
+            self._start_anew()
+
+    def reset(self) -> None:
+        """Forget everything, and fail the reads that wait for others."""
+        self.close(CancelledError(f"reader {self.name!r} was reset"))
+
+    def close(self, reason: BaseException) -> None:
+        """Close the file at hand, forget everything, and fail the reads that wait for others."""
+        with self._lock:
+            self._start_anew()
+            waiters = self._line.clear()
+        for waiter in waiters:
+            waiter.answer(reason)
+
+    def state(self) -> bytes:
+        """Return the state, as TensorFlow's readers store it.
+
+        Raises:
+            UnimplementedError: if readers of this kind cannot be restored.
+        """
+        self._check_serializable()
+        with self._lock:
+            return reader_state.pack(
+                self.work_started, self.work_finished, self.records_produced, self._work
+            )
+
+    def restore(self, state: bytes) -> None:
+        """Become what a reader of this kind was.
+
+        Raises:
+            UnimplementedError: if readers of this kind cannot be restored.
+            InvalidArgumentError: if it is no state.
+        """
+        self._check_serializable()
+        started, finished, produced, work = reader_state.unpack(state)
+        with self._lock:
+            self._start_anew()
+            self.work_started, self.work_finished = started, finished
+            self.records_produced, self._work = produced, work
+            if started > finished:
+                self._records = self.records_of(work)
+
+    def _check_serializable(self) -> None:
+        if not self.serializable:
+            raise UnimplementedError(
+                f"the state of reader {self.name!r} cannot be stored: only WholeFileReader and "
+                "IdentityReader, which are never in the middle of a file, can"
+            )

@@ -1,0 +1,210 @@
+"""Reading files of records.
+
+A record is its length as a little-endian integer of 64 bits, a checksum of these 8 bytes, the
+data, and a checksum of the data.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from headrace.errors import DataLossError
+from headrace_io.records.checksum import crc32c, masked, masked_all
+from headrace_io.records.options import TFRecordOptions
+from headrace_io.streams import CHUNK, FileName, InputStream
+
+# The byte at which a record begins, the one at which the next does, and its data.
+Framed: TypeAlias = tuple[int, int, bytes]
+
+LENGTH = struct.Struct("<QI")
+CHECKSUM = struct.Struct("<I")
+
+_LOG = logging.getLogger("headrace.io")
+
+
+def read_records(
+    path: FileName, options: Any = None, *, start: int = 0, ignore_errors: bool = False
+) -> Iterator[Framed]:
+    """Yield the records of a file.
+
+    Args:
+        path: The file.
+        options: How it is compressed: what ``TFRecordOptions`` takes, or one.
+        start: The byte to begin at, of the content after decompression: one at which a record
+            begins, as of an earlier reading.
+        ignore_errors: Leave out records that are damaged, and say so in the log. Behind a damaged
+            length, or where compressed data are damaged, nothing of the file can be read.
+
+    Yields:
+        The byte at which a record begins, the one at which the next does, and its data.
+
+    Raises:
+        NotFoundError: if the file is not there; see ``InputStream`` for others.
+        DataLossError: if a record is damaged or cut short; names the file, the number of the
+            record, counted from ``start``, and its byte.
+    """
+    for run in read_runs(path, options, start=start, ignore_errors=ignore_errors):
+        yield from run
+
+
+def read_runs(
+    path: FileName, options: Any = None, *, start: int = 0, ignore_errors: bool = False
+) -> Iterator[list[Framed]]:
+    """Yield the records of a file, many at once; otherwise as ``read_records``."""
+    compression = TFRecordOptions.get_compression_type_string(options)
+    with InputStream(path, compression) as stream:
+        records = _Records(stream, start)
+        while True:
+            try:
+                yield from records.runs()
+                return
+            except DataLossError as error:
+                if not ignore_errors:
+                    raise
+                _LOG.warning("%s; left out", error)
+                if not records.pass_over():
+                    return
+
+
+class _Records:
+    """The records of a stream, from which one can go on after damaged data."""
+
+    def __init__(self, stream: InputStream, start: int) -> None:
+        self._stream = stream
+        self._buffer = b""
+        # Where in the buffer the next record begins, and where that is in the file.
+        self._at = 0
+        self._position = start
+        self._number = 0
+        self._framed = 0
+        stream.skip(start)
+
+    def runs(self) -> Iterator[list[Framed]]:
+        """Yield the records that are in the buffer as a whole, all at once.
+
+        Raises:
+            DataLossError: if the next record is damaged.
+        """
+        crc, checksum_of = crc32c(), CHECKSUM.unpack_from
+        # The length and its checksum that were checked last: those of the next are mostly alike.
+        head, length = b"", 0
+        while True:
+            buffer, at, position = self._buffer, self._at, self._position
+            end = len(buffer)
+            run: list[Framed] = []
+            damage, framed = "", 0
+            while at + LENGTH.size <= end:
+                if not (head and buffer.startswith(head, at)):
+                    head = buffer[at : at + LENGTH.size]
+                    length, check = LENGTH.unpack(head)
+                    if masked(crc(head[:8])) != check:
+                        damage, head = "the checksum of its length does not match", b""
+                        break
+                stop = at + 16 + length
+                if stop > end:
+                    break
+                if buffer.startswith(head, stop):
+                    several = _alike(buffer, at, head, length)
+                    for data in several:
+                        begin, position = position, position + 16 + length
+                        run.append((begin, position, data))
+                    at += len(several) * (16 + length)
+                    if several:
+                        continue
+                data = buffer[at + 12 : stop - 4]
+                if masked(crc(data)) != checksum_of(buffer, stop - 4)[0]:
+                    damage, framed = "the checksum of its data does not match", stop - at
+                    break
+                begin, position = position, position + stop - at
+                at = stop
+                run.append((begin, position, data))
+            # Whoever takes the run may never come back.
+            self._at, self._position = at, position
+            self._number += len(run)
+            if run:
+                yield run
+            if damage:
+                self._framed = framed
+                raise self._damaged(damage)
+            if not self._fill():
+                return
+
+    def pass_over(self) -> bool:
+        """Go on to the record after the damaged one; False where nobody knows where that is."""
+        framed, self._framed = self._framed, 0
+        self._at += framed
+        self._position += framed
+        self._number += 1
+        return bool(framed)
+
+    def _fill(self) -> bool:
+        """Have the next record in the buffer as a whole, or its length; False at the end."""
+        rest = self._buffer[self._at :]
+        self._at = 0
+        needed = 12
+        if len(rest) >= 12:
+            needed = 16 + LENGTH.unpack_from(rest)[0]
+        parts, have = [rest], len(rest)
+        while have < needed:
+            chunk = self._stream.read(CHUNK)
+            if not chunk:
+                self._buffer = b"".join(parts)
+                if not have:
+                    return False
+                raise self._damaged(f"the file ends after {have} bytes of it", "is cut short")
+            parts.append(chunk)
+            have += len(chunk)
+        self._buffer = b"".join(parts)
+        return True
+
+    def _damaged(self, why: str, what: str = "is damaged") -> DataLossError:
+        return DataLossError(
+            f"record {self._number} of {self._stream.name!r}, at byte {self._position}, {what}: "
+            f"{why}"
+        )
+
+
+def _alike(buffer: bytes, at: int, head: bytes, length: int) -> list[bytes]:
+    """Return the data of the next records that are of one length, up to the first damaged one.
+
+    Args:
+        buffer: What was read.
+        at: Where the first begins.
+        head: The length of it and its checksum, which are right.
+        length: The length.
+    """
+    size = 16 + length
+    most = (len(buffer) - at) // size
+
+    def words(dtype: str, offset: int) -> Any:
+        return np.ndarray((most,), dtype, buffer, at + offset, (size,))
+
+    framed = (words("<u8", 0) == length) & (words("<u4", 8) == CHECKSUM.unpack_from(head, 8)[0])
+    count = most if framed.all() else int(framed.argmin())
+    data = [buffer[i : i + length] for i in range(at + 12, at + 12 + count * size, size)]
+    found = masked_all(np.fromiter(map(crc32c(), data), np.uint32, count))
+    right = found == words("<u4", size - 4)[:count]
+    return data if right.all() else data[: int(right.argmin())]
+
+
+def tf_record_iterator(path: FileName, options: Any = None) -> Iterator[bytes]:
+    """Yield the records of a file.
+
+    Args:
+        path: The file.
+        options: How it is compressed: what ``TFRecordOptions`` takes, or one.
+
+    Yields:
+        The data of each record.
+
+    Raises:
+        NotFoundError: if the file is not there; see ``InputStream`` for others.
+        DataLossError: if a record is damaged or cut short; names the file, record and byte.
+    """
+    for _, _, data in read_records(path, options):
+        yield data

@@ -1,0 +1,229 @@
+"""Files as streams of bytes, plain or compressed, whose errors belong to Headrace's families."""
+
+from __future__ import annotations
+
+import errno
+import os
+import zlib
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias, final
+
+from headrace.errors import (
+    AlreadyExistsError,
+    AttributeValueError,
+    DataLossError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    OpError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnknownError,
+)
+
+# A file's name: as text, as the bytes that the system has, or as a path.
+FileName: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
+
+# How much is read at a time: much more than a record, and little beside a batch.
+CHUNK = 1 << 18
+
+# What zlib calls the formats: a window of 32 KiB, and 16 more for the header of gzip.
+WINDOW_BITS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
+
+_FAMILIES: tuple[tuple[type[OSError], type[OpError]], ...] = (
+    (FileNotFoundError, NotFoundError),
+    (PermissionError, PermissionDeniedError),
+    (IsADirectoryError, FailedPreconditionError),
+    (NotADirectoryError, FailedPreconditionError),
+    (FileExistsError, AlreadyExistsError),
+)
+_EXHAUSTED = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+    *(errno.EMFILE, errno.ENFILE, errno.ENOMEM),
+}
+
+
+def file_name(path: FileName) -> str:
+    """Return the name of a file as text; bytes that are no text stay what they are.
+
+    Raises:
+        InvalidArgumentError: if it has a NUL byte, which no name of a file has.
+    """
+    name = os.fsdecode(path)
+    if "\0" in name:
+        raise InvalidArgumentError(f"{name!r:.120} is no name of a file: it has a NUL byte")
+    return name
+
+
+def error_of_system(error: OSError, doing: str) -> OpError:
+    """Return the error of Headrace's families that the system's error is.
+
+    Args:
+        error: The system's.
+        doing: What failed, as in ``"cannot read 'a.txt'"``.
+    """
+    text = f"{doing}: {error.strerror or error}"
+    if error.errno in _EXHAUSTED:
+        return ResourceExhaustedError(text)
+    for theirs, family in _FAMILIES:
+        if isinstance(error, theirs):
+            return family(text)
+    return UnknownError(text)
+
+
+def check_compression(compression: str) -> str:
+    """Return the name of a compression: ``""``, ``"ZLIB"`` or ``"GZIP"``.
+
+    Raises:
+        AttributeValueError: if it is none.
+    """
+    if compression != "" and compression not in WINDOW_BITS:
+        raise AttributeValueError(
+            f"compression must be '', 'ZLIB' or 'GZIP', got {compression!r:.80}"
+        )
+    return compression
+
+
+@final
+class InputStream:
+    """The bytes of a file, from its beginning on, after decompression.
+
+    Attributes:
+        name: The file's name.
+        compression: ``""``, ``"ZLIB"`` or ``"GZIP"``.
+    """
+
+    def __init__(self, path: FileName, compression: str = "") -> None:
+        """Open a file.
+
+        Args:
+            path: Its name.
+            compression: How it is compressed.
+
+        Raises:
+            NotFoundError: if it is not there, and other errors of the families of
+                ``headrace.errors`` for what else the system says.
+        """
+        self.name = file_name(path)
+        self.compression = check_compression(compression)
+        try:
+            # Unbuffered: what is read is large, and kept by whoever reads.
+            self._file = Path(self.name).open("rb", buffering=0)  # noqa: SIM115 - see close
+        except OSError as error:
+            raise self._failure(error) from error
+        self._inflater: Any = zlib.decompressobj(WINDOW_BITS[compression]) if compression else None
+        self._compressed = b""
+        self._inflated = 0
+
+    def read(self, size: int = CHUNK) -> bytes:
+        """Return the next bytes, some of them at least; none at the end.
+
+        Args:
+            size: How many at most.
+
+        Raises:
+            DataLossError: if compressed data are damaged, or end early.
+        """
+        if self._inflater is None:
+            return self._raw(size)
+        while True:
+            if self._inflater.eof and not self._next_member():
+                return b""
+            if not self._compressed:
+                self._compressed = self._raw(CHUNK)
+                if not self._compressed:
+                    raise DataLossError(
+                        f"{self.name!r} is cut short: its {self.compression} data end early, "
+                        f"after {self._inflated} bytes of content"
+                    )
+            try:
+                found: bytes = self._inflater.decompress(self._compressed, size)
+            except zlib.error as error:
+                raise DataLossError(
+                    f"{self.name!r} is no {self.compression} data, or is damaged, after "
+                    f"{self._inflated} bytes of content: {error}"
+                ) from error
+            self._compressed = self._inflater.unconsumed_tail or self._inflater.unused_data
+            if found:
+                self._inflated += len(found)
+                return found
+
+    def _next_member(self) -> bool:
+        """Go on to the next stream, as files that were appended to have; False at the end."""
+        if not self._compressed:
+            self._compressed = self._raw(CHUNK)
+        if self._compressed:
+            self._inflater = zlib.decompressobj(WINDOW_BITS[self.compression])
+        return bool(self._compressed)
+
+    def skip(self, count: int) -> None:
+        """Go on by some bytes, or to the end where there are less."""
+        if self._inflater is None:
+            try:
+                self._file.seek(count, os.SEEK_CUR)
+            except OSError as error:
+                raise self._failure(error) from error
+            return
+        while count:
+            passed = len(self.read(min(count, CHUNK)))
+            if not passed:
+                return
+            count -= passed
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _raw(self, size: int) -> bytes:
+        try:
+            return self._file.read(size) or b""
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: OSError) -> OpError:
+        return error_of_system(error, f"cannot read {self.name!r}")
+
+
+def read_whole(path: FileName) -> bytes:
+    """Return the content of a file.
+
+    Raises:
+        NotFoundError: as ``InputStream``.
+    """
+    name = file_name(path)
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise error_of_system(error, f"cannot read {name!r}") from error
+
+
+def write_whole(path: FileName, content: bytes) -> None:
+    """Write a file, in place of what it held; folders that are missing are made.
+
+    Raises:
+        FailedPreconditionError: if the name is a folder's, and other errors of the families for
+            what else the system says.
+    """
+    name = file_name(path)
+    try:
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_bytes(content)
+    except FileExistsError as error:
+        # A file stands where a folder should.
+        raise FailedPreconditionError(
+            f"cannot write {name!r}: {error.filename!r} is not a directory"
+        ) from error
+    except OSError as error:
+        raise error_of_system(error, f"cannot write {name!r}") from error

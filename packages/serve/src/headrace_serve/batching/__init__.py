@@ -1,0 +1,1 @@
+"""Requests that come at the same time, answered by one step."""

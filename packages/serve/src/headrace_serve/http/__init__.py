@@ -1,0 +1,1 @@
+"""HTTP: the ASGI application, and a server around it."""

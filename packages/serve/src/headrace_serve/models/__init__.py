@@ -1,0 +1,1 @@
+"""What is served: signatures, versions, and where they come from."""

@@ -1,0 +1,1 @@
+"""The checks that the harness derives from a row."""

@@ -1,0 +1,1 @@
+"""The conformance matrix: every sample on every backend and executor, told in one table."""

@@ -1,0 +1,91 @@
+"""Samples of hashes. What comes out is what TensorFlow's ops gave for the same strings."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from headrace.errors import AttributeValueError, DTypeError
+from headrace_testing.inputs import array
+from headrace_testing.sample import Reject, Row, Sample
+
+# Of each length that a hash treats in a way of its own.
+_WORDS = [
+    "",
+    "a",
+    "abc",
+    "abcdefgh",
+    "0123456789abcdef",
+    "0123456789abcdef0123456789abcdef",
+    "x" * 64,
+    "x" * 65,
+    "abc" * 500,
+]
+_TEXTS = array([word.encode() for word in _WORDS], "string")
+
+SAMPLES: list[Row] = [
+    Sample(
+        "StringToHashBucket",
+        [array([b"", b"a", b"abc", b"hello world, this is long text more than 16"], "string")],
+        {"num_buckets": 2**40},
+        lambda s, num_buckets: np.array([142163811899, 825286642172, 559149780406, 962775444226]),
+    ),
+    Sample(
+        "StringToHashBucketFast",
+        [_TEXTS],
+        {"num_buckets": 2**62},
+        lambda s, num_buckets: np.array(
+            [
+                1936946117179621455,
+                3694432073954588131,
+                2640714258260161385,
+                4533385575889643785,
+                1493332391325024359,
+                1958373538681310840,
+                2304502108871267256,
+                323337772074164025,
+                2810410660457086776,
+            ]
+        ),
+    ),
+    Sample(
+        "StringToHashBucketStrong",
+        [array([[b"", b"a"], [b"abc", b"hello world"]], "string")],
+        {"num_buckets": 2**62, "key": (1, 2)},
+        lambda s, num_buckets, key: np.array(
+            [
+                [443797209252341627, 546566331822570742],
+                [1250540936487842205, 1015233985318741638],
+            ]
+        ),
+    ),
+    *(
+        Sample(
+            op,
+            [array(words, "string")],
+            attrs,
+            lambda s, **_: np.zeros(s.shape, np.int64),
+            label=label,
+        )
+        for op, attrs in (
+            ("StringToHashBucket", {"num_buckets": 1}),
+            ("StringToHashBucketFast", {"num_buckets": 1}),
+            ("StringToHashBucketStrong", {"num_buckets": 1, "key": (1, -1)}),
+        )
+        for label, words in (("scalar", b"word"), ("empty", np.zeros((2, 0), object)))
+    ),
+    Reject(
+        "StringToHashBucketFast",
+        [array([b"a"], "string")],
+        {"num_buckets": 0},
+        AttributeValueError,
+        "at least 1",
+    ),
+    Reject("StringToHashBucket", [array([1], "int32")], {"num_buckets": 1}, DTypeError, "string"),
+    Reject(
+        "StringToHashBucketStrong",
+        [array([b"a"], "string")],
+        {"num_buckets": 2, "key": (1,)},
+        AttributeValueError,
+        "two integers",
+    ),
+]
