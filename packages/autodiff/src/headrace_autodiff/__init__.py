@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from headrace.graph.scopes import gradient_override_map as gradient_override_map
-from headrace_autodiff.custom import RegisterGradient as RegisterGradient
-from headrace_autodiff.custom import custom_gradient as custom_gradient
-from headrace_autodiff.gradients import gradients as gradients
-from headrace_autodiff.hessians import hessians as hessians
-from headrace_autodiff.recompute import recompute_grad as recompute_grad
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "RegisterGradient",
-    "custom_gradient",
-    "gradient_override_map",
-    "gradients",
-    "hessians",
-    "recompute_grad",
-]
+from headrace.extend.plugins import added_names
+
+if TYPE_CHECKING:
+    from headrace_autodiff.custom import NoGradient as NoGradient
+    from headrace_autodiff.custom import NotDifferentiable as NotDifferentiable
+    from headrace_autodiff.custom import RegisterGradient as RegisterGradient
+    from headrace_autodiff.custom import custom_gradient as custom_gradient
+    from headrace_autodiff.custom import gradient_override_map as gradient_override_map
+    from headrace_autodiff.custom import no_gradient as no_gradient
+    from headrace_autodiff.options import AggregationMethod as AggregationMethod
+    from headrace_autodiff.options import UnconnectedGradients as UnconnectedGradients
+    from headrace_autodiff.recompute import recompute_grad as recompute_grad
+    from headrace_autodiff.reverse_mode import gradients as gradients
+    from headrace_autodiff.second_derivatives import hessians as hessians
+
+# Module -> its public names. Modules are imported when a program first names one of these.
+_FOUND_IN = {
+    "custom": """
+        NoGradient NotDifferentiable RegisterGradient custom_gradient gradient_override_map
+        no_gradient
+    """,
+    "options": "AggregationMethod UnconnectedGradients",
+    "recompute": "recompute_grad",
+    "reverse_mode": "gradients",
+    "second_derivatives": "hessians",
+}
+
+__all__: list[str] = []
+__all__ += [name for names in _FOUND_IN.values() for name in names.split()]
+
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = added_names("autodiff", __name__, _FOUND_IN)

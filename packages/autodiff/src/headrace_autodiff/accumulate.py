@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.dtypes import int64
-from headrace.extend import IndexedSlices, Tensor
-from headrace.graph.convert import convert_to_tensor
-from headrace.ops.array import concat
-from headrace.ops.conversion import cast
-from headrace.ops.elementwise import add
-from headrace.ops.tensor_list import list_add
+from headrace import IndexedSlices, Tensor, add, cast, concat, convert_to_tensor, int64
+from headrace.extend.primitives import list_add
 
 Grad = Tensor | IndexedSlices | None
 

@@ -14,20 +14,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.extend import IndexedSlices, Operation, Tensor, TensorSpec
-from headrace.graph.builder import build_node
-from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import Function
-from headrace.graph.graph import Graph
-from headrace.graph.scopes import (
+from headrace import (
+    Graph,
+    IndexedSlices,
+    Operation,
+    Tensor,
     colocate_with,
     control_dependencies,
+    convert_to_tensor,
     device,
     get_default_graph,
-    inside,
     name_scope,
-    use_graph,
 )
+from headrace.extend.graphs import Function, inside, use_graph
+from headrace.extend.ops import TensorSpec, build_node
 from headrace_autodiff.accumulate import Grad
 from headrace_autodiff.lookup import stops
 from headrace_autodiff.walk import Walk, value_spec
@@ -125,7 +125,7 @@ def backward_of(forward: Function, ys: Sequence[Tensor], xs: Sequence[Tensor]) -
 def gradient_spec(tensor: Tensor) -> TensorSpec:
     """Return the spec of a tensor's gradient."""
     if tensor.dtype.kind == "list":
-        return TensorSpec(tensor.dtype, tensor.shape, content=tensor.spec.content)
+        return TensorSpec(tensor.dtype, tensor.spec.shape, content=tensor.spec.content)
     spec = value_spec(tensor)
     return TensorSpec(spec.dtype, spec.shape)
 

@@ -7,13 +7,19 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, final
 
+from headrace import (
+    Operation,
+    Tensor,
+    Variable,
+    convert_to_tensor,
+    get_default_graph,
+    identity_n,
+    name_scope,
+    zeros_like,
+)
 from headrace.errors import GraphError, PluginError, listing
-from headrace.extend import Operation, Tensor
-from headrace.graph.convert import convert_to_tensor
-from headrace.graph.scopes import get_default_graph, gradient_override_map, name_scope
-from headrace.ops.array import identity_n
-from headrace.ops.constant import zeros_like
-from headrace.ops.variable import Variable
+from headrace.extend.gradients import GradientRule
+from headrace.extend.graphs import gradient_override_map as gradient_override_map
 from headrace_autodiff.lookup import USER_RULES
 from headrace_autodiff.lookup import find as find_rule
 
@@ -62,8 +68,24 @@ class RegisterGradient:
                 f"{self._name} has a gradient rule already; to use the one at {where} for some "
                 "operations only, register it under another name and use hr.gradient_override_map"
             )
-        USER_RULES.add([(self._name, rule, where)])
+        USER_RULES.add([GradientRule(self._name, rule, where)])
         return rule
+
+
+def no_gradient(op_type: str) -> None:
+    """Declare that an op passes no gradient on to its inputs. It holds for the whole process.
+
+    Args:
+        op_type: The op type.
+
+    Raises:
+        GraphError: if it is no string.
+        PluginError: if the op has a gradient rule.
+    """
+
+    @RegisterGradient(op_type)
+    def stop(op: Operation, *gradients: Any) -> list[None]:
+        return [None] * len(op.inputs)
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -184,3 +206,7 @@ def _apply(
             f"arguments and {len(of_variables)} for {len(variables)} variables"
         )
     return [None] * count + given + list(of_variables)
+
+
+# TensorFlow's names of it.
+NoGradient = NotDifferentiable = no_gradient

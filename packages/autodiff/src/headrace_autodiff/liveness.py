@@ -10,14 +10,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from headrace.dtypes import int32
-from headrace.extend import Operation, Tensor
-from headrace.ops.array import shape
-from headrace.ops.constant import constant, zeros, zeros_like
-from headrace.ops.control import merge, switch
-from headrace.ops.elementwise import subtract
-from headrace.ops.state import read_variable
-from headrace.ops.tensor_list import list_add, list_length, list_pop, list_set, list_zeros_like
+from headrace import (
+    Operation,
+    Tensor,
+    constant,
+    int32,
+    merge,
+    shape,
+    subtract,
+    switch,
+    zeros,
+    zeros_like,
+)
+from headrace.extend.primitives import (
+    list_add,
+    list_length,
+    list_pop,
+    list_set,
+    list_zeros_like,
+    read_variable,
+)
 
 Condition = tuple[Tensor, int]
 Conditions = frozenset[Condition]

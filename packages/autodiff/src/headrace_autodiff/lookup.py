@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headrace import Operation
 from headrace.errors import NoGradientError, shorten
-from headrace.extend import GradientRegistry, Operation
-from headrace.graph.schema import describe_inputs
-from headrace.plugins.host import host
+from headrace.extend import GradientRegistry
+from headrace.extend.ops import describe_inputs
+from headrace.extend.plugins import host, origin
 
 Rule = Callable[..., Any]
 
@@ -24,6 +25,12 @@ def stops(op: Operation) -> bool:
 def find(name: str) -> Rule | None:
     """Return the rule for an op type, or of a name given by RegisterGradient; None if none is."""
     return USER_RULES.get(name) or host().gradients.get(name)
+
+
+def origin_of(op: Operation, rule: Rule, error: BaseException) -> str:
+    """Return, for messages, whose rule failed, and where; empty for a rule of the program."""
+    found = None if op.gradient_rule or op.type in USER_RULES else host().gradients.rule(op.type)
+    return "" if found is None else origin(error, rule, found[1])
 
 
 def rule_of(op: Operation) -> Rule:

@@ -16,7 +16,15 @@ NAMES = (
     "recompute_grad",
     "gradient_override_map",
     "RegisterGradient",
+    "no_gradient",
+    "NoGradient",
+    "NotDifferentiable",
+    "AggregationMethod",
+    "UnconnectedGradients",
 )
+
+# The version of the plugin interface that this is written for.
+headrace_api = 1
 
 
 @hookimpl
@@ -29,6 +37,7 @@ def headrace_register_names(registry: NameRegistry) -> None:
 @hookimpl
 def headrace_register_gradients(registry: GradientRegistry) -> None:
     """Add the rules of core's ops."""
+    # lazy: rules are needed when gradients are first asked for
     from headrace_autodiff.rules import TABLES
 
     for table in TABLES:

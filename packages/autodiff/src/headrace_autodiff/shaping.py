@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.extend import Shape, Tensor
-from headrace.ops.array import broadcast_to, concat, expand_dims, reshape, shape
-from headrace.ops.constant import shape_of
-from headrace.ops.identity import ensure_shape
-from headrace.ops.reduce import reduce_sum, reduced_axes, sum_to_shape
+from headrace import (
+    Shape,
+    Tensor,
+    broadcast_to,
+    concat,
+    ensure_shape,
+    expand_dims,
+    reduce_sum,
+    reshape,
+    shape,
+)
+from headrace.extend.gradients import shape_of, sum_to_shape
+from headrace.extend.ops import reduced_axes
 
 
 def unbroadcast(grad: Tensor, like: Tensor, *others: Shape, keep: int = 0) -> Tensor:
@@ -23,7 +31,7 @@ def unbroadcast(grad: Tensor, like: Tensor, *others: Shape, keep: int = 0) -> Te
     Returns:
         A tensor of the shape of ``like``.
     """
-    found = _broadcast_axes(like.shape, others, keep)
+    found = _broadcast_axes(like.spec.shape, others, keep)
     if found is None:
         return sum_to_shape(grad, shape_of(like))
     stretched, added = found
@@ -88,7 +96,7 @@ def take(x: Tensor, axis: int, begin: Any, end: Any) -> Tensor:
 
 def dims_of(x: Tensor, begin: int | None, end: int | None) -> Any:
     """Return a part of the shape of ``x``: a list where it is static, a vector otherwise."""
-    part = x.shape[begin:end]
+    part = x.spec.shape[begin:end]
     return list(part.known) if part.is_fully_defined() else shape(x)[begin:end]
 
 
@@ -102,8 +110,8 @@ def join_dims(*parts: Any) -> Any:
 
 def shaped_as(grad: Tensor, like: Tensor) -> Tensor:
     """Return a gradient with what is known of the shape of the tensor that it belongs to."""
-    known = grad.shape.merge_with(like.shape)
-    if known == grad.shape:
+    known = grad.spec.shape.merge_with(like.spec.shape)
+    if known == grad.spec.shape:
         return grad
     if known.is_fully_defined():
         return reshape(grad, list(known.known))

@@ -10,34 +10,60 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from headrace.errors import DTypeError, GraphError, HeadraceError, ShapeError
-from headrace.extend import IndexedSlices, Operation, Tensor, TensorSpec
-from headrace.graph.convert import convert_to_tensor
-from headrace.ops.control import tuple_
+from headrace import Graph, IndexedSlices, Operation, Tensor, convert_to_tensor
+from headrace.errors import DTypeError, GraphError, HeadraceError, PluginError, ShapeError
+from headrace.extend.graphs import Function
+from headrace.extend.ops import TensorSpec
+from headrace.extend.primitives import tuple_
 from headrace_autodiff.accumulate import Grad, accumulated, dense
 from headrace_autodiff.liveness import Liveness
-from headrace_autodiff.lookup import rule_of, stops
+from headrace_autodiff.lookup import origin_of, rule_of, stops
 
 # Gradients that are row-sparse pass through these as they are; other rules get them dense.
 _TAKES_ROWS = frozenset({"Identity", "ReadVariable"})
 
 # The scopes for what is built on behalf of an operation.
 Scopes = Callable[[Operation], AbstractContextManager[Any]]
+# From an operation and the gradients of its outputs to those of its inputs.
+Differentiate = Callable[[Operation, Sequence[Grad]], Sequence[Grad]]
 
 
 class Walk:
     """One differentiation: which operations lie between xs and ys, and what has reached them."""
 
     def __init__(
-        self, ys: Sequence[Tensor], xs: Sequence[Tensor], stop: Iterable[Tensor], scopes: Scopes
+        self,
+        ys: Sequence[Tensor],
+        xs: Sequence[Tensor],
+        stop: Iterable[Tensor],
+        scopes: Scopes,
+        differentiate: Differentiate | None = None,
+        across: bool = False,
     ) -> None:
+        """Find what lies in between.
+
+        Args:
+            ys: What to differentiate.
+            xs: With respect to what.
+            stop: Tensors to be taken as constant.
+            scopes: The scopes for what is built on behalf of an operation.
+            differentiate: Differentiates one operation; ``by_rule`` if None.
+            across: Go on from what a function captured to the graphs around it.
+        """
         self._stop = frozenset(stop)
         self._scopes = scopes
-        order = _ancestors(ys)
+        self._differentiate = by_rule if differentiate is None else differentiate
+        self._across = across
+        order = ancestors(ys, self._inputs)
         self.liveness = Liveness(order)
         self._reached, self._between = self._dependents(order, xs)
         self._partials: dict[Tensor, list[Tensor | IndexedSlices]] = {}
         self._sums: dict[Tensor, Grad] = {}
+
+    def _inputs(self, op: Operation) -> Sequence[Tensor]:
+        """Return what an operation takes: for a captured tensor what stands for it outside."""
+        captured = captured_by(op) if self._across else None
+        return op.inputs if captured is None else (captured,)
 
     def _dependents(
         self, order: Sequence[Operation], xs: Sequence[Tensor]
@@ -46,7 +72,8 @@ class Walk:
         reached = {x for x in xs if value_spec(x).dtype.is_differentiable}
         between = []
         for op in order:
-            if any(t in reached for t in op.inputs) and not stops(op):
+            inputs = self._inputs(op)
+            if any(t in reached for t in inputs) and (inputs is not op.inputs or not stops(op)):
                 between.append(op)
                 reached.update(
                     t
@@ -73,17 +100,13 @@ class Walk:
 
     def _pass(self, op: Operation, gate: bool) -> None:
         grads = [None if t in self._stop else self.gradient(t) for t in op.outputs]
-        if op.type not in _TAKES_ROWS:
+        if op.type not in _TAKES_ROWS and self._inputs(op) is op.inputs:
             grads = [dense(g) for g in grads]
-        rule = rule_of(op)
-        try:
-            found = _checked(op, rule(op, *grads))
-        except HeadraceError as error:
-            error.add_note(f"  while differentiating {op.type} {op.name!r}, made at {op.site}")
-            raise
+        inputs = self._inputs(op)
+        found = self._differentiate(op, grads) if inputs is op.inputs else grads
         if gate:
             found = _gated(found)
-        for tensor, grad in zip(op.inputs, found, strict=True):
+        for tensor, grad in zip(inputs, found, strict=True):
             if grad is not None and tensor in self._reached:
                 self.start(tensor, self._fitted(grad, tensor, op))
 
@@ -109,17 +132,66 @@ def value_spec(tensor: Tensor) -> TensorSpec:
     return tensor.spec if tensor.spec.content is None else tensor.spec.content
 
 
-def _ancestors(ys: Iterable[Tensor]) -> list[Operation]:
-    """Return all operations on which tensors depend, in the order of their graph."""
+def captured_by(op: Operation) -> Tensor | None:
+    """Return the tensor of the graph around that a parameter of a function is, None otherwise."""
+    if op.type != "Parameter" or not isinstance(op.graph, Function):
+        return None
+    return next((t for t, p in op.graph.captures.items() if p.op is op), None)
+
+
+def _depth(graph: Graph) -> int:
+    return 1 + _depth(graph.outer) if isinstance(graph, Function) else 0
+
+
+def ancestors(
+    ys: Iterable[Tensor], inputs: Callable[[Operation], Sequence[Tensor]] = lambda op: op.inputs
+) -> list[Operation]:
+    """Return all operations on which tensors depend, each after what it depends on.
+
+    Args:
+        ys: The tensors.
+        inputs: Tells what an operation takes.
+    """
     seen: set[Operation] = set()
     stack = [y.op for y in ys]
     while stack:
         op = stack.pop()
         if op not in seen:
             seen.add(op)
-            stack.extend(t.op for t in op.inputs)
+            stack.extend(t.op for t in inputs(op))
             stack.extend(op.control_inputs)
-    return sorted(seen, key=lambda op: op.index)
+    depths = {graph: _depth(graph) for graph in {op.graph for op in seen}}
+    return sorted(seen, key=lambda op: (depths[op.graph], op.index))
+
+
+def by_rule(op: Operation, grads: Sequence[Grad]) -> list[Grad]:
+    """Return the gradients of an operation's inputs, as its rule makes them.
+
+    Raises:
+        NoGradientError: if it has none.
+        HeadraceError: what the rule raises; with the plugin and the line, where one brings it.
+        PluginError: if the rule of a plugin raises anything else.
+    """
+    rule = rule_of(op)
+    made = f"  while differentiating {op.type} {op.name!r}, made at {op.site}"
+    try:
+        result = rule(op, *grads)
+    except Exception as error:
+        whose = origin_of(op, rule, error)
+        if whose and not isinstance(error, HeadraceError):
+            what = f"the gradient rule of {op.type} failed: {type(error).__name__}: {error}"
+            raise PluginError(f"{what}\n  {whose}\n{made}") from error
+        for note in filter(None, (f"  {whose}" if whose else "", made)):
+            error.add_note(note)
+        raise
+    try:
+        return _checked(op, result)
+    except HeadraceError as error:
+        whose = origin_of(op, rule, PluginError())
+        named = type(error)(f"{error}\n  {whose}\n{made}" if whose else str(error))
+        if not whose:
+            named.add_note(made)
+        raise named from None
 
 
 def _checked(op: Operation, result: Any) -> list[Grad]:
@@ -146,16 +218,30 @@ def _checked_one(op: Operation, tensor: Tensor, grad: Any) -> Grad:
     if isinstance(grad, IndexedSlices):
         if grad.dtype != spec.dtype:
             raise _wrong_dtype(op, tensor, grad)
+        rows = grad.values.spec.shape
+        if rows.rank and spec.shape.rank and not rows[1:].is_compatible_with(spec.shape[1:]):
+            raise _wrong_shape(op, tensor, f"rows of shape {rows[1:]}")
         return grad
-    found = convert_to_tensor(grad, preferred_dtype=spec.dtype)
+    try:
+        found = convert_to_tensor(grad, preferred_dtype=spec.dtype)
+    except HeadraceError as error:
+        raise DTypeError(
+            f"the gradient rule of {op.type} returned {grad!r:.80} for the input {tensor.name}, "
+            "which is no tensor; it returns a tensor, IndexedSlices or None for each input"
+        ) from error
     if found.dtype != spec.dtype:
         raise _wrong_dtype(op, tensor, found)
     if not found.shape.is_compatible_with(spec.shape):
-        raise ShapeError(
-            f"the gradient rule of {op.type} returned shape {found.shape} for the input "
-            f"{tensor.name} of shape {spec.shape}"
-        )
+        raise _wrong_shape(op, tensor, f"shape {found.spec.shape}")
+    found.set_shape(spec.shape)
     return found
+
+
+def _wrong_shape(op: Operation, tensor: Tensor, returned: str) -> ShapeError:
+    return ShapeError(
+        f"the gradient rule of {op.type} returned {returned} for the input {tensor.name} of shape "
+        f"{value_spec(tensor).shape}"
+    )
 
 
 def _wrong_dtype(op: Operation, tensor: Tensor, grad: Tensor | IndexedSlices) -> DTypeError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.elementwise import greater, select
-from headrace.ops.transcendental import sigmoid
+from headrace import Operation, Tensor, greater, sigmoid
+from headrace.extend import GradientTable
+from headrace.extend.primitives import select
 
 RULES = GradientTable()
 

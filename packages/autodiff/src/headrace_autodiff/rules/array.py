@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.graph.schema import call_op
-from headrace.ops.array import reshape, transpose
-from headrace.ops.constant import shape_of
+from headrace import Operation, Tensor, reshape, transpose
+from headrace.extend import GradientTable
+from headrace.extend.gradients import shape_of
+from headrace.extend.ops import call_op
 from headrace_autodiff.shaping import shaped_as, unbroadcast
 
 RULES = GradientTable()
@@ -42,4 +42,4 @@ def _transpose_by(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
 
 @RULES.add("BroadcastTo")
 def _broadcast_to(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
-    return unbroadcast(grad, op.inputs[0], op.outputs[0].shape), None
+    return unbroadcast(grad, op.inputs[0], op.outputs[0].spec.shape), None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.checks import check_numerics
+from headrace import Operation, Tensor, check_numerics
+from headrace.extend import GradientTable
 
 RULES = GradientTable()
 

@@ -5,11 +5,9 @@ They are those of TensorFlow: the gradient of a complex tensor is the conjugate 
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.complex import complex_, imag, real, sign
-from headrace.ops.constant import zeros_like
-from headrace.ops.conversion import cast
-from headrace.ops.elementwise import reciprocal
+from headrace import Operation, Tensor, cast, imag, real, reciprocal, sign, zeros_like
+from headrace.extend import GradientTable
+from headrace.extend.primitives import complex_
 from headrace_autodiff.shaping import unbroadcast
 
 RULES = GradientTable()
@@ -18,7 +16,7 @@ RULES = GradientTable()
 @RULES.add("Complex")
 def _complex(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     x, y = op.inputs
-    return unbroadcast(real(grad), x, y.shape), unbroadcast(imag(grad), y, x.shape)
+    return unbroadcast(real(grad), x, y.spec.shape), unbroadcast(imag(grad), y, x.spec.shape)
 
 
 @RULES.add("Real")

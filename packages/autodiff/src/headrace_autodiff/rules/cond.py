@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.extend import GradientTable, IndexedSlices, Operation, Tensor
-from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import Function
-from headrace.ops.cond import cond
-from headrace.ops.constant import zeros
-from headrace.ops.function import call_function
-from headrace.ops.tensor_list import list_pop
+from headrace import IndexedSlices, Operation, Tensor, cond, convert_to_tensor, zeros
+from headrace.extend import GradientTable
+from headrace.extend.graphs import Function
+from headrace.extend.primitives import call_function, list_pop
 from headrace_autodiff.backward import Backward, Rows, backward_of, carries, view
 from headrace_autodiff.liveness import dense_shape_of, popped_gradient, zeros_for
 
@@ -113,7 +110,7 @@ class _Side:
     def _kind(tensor: Tensor, place: int | Rows | None) -> str | None:
         if place is None:
             return None
-        shape = tensor.shape if tensor.spec.content is None else tensor.spec.content.shape
+        shape = tensor.spec.shape if tensor.spec.content is None else tensor.spec.content.shape
         known = shape.rank is not None and shape[1:].is_fully_defined()
         return "rows" if isinstance(place, Rows) and known else "dense"
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.constant import lin_space, one_hot, ones_like, zeros_like
-from headrace.ops.reduce import reduce_sum
+from headrace import Operation, Tensor, lin_space, one_hot, ones_like, reduce_sum, zeros_like
+from headrace.extend import GradientTable
 
 RULES = GradientTable()
 

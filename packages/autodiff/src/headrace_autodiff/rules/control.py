@@ -7,9 +7,8 @@ does the same for every other op that takes tensors from outside its branch.
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.constant import zeros_like
-from headrace.ops.control import merge, switch
+from headrace import Operation, Tensor, merge, switch, zeros_like
+from headrace.extend import GradientTable
 
 RULES = GradientTable()
 

@@ -6,9 +6,10 @@ these two linear maps, and so the gradients of any of the three are built of the
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.graph.schema import call_op
-from headrace.ops.constant import shape_of
+from headrace import Operation, Tensor
+from headrace.extend import GradientTable
+from headrace.extend.gradients import shape_of
+from headrace.extend.ops import call_op
 
 RULES = GradientTable()
 

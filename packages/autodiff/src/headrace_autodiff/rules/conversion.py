@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.conversion import cast
+from headrace import Operation, Tensor, cast
+from headrace.extend import GradientTable
 
 RULES = GradientTable()
 

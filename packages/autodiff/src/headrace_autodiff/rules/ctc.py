@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from headrace import Operation, Tensor, reshape
 from headrace.errors import NoGradientError
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.graph.schema import call_op
-from headrace.ops.array import reshape
+from headrace.extend import GradientTable
+from headrace.extend.ops import call_op
 from headrace_autodiff.accumulate import total
 
 RULES = GradientTable()

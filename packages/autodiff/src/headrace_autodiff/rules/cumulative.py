@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.array import concat
-from headrace.ops.constant import zeros_like
-from headrace.ops.cumulative import cumprod, cumsum, linear_recurrence
-from headrace.ops.elementwise import conj, equal, select
-from headrace.ops.transcendental import exp
+from headrace import Operation, Tensor, concat, conj, cumprod, cumsum, equal, exp, zeros_like
+from headrace.extend import GradientTable
+from headrace.extend.primitives import linear_recurrence, select
 from headrace_autodiff.shaping import take
 
 RULES = GradientTable()

@@ -13,24 +13,32 @@ References:
 
 from __future__ import annotations
 
+from headrace import (
+    Operation,
+    Tensor,
+    cast,
+    concat,
+    equal,
+    expand_dims,
+    matmul,
+    matrix_triangular_solve,
+    ones_like,
+    self_adjoint_eig,
+    zeros_like,
+)
 from headrace.errors import NoGradientError
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.array import concat, expand_dims
-from headrace.ops.constant import ones_like, zeros_like
-from headrace.ops.conversion import cast
-from headrace.ops.decompositions import permutation_matrix, self_adjoint_eig, svd_op
-from headrace.ops.elementwise import equal
-from headrace.ops.linalg import (
+from headrace.extend import GradientTable
+from headrace.extend.primitives import (
     adjoint,
     choose,
     diagonal_matrix,
     lower_part,
-    matmul,
     on_diagonal,
+    permutation_matrix,
+    svd_op,
     swap_last_axes,
     upper_part,
 )
-from headrace.ops.solving import matrix_triangular_solve
 
 RULES = GradientTable()
 
@@ -53,12 +61,12 @@ def _qr(op: Operation, grad_q: Tensor | None, grad_r: Tensor | None) -> Tensor:
     x, (q, r) = op.inputs[0], op.outputs
     if x.dtype.is_complex:
         raise NoGradientError("qr: there is no gradient for complex matrices")
-    if x.shape.rank is None or None in (x.shape[-2], x.shape[-1]):
+    if x.shape.rank is None or None in (x.spec.shape[-2], x.spec.shape[-1]):
         raise NoGradientError(
             f"qr: the gradient depends on which side of the matrices is longer, their shape is "
-            f"{x.shape}; give them one with hr.ensure_shape"
+            f"{x.spec.shape}; give them one with hr.ensure_shape"
         )
-    m, n = x.shape[-2], x.shape[-1]
+    m, n = x.spec.shape[-2], x.spec.shape[-1]
     if op.attrs["full_matrices"] and m > n:
         raise NoGradientError(
             f"qr: there is no gradient for full_matrices=True and more rows than columns, {m} and "
@@ -108,13 +116,13 @@ def _svd(
     s, u, v = op.outputs
     if grad_u is None and grad_v is None and not full:
         return None if grad_s is None else _between(u, cast(grad_s, x.dtype), v)
-    m, n = (x.shape[-2], x.shape[-1]) if x.shape.rank is not None else (None, None)
+    m, n = (x.spec.shape[-2], x.spec.shape[-1]) if x.shape.rank is not None else (None, None)
     if x.dtype.is_complex:
         raise NoGradientError("svd: there is no gradient through the vectors of complex matrices")
     if m is None or n is None:
         raise NoGradientError(
-            f"svd: the gradient through vectors needs a shape that is known, not {x.shape}; give "
-            "it one with hr.ensure_shape"
+            f"svd: the gradient through vectors needs a shape that is known, not {x.spec.shape}; "
+            "give it one with hr.ensure_shape"
         )
     if full and abs(m - n) > 1:
         raise NoGradientError(
@@ -126,10 +134,10 @@ def _svd(
     to_v = zeros_like(v) if grad_v is None else grad_v
     thin_u, thin_v = u[..., :k], v[..., :k]
     f = _inverse_differences(s * s)
-    turned_u = f * _skew(thin_u, to_u[..., :k])
-    turned_v = f * _skew(thin_v, to_v[..., :k])
+    rotation_u = f * _skew(thin_u, to_u[..., :k])
+    rotation_v = f * _skew(thin_v, to_v[..., :k])
     row, column = expand_dims(s, -2), expand_dims(s, -1)
-    inner = turned_u * row + column * turned_v
+    inner = rotation_u * row + column * rotation_v
     if grad_s is not None:
         inner = inner + diagonal_matrix(grad_s)
     total = matmul(thin_u, matmul(inner, thin_v, transpose_b=True))

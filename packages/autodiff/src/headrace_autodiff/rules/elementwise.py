@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.complex import sign
-from headrace.ops.constant import zeros_like
-from headrace.ops.elementwise import (
+from headrace import (
+    Operation,
+    Tensor,
     conj,
     div_no_nan,
     equal,
@@ -18,14 +17,16 @@ from headrace.ops.elementwise import (
     greater,
     greater_equal,
     less_equal,
+    log,
     logical_and,
     multiply_no_nan,
     not_equal,
-    power,
-    select,
+    sign,
     truncatediv,
+    zeros_like,
 )
-from headrace.ops.transcendental import log
+from headrace.extend import GradientTable
+from headrace.extend.primitives import power, select
 from headrace_autodiff.shaping import unbroadcast
 
 RULES = GradientTable()
@@ -38,7 +39,7 @@ def _fit(op: Operation, grad_x: Tensor, grad_y: Tensor) -> Pair:
     x, y = op.inputs
     if x is y:
         return grad_x, grad_y
-    return unbroadcast(grad_x, x, y.shape), unbroadcast(grad_y, y, x.shape)
+    return unbroadcast(grad_x, x, y.spec.shape), unbroadcast(grad_y, y, x.spec.shape)
 
 
 # -- arithmetic
@@ -106,7 +107,8 @@ def _pow(op: Operation, grad: Tensor) -> Pair:
         grad_x = select(corner, 0, grad * y * power(select(corner, 1, x), y - 1))
     # A negative base has no real logarithm, and 0 ** y is constant for y > 0.
     usable = not_equal(x, 0) if x.dtype.is_complex else greater(x, 0)
-    grad_y = grad * select(usable, z * log(select(usable, x, 1)), 0)
+    # The gradient comes first, as the power may be near the end of the dtype's range.
+    grad_y = grad * select(usable, z, 0) * log(select(usable, x, 1))
     return _fit(op, grad_x, grad_y)
 
 
@@ -127,6 +129,11 @@ def _neg(op: Operation, grad: Tensor) -> tuple[Tensor]:
     return (-grad,)
 
 
+@RULES.add("NextAfter")
+def _nextafter(op: Operation, grad: Tensor) -> Pair:
+    return _fit(op, grad, zeros_like(grad))
+
+
 @RULES.add("Abs")
 def _abs(op: Operation, grad: Tensor) -> tuple[Tensor]:
     return (grad * sign(op.inputs[0]),)
@@ -140,7 +147,8 @@ def _add_n(op: Operation, grad: Tensor) -> list[Tensor]:
 @RULES.add("Reciprocal")
 def _reciprocal(op: Operation, grad: Tensor) -> tuple[Tensor]:
     y = conj(op.outputs[0])
-    return (-(grad * (y * y)),)
+    # Where no gradient arrives, none leaves, whatever the derivative is.
+    return (multiply_no_nan(-(y * y), grad),)
 
 
 @RULES.add("Sign")
@@ -165,6 +173,6 @@ def _conj(op: Operation, grad: Tensor) -> tuple[Tensor]:
 @RULES.add("Select")
 def _select(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     condition, x, y = op.inputs
-    grad_x = unbroadcast(select(condition, grad, 0), x, condition.shape, y.shape)
-    grad_y = unbroadcast(select(condition, 0, grad), y, condition.shape, x.shape)
+    grad_x = unbroadcast(select(condition, grad, 0), x, condition.spec.shape, y.spec.shape)
+    grad_y = unbroadcast(select(condition, 0, grad), y, condition.spec.shape, x.spec.shape)
     return None, grad_x, grad_y

@@ -6,31 +6,34 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from headrace.extend import GradientTable, IndexedSlices, Operation, Tensor
-from headrace.graph.convert import convert_to_tensor
-from headrace.graph.schema import call_op
-from headrace.ops.array import (
+from headrace import (
+    IndexedSlices,
+    Operation,
+    Tensor,
     concat,
-    expand_dims,
-    gather,
-    rank,
-    reshape,
-    shape,
-    size,
-    transpose,
-)
-from headrace.ops.constant import fill, shape_of, zeros_like
-from headrace.ops.constant import range as range_of
-from headrace.ops.elementwise import equal, select
-from headrace.ops.gather import (
+    convert_to_tensor,
     dynamic_partition,
     dynamic_stitch,
+    equal,
+    expand_dims,
+    fill,
+    gather,
     gather_nd,
+    rank,
+    reduce_prod,
+    reshape,
     scatter_nd,
+    shape,
+    size,
     tensor_scatter_update,
+    transpose,
+    zeros_like,
 )
-from headrace.ops.reduce import reduce_prod
-from headrace.shapes import normalize_axis
+from headrace import range as range_of
+from headrace.extend import GradientTable
+from headrace.extend.gradients import shape_of
+from headrace.extend.ops import call_op, normalize_axis
+from headrace.extend.primitives import select
 from headrace_autodiff.shaping import dims_of, join_dims, shaped_as
 
 RULES = GradientTable()
@@ -44,7 +47,7 @@ def _gather(op: Operation, grad: Tensor) -> tuple[Tensor | IndexedSlices, None]:
         axis = normalize_axis(axis, params.shape.rank)
     if shared:
         return _gather_shared(params, indices, grad, axis, shared), None
-    count = indices.shape.num_elements()
+    count = indices.spec.shape.num_elements()
     rows = [count] if count is not None else reshape(size(indices), [1])
     flat = indices if indices.shape.rank == 1 else reshape(indices, rows)
     if axis == 0:
@@ -90,8 +93,12 @@ def _product(dims: Any) -> Any:
 
 
 @RULES.add("GatherNd")
-def _gather_nd(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
+def _gather_nd(op: Operation, grad: Tensor) -> tuple[Tensor | IndexedSlices, None]:
     params, indices = op.inputs
+    if indices.shape.rank == 2 and indices.spec.shape[-1] == 1:
+        # Each index names a row: a gradient of rows, as that of gather.
+        rows = reshape(indices, [-1])
+        return IndexedSlices(grad, rows, convert_to_tensor(shape_of(params))), None
     return scatter_nd(indices, grad, shape_of(params)), None
 
 

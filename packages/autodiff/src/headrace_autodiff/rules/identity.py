@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.extend import GradientTable, IndexedSlices, Operation, Tensor
+from headrace import IndexedSlices, Operation, Tensor
+from headrace.extend import GradientTable
 
 RULES = GradientTable()
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.array import shape
-from headrace.ops.image import resize_grad, resize_op
+from headrace import Operation, Tensor, shape
+from headrace.extend import GradientTable
+from headrace.extend.primitives import resize_grad, resize_op
 
 RULES = GradientTable()
 
 
 def _size(images: Tensor) -> Any:
     """Return height and width: a list where they are known, else a tensor."""
-    known = [images.shape[1], images.shape[2]]
+    known = [images.spec.shape[1], images.spec.shape[2]]
     return shape(images)[1:3] if None in known else known
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.graph.convert import convert_to_tensor
-from headrace.graph.schema import call_op
-from headrace.ops.array import pad, shape, stack
-from headrace.ops.constant import shape_of
-from headrace.ops.indexing import strided_slice_grad
+from headrace import Operation, Tensor, convert_to_tensor, pad, shape, stack
+from headrace.extend import GradientTable
+from headrace.extend.gradients import shape_of
+from headrace.extend.ops import call_op
+from headrace.extend.primitives import strided_slice_grad
 from headrace_autodiff.shaping import shaped_as
 
 RULES = GradientTable()
@@ -31,7 +30,7 @@ def _strided_slice_grad(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
 @RULES.add("Slice")
 def _slice(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     source, begin, size = op.inputs
-    starts, known = begin.spec.value, grad.shape
+    starts, known = begin.spec.value, grad.spec.shape
     if starts is not None and known.is_fully_defined() and source.shape.is_fully_defined():
         pairs = [
             [int(start), whole - int(start) - part]

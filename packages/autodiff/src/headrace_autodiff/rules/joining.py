@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.graph.schema import call_op
-from headrace.ops.array import concat, shape, stack
-from headrace.ops.constant import shape_of, zeros_like
-from headrace.ops.joining import tile, tile_grad
-from headrace.shapes import normalize_axis
+from headrace import Operation, Tensor, concat, shape, stack, tile, zeros_like
+from headrace.extend import GradientTable
+from headrace.extend.gradients import shape_of
+from headrace.extend.ops import call_op, normalize_axis
+from headrace.extend.primitives import tile_grad
 from headrace_autodiff.shaping import shaped_as, take
 
 RULES = GradientTable()
@@ -22,7 +21,7 @@ def _concat(op: Operation, grad: Tensor) -> Sequence[Tensor]:
     ranks = [t.shape.rank for t in op.inputs if t.shape.rank is not None]
     if ranks:
         axis = normalize_axis(axis, ranks[0])
-    sizes = [None if t.shape.rank is None else t.shape[axis] for t in op.inputs]
+    sizes = [None if t.shape.rank is None else t.spec.shape[axis] for t in op.inputs]
     if all(s is not None for s in sizes):
         parts: list[Tensor] = call_op("Split", grad, sizes, axis)
         return parts

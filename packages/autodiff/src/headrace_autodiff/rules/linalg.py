@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.elementwise import conj
-from headrace.ops.linalg import matmul
+from headrace import Operation, Tensor, conj, matmul
+from headrace.extend import GradientTable
 from headrace_autodiff.shaping import unbroadcast
 
 RULES = GradientTable()
@@ -23,4 +22,5 @@ def _matmul(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     else:
         grad_b = matmul(a, grad, transpose_a=not swap_a)
     x, y = op.inputs
-    return unbroadcast(grad_a, x, y.shape, keep=2), unbroadcast(grad_b, y, x.shape, keep=2)
+    grad_x = unbroadcast(grad_a, x, y.spec.shape, keep=2)
+    return grad_x, unbroadcast(grad_b, y, x.spec.shape, keep=2)

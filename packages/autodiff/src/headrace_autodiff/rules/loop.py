@@ -13,14 +13,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.extend import GradientTable, IndexedSlices, Operation, Tensor
-from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import Function
-from headrace.ops.constant import constant, zeros
-from headrace.ops.elementwise import greater, subtract
-from headrace.ops.function import call_function
-from headrace.ops.loop import while_loop
-from headrace.ops.tensor_list import (
+from headrace import (
+    IndexedSlices,
+    Operation,
+    Shape,
+    Tensor,
+    constant,
+    convert_to_tensor,
+    greater,
+    subtract,
+    while_loop,
+    zeros,
+)
+from headrace.extend import GradientTable
+from headrace.extend.graphs import Function
+from headrace.extend.primitives import (
+    call_function,
     list_concat,
     list_length,
     list_pop,
@@ -28,7 +36,6 @@ from headrace.ops.tensor_list import (
     list_reserve,
     list_zeros_like,
 )
-from headrace.shapes import Shape
 from headrace_autodiff.accumulate import total
 from headrace_autodiff.backward import (
     Backward,
@@ -125,7 +132,7 @@ class _Sum:
             self.start = [list_reserve(constant(0), spec=t.spec) for t in parts]
         else:
             self.start = [zeros_for(source)]
-        self.shapes = [t.shape for t in self.start]
+        self.shapes = [t.spec.shape for t in self.start]
 
     def added(self, held: Sequence[Tensor], results: Sequence[Tensor]) -> list[Tensor]:
         """Return the sum with the gradient of one more iteration."""
@@ -178,7 +185,9 @@ def _gradients(loop: _Forward) -> list[Any]:
             if place is None:
                 passed.append(_none(grad, parameter, items))
             else:
-                passed.append(_whole(results, place, lambda p=parameter: inner(p)))
+                # What was not stacked has a known shape, which is all that is asked of it.
+                like = items.get(parameter.name, parameter)
+                passed.append(_whole(results, place, like))
             passed[-1].set_shape(gradient_spec(parameter).shape)
         added = [s.added(h, results) for s, h in zip(sums.values(), held, strict=True)]
         return [
@@ -243,8 +252,8 @@ def _none(grad: Tensor, parameter: Tensor, items: dict[str, Tensor]) -> Tensor:
     return zeros_for(items[parameter.name])
 
 
-def _whole(results: Sequence[Tensor], place: int | Rows, like: Any) -> Tensor:
+def _whole(results: Sequence[Tensor], place: int | Rows, like: Tensor) -> Tensor:
     if isinstance(place, Rows):
-        rows = IndexedSlices(results[place.values], results[place.indices], dense_shape_of(like()))
+        rows = IndexedSlices(results[place.values], results[place.indices], dense_shape_of(like))
         return convert_to_tensor(rows)
     return results[place]

@@ -14,27 +14,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.array import concat, shape
-from headrace.ops.constant import zeros_like
-from headrace.ops.linalg import adjoint
-from headrace.ops.matrix_functions import (
-    matrix_exponential,
-    matrix_logarithm,
-    matrix_square_root,
-)
+from headrace import Operation, Tensor, concat, matrix_square_root, shape, zeros_like
+from headrace.extend import GradientTable
+from headrace.extend.primitives import adjoint, matrix_exponential, matrix_logarithm
 
 RULES = GradientTable()
 
 
 def _through_blocks(function: Callable[..., Tensor], op: Operation, grad: Tensor) -> Tensor:
-    turned = adjoint(op.inputs[0])
-    upper = concat([turned, grad], -1)
-    lower = concat([zeros_like(turned), turned], -1)
+    adjointed = adjoint(op.inputs[0])
+    upper = concat([adjointed, grad], -1)
+    lower = concat([zeros_like(adjointed), adjointed], -1)
     whole = function(concat([upper, lower], -2))
-    size: Any = turned.shape[-1] if turned.shape.rank is not None else None
+    size: Any = adjointed.spec.shape[-1] if adjointed.shape.rank is not None else None
     if size is None:
-        size = shape(turned)[-1]
+        size = shape(adjointed)[-1]
     return whole[..., :size, size:]
 
 

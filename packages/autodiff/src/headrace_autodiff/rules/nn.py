@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.array import expand_dims
-from headrace.ops.nn import log_softmax, softmax
-from headrace.ops.reduce import reduce_sum
-from headrace.ops.transcendental import exp
+from headrace import Operation, Tensor, exp, expand_dims, reduce_sum
+from headrace.extend import GradientTable
+from headrace.extend.primitives import log_softmax, softmax
 from headrace_autodiff.accumulate import total
 
 RULES = GradientTable()

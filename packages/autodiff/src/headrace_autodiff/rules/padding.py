@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.graph.schema import call_op
-from headrace.ops.array import shape
-from headrace.ops.padding import mirror_pad_grad
-from headrace.ops.reduce import reduce_sum
+from headrace import Operation, Tensor, reduce_sum, shape
+from headrace.extend import GradientTable
+from headrace.extend.ops import call_op
+from headrace.extend.primitives import mirror_pad_grad
 from headrace_autodiff.shaping import shaped_as
 
 RULES = GradientTable()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.constant import shape_of
-from headrace.ops.pool import (
+from headrace import Operation, Tensor
+from headrace.extend import GradientTable
+from headrace.extend.gradients import shape_of
+from headrace.extend.primitives import (
     avg_pool_grad,
     avg_pool_op,
     extract_patches_grad,

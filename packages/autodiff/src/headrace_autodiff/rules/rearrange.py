@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.rearrange import reverse, reverse_sequence, roll
+from headrace import Operation, Tensor, reverse, reverse_sequence, roll
+from headrace.extend import GradientTable
 
 RULES = GradientTable()
 

@@ -5,13 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.array import broadcast_to, reshape, size
-from headrace.ops.constant import ones_like, shape_of
-from headrace.ops.conversion import cast
-from headrace.ops.cumulative import cumprod
-from headrace.ops.elementwise import conj, equal, maximum
-from headrace.ops.reduce import reduce_prod, reduce_sum, reduced_axes
+from headrace import (
+    Operation,
+    Tensor,
+    broadcast_to,
+    cast,
+    conj,
+    cumprod,
+    equal,
+    maximum,
+    ones_like,
+    reduce_prod,
+    reduce_sum,
+    reshape,
+    size,
+)
+from headrace.extend import GradientTable
+from headrace.extend.gradients import shape_of
+from headrace.extend.ops import reduced_axes
 from headrace_autodiff.shaping import spread, with_reduced_axes
 
 RULES = GradientTable()
@@ -25,7 +36,7 @@ def _sum(op: Operation, grad: Tensor) -> tuple[Tensor]:
 @RULES.add("ReduceMean")
 def _mean(op: Operation, grad: Tensor) -> tuple[Tensor]:
     source, result = op.inputs[0], op.outputs[0]
-    elements, kept = source.shape.num_elements(), result.shape.num_elements()
+    elements, kept = source.spec.shape.num_elements(), result.spec.shape.num_elements()
     count: Any
     if elements is not None and kept is not None:
         count = max(elements // max(kept, 1), 1)
@@ -68,7 +79,7 @@ def _prod(op: Operation, grad: Tensor) -> tuple[Tensor]:
 
 def _other_products(x: Tensor, axis: int) -> Tensor:
     """Return for each element the product of the others along an axis."""
-    if x.shape.dims is not None and x.shape[axis] in (0, 1):
+    if x.spec.shape.dims is not None and x.spec.shape[axis] in (0, 1):
         return ones_like(x)
     return cumprod(x, axis, exclusive=True) * cumprod(x, axis, exclusive=True, reverse=True)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, IndexedSlices, Operation, Tensor
+from headrace import IndexedSlices, Operation, Tensor
+from headrace.extend import GradientTable
 
 RULES = GradientTable()
 

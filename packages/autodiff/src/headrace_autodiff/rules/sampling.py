@@ -7,8 +7,9 @@ References:
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.sampling import random_gamma_grad
+from headrace import Operation, Tensor
+from headrace.extend import GradientTable
+from headrace.extend.primitives import random_gamma_grad
 from headrace_autodiff.shaping import unbroadcast
 
 RULES = GradientTable()
@@ -18,4 +19,4 @@ RULES = GradientTable()
 def _random_gamma(op: Operation, grad: Tensor) -> tuple[None, Tensor]:
     alpha, sample = op.inputs[1], op.outputs[0]
     partial = random_gamma_grad(alpha, sample)
-    return None, unbroadcast(grad * partial, alpha, sample.shape)
+    return None, unbroadcast(grad * partial, alpha, sample.spec.shape)

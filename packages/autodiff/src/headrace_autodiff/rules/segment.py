@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.array import concat, expand_dims, gather, rank, reshape, shape, size
-from headrace.ops.constant import ones, ones_like, shape_of, zeros, zeros_like
-from headrace.ops.conversion import cast
-from headrace.ops.cumulative import linear_recurrence
-from headrace.ops.elementwise import conj, equal, greater_equal, logical_and, maximum, select
-from headrace.ops.segment import unsorted_segment_sum
-from headrace.ops.sort import argsort
+from headrace import (
+    Operation,
+    Tensor,
+    argsort,
+    cast,
+    concat,
+    conj,
+    equal,
+    expand_dims,
+    gather,
+    greater_equal,
+    logical_and,
+    maximum,
+    ones,
+    ones_like,
+    rank,
+    reshape,
+    shape,
+    size,
+    unsorted_segment_sum,
+    zeros,
+    zeros_like,
+)
+from headrace.extend import GradientTable
+from headrace.extend.gradients import shape_of
+from headrace.extend.primitives import linear_recurrence, select
 
 RULES = GradientTable()
 
@@ -81,7 +99,7 @@ def _spread(op: Operation, per_segment: Tensor, dropped: float) -> Tensor:
     used = _used(op)
     if used is None:
         return gather(per_segment, ids)
-    segments = None if per_segment.shape.dims is None else per_segment.shape[0]
+    segments = None if per_segment.spec.shape.dims is None else per_segment.spec.shape[0]
     if segments is None or segments == 0:
         # There may be no segment at all to look at.
         row = concat([[1], shape(per_segment)[1:]], 0)

@@ -9,12 +9,19 @@ References:
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.array import expand_dims
-from headrace.ops.constant import zeros_like
-from headrace.ops.elementwise import conj
-from headrace.ops.linalg import adjoint, imaginary_part, lower_part, matmul, real_part, upper_part
-from headrace.ops.solving import matrix_inverse, matrix_solve, matrix_triangular_solve
+from headrace import (
+    Operation,
+    Tensor,
+    conj,
+    expand_dims,
+    matmul,
+    matrix_inverse,
+    matrix_solve,
+    matrix_triangular_solve,
+    zeros_like,
+)
+from headrace.extend import GradientTable
+from headrace.extend.primitives import adjoint, imaginary_part, lower_part, real_part, upper_part
 from headrace_autodiff.shaping import unbroadcast
 
 RULES = GradientTable()
@@ -61,9 +68,9 @@ def _log_matrix_determinant(
 @RULES.add("MatrixSolve")
 def _matrix_solve(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     matrix, solution = op.inputs[0], op.outputs[0]
-    turned = op.attrs["adjoint"]
-    grad_rhs = matrix_solve(matrix, grad, adjoint=not turned)
-    if turned:
+    is_adjoint = op.attrs["adjoint"]
+    grad_rhs = matrix_solve(matrix, grad, adjoint=not is_adjoint)
+    if is_adjoint:
         return -matmul(solution, grad_rhs, adjoint_b=True), grad_rhs
     return -matmul(grad_rhs, solution, adjoint_b=True), grad_rhs
 
@@ -72,26 +79,26 @@ def _matrix_solve(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 def _matrix_triangular_solve(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     matrix, rhs = op.inputs
     solution = op.outputs[0]
-    turned, lower = op.attrs["adjoint"], op.attrs["lower"]
-    grad_rhs = matrix_triangular_solve(matrix, grad, lower=lower, adjoint=not turned)
-    if turned:
+    is_adjoint, lower = op.attrs["adjoint"], op.attrs["lower"]
+    grad_rhs = matrix_triangular_solve(matrix, grad, lower=lower, adjoint=not is_adjoint)
+    if is_adjoint:
         grad_matrix = -matmul(solution, grad_rhs, adjoint_b=True)
     else:
         grad_matrix = -matmul(grad_rhs, solution, adjoint_b=True)
     grad_matrix = lower_part(grad_matrix) if lower else upper_part(grad_matrix)
     return (
-        unbroadcast(grad_matrix, matrix, rhs.shape, keep=2),
-        unbroadcast(grad_rhs, rhs, matrix.shape, keep=2),
+        unbroadcast(grad_matrix, matrix, rhs.spec.shape, keep=2),
+        unbroadcast(grad_rhs, rhs, matrix.spec.shape, keep=2),
     )
 
 
 @RULES.add("PseudoInverse")
 def _pseudo_inverse(op: Operation, grad: Tensor) -> tuple[Tensor, None]:
     x, inverse = op.inputs[0], op.outputs[0]
-    turned, weight = adjoint(inverse), adjoint(grad)
-    through = matmul(turned, matmul(grad, turned))
-    left = matmul(weight, matmul(inverse, turned))
+    adjointed, weight = adjoint(inverse), adjoint(grad)
+    through = matmul(adjointed, matmul(grad, adjointed))
+    left = matmul(weight, matmul(inverse, adjointed))
     left = left - matmul(x, matmul(inverse, left))
-    right = matmul(matmul(turned, inverse), weight)
+    right = matmul(matmul(adjointed, inverse), weight)
     right = right - matmul(matmul(right, inverse), x)
     return left + right - through, None

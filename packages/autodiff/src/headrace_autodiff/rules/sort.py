@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.array import reshape, shape, size
-from headrace.ops.constant import range as range_of
-from headrace.ops.constant import shape_of
-from headrace.ops.conversion import cast
-from headrace.ops.elementwise import maximum
-from headrace.ops.segment import unsorted_segment_sum
+from headrace import Operation, Tensor, cast, maximum, reshape, shape, size, unsorted_segment_sum
+from headrace import range as range_of
+from headrace.extend import GradientTable
+from headrace.extend.gradients import shape_of
 
 RULES = GradientTable()
 

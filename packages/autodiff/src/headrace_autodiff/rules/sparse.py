@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.functions import (
+from headrace import (
+    Operation,
+    Tensor,
     cast,
     conj,
     equal,
@@ -21,8 +22,9 @@ from headrace.functions import (
     zeros,
     zeros_like,
 )
-from headrace.functions import range as range_
-from headrace.ops.sparse import sparse_dense_matmul_values, sparse_to_dense_values
+from headrace import range as range_
+from headrace.extend import GradientTable
+from headrace.extend.primitives import sparse_dense_matmul_values, sparse_to_dense_values
 
 RULES = GradientTable()
 

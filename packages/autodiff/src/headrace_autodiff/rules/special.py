@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import math
 
-from headrace.errors import NoGradientError
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.elementwise import less_equal, negative, real_abs, real_sign, select, square
-from headrace.ops.special import (
+from headrace import (
+    Operation,
+    Tensor,
     bessel_i0,
     bessel_i0e,
     bessel_i1,
     bessel_i1e,
     digamma,
-    igamma_grad_a,
+    exp,
+    less_equal,
     lgamma,
+    log,
+    negative,
     polygamma,
+    square,
+    xlogy,
     zeta,
 )
-from headrace.ops.transcendental import exp, log, xlogy
+from headrace.errors import NoGradientError
+from headrace.extend import GradientTable
+from headrace.extend.primitives import igamma_grad_a, real_abs, real_sign, select
 from headrace_autodiff.shaping import unbroadcast
 
 RULES = GradientTable()
@@ -68,13 +74,13 @@ def _digamma(op: Operation, grad: Tensor) -> One:
 @RULES.add("Polygamma")
 def _polygamma(op: Operation, grad: Tensor) -> tuple[None, Tensor]:
     order, x = op.inputs
-    return None, unbroadcast(grad * polygamma(order + 1, x), x, order.shape)
+    return None, unbroadcast(grad * polygamma(order + 1, x), x, order.spec.shape)
 
 
 @RULES.add("Zeta")
 def _zeta(op: Operation, grad: Tensor) -> tuple[None, Tensor]:
     x, q = op.inputs
-    return None, unbroadcast(grad * -x * zeta(x + 1, q), q, x.shape)
+    return None, unbroadcast(grad * -x * zeta(x + 1, q), q, x.spec.shape)
 
 
 def _gamma_density(a: Tensor, x: Tensor) -> Tensor:
@@ -86,8 +92,8 @@ def _gamma_density(a: Tensor, x: Tensor) -> Tensor:
 def _igamma(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     a, x = op.inputs
     return (
-        unbroadcast(grad * igamma_grad_a(a, x), a, x.shape),
-        unbroadcast(grad * _gamma_density(a, x), x, a.shape),
+        unbroadcast(grad * igamma_grad_a(a, x), a, x.spec.shape),
+        unbroadcast(grad * _gamma_density(a, x), x, a.spec.shape),
     )
 
 
@@ -95,8 +101,8 @@ def _igamma(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
 def _igammac(op: Operation, grad: Tensor) -> tuple[Tensor, Tensor]:
     a, x = op.inputs
     return (
-        unbroadcast(negative(grad * igamma_grad_a(a, x)), a, x.shape),
-        unbroadcast(negative(grad * _gamma_density(a, x)), x, a.shape),
+        unbroadcast(negative(grad * igamma_grad_a(a, x)), a, x.spec.shape),
+        unbroadcast(negative(grad * _gamma_density(a, x)), x, a.spec.shape),
     )
 
 
@@ -109,7 +115,7 @@ def _igamma_grad_a(op: Operation, grad: Tensor) -> tuple[None, Tensor]:
             "implemented; pass hr.stop_gradient(a) where a is not to be differentiated"
         )
     slope = _gamma_density(a, x) * (log(x) - digamma(a))
-    return None, unbroadcast(grad * slope, x, a.shape)
+    return None, unbroadcast(grad * slope, x, a.spec.shape)
 
 
 @RULES.add("Betainc")
@@ -117,7 +123,7 @@ def _betainc(op: Operation, grad: Tensor) -> tuple[None, None, Tensor]:
     a, b, x = op.inputs
     log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
     density = exp(xlogy(a - 1, x) + xlogy(b - 1, 1 - x) - log_beta)
-    return None, None, unbroadcast(grad * density, x, a.shape, b.shape)
+    return None, None, unbroadcast(grad * density, x, a.spec.shape, b.spec.shape)
 
 
 # -- Bessel functions

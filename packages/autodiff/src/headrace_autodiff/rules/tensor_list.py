@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.constant import zeros_like
-from headrace.ops.tensor_list import (
+from headrace import Operation, Tensor, zeros_like
+from headrace.extend import GradientTable
+from headrace.extend.primitives import (
     list_accumulate,
     list_add,
     list_clear,

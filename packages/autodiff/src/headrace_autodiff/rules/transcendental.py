@@ -5,10 +5,24 @@ For complex tensors the gradient is that of TensorFlow: the conjugate of the der
 
 from __future__ import annotations
 
-from headrace.extend import GradientTable, Operation, Tensor
-from headrace.ops.conversion import cast
-from headrace.ops.elementwise import conj, not_equal, square
-from headrace.ops.transcendental import cos, cosh, exp, rsqrt, sin, sinh, xdivy, xlogy
+from headrace import (
+    Operation,
+    Tensor,
+    cast,
+    conj,
+    cos,
+    cosh,
+    exp,
+    multiply_no_nan,
+    not_equal,
+    rsqrt,
+    sin,
+    sinh,
+    square,
+    xdivy,
+    xlogy,
+)
+from headrace.extend import GradientTable
 from headrace_autodiff.shaping import unbroadcast
 
 RULES = GradientTable()
@@ -28,7 +42,7 @@ def _output(op: Operation) -> Tensor:
 def _fit(op: Operation, grad_x: Tensor, grad_y: Tensor) -> Pair:
     """Sum both gradients to the shapes of the operands that were broadcast against each other."""
     x, y = op.inputs
-    return unbroadcast(grad_x, x, y.shape), unbroadcast(grad_y, y, x.shape)
+    return unbroadcast(grad_x, x, y.spec.shape), unbroadcast(grad_y, y, x.spec.shape)
 
 
 # -- roots, exponentials and logarithms
@@ -36,13 +50,14 @@ def _fit(op: Operation, grad_x: Tensor, grad_y: Tensor) -> Pair:
 
 @RULES.add("Sqrt")
 def _sqrt(op: Operation, grad: Tensor) -> One:
-    return (grad * 0.5 / _output(op),)
+    # Where no gradient arrives, none leaves, though the derivative is infinite at 0.
+    return (multiply_no_nan(0.5 / _output(op), grad),)
 
 
 @RULES.add("Rsqrt")
 def _rsqrt(op: Operation, grad: Tensor) -> One:
     y = _output(op)
-    return (grad * -0.5 * (y * y * y),)
+    return (multiply_no_nan(-0.5 * (y * y * y), grad),)
 
 
 @RULES.add("Exp")

@@ -6,15 +6,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError
-from headrace.extend import IndexedSlices, Operation, Tensor
-from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import Function
-from headrace.graph.graph import Graph
-from headrace.graph.scopes import colocate_with, device, name_scope, use_graph
-from headrace.graph.site import pinned_site, user_site
-from headrace.ops.constant import ones_like
-from headrace.ops.variable import Variable
+from headrace import (
+    Graph,
+    IndexedSlices,
+    Operation,
+    Tensor,
+    Variable,
+    colocate_with,
+    convert_to_tensor,
+    device,
+    name_scope,
+    ones_like,
+)
+from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError, shown
+from headrace.extend.graphs import Function, pinned_site, use_graph, user_site
 from headrace_autodiff.accumulate import Grad
 from headrace_autodiff.liveness import zeros_for
 from headrace_autodiff.walk import Walk
@@ -30,6 +35,8 @@ def gradients(
     aggregation_method: Any = None,
     stop_gradients: Any = None,
     unconnected_gradients: str = "none",
+    *,
+    memory_budget: Any = None,
 ) -> list[Grad]:
     """Add nodes that compute the derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
@@ -48,10 +55,16 @@ def gradients(
         colocate_gradients_with_ops: Place the nodes on the device of the operation that they
             differentiate, wherever that will be.
         gate_gradients: Let no gradient of an operation's inputs be used before all are there.
-        aggregation_method: Ignored; sums are always made in one fixed order, pair by pair.
+        aggregation_method: One of ``AggregationMethod``, which all ask for the same: sums are
+            always made in one fixed order, pair by pair.
         stop_gradients: Tensors to be taken as constant.
         unconnected_gradients: What to return for an x on which no y depends: "none" for None, or
             "zero" for zeros of its shape.
+        memory_budget: How much of the forward pass to keep for the gradients; the rest is computed
+            again when they need it. A number of bytes of values at any one time; a fraction of what
+            would be kept otherwise; "memory" for as little as one more forward pass allows; "speed"
+            to compute again only what is elementwise; "host" to keep everything, in the memory of
+            the host; or a list of the tensors to keep. Everything is kept if None.
 
     Returns:
         One entry for each of ``xs``: a tensor, ``IndexedSlices`` where only rows were gathered
@@ -63,8 +76,20 @@ def gradients(
         DTypeError: if the dtype of a ``grad_ys`` differs from that of its y, or is missing for a
             complex y.
         ShapeError: if the shape of a ``grad_ys`` does not fit its y.
+        AttributeValueError: if ``memory_budget`` is none of these, if no way to compute the
+            gradients fits into it, or if it is in bytes and sizes are not known before the step.
+        NoDeviceError: if values are to be kept on the host, and it is the only device.
+
+    References:
+        For ``memory_budget``: T. Chen et al., Training deep nets with sublinear memory cost,
+        arXiv:1604.06174, 2016; O. Beaumont et al., Optimal checkpointing for heterogeneous chains,
+        arXiv:1911.13214, 2019.
     """
-    del aggregation_method
+    if aggregation_method not in (None, 0, 1, 2):
+        raise AttributeValueError(
+            "gradients: aggregation_method is one of hr.AggregationMethod, got "
+            f"{aggregation_method!r}"
+        )
     if unconnected_gradients not in ("none", "zero"):
         raise AttributeValueError(
             f"gradients: unconnected_gradients is 'none' or 'zero', got {unconnected_gradients!r}"
@@ -72,21 +97,40 @@ def gradients(
     outputs, inputs = _listed(ys), _listed(xs)
     if not outputs:
         raise GraphError("gradients: ys is empty; give the tensors to differentiate")
-    graph = _graph_of(outputs[0], "ys")
+    graph = _innermost([_graph_of(y, "ys") for y in outputs])
+    budget = None
+    if memory_budget is not None:
+        # lazy: few programs compute anything again
+        from headrace_autodiff.checkpointing.budget import read_budget
+        from headrace_autodiff.checkpointing.replay import Replay
+
+        budget = read_budget(memory_budget, graph)
+    # What is computed again stands in one graph; otherwise a walk may leave that of a function.
+    across = budget is None and isinstance(graph, Function)
     with pinned_site(user_site()), use_graph(graph), name_scope(name, "gradients") as scope:
         targets = [_member(y, graph, "ys", as_handle=False) for y in outputs]
-        sources = [_member(x, graph, "xs", as_handle=True) for x in inputs]
-        stop = [
-            _member(t, graph, "stop_gradients", as_handle=True) for t in _listed(stop_gradients)
-        ]
+        sources = [_member(x, graph, "xs", True, across) for x in inputs]
+        stop = [_member(t, graph, "stop_gradients", True, across) for t in _listed(stop_gradients)]
 
         @contextmanager
         def scopes(op: Operation) -> Iterator[None]:
-            place = colocate_with(op) if colocate_gradients_with_ops else device(op.device_name)
+            # Where the program asks for, with a device or with what the operation is to be beside.
+            beside = [other for other in op.colocated_with[-1:] if other.graph is graph]
+            place = (
+                colocate_with(op)
+                if colocate_gradients_with_ops
+                else colocate_with(beside[0])
+                if beside
+                else device(op.device_name)
+            )
             with name_scope(f"{scope}{op.name}_grad/"), place:
                 yield
 
-        walk = Walk(targets, sources, stop, scopes)
+        differentiate = None
+        if budget is not None:
+            replay = Replay(targets, sources, stop, graph, budget, scope)
+            differentiate = replay.differentiate
+        walk = Walk(targets, sources, stop, scopes, differentiate, across)
         for y, grad in zip(targets, _given(grad_ys, targets), strict=True):
             if y.dtype.is_differentiable:
                 start = _initial(y, grad)
@@ -111,12 +155,39 @@ def _graph_of(value: Any, label: str) -> Graph:
     return graph
 
 
-def _member(value: Any, graph: Graph, label: str, as_handle: bool) -> Tensor:
-    """Return the tensor that stands for a value given by the user."""
-    own = _taken_in(value, graph) if as_handle else None
+def _innermost(graphs: Sequence[Graph]) -> Graph:
+    """Return the first of graphs, or one of a function inside of it."""
+    found = graphs[0]
+    for graph in graphs:
+        if found in _around(graph):
+            found = graph
+    return found
+
+
+def _around(graph: Graph) -> list[Graph]:
+    """Return the graphs around that of a function, the next one first."""
+    found = []
+    while isinstance(graph, Function):
+        graph = graph.outer
+        found.append(graph)
+    return found
+
+
+def _member(value: Any, graph: Graph, label: str, as_handle: bool, across: bool = False) -> Tensor:
+    """Return the tensor that stands for a value given by the user.
+
+    Args:
+        value: The value.
+        graph: The graph of the ys.
+        label: What the value is, for messages.
+        as_handle: Whether a variable stands for its handle, not for its value.
+        across: Whether tensors of graphs around stay what they are.
+    """
+    own = None if across and as_handle else _taken_in(value, graph, as_handle)
     if own is not None:
         return own
-    if _graph_of(value, label) is not graph:
+    home = _graph_of(value, label)
+    if home is not graph and not (across and home in _around(graph)):
         raise GraphError(f"gradients: {value!r} of {label} belongs to another graph than ys[0]")
     if isinstance(value, Variable):
         return value.handle if as_handle else value.value()
@@ -127,17 +198,21 @@ def _member(value: Any, graph: Graph, label: str, as_handle: bool) -> Tensor:
     raise _no_tensor(value, label)
 
 
-def _taken_in(value: Any, graph: Graph) -> Tensor | None:
+def _taken_in(value: Any, graph: Graph, as_handle: bool) -> Tensor | None:
     """Return what stands in the graph of a function for a value of a graph around it."""
     if not isinstance(graph, Function) or _graph_of(value, "xs") is graph:
         return None
-    tensor = value.handle if isinstance(value, Variable) else value
-    return graph.capture(tensor) if isinstance(tensor, Tensor) else None
+    tensor = (
+        value if not isinstance(value, Variable) else value.handle if as_handle else value.value()
+    )
+    if not isinstance(tensor, Tensor) or tensor.graph not in _around(graph):
+        return None
+    return graph.capture(tensor)
 
 
 def _no_tensor(value: Any, label: str) -> GraphError:
     return GraphError(
-        f"gradients: {label} are tensors or variables of a graph, got {value!r} "
+        f"gradients: {label} are tensors or variables of a graph, got {shown(value)} "
         f"({type(value).__name__})"
     )
 
@@ -164,5 +239,8 @@ def _initial(y: Tensor, grad: Any) -> Tensor:
     if start.dtype != y.dtype:
         raise DTypeError(f"gradients: a grad_ys is {start.dtype} for the y {y!r}")
     if not start.shape.is_compatible_with(y.shape):
-        raise ShapeError(f"gradients: a grad_ys has shape {start.shape} for the y {y!r}")
+        raise ShapeError(
+            f"gradients: a grad_ys has shape {start.spec.shape} for the y {y!r}; expected the "
+            "shape of y"
+        )
     return start

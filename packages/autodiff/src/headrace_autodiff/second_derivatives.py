@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.extend import Tensor
-from headrace.graph.convert import convert_to_tensor
-from headrace.graph.scopes import name_scope
-from headrace.ops.array import reshape, shape, size
-from headrace.ops.constant import one_hot, zeros_like
-from headrace.ops.constant import range as range_of
-from headrace.ops.functional import map_fn
-from headrace.ops.joining import concat
-from headrace.ops.variable import Variable
+from headrace import (
+    Tensor,
+    Variable,
+    concat,
+    convert_to_tensor,
+    map_fn,
+    name_scope,
+    one_hot,
+    reshape,
+    shape,
+    size,
+    zeros_like,
+)
+from headrace import range as range_of
 from headrace_autodiff.backward import differentiate
-from headrace_autodiff.gradients import gradients
+from headrace_autodiff.reverse_mode import gradients
 
 
 def hessians(
@@ -58,7 +63,7 @@ def hessians(
             flat = reshape(convert_to_tensor(first), [-1])
             rows = map_fn(_row_of(flat, x, whole), range_of(size(whole)), dtype=whole.dtype)
             made = reshape(rows, concat([shape(whole), shape(whole)], 0))
-            made.set_shape(whole.shape.concatenate(whole.shape))
+            made.set_shape(whole.spec.shape.concatenate(whole.spec.shape))
             found.append(made)
     return found
 
