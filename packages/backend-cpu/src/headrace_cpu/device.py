@@ -9,9 +9,8 @@ from typing import Any, final
 
 import numpy as np
 
-from headrace.device_name import DeviceName
-from headrace.runtime.device import HostArray
-from headrace.runtime.segment import Program, Segment
+from headrace.extend.devices import DeviceName, Program, Region
+from headrace.extend.kernels import HostArray
 
 
 @final
@@ -39,11 +38,12 @@ class CpuDevice:
         # dtype that drops zero bytes at the end.
         return np.asarray(array, object) if type(array) is bytes else np.asarray(array)
 
-    def compile(self, segment: Segment) -> Program:
-        """Return a program that runs a segment of a step."""
-        from headrace_cpu.program.compile import compile_segment
+    def compile(self, region: Region) -> Program:
+        """Return a program that runs a region of a step."""
+        # lazy: the compiler is needed by sessions that compile
+        from headrace_cpu.program.compile import compile_region
 
-        return compile_segment(segment)
+        return compile_region(region)
 
     def activate(self) -> AbstractContextManager[Any]:
         """Return a context in which floating-point exceptions are results, not warnings.

@@ -23,7 +23,7 @@ def diagnose() -> dict[str, object]:
         "numpy": np.__version__,
         "blas": _blas(),
         "blas threads": ", ".join(f"{k}={v}" for k, v in threads.items()) or f"{cores} (unset)",
-        "numba": _version("numba"),
+        "llvmlite": _version("llvmlite"),
         "onednn": _onednn(problems),
     }
     if facts["blas"] == "none":
@@ -39,6 +39,7 @@ def diagnose() -> dict[str, object]:
 
 def _onednn(problems: list[tuple[str, str]]) -> str:
     """Return which oneDNN there is; it is optional, but what is there should work."""
+    # lazy: oneDNN is loaded by those who ask about it
     from headrace_cpu.onednn.library import find
 
     found = find()

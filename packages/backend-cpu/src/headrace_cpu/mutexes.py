@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 from typing import Any, final
 
-from headrace.errors import CancelledError, ResourceError
-from headrace.runtime.cancellation import Cancellation
+from headrace.errors import CancelledError, ResourceStateError
+from headrace.extend.state import Cancellation, WaitingLine
 
 
 @final
@@ -48,27 +47,10 @@ class MutexLock:
         if not self._mutex.give_back(self):
             if self._reason is not None:
                 raise self._reason
-            raise ResourceError(f"the lock of mutex {self._mutex.name!r} was released before")
+            raise ResourceStateError(f"the lock of mutex {self._mutex.name!r} was released before")
 
     def __del__(self) -> None:
         self._mutex.give_back(self)
-
-
-class _Waiter:
-    """Who waits for the lock.
-
-    Attributes:
-        answer: What to call with the lock, or with the exception that ended the waiting.
-        cancellation: Of the step that waits.
-        key: Of the callback there.
-    """
-
-    __slots__ = ("answer", "cancellation", "key")
-
-    def __init__(self, answer: Callable[[Any], None], cancellation: Cancellation | None) -> None:
-        self.answer = answer
-        self.cancellation = cancellation
-        self.key = 0
 
 
 @final
@@ -83,9 +65,18 @@ class Mutex:
         self.name = name
         # The id of the lock in use: a reference would keep a forgotten one.
         self._holder: int | None = None
-        self._waiting: deque[_Waiter] = deque()
         # Locks may be given back by their destructors, at any point of any thread.
         self._lock = threading.RLock()
+        self._waiting = WaitingLine(self._lock)
+
+    @property
+    def unfilled(self) -> str:
+        """What to do where nobody gives the lock back, for reports."""
+        return "whoever has its lock has not given it back: release it, or let its step end"
+
+    def describe(self) -> str:
+        """Return which mutex this is, for reports of those that wait."""
+        return f"mutex {self.name!r}, whose lock {'is in use' if self.is_held else 'is free'}"
 
     @property
     def is_held(self) -> bool:
@@ -101,24 +92,16 @@ class Mutex:
             done: Called once: with the lock, or with an exception.
             cancellation: Ends the waiting, or gives the lock back.
         """
-        waiter = _Waiter(done, cancellation)
         with self._lock:
             if self._holder is None:
-                lock = self._hand_to(waiter)
+                waiter, lock = None, self._hand_to(cancellation)
             else:
-                lock = None
-                self._waiting.append(waiter)
-        if lock is not None:
+                waiter, lock = self._waiting.add(done, cancellation), None
+        if waiter is not None:
+            waiter.watch()
+        elif lock is not None:
             lock.watch()
             done(lock)
-        elif cancellation is not None:
-            key = cancellation.add(lambda reason: self._cancel(waiter, reason))
-            with self._lock:
-                waiter.key = key
-                served = waiter not in self._waiting
-            if served:
-                # By another thread, which did not know the key yet.
-                cancellation.discard(key)
 
     def give_back(self, lock: MutexLock) -> bool:
         """Pass the lock on to who waits longest; return whether it was in use."""
@@ -126,12 +109,10 @@ class Mutex:
             if self._holder != id(lock):
                 return False
             self._holder = None
-            if not self._waiting:
+            waiter = self._waiting.pop()
+            if waiter is None:
                 return True
-            waiter = self._waiting.popleft()
-            following = self._hand_to(waiter)
-        if waiter.cancellation is not None:
-            waiter.cancellation.discard(waiter.key)
+            following = self._hand_to(waiter.cancellation)
         following.watch()
         waiter.answer(following)
         return True
@@ -140,19 +121,11 @@ class Mutex:
         """Take the lock from who has it, and fail all that wait."""
         with self._lock:
             self._holder = None
-            waiting = list(self._waiting)
-            self._waiting.clear()
+            waiting = self._waiting.clear()
         for waiter in waiting:
             waiter.answer(CancelledError(f"mutex {self.name!r} was reset"))
 
-    def _hand_to(self, waiter: _Waiter) -> MutexLock:
-        lock = MutexLock(self, waiter.cancellation)
+    def _hand_to(self, cancellation: Cancellation | None) -> MutexLock:
+        lock = MutexLock(self, cancellation)
         self._holder = id(lock)
         return lock
-
-    def _cancel(self, waiter: _Waiter, reason: BaseException) -> None:
-        with self._lock:
-            if waiter not in self._waiting:
-                return
-            self._waiting.remove(waiter)
-        waiter.answer(reason)

@@ -9,8 +9,17 @@ from typing import Any, final
 
 import numpy as np
 
-from headrace.errors import DTypeError, ResourceError, ShapeError, UninitializedError
-from headrace.extend import DType, Shape
+from headrace import DType, Shape
+from headrace.errors import (
+    DTypeError,
+    ResourceError,
+    ResourceMismatchError,
+    ResourceNotFoundError,
+    ResourceStateError,
+    ShapeError,
+    UninitializedError,
+)
+from headrace.extend.files import open_regular
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
 
@@ -41,11 +50,6 @@ class LookupTable:
         self._rows: dict[Any, Any] = {}
         self._ready = kind != "static"
 
-    @property
-    def signature(self) -> tuple[Any, ...]:
-        """What all handles to it must agree on."""
-        return self.key_dtype, self.value_dtype, self.value_shape, self.kind, self.reserved
-
     def reset(self) -> None:
         """Forget everything."""
         with self._lock:
@@ -61,14 +65,14 @@ class LookupTable:
         found: dict[Any, Any] = {}
         for key, value in self._pairs(keys, values):
             if key in found and not _same(found[key], value):
-                raise ResourceError(
+                raise ResourceMismatchError(
                     f"table {self.name!r} has the value {found[key]!r:.60} for the key "
                     f"{key!r:.60}, it cannot have {value!r:.60}, too"
                 )
             found[key] = value
         with self._lock:
             if self._ready and not _equal(self._rows, found):
-                raise ResourceError(
+                raise ResourceStateError(
                     f"table {self.name!r} is initialized already, with other content; it keeps "
                     "what it has for as long as its session"
                 )
@@ -131,7 +135,7 @@ class LookupTable:
 
     def _check_mutable(self, verb: str) -> None:
         if self.kind == "static":
-            raise ResourceError(f"one cannot {verb} table {self.name!r}: it is static")
+            raise ResourceStateError(f"one cannot {verb} table {self.name!r}: it is static")
 
     def _keys(self, keys: _NDArray) -> list[Any]:
         if keys.dtype != self.key_dtype.numpy:
@@ -140,7 +144,7 @@ class LookupTable:
         if self.reserved:
             used = self.reserved.intersection(listed)
             if used:
-                raise ResourceError(
+                raise ResourceMismatchError(
                     f"table {self.name!r} reserves {min(used)!r:.60} as empty_key or deleted_key; "
                     "it cannot be a key"
                 )
@@ -201,16 +205,20 @@ def lines_of(path: str, limit: int) -> Iterable[tuple[int, bytes]]:
     """
     count = 0
     try:
-        with Path(path).open("rb") as file:
+        with open_regular(Path(path)) as file:
             for line in file:
                 text = line.rstrip(b"\n").removesuffix(b"\r")
                 if count == limit:
                     break
                 if not text:
-                    raise ResourceError(f"line {count + 1} of {path!r} is empty")
+                    raise ResourceMismatchError(f"line {count + 1} of {path!r} is empty")
                 yield count, text
                 count += 1
+    except ResourceError:
+        raise
+    except FileNotFoundError:
+        raise ResourceNotFoundError(f"there is no file {path!r}") from None
     except (OSError, ValueError) as error:
         raise ResourceError(f"the file {path!r} cannot be read: {error}") from None
     if count < limit:
-        raise ResourceError(f"the file {path!r} has {count} lines, expected {limit}")
+        raise ResourceMismatchError(f"the file {path!r} has {count} lines, expected {limit}")

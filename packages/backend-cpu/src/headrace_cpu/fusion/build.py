@@ -1,4 +1,4 @@
-"""Building the nodes of a region, operation by operation."""
+"""Building the nodes of a group, operation by operation."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace.graph.tensor import Tensor
+from headrace import Tensor
+from headrace_cpu.fusion.constants import ELEMENTARY
 from headrace_cpu.fusion.nodes import (
     Axes,
     Check,
@@ -37,22 +38,24 @@ NUMPY = {
 
 
 class Unfit(Exception):  # noqa: N818
-    """An operation cannot be part of the region."""
+    """An operation cannot be part of the group."""
 
 
 class Builder:
     """Turns operations into nodes.
 
     Attributes:
-        values: What stands for each tensor of the region's operations.
+        values: What stands for each tensor of the group's operations.
         domain: The dimensions.
         parts: Parts of tensors that are stored although no single operand is the whole of them.
         checks: What must not hold.
         updates: What is stored into each variable, by handle.
         loads: Nodes that read memory.
+        literal: Whether numbers that are constants stand in the kernel, rather than in memory.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, literal: bool = True) -> None:
+        self.literal = literal
         self.values: dict[Tensor, Value] = {}
         self.domain = Domain()
         self.parts: dict[Tensor, list[Write]] = {}
@@ -68,7 +71,7 @@ class Builder:
     # -- tensors
 
     def value(self, tensor: Tensor) -> Value:
-        """Return what stands for a tensor, made of memory outside where the region has it not."""
+        """Return what stands for a tensor, made of memory outside where the group has it not."""
         found = self.values.get(tensor)
         if found is not None:
             return found
@@ -80,7 +83,7 @@ class Builder:
         shape = shape_of(tensor)
         if 0 in shape:
             raise Unfit("nothing to compute")
-        element = uniform_value(tensor)
+        element = uniform_value(tensor) if self.literal else None
         if element is not None:
             node = Node("const", code, (), value=element)
             return Operand(node, tuple(None if d == 1 else Dim(d) for d in shape))
@@ -180,8 +183,15 @@ class Builder:
         self.domain.note(tuple(axes))
         return Operand(value.node, tuple(axes))
 
-    def fold(self, name: str, value: Value, places: Sequence[int], keep: bool) -> Operand:
-        """Fold axes of a value."""
+    def reduce(self, name: str, value: Value, places: Sequence[int], keep: bool) -> Operand:
+        """Return a value reduced along some of its axes.
+
+        Args:
+            name: The function of two elements, as in ``"total"`` or ``"largest"``.
+            value: What is reduced.
+            places: The axes.
+            keep: Whether they stay, with size 1.
+        """
         operand = self.load(value)
         self.domain.note(operand.axes)
         chosen = set(places)
@@ -195,7 +205,7 @@ class Builder:
             return Operand(operand.node, axes)
         out = {dim.find() for dim in over}
         dims = tuple(d for d in operand.node.dims if d.find() not in out)
-        node = Node("fold", operand.node.code, dims, name, (operand.node,), over=over)
+        node = Node("reduce", operand.node.code, dims, name, (operand.node,), over=over)
         self._size += 1
         return Operand(node, axes)
 
@@ -254,7 +264,7 @@ class Builder:
         if whole not in dims:
             return node
         if node not in made:
-            if node.kind not in ("load", "map") or node.name[:1].isupper():
+            if node.kind not in ("load", "map") or node.name in ELEMENTARY:
                 raise Unfit("takes apart what is better computed once")
             self._size += 1
             place = dims.index(whole)

@@ -1,49 +1,15 @@
-"""The Python source of a region's kernel."""
+"""The Python source of a fusion group's kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headrace_cpu.fusion.constants import BARRIER_WORD, COUNT_WORD, FIRST_WORD, THREAD_WORD
 from headrace_cpu.fusion.layout import Layout
-from headrace_cpu.fusion.nodes import BYTES, FLOATS
-from headrace_cpu.fusion.schedule import Root, Schedule
-from headrace_cpu.fusion.space import Store, Value
-from headrace_cpu.fusion.words import (
-    BARRIER_WORD,
-    COUNT_WORD,
-    FIRST_WORD,
-    MAX_BUFFERS,
-    REPORT_WORD,
-    THREAD_WORD,
-)
-
-# Innermost loops of so few steps have their number in the source, so that they are unrolled.
-_BAKED = 64
-_IDENTITY = {"total": "0", "product": "1", "both": "True", "either": "False"}
-_NUMPY = {
-    "b8": "bool_", "u8": "uint8", "i32": "int32", "i64": "int64", "f32": "float32",
-    "f64": "float64",
-}  # fmt: skip
-_INFIX = frozenset({"+", "-", "*", "<", "<=", ">", ">=", "==", "!="})
-
-
-@dataclass(slots=True, eq=False)
-class Memory:
-    """Where a value is, or goes to.
-
-    Attributes:
-        base: The variable of its address.
-        scope: The number of its buffer.
-        code: Its dtype.
-        dims: The dimensions along which it has elements.
-        strides: Elements per step, as expressions; "" for 1.
-    """
-
-    base: str
-    scope: int
-    code: str
-    dims: tuple[int, ...]
-    strides: dict[int, str]
+from headrace_cpu.fusion.loops import NestWriter
+from headrace_cpu.fusion.schedule import Schedule
+from headrace_cpu.fusion.space import Value
+from headrace_cpu.fusion.writer import Writer
 
 
 @dataclass(slots=True, eq=False)
@@ -62,185 +28,25 @@ class Kernel:
 
 
 def write_kernel(schedule: Schedule, name: str) -> Kernel:
-    """Return the kernel of a schedule."""
-    return Writer(schedule).write(name)
-
-
-def wide_code(fold: Value) -> str:
-    """Return the dtype in which a fold is accumulated beyond a chunk."""
-    return "f64" if fold.name == "total" and fold.code in FLOATS else fold.code
-
-
-class Writer:
-    """Writes a kernel; what nests share."""
-
-    def __init__(self, schedule: Schedule) -> None:
-        self.schedule = schedule
-        self.sizes = schedule.space.sizes
-        self.layout = Layout()
-        self.header: dict[str, str] = {}
-        self.lines: list[str] = []
-        self.scopes: dict[object, int] = {}
-        self.memories: dict[tuple[object, ...], Memory] = {}
-        self.homes: dict[Value, Memory] = {}
-        self.loads: list[tuple[int, int, Value]] = []
-        last = {nest.dims[-1] for nest in schedule.nests if nest.dims}
-        self.baked = {d for d in last if self.sizes[d] <= _BAKED}
-
-    def write(self, name: str) -> Kernel:
-        """Return the kernel."""
-        from headrace_cpu.fusion.loops import NestWriter
-
-        for dim in range(len(self.sizes)):
-            self.size(dim)
-        for value, root in self.schedule.roots.items():
-            self._home(value, root)
-        nests = self.schedule.nests
-        body: list[str] = []
-        for number, nest in enumerate(nests):
-            body += NestWriter(self, nest, number).write()
-            if number + 1 < len(nests):
-                body += ["if threads > 1:", f"    wait(word(block, {BARRIER_WORD}))"]
-        head = [f"{text} = {value}" for value, text in self.header.items()]
-        words = [
-            f"{word} = word(block, {FIRST_WORD + i})" for i, word in enumerate(self.layout.names)
-        ]
-        threads = [
-            "threads = 1",
-            "thread = 0",
-            f"if word(block, {COUNT_WORD}) != 0:",
-            f"    threads = ask(word(block, {COUNT_WORD}))",
-            f"    thread = ask(word(block, {THREAD_WORD}))",
-        ]
-        lines = [*words, *threads, *self.lines, *body]
-        text = "\n".join([*head, "", "", f"def {name}(block):", *("    " + x for x in lines), ""])
-        return Kernel(text.lstrip("\n"), self.layout, self.loads)
-
-    # -- numbers
-
-    def size(self, dim: int) -> str:
-        """Return the expression of a dimension's size."""
-        if dim in self.baked:
-            return str(self.sizes[dim])
-        return self.layout.number(f"n{dim}", self.sizes[dim])
-
-    def product(self, dims: tuple[int, ...]) -> str:
-        """Return the expression of the product of sizes."""
-        return " * ".join(self.size(dim) for dim in dims) or "1"
-
-    def constant(self, code: str, text: str) -> str:
-        """Return the name of a constant."""
-        return self._head(f"np.{_NUMPY[code]}({text})", f"C{len(self.header)}")
-
-    def function(self, name: str, code: str) -> str:
-        """Return the name of an elementary function."""
-        value = f'FUNCTIONS["{name}", "{_NUMPY[code]}"]'
-        return self._head(value, f"{name.lower()}_{code}")
-
-    def _head(self, value: str, name: str) -> str:
-        return self.header.setdefault(value, name)
-
-    def literal(self, value: Value) -> str:
-        """Return the name of a constant value."""
-        number = value.constant.item()
-        if value.code in FLOATS and (number != number or number in (float("inf"), -float("inf"))):
-            return self.constant(value.code, f"'{number}'")
-        return self.constant(value.code, repr(number))
-
-    # -- memory
-
-    def scope(self, key: object) -> int:
-        """Return the number of a buffer."""
-        return self.scopes.setdefault(key, min(len(self.scopes), MAX_BUFFERS - 1))
-
-    def memory_of_load(self, value: Value) -> Memory:
-        """Return where a load reads."""
-        assert value.tensor is not None
-        key = ("load", value.tensor, value.offset, value.dims, tuple(value.strides.values()))
-        found = self.memories.get(key)
-        if found is None:
-            base = self._base(value.tensor, value.offset * BYTES[value.code])
-            strides = self._strides(value.dims, value.strides)
-            found = Memory(base, self.scope(value.tensor), value.code, value.dims, strides)
-            self.memories[key] = found
-        return found
-
-    def memory_of_store(self, store: Store) -> Memory:
-        """Return where a store writes."""
-        assert store.tensor is not None
-        code = store.value.code
-        base = self._base(store.tensor, store.offset * BYTES[code])
-        strides = self._strides(store.dims, store.strides)
-        return Memory(base, self.scope(store.tensor), code, store.dims, strides)
-
-    def _base(self, tensor: object, offset: int) -> str:
-        return self.layout.address(tensor, offset, f"p{len(self.layout.names)}")  # type: ignore[arg-type]
-
-    def _strides(self, dims: tuple[int, ...], strides: dict[int, int]) -> dict[int, str]:
-        found, step = {}, 1
-        for place in range(len(dims) - 1, -1, -1):
-            dim = dims[place]
-            if strides[dim] == 1:
-                found[dim] = ""
-            elif strides[dim] == step:
-                found[dim] = self.product(dims[place + 1 :])
-            else:
-                name = f"s{len(self.layout.names)}"
-                found[dim] = self.layout.number(name, strides[dim])
-            step *= self.sizes[dim]
-        return found
-
-    def _dense(self, dims: tuple[int, ...]) -> dict[int, str]:
-        strides, step = {}, 1
-        for dim in reversed(dims):
-            strides[dim] = step
-            step *= self.sizes[dim]
-        return self._strides(dims, strides)
-
-    def _home(self, value: Value, root: Root) -> None:
-        """Give a fold or a kept value its place in scratch memory, if it needs one."""
-        schedule, distant = self.schedule, value in self.schedule.distant
-        nest = schedule.nests[root.nest]
-        if root.folds and not schedule.by_row(value):
-            inner = not root.in_row and nest.dims[-1] not in value.over
-            self._piece(value, value.dims, value.code if inner else wide_code(value), True)
-        elif distant:
-            self._piece(value, value.dims, value.code, False)
-        elif not root.folds and not root.in_row and nest.phases > root.phase + 1:
-            self._piece(value, nest.dims[-1:], value.code, True)
-
-    def _piece(self, value: Value, dims: tuple[int, ...], code: str, per_thread: bool) -> None:
-        count = 1
-        for dim in dims:
-            count *= self.sizes[dim]
-        name = f"k{value.number}"
-        base = self.layout.piece(f"{name}_all" if per_thread else name, count, code, per_thread)
-        if per_thread:
-            index = len(self.layout.names) - 1
-            size = self.layout.number(f"{name}_size", self.layout.pieces[index].size)
-            self.lines.append(f"{name} = {base} + thread * {size}")
-        self.homes[value] = Memory(name, self.scope(value), code, dims, self._dense(dims))
-
-    def report(self, store: Store, condition: str) -> list[str]:
-        """Return what reports a check."""
-        return [f"if {condition}:", f"    set_word(block, {REPORT_WORD}, {store.report})"]
-
-    def identity(self, fold: Value, code: str) -> str:
-        """Return where a fold starts."""
-        if fold.name in _IDENTITY:
-            return self.constant(code, _IDENTITY[fold.name])
-        sign = "-" if fold.name == "largest" else ""
-        if code in FLOATS:
-            return self.constant(code, f"'{sign}inf'")
-        bits = 8 * BYTES[code] - 1
-        return self.constant(code, str(-(1 << bits) if sign else (1 << bits) - 1))
-
-    def mapped(self, value: Value, args: list[str]) -> str:
-        """Return the expression of a map."""
-        name = value.name
-        if name in _INFIX:
-            text = f"{args[0]} {name} {args[1]}"
-            return f"to_{value.code}({text})" if value.code in ("i32", "u8") else text
-        if name[0].isupper():
-            name = self.function(name, value.code)
-        return f"{name}({', '.join(args)})"
+    """Return the kernel of a schedule: a function ``name(block)``, one nest after the other."""
+    writer = Writer(schedule)
+    nests = schedule.nests
+    body: list[str] = []
+    for number, nest in enumerate(nests):
+        body += NestWriter(writer, nest, number).write()
+        if number + 1 < len(nests):
+            body += ["if threads > 1:", f"    wait(word(block, {BARRIER_WORD}))"]
+    head = [f"{text} = {value}" for value, text in writer.header.items()]
+    words = [
+        f"{word} = word(block, {FIRST_WORD + i})" for i, word in enumerate(writer.layout.names)
+    ]
+    threads = [
+        "threads = 1",
+        "thread = 0",
+        f"if word(block, {COUNT_WORD}) != 0:",
+        f"    threads = ask(word(block, {COUNT_WORD}))",
+        f"    thread = ask(word(block, {THREAD_WORD}))",
+    ]
+    lines = [*words, *threads, *writer.lines, *body]
+    text = "\n".join([*head, "", "", f"def {name}(block):", *("    " + x for x in lines), ""])
+    return Kernel(text.lstrip("\n"), writer.layout, writer.loads)

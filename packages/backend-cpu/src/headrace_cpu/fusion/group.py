@@ -8,74 +8,148 @@ that none waits for one of a higher number: so no two kernels wait for each othe
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from bisect import bisect_left
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
 from math import prod
-from typing import TypeAlias
 
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
-from headrace_cpu.fusion.build import Unfit
-from headrace_cpu.fusion.interpret import data_inputs
+from headrace import Operation, Tensor
+from headrace_cpu.fusion.build import Builder, Unfit
+from headrace_cpu.fusion.fusion_group import FusionGroup, built, is_view, reduces
+from headrace_cpu.fusion.interpret import data_inputs, passes
 from headrace_cpu.fusion.kernel import FusedKernel
 from headrace_cpu.fusion.levels import Levels
 from headrace_cpu.fusion.nodes import shape_of
-from headrace_cpu.fusion.region import Region, built, folds, is_view
-from headrace_cpu.fusion.repeats import repeated, structure_of
-from headrace_cpu.fusion.viewing import UPDATES
+from headrace_cpu.fusion.repeats import Structure, repeated, structure_of
+from headrace_cpu.fusion.viewing import UPDATE_RULES
 from headrace_cpu.native.compiler import give_up
-from headrace_cpu.program.claims import Claims
+from headrace_cpu.program.matches import Matches
 from headrace_cpu.program.settings import CompileSettings
 
 # What NumPy does slowly: worth a kernel by itself.
-_SLOW_ALONE = frozenset({"Select", "AssignAddVariable", "AssignSubVariable", "OneHot"})
-# Kernels, and the tensors of their structures, by structure.
-Known: TypeAlias = dict[Hashable, tuple[FusedKernel, tuple[Tensor, ...]]]
+_SLOW_ALONE = frozenset({"Select", "OneHot"})
+# So many kernels may differ in nothing but the numbers in them; further ones read theirs from
+# memory, and are one: compiling takes about 50 ms for each.
+_MOST_ALIKE = 16
 # Elements from which on one elementwise operation is worth a kernel.
 _MANY = 1 << 14
 
 
-def claim_fused(claims: Claims, settings: CompileSettings) -> None:
-    """Let fused kernels compute what is left of a segment, where that is worth it."""
-    levels = Levels(claims)
-    known: Known = {}
+def match_fused(matches: Matches, settings: CompileSettings) -> None:
+    """Let fused kernels compute what is left of a region, where that is worth it."""
+    levels = Levels(matches)
+    known = _Known()
     number = 0
     for ops in levels.fused():
         try:
-            regions = _regions(ops, levels)
+            groups = _groups(ops, levels)
         except Exception as error:
             give_up((op.type for op in ops), error, settings.verify)
             continue
-        for region in regions:
-            kernel = _kernel(claims, region, settings, f"fused_{number}", known)
-            if kernel is not None and claims.add(kernel):
+        for group in groups:
+            kernel = _kernel(matches, group, settings, f"fused_{number}", known)
+            if kernel is not None and matches.add(kernel):
                 number += 1
 
 
-def _regions(ops: Sequence[Operation], levels: Levels) -> list[Region]:
-    """Return the regions of one level."""
+class _Known:
+    """The kernels that a region has so far.
+
+    Attributes:
+        kernels: Kernels, and the tensors of their structures, by structure.
+    """
+
+    def __init__(self) -> None:
+        self.kernels: dict[Hashable, tuple[FusedKernel, tuple[Tensor, ...]]] = {}
+        self._alike: Counter[Hashable] = Counter()
+
+    def kernel(
+        self,
+        ops: Sequence[Operation],
+        builder: Callable[[], Builder],
+        wanted: Sequence[Tensor],
+        settings: CompileSettings,
+        name: str,
+    ) -> FusedKernel:
+        """Return the kernel of operations.
+
+        Args:
+            ops: The operations.
+            builder: Returns their nodes.
+            wanted: Which of their outputs others read.
+            settings: What it goes by.
+            name: What it is called.
+
+        Raises:
+            Unfit: if no kernel computes them together.
+        """
+        structure = structure_of(ops, wanted)
+        if structure.key in self.kernels:
+            return repeated(*self.kernels[structure.key], ops, structure, name)
+        loose = structure_of(ops, wanted, literal=False)
+        self._alike[loose.key] += 1
+        if self._alike[loose.key] > _MOST_ALIKE:
+            with contextlib.suppress(Unfit):
+                if loose.key in self.kernels:
+                    return repeated(*self.kernels[loose.key], ops, loose, name)
+                nodes = built(ops, literal=False)
+                return self._made(loose, ops, nodes, wanted, settings, name)
+        return self._made(structure, ops, builder(), wanted, settings, name)
+
+    def _made(
+        self,
+        structure: Structure,
+        ops: Sequence[Operation],
+        nodes: Builder,
+        wanted: Sequence[Tensor],
+        settings: CompileSettings,
+        name: str,
+    ) -> FusedKernel:
+        kernel = FusedKernel(ops, nodes, wanted, settings.threads, name)
+        self.kernels[structure.key] = (kernel, structure.tensors)
+        return kernel
+
+
+def _groups(ops: Sequence[Operation], levels: Levels) -> list[FusionGroup]:
+    """Return the groups of one level."""
     component = _components(ops)
-    regions: list[Region] = []
+    groups: list[FusionGroup] = []
     place: dict[Operation, int] = {}
     of: dict[Operation, list[int]] = {}
-    for op in ops:
+    for op in _scalars_first(ops):
         least = max((place[t.op] for t in op.inputs if t.op in place), default=0)
         mine = of.setdefault(component[op], [])
         # That of its producers, or one of the last: trying all would take long in large graphs.
-        later = mine[bisect_left(mine, least) :]
-        for number in dict.fromkeys((*later[:1], *later[-2:])):
-            if regions[number].add(op):
+        first = bisect_left(mine, least)
+        tried = (*mine[first : first + 1], *mine[max(first, len(mine) - 2) :])
+        for number in dict.fromkeys(tried):
+            if groups[number].add(op):
                 place[op] = number
                 break
         else:
-            region = Region()
-            place[op] = len(regions)
-            mine.append(len(regions))
-            regions.append(region)
+            group = FusionGroup()
+            place[op] = len(groups)
+            mine.append(len(groups))
+            groups.append(group)
             # One that does not fit even alone stays by itself, and is not fused.
-            if not region.add(op):
+            if not group.add(op):
                 mine.pop()
-    return [region for region in regions if region.ops]
+    return [group for group in groups if group.ops]
+
+
+def _scalars_first(ops: Sequence[Operation]) -> list[Operation]:
+    """Put what is computed of scalars alone in front, in the order in which it was.
+
+    Groups are numbered in the order of their first operations: where a rate that many elements
+    share is computed late, what went before would not be in one kernel with what needs the rate.
+    """
+    late: dict[Operation, None] = {}
+    for op in ops:
+        if not _is_scalar(op) or any(t.op in late for t in op.inputs):
+            late[op] = None
+    return [*(op for op in ops if op not in late), *late]
 
 
 def _components(ops: Sequence[Operation]) -> dict[Operation, Operation]:
@@ -109,7 +183,7 @@ def _components(ops: Sequence[Operation]) -> dict[Operation, Operation]:
             large.update(find(root) for root in many if find(op) is find(root))
             continue
         for maker in makers:
-            if not _is_scalar(maker) and not _folds_to_scalar(maker):
+            if not _is_scalar(maker) and not _reduces_to_scalar(maker):
                 parent[find(op)] = find(maker)
         large.add(find(op))
     return {op: find(op) for op in ops}
@@ -127,28 +201,23 @@ def _is_scalar(op: Operation) -> bool:
     return all(prod(shape_of(t)) == 1 for t in tensors)
 
 
-def _folds_to_scalar(op: Operation) -> bool:
+def _reduces_to_scalar(op: Operation) -> bool:
     return all(prod(shape_of(t)) == 1 for t in op.outputs)
 
 
 def _kernel(
-    claims: Claims, region: Region, settings: CompileSettings, name: str, known: Known
+    matches: Matches, group: FusionGroup, settings: CompileSettings, name: str, known: _Known
 ) -> FusedKernel | None:
     """Return the kernel of operations, without those that would only copy; None if not worth it."""
-    ops = _trimmed(claims, region.ops)
+    ops = _trimmed(matches, group.ops)
     if not _worth(ops):
         return None
-    reads = _reads_of_updated(claims, ops)
-    for attempt in ([*reads, *ops], ops, [op for op in ops if op.type not in UPDATES]):
-        wanted = [t for op in attempt for t in op.outputs if claims.needed_outside(t, attempt)]
+    reads = _reads_of_updated(matches, ops)
+    for attempt in ([*reads, *ops], ops, [op for op in ops if op.type not in UPDATE_RULES]):
+        wanted = [t for op in attempt for t in op.outputs if matches.needed_outside(t, attempt)]
         try:
-            structure = structure_of(attempt, wanted)
-            if structure.key in known:
-                return repeated(*known[structure.key], attempt, structure, name)
-            builder = region.builder if attempt == region.ops else built(attempt)
-            kernel = FusedKernel(attempt, builder, wanted, settings.threads, name)
-            known[structure.key] = (kernel, structure.tensors)
-            return kernel
+            nodes = functools.partial(_nodes, group, attempt)
+            return known.kernel(attempt, nodes, wanted, settings, name)
         except Unfit:
             # Variables that cannot be updated in this order are left to others.
             continue
@@ -159,7 +228,11 @@ def _kernel(
     return None
 
 
-def _reads_of_updated(claims: Claims, ops: list[Operation]) -> list[Operation]:
+def _nodes(group: FusionGroup, ops: list[Operation]) -> Builder:
+    return group.builder if ops == group.ops else built(ops)
+
+
+def _reads_of_updated(matches: Matches, ops: list[Operation]) -> list[Operation]:
     """Return reads of variables that nobody else needs and nobody else could change before.
 
     Such a value is read where it is updated: nobody holds it, so that it need not be copied.
@@ -167,28 +240,43 @@ def _reads_of_updated(claims: Claims, ops: list[Operation]) -> list[Operation]:
     inside = set(ops)
     found = []
     for op in ops:
-        if op.type not in UPDATES:
+        if op.type not in UPDATE_RULES:
             continue
-        users = claims.users(op.inputs[0])
+        users = matches.users(op.inputs[0])
         reads = [user for user in users if user.type == "ReadVariable"]
-        if len(reads) + 1 < len(users) or not all(map(claims.free, reads)):
+        others = [user for user in users if user.type != "ReadVariable" and user is not op]
+        if not all(map(matches.free, reads)) or not all(_comes_after(o, op) for o in others):
             continue
         for read in reads:
-            alone = inside.issuperset(claims.users(read.outputs[0]))
-            wanted = read.outputs[0] in claims.results
+            alone = inside.issuperset(matches.users(read.outputs[0]))
+            wanted = read.outputs[0] in matches.results
             if alone and not wanted and inside.isdisjoint(read.control_inputs):
                 found.append(read)
     return found
 
 
-def _trimmed(claims: Claims, ops: list[Operation]) -> list[Operation]:
+def _comes_after(later: Operation, op: Operation) -> bool:
+    """Whether an operation waits for another one."""
+    seen: set[Operation] = set()
+    waiting = [later]
+    while waiting:
+        for other in (*(t.op for t in waiting[-1].inputs), *waiting.pop().control_inputs):
+            if other is op:
+                return True
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return False
+
+
+def _trimmed(matches: Matches, ops: list[Operation]) -> list[Operation]:
     """Leave out views that others need: they cost nothing where they are."""
     kept = list(ops)
     while True:
         inside = set(kept)
         made = {t for op in kept for t in op.outputs}
         left = [
-            op for op in kept if not is_view(op) or not _left_out(claims, op, kept, inside, made)
+            op for op in kept if not is_view(op) or not _left_out(matches, op, kept, inside, made)
         ]
         if len(left) == len(kept):
             return kept
@@ -196,25 +284,25 @@ def _trimmed(claims: Claims, ops: list[Operation]) -> list[Operation]:
 
 
 def _left_out(
-    claims: Claims,
+    matches: Matches,
     op: Operation,
     ops: list[Operation],
     inside: set[Operation],
     made: set[Tensor],
 ) -> bool:
-    used = any(user in inside for t in op.outputs for user in claims.users(t))
+    used = any(user in inside for t in op.outputs for user in matches.users(t))
     if not used:
         return True
-    outside = any(claims.needed_outside(t, ops) for t in op.outputs)
+    outside = any(matches.needed_outside(t, ops) for t in op.outputs)
     return outside and not any(t in made for t in data_inputs(op))
 
 
 def _worth(ops: Sequence[Operation]) -> bool:
     real = [op for op in ops if not is_view(op) and op.type not in ("Fill", "Cast")]
-    if len(real) != 1:
-        return len(real) > 1
+    if len(real) != 1 or passes(real[0]) > 1:
+        return bool(real)
     op = real[0]
     if op.type == "AssignVariable" or op.type == "Concat":
         return False
     size = max(prod(shape_of(t)) for t in (*data_inputs(op), *op.outputs))
-    return op.type in _SLOW_ALONE or folds(op) or size >= _MANY
+    return op.type in _SLOW_ALONE or op.schema.changes or reduces(op) or size >= _MANY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.graph.tensor import Tensor
+from headrace import Tensor
 from headrace_cpu.fusion.build import Unfit
 from headrace_cpu.fusion.emit import Kernel
 from headrace_cpu.fusion.nodes import BYTES, shape_of
@@ -102,7 +102,7 @@ def _computed_from(value: Value) -> set[Value]:
     stack, seen = [value], {value}
     while stack:
         here = stack.pop()
-        # A fold or a kept value may have been computed elsewhere.
+        # A reduction or a kept value may have been computed elsewhere.
         for arg in here.args if here.kind == "map" else ():
             if arg not in seen:
                 seen.add(arg)

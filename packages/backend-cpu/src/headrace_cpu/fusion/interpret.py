@@ -1,4 +1,4 @@
-"""Running a region operation by operation, with the plain kernels, before it is compiled."""
+"""Running a group operation by operation, with the plain kernels, before it is compiled."""
 
 from __future__ import annotations
 
@@ -8,38 +8,48 @@ from typing import Any
 
 import numpy as np
 
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
+from headrace import Operation, Tensor
+from headrace.extend.ops import OpSchema
+from headrace.extend.scalars import expression_of, interpreter
 from headrace_cpu.fusion.nodes import shape_of
 
 Array = Any
 
-# Which inputs of an operation are data; the others say what shape the result has, which is known.
-_DATA = {
-    "Reshape": (0,),
-    "BroadcastTo": (0,),
-    "Fill": (1,),
-    "SumToShape": (0,),
-    "OneHot": (0, 1, 2),
-}
-_UPDATES = frozenset({"AssignVariable", "AssignAddVariable", "AssignSubVariable"})
-
 
 def data_inputs(op: Operation) -> tuple[Tensor, ...]:
-    """Return the inputs whose elements an operation computes with."""
-    if op.type in _UPDATES:
-        return (op.inputs[1],)
-    if op.type == "ReadVariable":
-        return ()
-    places = _DATA.get(op.type)
-    return op.inputs if places is None else tuple(op.inputs[i] for i in places)
+    """Return the inputs whose elements an operation computes with.
+
+    Handles are not among them, nor inputs that only say what shape the result has: they are read
+    on the host, and here the shape is known.
+    """
+    if op.schema.effects:
+        return tuple(t for t in op.inputs if t.dtype.kind != "resource")
+    places = _data_places(op.schema, op.arity)
+    return op.inputs if len(places) == len(op.inputs) else tuple(op.inputs[i] for i in places)
+
+
+@functools.cache
+def _data_places(schema: OpSchema, arity: tuple[int, ...]) -> tuple[int, ...]:
+    return schema.flat_places(arity, lambda param: not param.on_host)
 
 
 @functools.cache
 def _kernels() -> dict[str, Callable[..., Any]]:
+    # lazy: kernels are many, and interpreting is for tests and small arrays
     from headrace_cpu.kernels import ARRAY_KERNELS
 
     return {kernel.op: kernel.function for kernel in ARRAY_KERNELS if kernel.style == "plain"}
+
+
+def passes(op: Operation) -> int:
+    """Return how many kernels compute an operation where it is not fused.
+
+    That is one, but for an op of another package, which is computed function by function.
+    """
+    if op.type in _kernels() or op.schema.effects:
+        return 1
+    expression = expression_of(op)
+    return 1 if expression is None else sum(bool(step.args) for step in expression.steps)
 
 
 def interpret(
@@ -72,7 +82,7 @@ def interpret(
             if op.type == "ReadVariable":
                 values[op.outputs[0]] = buffers[op.inputs[0]]
                 continue
-            if op.type in _UPDATES:
+            if op.schema.changes:
                 handle, new = op.inputs[0], value(op.inputs[1])
                 if op.type == "AssignAddVariable":
                     new = buffers[handle] + new
@@ -89,23 +99,40 @@ def interpret(
 
 
 def _run(op: Operation, value: Callable[[Tensor], Array]) -> Sequence[Array]:
-    if op.type in _DATA:
-        return [_shaped(op, [value(t) for t in data_inputs(op)])]
+    shaped = _SHAPED.get(op.type)
+    if shaped is not None:
+        return [shaped(op, shape_of(op.outputs[0]), *(value(t) for t in data_inputs(op)))]
     grouped = [
         [value(t) for t in part] if isinstance(part, list) else value(part)
         for part in op.grouped_inputs
     ]
-    found = _kernels()[op.type](np, *grouped, **op.attrs)
+    kernel = _kernels().get(op.type)
+    if kernel is None:
+        return [_expression(op)(*[value(t) for t in op.inputs])]
+    found = kernel(np, *grouped, **op.attrs)
     return found if isinstance(found, list | tuple) else [found]
 
 
-def _shaped(op: Operation, data: list[Array]) -> Array:
-    shape = shape_of(op.outputs[0])
-    if op.type == "Reshape":
-        return data[0].reshape(shape)
-    if op.type in ("BroadcastTo", "Fill"):
-        return np.broadcast_to(data[0], shape)
-    if op.type == "SumToShape":
-        return _kernels()["SumToShape"](np, data[0], np.array(shape, np.int64))
-    depth = np.asarray(shape[op.attrs["axis"]])
-    return _kernels()["OneHot"](np, *data, depth, **op.attrs)
+def _expression(op: Operation) -> Callable[..., Any]:
+    """Return what computes an operation that another package declared."""
+    expression = expression_of(op)
+    assert expression is not None
+    return interpreter(expression, np, lambda kind, _: _kernels().get(kind))
+
+
+def _sum_to(op: Operation, shape: tuple[int, ...], x: Array) -> Array:
+    return _kernels()["SumToShape"](np, x, np.array(shape, np.int64))
+
+
+def _one_hot(op: Operation, shape: tuple[int, ...], *data: Array) -> Array:
+    return _kernels()["OneHot"](np, *data, np.asarray(shape[op.attrs["axis"]]), **op.attrs)
+
+
+# Operations whose other inputs say what shape the result has, which is known here.
+_SHAPED: dict[str, Callable[..., Array]] = {
+    "Reshape": lambda op, shape, x: x.reshape(shape),
+    "BroadcastTo": lambda op, shape, x: np.broadcast_to(x, shape),
+    "Fill": lambda op, shape, value: np.broadcast_to(value, shape),
+    "SumToShape": _sum_to,
+    "OneHot": _one_hot,
+}

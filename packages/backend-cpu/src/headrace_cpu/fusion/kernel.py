@@ -7,26 +7,26 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any, final
 
-import numpy as np
-
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
+from headrace import Operation, Tensor
 from headrace_cpu.fusion.build import Builder
-from headrace_cpu.fusion.emit import write_kernel
-from headrace_cpu.fusion.hazards import check_updates, reusable
-from headrace_cpu.fusion.interpret import data_inputs, interpret
-from headrace_cpu.fusion.nodes import Check, uniform_value
-from headrace_cpu.fusion.region import writes_of
-from headrace_cpu.fusion.schedule import Schedule, make_schedule, own_cost
-from headrace_cpu.fusion.space import make_space
-from headrace_cpu.fusion.words import (
+from headrace_cpu.fusion.constants import (
     BARRIER_WORD,
     COUNT_WORD,
     FIRST_WORD,
     REPORT_WORD,
     THREAD_WORD,
 )
+from headrace_cpu.fusion.emit import write_kernel
+from headrace_cpu.fusion.fusion_group import writes_of
+from headrace_cpu.fusion.hazards import check_updates, reusable
+from headrace_cpu.fusion.interpret import data_inputs, interpret
+from headrace_cpu.fusion.nodes import Check, uniform_value
+from headrace_cpu.fusion.schedule import Schedule, make_schedule, own_cost
+from headrace_cpu.fusion.space import make_space
+from headrace_cpu.fusion.vocabulary import ELEMENTARY_FUNCTIONS
 from headrace_cpu.native.memory import view
+from headrace_cpu.native.source import KernelSource
+from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 
 # Additions that a thread should have to do, at least, for the sake of waking it.
@@ -67,7 +67,7 @@ class FusedKernel(Instruction):
         made = {tensor for op in ops for tensor in op.outputs}
         # The plain kernels read these; the generated one perhaps not all of them.
         outside = dict.fromkeys(t for op in ops for t in data_inputs(op) if t not in made)
-        self.reads = tuple(t for t in outside if uniform_value(t) is None)
+        self.reads = tuple(t for t in outside if not builder.literal or uniform_value(t) is None)
         space = make_space(builder, writes_of(builder, wanted), builder.checks)
         self.schedule = make_schedule(space)
         self.kernel = write_kernel(self.schedule, "fused")
@@ -91,9 +91,11 @@ class FusedKernel(Instruction):
     def prepare(self) -> None:
         """Compile the kernel, or take it from the cache."""
         if self._address is None:
-            from headrace_cpu.native.build import KernelSource, build
+            # lazy: compiling is put off until a kernel runs often
+            from headrace_cpu.native.build import build
 
-            self._address = build([KernelSource("fused", self.kernel.text, "kernel")])[0]
+            source = KernelSource("fused", self.kernel.text, vocabulary=ELEMENTARY_FUNCTIONS)
+            self._address = build([source])[0]
 
     def flops(self) -> int:
         """Return how many operations on numbers it does, functions counted as one."""
@@ -101,7 +103,7 @@ class FusedKernel(Instruction):
         return sum(
             prod(sizes[dim] for dim in value.iterates)
             for value in self.schedule.space.values
-            if value.kind in ("map", "fold")
+            if value.kind in ("map", "reduce")
         )
 
     def bytes(self) -> int:
@@ -144,7 +146,7 @@ def _work(schedule: Schedule) -> int:
     return sum(
         prod(sizes[dim] for dim in value.iterates) * max(1, own_cost(value))
         for value in schedule.space.values
-        if value.kind in ("map", "fold", "load")
+        if value.kind in ("map", "reduce", "load")
     )
 
 
@@ -181,64 +183,22 @@ def _interpreted(kernel: FusedKernel, at: Addresses) -> Bound:
 
 
 def _native(kernel: FusedKernel, address: int, at: Addresses) -> Bound:
-    from headrace_cpu.native.threads import launch, open_mp
-
-    layout: Any = kernel.kernel.layout
-    block = np.zeros(FIRST_WORD + len(layout.names), np.int64)
-    pool = open_mp() if kernel.threads > 1 else None
-    threads = kernel.threads if pool is not None else 1
-    if pool is not None:
-        block[COUNT_WORD] = pool.symbols["omp_get_num_threads"]
-        block[THREAD_WORD] = pool.symbols["omp_get_thread_num"]
-        block[BARRIER_WORD] = pool.symbols["GOMP_barrier"]
+    layout = kernel.kernel.layout
+    block = Block(FIRST_WORD + len(layout.names), at)
+    if kernel.threads > 1:
+        block.bind_team(THREAD_WORD, COUNT_WORD, BARRIER_WORD)
     for index, number in layout.numbers.items():
-        block[FIRST_WORD + index] = number
-    if kernel.scratch:
-        start = at.scratch()
-        for index, piece in layout.pieces.items():
-            block[FIRST_WORD + index] = start + piece.offset
-    point: dict[Tensor, Callable[[int], object]] = {}
+        block.words[FIRST_WORD + index] = number
+    for index, piece in layout.pieces.items():
+        block.bind_scratch(FIRST_WORD + index, piece.offset)
     words: dict[Tensor, list[tuple[int, int]]] = {}
     for (tensor, offset), index in layout.tensors.items():
+        block.bind(tensor, FIRST_WORD + index, offset)
         words.setdefault(tensor, []).append((FIRST_WORD + index, offset))
-    for tensor in dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.updates)):
-        places = words.get(tensor, [])
-        found = at.of(tensor)
-        setter = _setter(block, places)
-        if found is None:
-            point[tensor] = setter
-        else:
-            setter(found)
-    call: Any = launch(address, block.ctypes.data, threads)
+    call = block.launch(address, kernel.threads)
     if kernel.checks:
-        call = functools.partial(_checked, call, block, kernel.checks, words)
-    else:
-        # The kernel knows the block's address only.
-        call = call if _keeps(call, block) else functools.partial(_holding, call, block)
-    return Bound(call, point)
-
-
-def _keeps(call: Any, block: Any) -> bool:
-    try:
-        call.block = block
-    except AttributeError:
-        return False
-    return True
-
-
-def _holding(call: Callable[[], object], block: Any) -> None:
-    call()
-
-
-def _setter(block: Any, places: Sequence[tuple[int, int]]) -> Callable[[int], object]:
-    if len(places) == 1 and not places[0][1]:
-        return functools.partial(block.__setitem__, places[0][0])
-
-    def point(address: int) -> None:
-        for index, offset in places:
-            block[index] = address + offset
-
-    return point
+        call = functools.partial(_checked, call, block.words, kernel.checks, words)
+    return bound(call, [block], (*kernel.reads, *kernel.writes, *kernel.updates), at)
 
 
 def _checked(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headrace.graph.tensor import Tensor
+from headrace import Tensor
+from headrace_cpu.fusion.constants import FIRST_WORD
 from headrace_cpu.fusion.nodes import BYTES
-from headrace_cpu.fusion.words import FIRST_WORD
 
 _LINE = 64
 

@@ -5,26 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
+from headrace import Operation, Tensor
 from headrace_cpu.fusion.build import same_but_ones
+from headrace_cpu.fusion.fusion_group import fusible, is_view, reduces
 from headrace_cpu.fusion.interpret import data_inputs
 from headrace_cpu.fusion.nodes import shape_of
-from headrace_cpu.fusion.region import folds, fusible, is_view
-from headrace_cpu.fusion.viewing import UPDATES
-from headrace_cpu.program.claims import Claims
+from headrace_cpu.fusion.viewing import UPDATE_RULES
+from headrace_cpu.program.matches import Matches
 
 
 class Levels:
-    """The levels of a segment's operations."""
+    """The levels of a region's operations."""
 
-    def __init__(self, claims: Claims) -> None:
-        self.claims = claims
-        self.fusible = {op for op in claims.operations if claims.free(op) and fusible(op)}
+    def __init__(self, matches: Matches) -> None:
+        self.matches = matches
+        self.fusible = {op for op in matches.operations if matches.free(op) and fusible(op)}
         self.fusible -= {op for op in self.fusible if self._must_copy(op)}
         self.level: dict[Operation, int] = {}
         self._waiters: dict[Operation, list[Operation]] = {}
-        for op in claims.operations:
+        for op in matches.operations:
             for other in op.control_inputs:
                 self._waiters.setdefault(other, []).append(op)
         self._rise()
@@ -33,7 +32,7 @@ class Levels:
     def fused(self) -> list[list[Operation]]:
         """Return the operations that can be fused, level by level, in the order of the graph."""
         found: dict[int, list[Operation]] = {}
-        for op in self.claims.operations:
+        for op in self.matches.operations:
             if op in self.fusible:
                 found.setdefault(self.level[op], []).append(op)
         return [found[level] for level in sorted(found)]
@@ -48,7 +47,7 @@ class Levels:
         source = op.inputs[0]
         while is_view(source.op):
             source = source.op.inputs[0]
-        users = [user for tensor in op.outputs for user in self.claims.users(tensor)]
+        users = [user for tensor in op.outputs for user in self.matches.users(tensor)]
         return source.op not in self.fusible and any(
             user.type == "Reshape" and not same_but_ones(shape_of(t), shape_of(user.outputs[0]))
             for user in users
@@ -58,11 +57,11 @@ class Levels:
 
     def _rise(self) -> None:
         """Give each operation the lowest level; those of one instruction share theirs."""
-        claims = self.claims
-        unit: dict[Operation, tuple[Operation, ...]] = {op: (op,) for op in claims.operations}
-        for instruction in claims.instructions:
+        matches = self.matches
+        unit: dict[Operation, tuple[Operation, ...]] = {op: (op,) for op in matches.operations}
+        for instruction in matches.instructions:
             unit.update(dict.fromkeys(instruction.ops, instruction.ops))
-        for op in _by_unit(claims.operations, unit):
+        for op in _by_unit(matches.operations, unit):
             members = unit[op]
             if members[0] is not op:
                 continue
@@ -79,12 +78,12 @@ class Levels:
 
     def _sink(self) -> None:
         """Move operations up to those that use their results, where less is stored so."""
-        for op in reversed(self.claims.operations):
-            if op not in self.fusible or folds(op) or op.type in UPDATES:
+        for op in reversed(self.matches.operations):
+            if op not in self.fusible or reduces(op) or op.type in UPDATE_RULES:
                 continue
-            if any(t in self.claims.results for t in op.outputs):
+            if any(t in self.matches.results for t in op.outputs):
                 continue
-            users = [user for t in op.outputs for user in self.claims.users(t)]
+            users = [user for t in op.outputs for user in self.matches.users(t)]
             if not users:
                 continue
             target = min(self.level[u] - (u not in self.fusible) for u in users)
@@ -100,12 +99,12 @@ class Levels:
     def _stored(self, tensor: Tensor) -> bool:
         """Whether a tensor is in memory for others in any case."""
         maker = tensor.op
-        if maker not in self.fusible or tensor in self.claims.results:
+        if maker not in self.fusible or tensor in self.matches.results:
             return True
         level = self.level[maker]
         return any(
             user not in self.fusible or self.level[user] > level
-            for user in self.claims.users(tensor)
+            for user in self.matches.users(tensor)
         )
 
 

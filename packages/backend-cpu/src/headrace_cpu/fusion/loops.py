@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from headrace_cpu.fusion.nodes import BYTES, FLOATS
 from headrace_cpu.fusion.schedule import Nest, Root
 from headrace_cpu.fusion.space import Value
-
-if TYPE_CHECKING:
-    from headrace_cpu.fusion.emit import Memory, Writer
+from headrace_cpu.fusion.writer import Memory, Writer
 
 # Sums are accumulated in the dtype for so many elements, and then in float64.
 _CHUNK = 1024
@@ -78,7 +75,7 @@ class NestWriter:
     def _compute(self, value: Value, names: dict[Value, str], lines: list[str], kind: str) -> str:
         name = f"{kind}{value.number}"
         root = self.writer.schedule.roots.get(value)
-        if root is not None and (root.folds or self._computed_before(root)):
+        if root is not None and (root.reduces or self._computed_before(root)):
             expression = self._from_home(value)
         elif value.kind == "load":
             self.writer.loads.append((self.number, self.phase, value))
@@ -99,7 +96,7 @@ class NestWriter:
     def _from_home(self, value: Value) -> str:
         memory = self.writer.homes[value]
         root = self.writer.schedule.roots[value]
-        if root.folds and root.nest != self.number and not self.writer.schedule.by_row(value):
+        if root.reduces and root.nest != self.number and not self.writer.schedule.by_row(value):
             # Threads' parts were joined in that of the first.
             memory = replace(memory, base=f"{memory.base}_all")
         text = self.load(memory)
@@ -153,7 +150,7 @@ class NestWriter:
                     stores += self.writer.report(root.store, name)
                 else:
                     stores.append(self.store(self.writer.memory_of_store(root.store), name))
-            elif root.folds:
+            elif root.reduces:
                 self._accumulate_row(root.value, self.value(root.value.args[0]), stores)
             else:
                 name = self._row_kept(root.value)
@@ -163,19 +160,19 @@ class NestWriter:
     def _row_kept(self, value: Value) -> str:
         return self._row_value(value)
 
-    def _accumulate_row(self, fold: Value, name: str, lines: list[str]) -> None:
-        """Fold one element into the accumulator in memory."""
-        memory = self.writer.homes[fold]
-        if memory.code != fold.code:
+    def _accumulate_row(self, reduction: Value, name: str, lines: list[str]) -> None:
+        """Reduce one more element into the accumulator in memory."""
+        memory = self.writer.homes[reduction]
+        if memory.code != reduction.code:
             name = f"to_{memory.code}({name})"
-        lines.append(self.store(memory, f"{fold.name}({self.load(memory)}, {name})"))
-        self._begin(fold)
+        lines.append(self.store(memory, f"{reduction.name}({self.load(memory)}, {name})"))
+        self._begin(reduction)
 
-    def _begin(self, fold: Value) -> None:
+    def _begin(self, reduction: Value) -> None:
         """Set an accumulator to its identity before the nest, and join those of threads after."""
-        writer, memory = self.writer, self.writer.homes[fold]
+        writer, memory = self.writer, self.writer.homes[reduction]
         count = writer.product(memory.dims)
-        start = writer.identity(fold, memory.code)
+        start = writer.identity(reduction, memory.code)
         code, scope, base = memory.code, memory.scope, memory.base
         self.before += [
             f"for k in range({count}):",
@@ -188,7 +185,7 @@ class NestWriter:
             f"    part = {part}",
             f"    for k in range({count}):",
             f"        other = load_{code}(part, k, {scope})",
-            f"        store_{code}({base}, k, {fold.name}({first}, other), {scope})",
+            f"        store_{code}({base}, k, {reduction.name}({first}, other), {scope})",
         ]
 
     def _inner_loop(self, phase: int) -> list[str]:
@@ -196,7 +193,7 @@ class NestWriter:
         lines, roots = self.lines, []
         for root in self.nest.roots:
             if not root.in_row and root.phase == phase:
-                argument = root.value.args[0] if root.folds else root.value
+                argument = root.value.args[0] if root.reduces else root.value
                 roots.append((root, self.value(argument)))
         stores: list[str] = []
         registers: list[Value] = []
@@ -204,7 +201,7 @@ class NestWriter:
             value = root.value
             if root.store is not None:
                 stores.append(self.store(self.writer.memory_of_store(root.store), name))
-            elif not root.folds:
+            elif not root.reduces:
                 if value in self.writer.homes:
                     stores.append(self.store(self.writer.homes[value], name))
             elif self.inner in value.over:
@@ -219,52 +216,63 @@ class NestWriter:
             self._finish_register(value, phase)
         return self._looped(lines + stores, registers)
 
-    def _finish_register(self, fold: Value, phase: int) -> None:
-        """Take a fold out of its register after the inner loop."""
+    def _finish_register(self, reduction: Value, phase: int) -> None:
+        """Take a reduction out of its register after the inner loop."""
         lines = self.row[phase + 1]
-        name = f"f{fold.number}"
-        if not self.writer.schedule.by_row(fold):
-            self._accumulate_register(fold, name, lines)
+        name = f"f{reduction.number}"
+        if not self.writer.schedule.by_row(reduction):
+            self._accumulate_register(reduction, name, lines)
             return
-        row = f"r{fold.number}"
-        wide = self._chunked(fold)
-        lines.append(f"{row} = to_{fold.code}(w{fold.number})" if wide else f"{row} = {name}")
-        self.row_names[fold] = row
-        if fold in self.writer.homes:
-            self.row_stores[phase + 1].append(self.store(self.writer.homes[fold], row))
+        row = f"r{reduction.number}"
+        wide = self._chunked(reduction)
+        lines.append(
+            f"{row} = to_{reduction.code}(w{reduction.number})" if wide else f"{row} = {name}"
+        )
+        self.row_names[reduction] = row
+        if reduction in self.writer.homes:
+            self.row_stores[phase + 1].append(self.store(self.writer.homes[reduction], row))
 
-    def _accumulate_register(self, fold: Value, name: str, lines: list[str]) -> None:
-        memory = self.writer.homes[fold]
-        if self._chunked(fold):
-            name = f"w{fold.number}"
-        elif memory.code != fold.code:
+    def _accumulate_register(self, reduction: Value, name: str, lines: list[str]) -> None:
+        memory = self.writer.homes[reduction]
+        if self._chunked(reduction):
+            name = f"w{reduction.number}"
+        elif memory.code != reduction.code:
             name = f"to_{memory.code}({name})"
-        lines.append(self.store(memory, f"{fold.name}({self.load(memory)}, {name})"))
-        self._begin(fold)
+        lines.append(self.store(memory, f"{reduction.name}({self.load(memory)}, {name})"))
+        self._begin(reduction)
 
     # -- loops
 
-    def _chunked(self, fold: Value) -> bool:
+    def _chunked(self, reduction: Value) -> bool:
         assert self.inner is not None
-        return fold.name == "total" and fold.code in FLOATS and self.inner not in self.writer.baked
+        return (
+            reduction.name == "total"
+            and reduction.code in FLOATS
+            and self.inner not in self.writer.baked
+        )
 
     def _looped(self, lines: list[str], registers: list[Value]) -> list[str]:
         assert self.inner is not None
-        begin = [f"f{fold.number} = {self.writer.identity(fold, fold.code)}" for fold in registers]
-        chunked = [fold for fold in registers if self._chunked(fold)]
+        begin = [
+            f"f{reduction.number} = {self.writer.identity(reduction, reduction.code)}"
+            for reduction in registers
+        ]
+        chunked = [reduction for reduction in registers if self._chunked(reduction)]
         first, last = ("0", self.writer.size(self.inner)) if self._whole() else ("first", "last")
         if not chunked:
             return [*begin, f"for j in range({first}, {last}):", *_indented(lines)]
         zero = self.writer.constant("f64", "0")
-        restart = [b for b, fold in zip(begin, registers, strict=True) if fold in chunked]
-        once = [b for b, fold in zip(begin, registers, strict=True) if fold not in chunked]
+        restart = [b for b, reduction in zip(begin, registers, strict=True) if reduction in chunked]
+        once = [
+            b for b, reduction in zip(begin, registers, strict=True) if reduction not in chunked
+        ]
         add = [f"w{f.number} = w{f.number} + to_f64(f{f.number})" for f in chunked]
         return [
             *once,
-            *(f"w{fold.number} = {zero}" for fold in chunked),
+            *(f"w{reduction.number} = {zero}" for reduction in chunked),
             f"for chunk in range({first}, {last}, {_CHUNK}):",
             *_indented(restart),
-            f"    for j in range(chunk, smaller(chunk + {_CHUNK}, {last})):",
+            f"    for j in range(chunk, minimum(chunk + {_CHUNK}, {last})):",
             *_indented(_indented(lines)),
             *_indented(add),
         ]
@@ -295,8 +303,8 @@ class NestWriter:
             share = f"divided({size} + {_SHARE} * threads - 1, {_SHARE} * threads) * {_SHARE}"
             return [
                 f"share = {share}",
-                f"first = smaller(share * thread, {size})",
-                f"last = smaller(first + share, {size})",
+                f"first = minimum(share * thread, {size})",
+                f"last = minimum(first + share, {size})",
             ], body
         decode = []
         rest = "row"

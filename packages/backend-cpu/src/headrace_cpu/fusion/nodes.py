@@ -1,7 +1,7 @@
-"""What a fused region computes, as nodes over a space of dimensions.
+"""What a fusion group computes, as nodes over a space of dimensions.
 
 A node is a value at each point of the dimensions along which it varies: loaded from memory,
-mapped elementwise from other nodes, or folded along some of the dimensions of one. Tensors are
+mapped elementwise from other nodes, or reduced along some of the dimensions of one. Tensors are
 *operands*: a node, and for each axis the dimension that it runs along. Reshaping by axes of size
 1, transposing and broadcasting change the operand only; they cost nothing.
 """
@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from headrace.dtypes import DType
-from headrace.graph.tensor import Tensor
+from headrace import DType, Tensor
 
 # Codes of the dtypes that kernels compute with; operations on others stay outside.
 CODES = {
@@ -32,7 +31,7 @@ _LARGEST_CONSTANT = 1 << 16
 
 
 class Dim:
-    """A dimension of a region's space; two found to be the same are united."""
+    """A dimension of a group's space; two found to be the same are united."""
 
     __slots__ = ("same", "size")
 
@@ -63,16 +62,16 @@ class Node:
     """A value.
 
     Attributes:
-        kind: "load", "const", "index", "map" or "fold".
+        kind: "load", "const", "index", "map" or "reduce".
         code: The dtype of its elements.
         dims: The dimensions along which it varies.
-        name: The function of a map or a fold.
+        name: The function of a map or a reduction.
         args: The values that it is computed from.
         tensor: What a load reads.
         strides: Of a load, in elements, one for each of ``dims``.
         offset: Of a load, in elements.
         value: Of a constant.
-        over: The dimensions that a fold folds.
+        over: The dimensions that a reduction reduces.
     """
 
     kind: str
@@ -89,7 +88,7 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Operand:
-    """A tensor within a region.
+    """A tensor within a group.
 
     Attributes:
         node: Its elements.
@@ -122,7 +121,7 @@ Value: TypeAlias = Operand | View
 
 @dataclass(slots=True, eq=False)
 class Write:
-    """A tensor, or a part of one, that a region stores.
+    """A tensor, or a part of one, that a group stores.
 
     Attributes:
         operand: What is stored.
@@ -148,6 +147,15 @@ def element_code(tensor: Tensor) -> str | None:
     """Return the code of what a tensor's buffer holds: of a handle, what its variable does."""
     content = tensor.spec.content
     return code_of(tensor.dtype if content is None else content.dtype)
+
+
+def code_at(value: Value) -> str:
+    """Return the code of a value's dtype."""
+    if isinstance(value, View):
+        found = element_code(value.tensor)
+        assert found is not None
+        return found
+    return value.node.code
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
@@ -178,7 +186,7 @@ def uniform_value(tensor: Tensor) -> Any:
 
 
 class Domain:
-    """The dimensions of a region, and the orders in which values have them.
+    """The dimensions of a group, and the orders in which values have them.
 
     Attributes:
         consistent: False once two values have dimensions in contrary orders, or one has a

@@ -1,7 +1,7 @@
-"""Regions that repeat: the steps of a recurrent network, or the layers of a deep one.
+"""Groups that repeat: the steps of a recurrent network, or the layers of a deep one.
 
 A kernel depends on what its operations are and how they are connected, not on which ones they are.
-So it is generated once for each *structure*, and made the kernel of other regions by exchanging
+So it is generated once for each *structure*, and made the kernel of other groups by exchanging
 their tensors.
 """
 
@@ -11,30 +11,37 @@ import copy
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
-from headrace.passes.dedupe import attribute_key
+from headrace import Operation, Tensor
+from headrace.extend.ops import attribute_key
 from headrace_cpu.fusion.interpret import data_inputs
 from headrace_cpu.fusion.kernel import FusedKernel
 from headrace_cpu.fusion.nodes import uniform_value
-from headrace_cpu.fusion.viewing import UPDATES
+from headrace_cpu.fusion.viewing import UPDATE_RULES
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """What a region has in common with others.
+    """What a group has in common with others.
 
     Attributes:
-        key: Equal for regions for which the same kernel is right.
-        tensors: The region's tensors, those that correspond to each other at the same places.
+        key: Equal for groups for which the same kernel is right.
+        tensors: The group's tensors, those that correspond to each other at the same places.
     """
 
     key: Hashable
     tensors: tuple[Tensor, ...]
 
 
-def structure_of(ops: Sequence[Operation], wanted: Sequence[Tensor]) -> Structure:
-    """Return the structure of operations of which some outputs are wanted."""
+def structure_of(
+    ops: Sequence[Operation], wanted: Sequence[Tensor], *, literal: bool = True
+) -> Structure:
+    """Return the structure of operations of which some outputs are wanted.
+
+    Args:
+        ops: The operations.
+        wanted: The outputs.
+        literal: Whether numbers that are constants stand in the kernel, rather than in memory.
+    """
     numbers: dict[Tensor, int] = {}
 
     def number(tensor: Tensor) -> int:
@@ -44,27 +51,27 @@ def structure_of(ops: Sequence[Operation], wanted: Sequence[Tensor]) -> Structur
     rows = []
     for op in ops:
         given = data_inputs(op)
-        if op.type in UPDATES or op.type == "ReadVariable":
+        if op.type in UPDATE_RULES or op.type == "ReadVariable":
             given = (op.inputs[0], *given)
         attrs = tuple((name, attribute_key(value)) for name, value in op.attrs.items())
         rows.append((op.type, attrs, tuple(map(number, given)), tuple(map(number, op.outputs))))
-    kinds = tuple(_kind(tensor, tensor in made, numbers) for tensor in numbers)
-    key = (tuple(rows), kinds, tuple(numbers[tensor] for tensor in wanted))
+    kinds = tuple(_kind(tensor, tensor in made, numbers, literal) for tensor in numbers)
+    key = (literal, tuple(rows), kinds, tuple(numbers[tensor] for tensor in wanted))
     return Structure(key, tuple(numbers))
 
 
-def _kind(tensor: Tensor, made: bool, numbers: dict[Tensor, int]) -> Hashable:
+def _kind(tensor: Tensor, made: bool, numbers: dict[Tensor, int], literal: bool) -> Hashable:
     """Return what a kernel is told about a tensor."""
     content = tensor.spec.content
     held = None if content is None else (content.dtype, content.shape)
     if made:
-        return tensor.dtype, tensor.shape, held
-    element = uniform_value(tensor)
+        return tensor.dtype, tensor.spec.shape, held
+    element = uniform_value(tensor) if literal else None
     constant = None if element is None else element.tobytes()
     # What is read of a variable may be the buffer that the kernel updates.
     read = tensor.op.type == "ReadVariable"
     handle = numbers.get(tensor.op.inputs[0], -1) if read else None
-    return tensor.dtype, tensor.shape, held, constant, handle
+    return tensor.dtype, tensor.spec.shape, held, constant, handle
 
 
 def repeated(

@@ -1,10 +1,10 @@
-"""The schedule of a region: loop nests, one after the other, and the phases of their rows.
+"""The schedule of a group: loop nests, one after the other, and the phases of their rows.
 
 A *nest* runs over some dimensions: rows over all but the last, and within a row one or several
-*phases*, each an inner loop over the last dimension. A fold over the last dimension alone is
-known to later phases of the same row. All other folds are known once their nest has ended.
+*phases*, each an inner loop over the last dimension. A reduction over the last dimension
+alone is known to later phases of the same row. All others are known once their nest has ended.
 
-What is computed is driven by *roots*: folds, stores, and values that are kept because several
+What is computed is driven by *roots*: reductions, stores, and values that are kept because several
 phases or nests need them and computing them again would cost more than memory. Everything else is
 computed where a root needs it.
 """
@@ -13,10 +13,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from headrace_cpu.fusion.constants import ELEMENTARY
 from headrace_cpu.fusion.space import Space, Store, Value
 
 # What an element of a function costs, in additions; others cost 1.
-_COSTS = {"quotient": 6, "root": 8}
+_COSTS = {"divide": 6, "sqrt": 8}
 _ELEMENTARY_COST = 30
 # Values are computed again where that costs at most this much.
 _CHEAP = 8
@@ -27,7 +28,7 @@ class Root:
     """Something that must be computed somewhere.
 
     Attributes:
-        value: The value that is folded (the fold itself), stored or kept.
+        value: The value that is reduced to (the reduction itself), stored or kept.
         store: What a store stores.
         dims: The dimensions over which it is computed.
         nest: The number of its nest.
@@ -43,9 +44,9 @@ class Root:
     in_row: bool = False
 
     @property
-    def folds(self) -> bool:
-        """Whether it is a fold."""
-        return self.store is None and self.value.kind == "fold"
+    def reduces(self) -> bool:
+        """Whether it is a reduction."""
+        return self.store is None and self.value.kind == "reduce"
 
 
 @dataclass(slots=True, eq=False)
@@ -71,10 +72,10 @@ class Schedule:
     """What is computed where.
 
     Attributes:
-        space: The region's space.
+        space: The group's space.
         nests: In order.
-        roots: The root of each fold and of each kept value.
-        distant: Folds and kept values that later nests read: they are in memory wholly.
+        roots: The root of each reduction and of each kept value.
+        distant: Reductions and kept values that later nests read: they are in memory wholly.
     """
 
     space: Space
@@ -83,14 +84,14 @@ class Schedule:
     distant: set[Value]
 
     def by_row(self, value: Value) -> bool:
-        """Whether a fold is known after a phase of its row."""
+        """Whether a reduction is known after a phase of its row."""
         root = self.roots[value]
         dims = self.nests[root.nest].dims
         return not root.in_row and len(dims) > 1 and value.over == dims[-1:]
 
 
 def make_schedule(space: Space) -> Schedule:
-    """Return the schedule of a region."""
+    """Return the schedule of a group."""
     first = _Scheduler(space, set()).run()
     kept = _worth_keeping(space, first)
     return _Scheduler(space, kept).run() if kept else first
@@ -105,7 +106,7 @@ class _Scheduler:
 
     def run(self) -> Schedule:
         for value in self.space.values:
-            if value.kind == "fold" or value in self.kept:
+            if value.kind == "reduce" or value in self.kept:
                 root = Root(value, None, value.iterates)
                 self.roots[value] = root
                 self._place(root, value.args)
@@ -156,7 +157,7 @@ class _Scheduler:
         phase = 0
         for other in here:
             known = self._known(other, nest)
-            if known is None or (root.in_row and not other.in_row and not other.folds):
+            if known is None or (root.in_row and not other.in_row and not other.reduces):
                 return False
             phase = max(phase, known)
         root.phase = phase
@@ -164,7 +165,7 @@ class _Scheduler:
 
     def _known(self, root: Root, nest: Nest) -> int | None:
         """Return from which phase on a root's value is known in its nest, None if never."""
-        if not root.folds:
+        if not root.reduces:
             return root.phase
         if root.in_row or len(nest.dims) < 2 or root.value.over != nest.dims[-1:]:
             return None
@@ -191,9 +192,9 @@ def _worth_keeping(space: Space, schedule: Schedule) -> set[Value]:
     kept: set[Value] = set()
     # From results to arguments: once a value is kept, its arguments are needed in one place only.
     for value in reversed(space.values):
-        if value.kind != "fold":
+        if value.kind != "reduce":
             for user in users.get(value, ()):
-                if user.kind == "fold":
+                if user.kind == "reduce":
                     root = schedule.roots[user]
                     places[value].add((root.nest, root.phase, root.in_row))
                 elif user in kept:
@@ -230,7 +231,7 @@ def own_cost(value: Value) -> int:
         return 1
     if value.kind != "map":
         return 0
-    return _ELEMENTARY_COST if value.name[0].isupper() else _COSTS.get(value.name, 1)
+    return _ELEMENTARY_COST if value.name in ELEMENTARY else _COSTS.get(value.name, 1)
 
 
 def cost(value: Value, kept: set[Value]) -> int:
@@ -239,7 +240,7 @@ def cost(value: Value, kept: set[Value]) -> int:
     while stack:
         here = stack.pop()
         total += own_cost(here)
-        if here.kind == "fold" or (here in kept and here is not value):
+        if here.kind == "reduce" or (here in kept and here is not value):
             continue
         for arg in here.args:
             # What varies along fewer dimensions is computed less often.

@@ -1,4 +1,4 @@
-"""The space of a region: its nodes with numbered dimensions, as few as there can be.
+"""The space of a group: its nodes with numbered dimensions, as few as there can be.
 
 Two dimensions that follow each other become one where every value has both or neither, and every
 buffer has the second one's elements side by side for each element of the first.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.graph.tensor import Tensor
+from headrace import Tensor
 from headrace_cpu.fusion.build import Builder
 from headrace_cpu.fusion.nodes import Check, Dim, Node, Write
 
@@ -39,7 +39,7 @@ class Value:
     @property
     def iterates(self) -> tuple[int, ...]:
         """The dimensions along which it must be computed."""
-        if self.kind != "fold":
+        if self.kind != "reduce":
             return self.dims
         return tuple(sorted({*self.args[0].dims, *self.over}))
 
@@ -69,7 +69,7 @@ class Store:
 
 @dataclass(slots=True, eq=False)
 class Space:
-    """A region ready to be scheduled.
+    """A group ready to be scheduled.
 
     Attributes:
         sizes: Of each dimension.
@@ -86,7 +86,7 @@ def make_space(builder: Builder, writes: Sequence[Write], checks: Sequence[Check
     """Return the space of what is to be written and checked.
 
     Raises:
-        AssertionError: if the region's dimensions have no order.
+        AssertionError: if the group's dimensions have no order.
     """
     return _Maker(builder, writes).make(writes, checks)
 
@@ -161,7 +161,7 @@ class _Maker:
     def _check(self, check: Check, number: int) -> Store:
         value = self.made[check.operand.node]
         if value.dims:
-            value = self._add(Value(0, "fold", "b8", (), "either", (value,), over=value.dims))
+            value = self._add(Value(0, "reduce", "b8", (), "either", (value,), over=value.dims))
         return Store(value, None, (), {}, report=number)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from headrace.graph.operation import Operation
+from headrace import Operation
 from headrace_cpu.fusion.build import Builder, Unfit, shape_of_value
 from headrace_cpu.fusion.nodes import (
     Dim,
@@ -85,8 +85,8 @@ def _one_hot(b: Builder, op: Operation) -> None:
         place: Operand = b.const(0, code)
     else:
         place = b.position(Dim(depth), code, len(shape) - 1 - axis)
-    hit = b.map("==", Operand(indices.node, axes), place, code="b8")
-    b.values[op.outputs[0]] = b.map("choose", hit, on, off)
+    hit = b.map("equal", Operand(indices.node, axes), place, code="b8")
+    b.values[op.outputs[0]] = b.map("where", hit, on, off)
 
 
 def _update(b: Builder, op: Operation) -> None:
@@ -100,7 +100,7 @@ def _update(b: Builder, op: Operation) -> None:
     operand: Value = b.value(value)
     if op.type != "AssignVariable":
         before = View(handle, shape, contiguous(shape))
-        name = "+" if op.type == "AssignAddVariable" else "-"
+        name = "add" if op.type == "AssignAddVariable" else "subtract"
         operand = b.map(name, before, operand)
     new = b.load(operand)
     b.domain.note(new.axes)
@@ -109,13 +109,13 @@ def _update(b: Builder, op: Operation) -> None:
 
 
 def _read(b: Builder, op: Operation) -> None:
-    """Read a variable that the region updates: its buffer holds the old value until then."""
+    """Read a variable that the group updates: its buffer holds the old value until then."""
     shape = shape_of(op.outputs[0])
     b.values[op.outputs[0]] = View(op.inputs[0], shape, contiguous(shape))
 
 
-READS: dict[str, Callable[[Builder, Operation], None]] = {"ReadVariable": _read}
-VIEWS: dict[str, Callable[[Builder, Operation], None]] = {
+READ_RULES: dict[str, Callable[[Builder, Operation], None]] = {"ReadVariable": _read}
+VIEW_RULES: dict[str, Callable[[Builder, Operation], None]] = {
     "Identity": _alias,
     "StopGradient": _alias,
     "EnsureShape": _alias,
@@ -126,12 +126,12 @@ VIEWS: dict[str, Callable[[Builder, Operation], None]] = {
     "Transpose": _transpose,
     "Split": _split,
 }
-COPIES: dict[str, Callable[[Builder, Operation], None]] = {
+COPY_RULES: dict[str, Callable[[Builder, Operation], None]] = {
     "Fill": _fill,
     "Concat": _concat,
     "OneHot": _one_hot,
 }
-UPDATES: dict[str, Callable[[Builder, Operation], None]] = dict.fromkeys(
+UPDATE_RULES: dict[str, Callable[[Builder, Operation], None]] = dict.fromkeys(
     ("AssignVariable", "AssignAddVariable", "AssignSubVariable"), _update
 )
 

@@ -6,7 +6,7 @@ such a module in variables. ``random_kernels`` makes kernels upon a device's ran
 
 from __future__ import annotations
 
-from headrace.plugins.registries import Kernel
+from headrace.extend.kernels import Kernel
 from headrace_cpu.kernels import (
     activation,
     array,
@@ -22,6 +22,7 @@ from headrace_cpu.kernels import (
     decompositions,
     edit_distance,
     elementwise,
+    fourier,
     gather,
     histogram,
     identity,
@@ -29,14 +30,10 @@ from headrace_cpu.kernels import (
     indexing,
     joining,
     linalg,
-    lookup,
     matrix_functions,
-    mutex,
     nn,
     padding,
     pool,
-    python_call,
-    queue,
     random,
     rearrange,
     reduce,
@@ -50,9 +47,6 @@ from headrace_cpu.kernels import (
     state,
     stateless,
     tensor_list,
-    text,
-    text_convert,
-    text_hash,
     transcendental,
     unique,
 )
@@ -72,6 +66,7 @@ ARRAY_KERNELS: tuple[Kernel, ...] = (
     *unique.KERNELS,
     *sort.KERNELS,
     *cumulative.KERNELS,
+    *fourier.KERNELS,
     *array.KERNELS,
     *identity.KERNELS,
     *joining.KERNELS,
@@ -102,18 +97,11 @@ STATE_KERNELS: tuple[Kernel, ...] = (
 )
 # Kernels that prepare something for each node, for any array module.
 PREPARED_KERNELS: tuple[Kernel, ...] = (*candidate_sampling.PREPARED_KERNELS,)
-# Queues hand arrays of any module through, but stack them in the thread of whoever enqueues.
+# Kernels that NumPy alone can run, of families that most programs use some of.
 HOST_KERNELS: tuple[Kernel, ...] = (
-    *queue.KERNELS,
-    *mutex.KERNELS,
-    *text.KERNELS,
-    *text_convert.KERNELS,
-    *text_hash.KERNELS,
-    *lookup.KERNELS,
     *decompositions.HOST_KERNELS,
     *matrix_functions.HOST_KERNELS,
     *report.KERNELS,
-    *python_call.KERNELS,
 )
 
 
@@ -126,7 +114,7 @@ def random_kernels(random_bits: random.RandomBits) -> tuple[Kernel, ...]:
     )
 
 
-# All that the cpu device has.
+# All that the cpu device has, but for the families in ``rare``.
 CPU_KERNELS: tuple[Kernel, ...] = (
     *ARRAY_KERNELS,
     *STATE_KERNELS,

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from headrace.errors import ResourceError
-from headrace.extend import KernelContext, KernelTable
+from headrace.errors import ResourceMismatchError
+from headrace.extend import KernelTable
+from headrace.extend.kernels import KernelContext
 from headrace_cpu.kernels.numeric import Array, check_indices, check_shape
 from headrace_cpu.kernels.random import Seeds, host_bits
 
 if TYPE_CHECKING:
-    from headrace.runtime.binding import NodeView
+    from headrace.extend.kernels import NodeView
 
 KERNELS = KernelTable()
 ARRAY_KERNELS = KernelTable()
@@ -256,7 +257,9 @@ def learned_unigram_candidate_sampler(
     name = f"{ctx.op_name}/counts"
     learned = ctx.container("").get_or_create(name, _Counts, lambda: _Counts(range_max))
     if learned.counts.size != range_max:
-        raise ResourceError(f"{name!r} counts {learned.counts.size} classes, expected {range_max}")
+        raise ResourceMismatchError(
+            f"{name!r} counts {learned.counts.size} classes, expected {range_max}"
+        )
     words, counted = _Words(ctx, seeds), _Weighted(learned.counts)
     drawn = _sample(ctx.xp, words, counted, true_classes, num_true, num_sampled, unique)
     classes = true_classes if ctx.xp is np else true_classes.get()

@@ -47,7 +47,8 @@ def range_of(xp: Any, start: Array, limit: Array, delta: Array) -> Array:
 
 
 def _checked_count(count: int) -> int:
-    if count >= 2**62:
+    # What an address can reach, of eight bytes each.
+    if count >= 2**59:
         raise ValueError(f"a range of {count:.3e} numbers is too long")
     return max(0, count)
 

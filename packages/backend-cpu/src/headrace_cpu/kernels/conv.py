@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from headrace.extend import KernelTable
-from headrace.ops.windows import Padding
+from headrace.extend.ops import Padding
 from headrace_cpu.kernels.numeric import (
     Array,
     check_rank,
@@ -99,11 +99,13 @@ class _Columns:
         w = self.windows
         # Where there is but one, its distance to the next may be larger than any array.
         steps = [a * s if n > 1 else 0 for a, s, n in zip(axes, w.strides, w.out, strict=True)]
-        taps = [a * d if n > 1 else 0 for a, d, n in zip(axes, w.dilations, w.sizes, strict=True)]
+        offsets = [
+            a * d if n > 1 else 0 for a, d, n in zip(axes, w.dilations, w.sizes, strict=True)
+        ]
         return self.xp.lib.stride_tricks.as_strided(
             padded,
             (padded.shape[0], *self.windows.out, *self.windows.sizes, self.channels),
-            (n, *steps, *taps, c),
+            (n, *steps, *offsets, c),
         )
 
     def place(self, block: _Block) -> tuple[Array, Array]:
@@ -140,7 +142,7 @@ def _rows(array: Array, block: _Block) -> Array:
     return part.reshape((-1, array.shape[-1]))
 
 
-def _taps(filter: Array) -> Array:
+def _filter_matrix(filter: Array) -> Array:
     """Return a filter as a matrix [window, out]."""
     return widened(filter).reshape((math.prod(filter.shape[:-1]), filter.shape[-1]))
 
@@ -168,13 +170,13 @@ def _groups(channels: int, filter_shape: Sequence[int]) -> int:
     return groups
 
 
-def _forward(xp: Any, windows: Windows, source: Array, taps: Array, out: Array) -> None:
+def _forward(xp: Any, windows: Windows, source: Array, filter_: Array, out: Array) -> None:
     """Write the convolution of images with a filter [window, out] into ``out``."""
-    columns = _Columns(xp, windows, source.shape[0], source.shape[-1], taps.dtype)
+    columns = _Columns(xp, windows, source.shape[0], source.shape[-1], filter_.dtype)
     for first, last in columns.image_blocks():
         view = columns.view(_padded(xp, windows, source[first:last]))
         for block in columns.blocks(first, last):
-            xp.matmul(columns.gather(view, block), taps, out=_rows(out, block))
+            xp.matmul(columns.gather(view, block), filter_, out=_rows(out, block))
 
 
 @KERNELS.plain("Conv2D")
@@ -195,18 +197,18 @@ def conv(
     source = channels_last(images, data_format)
     groups = _groups(source.shape[-1], filter.shape)
     windows = lay_windows(source.shape[1:-1], filter.shape[:-2], strides, dilations, padding)
-    taps = widened(filter)
-    out = xp.empty((source.shape[0], *windows.out, filter.shape[-1]), taps.dtype)
-    if not out.size or not taps.size:
+    filter_ = widened(filter)
+    out = xp.empty((source.shape[0], *windows.out, filter.shape[-1]), filter_.dtype)
+    if not out.size or not filter_.size:
         out[...] = 0
     elif groups == 1:
-        _forward(xp, windows, source, _taps(taps), out)
+        _forward(xp, windows, source, _filter_matrix(filter_), out)
     elif filter.shape[-2] == 1:
-        _forward_by_channel(xp, windows, source, taps, out)
+        _forward_by_channel(xp, windows, source, filter_, out)
     else:
         for mine, theirs in _group_slices(groups, filter.shape):
             part = xp.empty((*out.shape[:-1], filter.shape[-1] // groups), out.dtype)
-            _forward(xp, windows, source[..., mine], _taps(taps[..., theirs]), part)
+            _forward(xp, windows, source[..., mine], _filter_matrix(filter_[..., theirs]), part)
             out[..., theirs] = part
     return laid_out(narrowed(out, images.dtype), data_format)
 
@@ -225,10 +227,12 @@ def _group_slices(groups: int, filter_shape: Sequence[int]) -> Iterator[tuple[sl
 # windows are multiplied as they are instead. Arrays then are [n, *out, groups, gives].
 
 
-def _forward_by_channel(xp: Any, windows: Windows, source: Array, taps: Array, out: Array) -> None:
+def _forward_by_channel(
+    xp: Any, windows: Windows, source: Array, filter_: Array, out: Array
+) -> None:
     channels = source.shape[-1]
     split = out.reshape((*out.shape[:-1], channels, -1))
-    weights = taps.reshape((*taps.shape[:-2], channels, -1))
+    weights = filter_.reshape((*filter_.shape[:-2], channels, -1))
     out[...] = 0
     for first, last in _image_blocks(xp, source, out):
         padded = windows.pad(xp, widened(source[first:last]), 0.0)
@@ -328,18 +332,20 @@ def conv_backprop_input(
     windows = lay_windows(image, filter.shape[:-2], strides, dilations, padding)
     outer = _checked_grad(grad, n, windows, filter.shape[-1], data_format)
     _check_stretch(image, windows)
-    taps = widened(filter)
-    out = xp.zeros((n, *image, channels), taps.dtype)
+    filter_ = widened(filter)
+    out = xp.zeros((n, *image, channels), filter_.dtype)
     if not out.size or not outer.size:
         pass
     elif groups == 1:
-        _to_images(xp, windows, _taps(taps), outer, out)
+        _to_activations(xp, windows, _filter_matrix(filter_), outer, out)
     elif filter.shape[-2] == 1:
-        _to_images_by_channel(xp, windows, taps, outer, out)
+        _to_activations_by_channel(xp, windows, filter_, outer, out)
     else:
         for mine, theirs in _group_slices(groups, filter.shape):
             part = xp.zeros((*out.shape[:-1], filter.shape[-2]), out.dtype)
-            _to_images(xp, windows, _taps(taps[..., theirs]), outer[..., theirs], part)
+            _to_activations(
+                xp, windows, _filter_matrix(filter_[..., theirs]), outer[..., theirs], part
+            )
             out[..., mine] = part
     return laid_out(narrowed(out, filter.dtype), data_format)
 
@@ -356,21 +362,21 @@ def _check_stretch(image: Sequence[int], windows: Windows) -> None:
         raise ValueError(f"input_sizes {list(image)} are too large for {list(windows.out)} windows")
 
 
-def _to_images(xp: Any, windows: Windows, taps: Array, outer: Array, out: Array) -> None:
+def _to_activations(xp: Any, windows: Windows, filter_: Array, outer: Array, out: Array) -> None:
     """Add the gradient for images, of a filter [window, out], to ``out``."""
     n, channels = out.shape[0], out.shape[-1]
-    columns = _Columns(xp, windows, n, channels, taps.dtype)
+    columns = _Columns(xp, windows, n, channels, filter_.dtype)
     for first, last in columns.image_blocks():
         images = out[first:last]
         if windows.has_padding:
-            images = xp.zeros(windows.padded_shape(last - first, channels), taps.dtype)
+            images = xp.zeros(windows.padded_shape(last - first, channels), filter_.dtype)
         for block in columns.blocks(first, last):
             matrix, parts = columns.place(block)
             part = widened(_rows(outer, block))
             if matrix.flags.c_contiguous:
-                xp.matmul(part, taps.T, out=matrix)
+                xp.matmul(part, filter_.T, out=matrix)
             else:
-                xp.matmul(taps, part.T, out=matrix.T)
+                xp.matmul(filter_, part.T, out=matrix.T)
             for place in windows.places:
                 target = windows.tap(images, place)[:, block.top : block.bottom]
                 target += parts[(..., *place, slice(None))]
@@ -378,9 +384,11 @@ def _to_images(xp: Any, windows: Windows, taps: Array, outer: Array, out: Array)
             out[first:last] = windows.inside(images)
 
 
-def _to_images_by_channel(xp: Any, windows: Windows, taps: Array, outer: Array, out: Array) -> None:
+def _to_activations_by_channel(
+    xp: Any, windows: Windows, filter_: Array, outer: Array, out: Array
+) -> None:
     channels = out.shape[-1]
-    weights = taps.reshape((*taps.shape[:-2], channels, -1))
+    weights = filter_.reshape((*filter_.shape[:-2], channels, -1))
     split = widened(outer).reshape((*outer.shape[:-1], channels, -1))
     for first, last in _image_blocks(xp, out, outer):
         images = xp.zeros(windows.padded_shape(last - first, channels), out.dtype)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace.extend import DType, KernelTable
+from headrace import DType
+from headrace.extend import KernelTable
 from headrace_cpu.kernels.numeric import Array
 
 KERNELS = KernelTable()

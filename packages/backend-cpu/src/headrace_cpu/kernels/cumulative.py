@@ -34,16 +34,16 @@ def _cumulative(
     if not x.size:
         return x
     wide = widened(x)
-    turned = _turned(wide, at, reverse)
+    flipped = _flipped(wide, at, reverse)
     if exclusive:
         length = x.shape[at]
         result = xp.empty(x.shape, wide.dtype)
-        target = _turned(result, at, reverse)
+        target = _flipped(result, at, reverse)
         target[_part(at, slice(0, 1))] = start
-        folded = getattr(turned[_part(at, slice(0, length - 1))], fold)(at, dtype=wide.dtype)
+        folded = getattr(flipped[_part(at, slice(0, length - 1))], fold)(at, dtype=wide.dtype)
         target[_part(at, slice(1, length))] = folded
     else:
-        result = _turned(getattr(turned, fold)(at, dtype=wide.dtype), at, reverse)
+        result = _flipped(getattr(flipped, fold)(at, dtype=wide.dtype), at, reverse)
     return narrowed(result, x.dtype)
 
 
@@ -53,17 +53,17 @@ def cumulative_logsumexp(xp: Any, x: Array, *, axis: int, reverse: bool) -> Arra
     at = axis_index(axis, x.ndim)
     if not x.size:
         return x
-    turned = _turned(xp.moveaxis(widened(x), at, 0), 0, reverse)
+    flipped = _flipped(xp.moveaxis(widened(x), at, 0), 0, reverse)
     if xp is np:
-        result = np.logaddexp.accumulate(turned, 0)
+        result = np.logaddexp.accumulate(flipped, 0)
     else:
-        result = turned
+        result = flipped
         reach = 1
         while reach < result.shape[0]:
             ahead = xp.logaddexp(result[:-reach], result[reach:])
             result = xp.concatenate((result[:reach], ahead))
             reach *= 2
-    return narrowed(xp.moveaxis(_turned(result, 0, reverse), 0, at), x.dtype)
+    return narrowed(xp.moveaxis(_flipped(result, 0, reverse), 0, at), x.dtype)
 
 
 @KERNELS.plain("LinearRecurrence")
@@ -73,8 +73,8 @@ def linear_recurrence(xp: Any, a: Array, b: Array, *, axis: int, reverse: bool) 
     at = axis_index(axis, a.ndim)
     if not a.size:
         return b
-    factors = _turned(xp.moveaxis(widened(a), at, 0), 0, reverse)
-    terms = _turned(xp.moveaxis(widened(b), at, 0), 0, reverse)
+    factors = _flipped(xp.moveaxis(widened(a), at, 0), 0, reverse)
+    terms = _flipped(xp.moveaxis(widened(b), at, 0), 0, reverse)
     length = a.shape[at]
     if xp is np and (length <= _LONG or a.size // length >= _LONG):
         scanned = np.empty(terms.shape, terms.dtype)
@@ -83,7 +83,7 @@ def linear_recurrence(xp: Any, a: Array, b: Array, *, axis: int, reverse: bool) 
             scanned[i] = factors[i] * scanned[i - 1] + terms[i]
     else:
         scanned = _doubled(xp, factors, terms)
-    return narrowed(xp.moveaxis(_turned(scanned, 0, reverse), 0, at), a.dtype)
+    return narrowed(xp.moveaxis(_flipped(scanned, 0, reverse), 0, at), a.dtype)
 
 
 def _doubled(xp: Any, factors: Array, terms: Array) -> Array:
@@ -100,7 +100,7 @@ def _doubled(xp: Any, factors: Array, terms: Array) -> Array:
     return terms
 
 
-def _turned(x: Array, axis: int, reverse: bool) -> Array:
+def _flipped(x: Array, axis: int, reverse: bool) -> Array:
     return x[_part(axis, slice(None, None, -1))] if reverse else x
 
 

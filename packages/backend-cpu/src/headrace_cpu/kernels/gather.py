@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.extend import KernelTable
+from headrace_cpu import rows as native_rows
 from headrace_cpu.kernels.numeric import (
     Array,
     add_rows,
@@ -31,6 +32,10 @@ def gather(xp: Any, params: Array, indices: Array, *, axis: int, batch_dims: int
     if batch_dims:
         return _gather_batch(xp, params, indices, at, batch_dims)
     if indices.ndim and indices.size and params.size:
+        if xp is np and not at and params.flags.c_contiguous:
+            picked = native_rows.pick(params.reshape((params.shape[0], -1)), indices.reshape(-1))
+            if picked is not None:
+                return picked.reshape((*indices.shape, *params.shape[1:]))
         return xp.take(params, indices, axis=at)
     # Unlike `take`, this yields an array where one element is picked, and takes empty arrays.
     return params[(slice(None),) * at + (indices, ...)]

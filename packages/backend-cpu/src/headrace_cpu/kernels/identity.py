@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.extend import KernelTable, Shape
+from headrace import Shape
+from headrace.extend import KernelTable
 from headrace_cpu.kernels.numeric import Array
 
 KERNELS = KernelTable()

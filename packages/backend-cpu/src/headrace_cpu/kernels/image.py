@@ -366,3 +366,59 @@ def non_max_suppression_overlaps(
         limit,
     )
     return xp.asarray(picked)
+
+
+# One after the other for the boxes of an image: red, green, blue and opacity.
+_COLORS = (
+    *((1, 1, 0, 1), (0, 0, 1, 1), (1, 0, 0, 1), (0, 1, 0, 1), (0.5, 0, 0.5, 1)),
+    *((0.5, 0.5, 0, 1), (0.5, 0, 0, 1), (0, 0, 0.5, 1), (0, 1, 1, 1), (1, 0, 1, 1)),
+)
+
+
+@KERNELS.plain("DrawBoundingBoxes")
+def draw_bounding_boxes(xp: Any, images: Array, boxes: Array, colors: Array | None) -> Array:
+    """Draw the four borders of each box, as far as they lie in the image."""
+    check_rank(images, 4, "images")
+    count, height, width, depth = images.shape
+    if depth not in (1, 3, 4):
+        raise ValueError(f"images must have 1, 3 or 4 channels, got shape {list(images.shape)}")
+    check_rank(boxes, 3, "boxes")
+    check_shape(boxes, (count, boxes.shape[1], 4), "boxes")
+    if colors is None:
+        paint = np.array(_COLORS, np.float32) if depth > 1 else np.ones((1, 1), np.float32)
+    else:
+        paint = colors
+        check_rank(paint, 2, "colors")
+        if not paint.shape[0] or paint.shape[1] < depth:
+            raise ValueError(
+                f"colors must have shape [at least 1, at least {depth}], got {list(paint.shape)}"
+            )
+    drawn = xp.array(images)
+    tints = xp.asarray(paint[:, :depth], images.dtype)
+    sizes = np.array([height - 1, width - 1] * 2, np.float32)
+    # Truncated as pixels are counted; what is no number, or far outside, is no box.
+    places = boxes * sizes
+    for number, image in enumerate(places):
+        for box, corners in enumerate(image):
+            if height and width and np.isfinite(corners).all():
+                _draw(drawn[number], corners, tints[box % len(tints)])
+    return drawn
+
+
+def _draw(image: Array, corners: Array, tint: Array) -> None:
+    height, width = image.shape[:2]
+    top, left, bottom, right = (int(corner) for corner in corners)
+    if top > bottom or left > right:
+        return
+    if top >= height or bottom < 0 or left >= width or right < 0:
+        return
+    rows = slice(max(top, 0), min(bottom, height - 1) + 1)
+    columns = slice(max(left, 0), min(right, width - 1) + 1)
+    if top >= 0:
+        image[top, columns] = tint
+    if bottom < height:
+        image[bottom, columns] = tint
+    if left >= 0:
+        image[rows, left] = tint
+    if right < width:
+        image[rows, right] = tint

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace.extend import KernelContext, KernelTable
-from headrace.ops.indexing import ELEMENT, ELLIPSIS, SLICE, decode
-from headrace.runtime.containers import VariableCell
+from headrace.extend import KernelTable
+from headrace.extend.kernels import KernelContext
+from headrace.extend.ops import ELEMENT, ELLIPSIS, SLICE, decode
+from headrace.extend.state import VariableCell
 from headrace_cpu.kernels.numeric import Array, check_shape, dimensions, integers
 
 KERNELS = KernelTable()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from headrace.errors import DTypeError, ResourceError
-from headrace.extend import DType, KernelContext, KernelTable, Shape
+from headrace import DType, Shape
+from headrace.errors import DTypeError, ResourceMismatchError
+from headrace.extend import KernelTable
+from headrace.extend.kernels import KernelContext
 from headrace_cpu.kernels.numeric import Array
 from headrace_cpu.kernels.text import one_string
 from headrace_cpu.kernels.text_convert import number
@@ -19,28 +21,7 @@ KERNELS = KernelTable()
 _LINE_NUMBER, _WHOLE_LINE = -1, -2
 
 
-@KERNELS.stateful("LookupTable")
-def lookup_table(
-    ctx: KernelContext,
-    *,
-    key_dtype: DType,
-    value_dtype: DType,
-    value_shape: Shape,
-    kind: str,
-    reserved: Sequence[Any],
-    container: str,
-    shared_name: str,
-) -> LookupTable:
-    """Find the table of a name, made when first asked for."""
-    new = LookupTable(shared_name, key_dtype, value_dtype, value_shape, kind, reserved)
-    table = ctx.container(container).get_or_create(shared_name, LookupTable, lambda: new)
-    if table.signature != new.signature:
-        raise ResourceError(
-            f"table {shared_name!r} is {table.kind}, from {table.key_dtype} to "
-            f"{table.value_dtype}{list(table.value_shape)}, expected {kind}, from {key_dtype} to "
-            f"{value_dtype}{value_shape}; give one of them another shared_name"
-        )
-    return table
+KERNELS.resource("LookupTable")(LookupTable)
 
 
 @KERNELS.stateful("LookupTableFind")
@@ -87,14 +68,14 @@ def _column(index: int, dtype: DType, delimiter: bytes, path: str) -> Callable[[
     def read(count: int, line: bytes) -> Any:
         parts = line.split(delimiter)
         if index >= len(parts):
-            raise ResourceError(
+            raise ResourceMismatchError(
                 f"line {count + 1} of {path!r} has {len(parts)} columns, no column {index}"
             )
         if dtype.kind == "string":
             return parts[index]
         found = number(parts[index], dtype.numpy)
         if found is None:
-            raise ResourceError(
+            raise ResourceMismatchError(
                 f"column {index} of line {count + 1} of {path!r} is no {dtype}: "
                 f"{parts[index][:60]!r}"
             )

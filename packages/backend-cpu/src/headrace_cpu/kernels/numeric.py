@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from headrace import dtypes
+from headrace import bfloat16, float16
+from headrace_cpu import rows as native_rows
 
 # An array of the module `xp`, or one of NumPy's scalars.
 Array: TypeAlias = Any
@@ -21,7 +22,7 @@ Array: TypeAlias = Any
 # So many elements of any dtype have more bytes than NumPy counts.
 _MOST_ELEMENTS = 1 << 59
 
-_HALF = frozenset({dtypes.float16.numpy, dtypes.bfloat16.numpy})
+_HALF = frozenset({float16.numpy, bfloat16.numpy})
 
 
 def unary(function: str, module: str) -> Callable[[Any, Array], Array]:
@@ -178,7 +179,7 @@ def add_rows(xp: Any, total: Array, rows: Array, updates: Array) -> None:
         updates: [m, width], the dtype of ``total``.
     """
     width = total.shape[1]
-    if not updates.size:
+    if not updates.size or (xp is np and native_rows.add(total, rows, updates)):
         return
     if width == 1:
         _add_at(xp, total.reshape(-1), rows, updates.reshape(-1))

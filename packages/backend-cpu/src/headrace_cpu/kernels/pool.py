@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from headrace.dtypes import DType
+from headrace import DType
 from headrace.extend import KernelTable
-from headrace.ops.windows import Padding
+from headrace.extend.ops import Padding
 from headrace_cpu.kernels.numeric import (
     Array,
     check_rank,

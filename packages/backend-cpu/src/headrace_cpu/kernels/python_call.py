@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import ExecutionError, HeadraceError, OutOfRangeError
-from headrace.extend import DType, KernelContext, KernelTable
-from headrace.graph.convert import is_python_literal, to_array
-from headrace.ops.python_call import python_function
+from headrace import DType
+from headrace.errors import HeadraceError, InvalidInputError, OutOfRangeError
+from headrace.extend import KernelTable
+from headrace.extend.graphs import is_python_literal, to_array
+from headrace.extend.kernels import KernelContext, family, python_function
 from headrace_cpu.kernels.numeric import Array
 
 KERNELS = KernelTable()
@@ -49,7 +50,7 @@ def _results(inputs: list[Array], token: str, output_types: Sequence[DType]) -> 
     except StopIteration as error:
         raise OutOfRangeError(f"the Python function {holder.name!r} has no more values") from error
     except Exception as error:
-        raise ExecutionError(
+        raise family(error)(
             f"the Python function {holder.name!r} failed: {type(error).__name__}: {error}"
         ) from error
     if found is None:
@@ -57,7 +58,7 @@ def _results(inputs: list[Array], token: str, output_types: Sequence[DType]) -> 
     else:
         values = list(found) if isinstance(found, list | tuple) else [found]
     if len(values) != len(output_types):
-        raise ExecutionError(
+        raise InvalidInputError(
             f"the Python function {holder.name!r} returned {len(values)} values, expected "
             f"{len(output_types)}"
         )
@@ -76,8 +77,12 @@ def _output(value: Any, dtype: DType, index: int, name: str) -> Array:
     try:
         array = to_array(value, dtype if is_python_literal(value) else None)
     except HeadraceError as error:
-        raise ExecutionError(f"value {index} that {name!r} returned is no array: {error}") from None
+        raise InvalidInputError(
+            f"value {index} that {name!r} returned is no array: {error}"
+        ) from None
     if array.dtype != dtype.numpy:
         found = "string" if array.dtype == object else array.dtype
-        raise ExecutionError(f"value {index} that {name!r} returned is {found}, expected {dtype}")
+        raise InvalidInputError(
+            f"value {index} that {name!r} returned is {found}, expected {dtype}"
+        )
     return array

@@ -7,61 +7,57 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from headrace.errors import ResourceError, ShapeError
-from headrace.extend import DType, KernelContext, KernelTable, Shape
+from headrace import DType, Shape
+from headrace.errors import InvalidArgumentError
+from headrace.extend import KernelTable
+from headrace.extend.kernels import KernelContext
 from headrace_cpu.kernels.numeric import Array, scalar
-from headrace_cpu.queues import Element, FIFOQueue
+from headrace_cpu.queues import (
+    Element,
+    FIFOQueue,
+    PaddingFIFOQueue,
+    PriorityQueue,
+    Queue,
+    RandomShuffleQueue,
+)
+from headrace_cpu.queues.contents import Contents, decode, encode
 
 KERNELS = KernelTable()
 
 Done: TypeAlias = Callable[[Any], None]
 
 
-@KERNELS.stateful("FIFOQueue")
-def fifo_queue(
-    ctx: KernelContext,
-    *,
-    capacity: int,
-    component_types: Sequence[DType],
-    shapes: Sequence[Shape],
-    container: str,
-    shared_name: str,
-) -> FIFOQueue:
-    """Find the queue of a name, made when first asked for."""
-    queue = ctx.container(container).get_or_create(
-        shared_name, FIFOQueue, lambda: FIFOQueue(shared_name, capacity, component_types, shapes)
-    )
-    queue.check_component_types(component_types)
-    if (queue.capacity, queue.shapes) != (capacity, tuple(shapes)):
-        raise ResourceError(
-            f"queue {shared_name!r} has capacity {queue.capacity} and shapes "
-            f"{', '.join(map(str, queue.shapes))}, expected {capacity} and "
-            f"{', '.join(map(str, shapes))}; give one of them another shared_name"
-        )
-    return queue
+KERNELS.resource("FIFOQueue")(FIFOQueue)
+KERNELS.resource("PaddingFIFOQueue")(PaddingFIFOQueue)
+KERNELS.resource("PriorityQueue")(PriorityQueue)
+KERNELS.resource("RandomShuffleQueue")(RandomShuffleQueue)
+
+
+@KERNELS.stateful("QueueSelect")
+def select(ctx: KernelContext, handles: list[Queue], index: Array) -> Queue:
+    """Return one of several queues."""
+    place = int(scalar(index, "index"))
+    if not 0 <= place < len(handles):
+        raise IndexError(f"there is no queue {place} in a list of {len(handles)}")
+    return handles[place]
 
 
 @KERNELS.blocking("QueueEnqueue")
 def enqueue(
-    ctx: KernelContext, step: Any, done: Done, queue: FIFOQueue, components: list[Array]
+    ctx: KernelContext, step: Any, done: Done, queue: Queue, components: list[Array]
 ) -> None:
     """Append an element."""
-    queue.check_components(components, many=False)
-    # Copies: what is fed belongs to the caller, who may change it after the step.
-    element = tuple(ctx.xp.array(component) for component in components)
-    queue.put([element], done, step.cancellation)
+    queue.elements.check(components, many=False)
+    queue.put([queue.elements.one(ctx.xp, components)], done, step.cancellation)
 
 
 @KERNELS.blocking("QueueEnqueueMany")
 def enqueue_many(
-    ctx: KernelContext, step: Any, done: Done, queue: FIFOQueue, components: list[Array]
+    ctx: KernelContext, step: Any, done: Done, queue: Queue, components: list[Array]
 ) -> None:
     """Append an element per row."""
-    queue.check_components(components, many=True)
-    copies = [ctx.xp.array(component) for component in components]
-    rows = range(copies[0].shape[0])
-    elements = [tuple(copy[row, ...] for copy in copies) for row in rows]
-    queue.put(elements, done, step.cancellation)
+    queue.elements.check(components, many=True)
+    queue.put(queue.elements.rows(ctx.xp, components), done, step.cancellation)
 
 
 @KERNELS.blocking("QueueDequeue")
@@ -69,14 +65,15 @@ def dequeue(
     ctx: KernelContext,
     step: Any,
     done: Done,
-    queue: FIFOQueue,
+    queue: Queue,
     *,
     component_types: Sequence[DType],
     shapes: Sequence[Shape],
 ) -> None:
-    """Take the oldest element."""
-    queue.check_component_types(component_types)
-    queue.take(1, _answer(done, lambda elements: elements[0]), step.cancellation)
+    """Take the next element."""
+    queue.elements.check_dtypes(component_types)
+    answer = _answer(done, lambda elements: queue.elements.arrays(ctx.xp, elements[0]))
+    queue.take(1, answer, step.cancellation)
 
 
 @KERNELS.blocking("QueueDequeueMany")
@@ -84,30 +81,48 @@ def dequeue_many(
     ctx: KernelContext,
     step: Any,
     done: Done,
-    queue: FIFOQueue,
+    queue: Queue,
     n: Array,
     *,
     component_types: Sequence[DType],
     shapes: Sequence[Shape],
 ) -> None:
-    """Take the oldest elements, stacked."""
-    queue.check_component_types(component_types)
+    """Take the next elements, joined."""
+    _take(ctx, step, done, queue, n, component_types, partial=False)
+
+
+@KERNELS.blocking("QueueDequeueUpTo")
+def dequeue_up_to(
+    ctx: KernelContext,
+    step: Any,
+    done: Done,
+    queue: Queue,
+    n: Array,
+    *,
+    component_types: Sequence[DType],
+    shapes: Sequence[Shape],
+) -> None:
+    """Take the next elements, joined; fewer where a closed queue has no more."""
+    _take(ctx, step, done, queue, n, component_types, partial=True)
+
+
+def _take(
+    ctx: KernelContext,
+    step: Any,
+    done: Done,
+    queue: Queue,
+    n: Array,
+    component_types: Sequence[DType],
+    *,
+    partial: bool,
+) -> None:
+    queue.elements.check_dtypes(component_types)
     count = int(scalar(n, "n"))
     if count < 0:
         raise ValueError(f"n must be >= 0, got {count}")
-    if not all(shape.is_fully_defined() for shape in queue.shapes):
-        raise ShapeError(
-            f"queue {queue.name!r} has components of shapes {', '.join(map(str, queue.shapes))}; "
-            "elements are joined only where all dimensions are fixed: pass shapes= to the queue"
-        )
-
-    def stack(elements: list[Element]) -> Element:
-        if elements:
-            return tuple(ctx.xp.stack(parts) for parts in zip(*elements, strict=True))
-        pairs = zip(queue.dtypes, queue.shapes, strict=True)
-        return tuple(ctx.xp.empty((0, *shape.known), dtype.numpy) for dtype, shape in pairs)
-
-    queue.take(count, _answer(done, stack), step.cancellation)
+    queue.check_joinable()
+    answer = _answer(done, lambda elements: queue.join(ctx.xp, elements))
+    queue.take(count, answer, step.cancellation, partial=partial)
 
 
 def _answer(done: Done, arrange: Callable[[list[Element]], Element]) -> Done:
@@ -129,18 +144,46 @@ def _answer(done: Done, arrange: Callable[[list[Element]], Element]) -> Done:
 
 
 @KERNELS.stateful("QueueSize")
-def size(ctx: KernelContext, queue: FIFOQueue) -> Array:
+def size(ctx: KernelContext, queue: Queue) -> Array:
     """Return the number of elements."""
     return ctx.xp.asarray(queue.size, np.int32)
 
 
 @KERNELS.stateful("QueueIsClosed")
-def is_closed(ctx: KernelContext, queue: FIFOQueue) -> Array:
+def is_closed(ctx: KernelContext, queue: Queue) -> Array:
     """Return whether it was closed."""
     return ctx.xp.asarray(queue.is_closed)
 
 
 @KERNELS.stateful("QueueClose")
-def close(ctx: KernelContext, queue: FIFOQueue, *, cancel_pending_enqueues: bool) -> None:
+def close(ctx: KernelContext, queue: Queue, *, cancel_pending_enqueues: bool) -> None:
     """Close the queue."""
-    queue.close(cancel_pending_enqueues=cancel_pending_enqueues)
+    queue.finish(cancel_pending_enqueues=cancel_pending_enqueues)
+
+
+@KERNELS.stateful("QueueContents")
+def contents(ctx: KernelContext, queue: Queue) -> Array:
+    """Return what is in the queue."""
+    _check_queue(queue)
+    found = queue.contents()
+    elements = found.elements
+    if ctx.xp is not np:
+        elements = [tuple(map(ctx.device.to_host, element)) for element in elements]
+    made = np.empty((), object)
+    made[()] = encode(Contents(elements, found.closed, found.drawn), queue.dtypes)
+    return made
+
+
+@KERNELS.stateful("RestoreQueueContents")
+def restore_contents(ctx: KernelContext, queue: Queue, contents: Array) -> None:
+    """Put other elements in the place of those that are there."""
+    _check_queue(queue)
+    data = scalar(contents, "contents")
+    found = decode(data, queue.elements.label, queue.dtypes)
+    elements = [queue.elements.one(ctx.xp, element) for element in found.elements]
+    queue.replace(Contents(elements, found.closed, found.drawn))
+
+
+def _check_queue(queue: Any) -> None:
+    if not isinstance(queue, Queue):
+        raise InvalidArgumentError(f"expected a queue, got a {type(queue).__name__}")

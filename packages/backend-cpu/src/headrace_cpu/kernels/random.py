@@ -18,13 +18,15 @@ References:
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from headrace import dtypes
-from headrace.extend import DType, KernelContext, KernelTable
+from headrace import DType, bfloat16
+from headrace.extend import KernelTable
+from headrace.extend.kernels import KernelContext
 from headrace_cpu.kernels.numeric import Array, check_size, dimensions, scalar
 
 # (xp, key, counter, count) to [count] words of 64 bits.
@@ -57,10 +59,27 @@ _ERFINV_DOUBLE = (
 )
 
 
+# A generator for each thread, and the buffer of one that has nothing left in it.
+_OWN = threading.local()
+_NO_BUFFER = np.zeros(4, np.uint64)
+
+
 def host_bits(xp: Any, key: tuple[int, int], counter: int, count: int) -> Array:
     """Return [count] words of 64 random bits, made by NumPy."""
-    # A tuple of words beyond int64 would turn into floats on its way.
-    return np.random.Philox(key=np.array(key, np.uint64), counter=counter).random_raw(count)
+    bits = getattr(_OWN, "bits", None)
+    if bits is None:
+        bits = _OWN.bits = np.random.Philox(key=0)
+    words = [counter >> shift & _WORD - 1 for shift in (0, 64, 128, 192)]
+    # A generator made anew asks the system for entropy, which takes several times as long.
+    bits.state = {
+        "bit_generator": "Philox",
+        "state": {"counter": np.array(words, np.uint64), "key": np.array(key, np.uint64)},
+        "buffer": _NO_BUFFER,
+        "buffer_pos": len(_NO_BUFFER),
+        "has_uint32": 0,
+        "uinteger": 0,
+    }
+    return bits.random_raw(count)
 
 
 def kernels(random_bits: RandomBits) -> KernelTable:
@@ -160,7 +179,7 @@ def _uniform(bits: Array, dtype: DType) -> Array:
     unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
     precision = dtype.significand
     fractions = bits.view(unsigned) >> unsigned.type(8 * dtype.itemsize - precision)
-    if dtype == dtypes.bfloat16:
+    if dtype == bfloat16:
         return (fractions.astype(np.float32) * np.float32(2.0**-precision)).astype(dtype.numpy)
     return fractions.astype(dtype.numpy) * dtype.numpy.type(2.0**-precision)
 

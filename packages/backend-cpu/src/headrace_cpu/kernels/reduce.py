@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from headrace.extend import DType, KernelTable
-from headrace.graph.spec import MAX_RANK
-from headrace.ops.reduce import Axis, reduced_axes
+from headrace import DType
+from headrace.extend import KernelTable
+from headrace.extend.ops import MAX_RANK, Axis, reduced_axes
 from headrace_cpu.kernels.numeric import (
     Array,
     axis_index,
@@ -176,7 +176,9 @@ def reduction_order(xp: Any, axes: Array, rank: Array) -> tuple[Array, ...]:
     count = int(scalar(rank, "rank"))
     if not 0 <= count <= MAX_RANK:
         raise ValueError(f"rank must be in [0, {MAX_RANK}], got {count}")
-    last = reduced_axes(integers(axes), count)
+    # Axes may be named twice, as where they are known when the graph is built.
+    named = [axis + count if -count <= axis < 0 else axis for axis in integers(axes)]
+    last = reduced_axes(tuple(dict.fromkeys(named)), count)
     others = [axis for axis in range(count) if axis not in last]
     order = np.array([*others, *last], np.int32)
     kept = np.array([axis not in last for axis in range(count)], np.int32)

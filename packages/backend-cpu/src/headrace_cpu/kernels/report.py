@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, ResourceError, ShapeError
-from headrace.extend import KernelContext, KernelTable
-from headrace.summarize import both_ends, first_elements
+from headrace.extend import KernelTable
+from headrace.extend.kernels import KernelContext, both_ends, first_elements
 from headrace_cpu.kernels.numeric import Array
 from headrace_cpu.kernels.text import filled, one_string
 

@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from headrace.extend import DType, KernelContext, KernelTable
+from headrace import DType
+from headrace.extend import KernelTable
+from headrace.extend.kernels import KernelContext
 from headrace_cpu.kernels.numeric import Array, check_broadcast, check_size, dimensions, scalar
 from headrace_cpu.kernels.random import RandomBits, Seeds, Words, stream_words
 

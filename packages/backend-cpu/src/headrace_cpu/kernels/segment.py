@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from headrace.dtypes import as_dtype
+from headrace import as_dtype
 from headrace.extend import KernelTable
-from headrace.ops.segment import check_sorted_ids
+from headrace.extend.kernels import check_sorted_ids
 from headrace_cpu.kernels.numeric import (
     Array,
     add_rows,

@@ -33,8 +33,8 @@ def matrix_inverse(xp: Any, x: Array, *, adjoint: bool) -> Array:
 
 
 def _adjoint(xp: Any, x: Array) -> Array:
-    turned = x.swapaxes(-1, -2)
-    return xp.conj(turned) if x.dtype.kind == "c" else turned
+    transposed = x.swapaxes(-1, -2)
+    return xp.conj(transposed) if x.dtype.kind == "c" else transposed
 
 
 @KERNELS.plain("MatrixDeterminant")

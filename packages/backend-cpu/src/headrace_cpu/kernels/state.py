@@ -8,8 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from headrace.errors import OutOfRangeError
-from headrace.extend import DType, KernelContext, KernelTable, Shape
-from headrace.runtime.containers import VariableCell
+from headrace.extend import KernelTable
+from headrace.extend.kernels import KernelContext
+from headrace.extend.state import VariableCell
+from headrace_cpu import rows as native_rows
 from headrace_cpu.kernels.numeric import (
     Array,
     add_rows,
@@ -27,14 +29,7 @@ from headrace_cpu.kernels.segment import (
 KERNELS = KernelTable()
 
 
-@KERNELS.stateful("VarHandle")
-def var_handle(
-    ctx: KernelContext, *, dtype: DType, shape: Shape, container: str, shared_name: str
-) -> VariableCell:
-    """Find the cell of a variable, made when first asked for."""
-    return ctx.container(container).get_or_create(
-        shared_name, VariableCell, lambda: VariableCell(shared_name, dtype, shape)
-    )
+KERNELS.resource("VarHandle")(VariableCell)
 
 
 @KERNELS.stateful("ReadVariable")
@@ -101,7 +96,7 @@ def scatter_sub_variable(
     ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array
 ) -> Array:
     """Subtract from rows; rows named twice add up."""
-    return _scatter(ctx, cell, indices, -updates, _add)
+    return _scatter(ctx, cell, indices, updates, _subtract)
 
 
 @KERNELS.stateful("ScatterMulVariable")
@@ -167,7 +162,7 @@ def scatter_nd_sub_variable(
     ctx: KernelContext, cell: VariableCell, indices: Array, updates: Array
 ) -> Array:
     """Subtract from slices; updates of those named twice add up."""
-    return _scatter_nd(ctx, cell, indices, -updates, _add)
+    return _scatter_nd(ctx, cell, indices, updates, _subtract)
 
 
 @KERNELS.stateful("CountUpTo")
@@ -194,6 +189,10 @@ def _add(xp: Any, old: Array, rows: Array, values: Array) -> Array:
     total = widened(old).copy() if old.dtype == widened(old).dtype else widened(old)
     add_rows(xp, total, rows, widened(values))
     return narrowed(total, old.dtype)
+
+
+def _subtract(xp: Any, old: Array, rows: Array, values: Array) -> Array:
+    return _add(xp, old, rows, -values)
 
 
 def _replace(xp: Any, old: Array, rows: Array, values: Array) -> Array:
@@ -317,8 +316,18 @@ def _change_rows(xp: Any, cell: VariableCell, locate: Locate, change: Change) ->
     new, old = cell.take()
     try:
         size, rows, values = locate(new.shape)
-        named, places = np.unique(rows, return_inverse=True)
-        changed = change(np, new.reshape(size)[named], places.reshape(-1), values)
+        if change in (_add, _subtract) and new.flags.c_contiguous:
+            new.flags.writeable = True
+            table = new.reshape(size)
+            if native_rows.add(table, rows, values, subtract=change is _subtract):
+                cell.give(_frozen(new))
+                return new
+        if change is _replace:
+            # What the rows were does not matter.
+            named, changed = rows, values
+        else:
+            named, places = np.unique(rows, return_inverse=True)
+            changed = change(np, new.reshape(size)[named], places.reshape(-1), values)
         new.flags.writeable = True
         new.reshape(size)[named] = changed
     except BaseException:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.extend import DType, KernelTable
+from headrace import DType
+from headrace.extend import KernelTable
 from headrace_cpu.kernels.numeric import Array, check_size, dimensions, integers, scalar
 from headrace_cpu.kernels.random import (
     RandomBits,

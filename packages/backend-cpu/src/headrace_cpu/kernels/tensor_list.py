@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import ExecutionError
-from headrace.extend import KernelTable, ListValue, TensorSpec
+from headrace.errors import InvalidInputError
+from headrace.extend import KernelTable
+from headrace.extend.kernels import ListValue, TensorSpec
 from headrace_cpu.kernels.numeric import Array
 
 KERNELS = KernelTable()
@@ -21,7 +22,7 @@ MAX_LENGTH = 1 << 28
 def _index(value: Any, length: int, what: str = "index") -> int:
     found = int(value)
     if not 0 <= found < length:
-        raise ExecutionError(f"{what} {found} is out of range for a list of {length} tensors")
+        raise InvalidInputError(f"{what} {found} is out of range for a list of {length} tensors")
     return found
 
 
@@ -34,7 +35,7 @@ def _present(context: Any, op_items: ListValue, index: int, zeros: Any, dtype: A
     if found is not None:
         return found
     if zeros is None:
-        raise ExecutionError(f"item {index} of the list was read before it was set")
+        raise InvalidInputError(f"item {index} of the list was read before it was set")
     return context.xp.zeros(_shape(zeros), dtype)
 
 
@@ -48,7 +49,7 @@ def reserve(context: Any, size: Array, *, spec: TensorSpec) -> ListValue:
     """Return a list without items in it."""
     count = int(size)
     if not 0 <= count <= MAX_LENGTH:
-        raise ExecutionError(f"a list has between 0 and {MAX_LENGTH} tensors, got size {count}")
+        raise InvalidInputError(f"a list has between 0 and {MAX_LENGTH} tensors, got size {count}")
     return ListValue((None,) * count)
 
 
@@ -74,7 +75,7 @@ def push(context: Any, items: ListValue, value: Any) -> ListValue:
 def pop(context: Any, items: ListValue, zeros: Any = None) -> tuple[ListValue, Any]:
     """Take the last item off."""
     if not len(items):
-        raise ExecutionError("an empty list has no last tensor")
+        raise InvalidInputError("an empty list has no last tensor")
     last = _present(context, items, len(items) - 1, zeros, _dtype(context))
     return ListValue(items.items[:-1]), last
 
@@ -102,7 +103,7 @@ def _placed(
             made.extend([None] * (index + 1 - len(made)))
         _index(index, len(made))
         if once and made[index] is not None:
-            raise ExecutionError(
+            raise InvalidInputError(
                 f"item {index} of the list was written already; a TensorArray is written once"
             )
         made[index] = value
@@ -120,7 +121,7 @@ def clear(context: Any, items: ListValue, index: Array) -> ListValue:
 def add(context: Any, left: ListValue, right: ListValue) -> ListValue:
     """Add item by item."""
     if len(left) != len(right):
-        raise ExecutionError(f"lists of {len(left)} and {len(right)} tensors cannot be added")
+        raise InvalidInputError(f"lists of {len(left)} and {len(right)} tensors cannot be added")
     return ListValue(map(_sum, left.arrays(context.device), right.arrays(context.device)))
 
 
@@ -150,7 +151,7 @@ def _joined(context: Any, items: ListValue, indices: Iterable[int], zeros: Any) 
 def _check_same_shape(parts: list[Any]) -> None:
     for i, part in enumerate(parts):
         if part.shape != parts[0].shape:
-            raise ExecutionError(
+            raise InvalidInputError(
                 f"items of different shapes cannot be stacked: item 0 is {parts[0].shape}, item "
                 f"{i} is {part.shape}"
             )
@@ -161,7 +162,7 @@ def _shape_of_none(context: Any, zeros: Any) -> tuple[int, ...]:
         return _shape(zeros)
     shape = context.item_spec.shape
     if not shape.is_fully_defined():
-        raise ExecutionError(
+        raise InvalidInputError(
             f"an empty list has no shape: its items' shape is only known as {shape}; give the "
             "TensorArray an element_shape"
         )
@@ -172,7 +173,7 @@ def _shape_of_none(context: Any, zeros: Any) -> tuple[int, ...]:
 def unstack(context: Any, value: Array) -> ListValue:
     """Take an array apart."""
     if not value.ndim:
-        raise ExecutionError("a scalar has no axis along which to take it apart")
+        raise InvalidInputError("a scalar has no axis along which to take it apart")
     return ListValue([value[i, ...] for i in range(value.shape[0])])
 
 
@@ -189,7 +190,7 @@ def scatter(
 ) -> ListValue:
     """Replace items by parts of an array."""
     if indices.shape != value.shape[:1]:
-        raise ExecutionError(
+        raise InvalidInputError(
             f"{indices.size} indices for the parts of a tensor of shape {list(value.shape)}"
         )
     parts = [value[i, ...] for i in range(value.shape[0])]
@@ -200,7 +201,7 @@ def scatter(
 def accumulate(context: Any, items: ListValue, indices: Array, value: Array) -> ListValue:
     """Add parts of an array to items."""
     if indices.shape != value.shape[:1]:
-        raise ExecutionError(
+        raise InvalidInputError(
             f"{indices.size} indices for the parts of a tensor of shape {list(value.shape)}"
         )
     made = items.arrays(context.device)
@@ -214,7 +215,7 @@ def resize(context: Any, items: ListValue, size: Array) -> ListValue:
     """Cut the end off, or append missing items."""
     count = int(size)
     if not 0 <= count <= MAX_LENGTH:
-        raise ExecutionError(f"a list has between 0 and {MAX_LENGTH} tensors, got size {count}")
+        raise InvalidInputError(f"a list has between 0 and {MAX_LENGTH} tensors, got size {count}")
     return ListValue((*items.items[:count], *([None] * (count - len(items)))))
 
 
@@ -225,9 +226,9 @@ def concat(context: Any, items: ListValue, zeros: Any = None) -> tuple[Array, Ar
     dtype = _dtype(context)
     parts = [_present(context, items, i, zeros, dtype) for i in range(len(items))]
     if any(not part.ndim for part in parts):
-        raise ExecutionError("scalars cannot be joined along an axis; stack them")
+        raise InvalidInputError("scalars cannot be joined along an axis; stack them")
     if any(part.shape[1:] != parts[0].shape[1:] for part in parts):
-        raise ExecutionError("items that differ in more than their first axis cannot be joined")
+        raise InvalidInputError("items that differ in more than their first axis cannot be joined")
     lengths = xp.asarray(np.array([part.shape[0] for part in parts], np.int64))
     if parts:
         return xp.concatenate(parts), lengths
@@ -240,9 +241,9 @@ def split(context: Any, value: Array, lengths: Array) -> ListValue:
     """Take an array apart into parts of given lengths."""
     counts = [int(n) for n in lengths.tolist()]
     if not value.ndim:
-        raise ExecutionError("a scalar has no axis along which to take it apart")
+        raise InvalidInputError("a scalar has no axis along which to take it apart")
     if any(n < 0 for n in counts) or sum(counts) != value.shape[0]:
-        raise ExecutionError(
+        raise InvalidInputError(
             f"lengths {counts[:10]} do not add up to the {value.shape[0]} rows of the tensor"
         )
     ends = np.cumsum([0, *counts])

@@ -2,53 +2,45 @@
 
 The fields are those of tensorflow/core/framework/tensor.proto: 1 the dtype's number, 2 the shape
 (its field 2 is a dimension, of which field 1 is the size), 4 the raw elements, 8 a string each.
+Strings may also stand in field 4: first all lengths, then all bytes.
 They are written as in https://protobuf.dev/programming-guides/encoding.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from headrace.extend import DType
+from headrace import DType, as_dtype
+from headrace.errors import DTypeError
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
-
-_NUMBERS = {
-    "float32": 1,
-    "float64": 2,
-    "int32": 3,
-    "uint8": 4,
-    "int16": 5,
-    "int8": 6,
-    "string": 7,
-    "complex64": 8,
-    "int64": 9,
-    "bool": 10,
-    "bfloat16": 14,
-    "uint16": 17,
-    "complex128": 18,
-    "float16": 19,
-    "uint32": 22,
-    "uint64": 23,
-}
-_NAMES = {number: name for name, number in _NUMBERS.items()}
 
 _VARINT, _WORD, _BYTES, _HALF_WORD = 0, 1, 2, 5
 _MAX_RANK = 64
 
 
-def serialize(array: _NDArray) -> bytes:
-    """Return an array as a message."""
+def serialize(array: _NDArray, *, packed: bool = False) -> bytes:
+    """Return an array as a message.
+
+    Args:
+        array: The array.
+        packed: Whether strings stand in the field of raw elements, too.
+    """
     name = "string" if array.dtype == object else array.dtype.name
     dims = b"".join(_field(2, _number(1, d)) for d in array.shape)
-    head = _number(1, _NUMBERS[name]) + _field(2, dims)
-    if name == "string":
+    head = _number(1, as_dtype(name).as_datatype_enum) + _field(2, dims)
+    if name == "string" and not packed:
         return head + b"".join(_field(8, text) for text in array.ravel().tolist())
-    content = np.ascontiguousarray(array).tobytes()
+    if name == "string":
+        texts = array.ravel().tolist()
+        content = b"".join([*(_write(len(text)) for text in texts), *texts])
+    else:
+        content = np.ascontiguousarray(array).tobytes()
     return head + (_field(4, content) if content else b"")
 
 
@@ -71,10 +63,26 @@ def parse(data: bytes, dtype: DType) -> _NDArray:
             strings.append(value)
         elif field != 3:
             raise ValueError(f"the serialized tensor keeps its elements in field {field}, not 4")
-    if _NAMES.get(number) != dtype.name:
-        found = _NAMES.get(number, f"an unknown dtype {number}")
+    if number != dtype.as_datatype_enum:
+        found = _name_of(number)
         raise ValueError(f"the serialized tensor is {found}, expected {dtype}")
+    if dtype.kind == "string" and content and not strings:
+        strings = _unpacked(content, math.prod(dims))
     return _array(dtype, dims, content, strings)
+
+
+def _unpacked(content: bytes, count: int) -> list[bytes]:
+    """Return the strings in the field of raw elements."""
+    if not 0 <= count <= len(content):
+        raise ValueError(f"the serialized tensor has no room for {count} strings")
+    sizes, at = [], 0
+    for _ in range(count):
+        size, at = _read(content, at)
+        sizes.append(size)
+    if at + sum(sizes) != len(content):
+        raise ValueError("the serialized tensor is cut off")
+    ends = list(itertools.accumulate(sizes, initial=at))
+    return [content[start:end] for start, end in itertools.pairwise(ends)]
 
 
 def _array(dtype: DType, dims: list[int], content: bytes, strings: list[bytes]) -> _NDArray:
@@ -150,3 +158,10 @@ def _number(field: int, value: int) -> bytes:
 
 def _field(field: int, content: bytes) -> bytes:
     return _write(field << 3 | _BYTES) + _write(len(content)) + content
+
+
+def _name_of(number: int) -> str:
+    try:
+        return as_dtype(number).name
+    except DTypeError:
+        return f"an unknown dtype {number}"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from headrace import regex
 from headrace.errors import AttributeValueError
-from headrace.extend import KernelTable
-from headrace_cpu.kernels.numeric import Array, check_broadcast
+from headrace.extend import KernelTable, regex
+from headrace_cpu.kernels.numeric import Array, check_broadcast, check_indices, check_size, scalar
 
 KERNELS = KernelTable()
 
@@ -58,6 +58,32 @@ def join(xp: Any, inputs: list[Array], *, separator: str) -> Array:
     glue = separator.encode()
     rows = [np.broadcast_to(a, shape).ravel().tolist() for a in arrays]
     return filled((glue.join(parts) for parts in zip(*rows, strict=True)), shape)
+
+
+@KERNELS.plain("UnsortedSegmentJoin")
+def unsorted_segment_join(
+    xp: Any, inputs: Array, segment_ids: Array, num_segments: Array, *, separator: str
+) -> Array:
+    """Join by segment."""
+    count = int(scalar(num_segments, "num_segments"))
+    texts = np.asarray(inputs, object)
+    lead = segment_ids.ndim
+    if not lead or texts.shape[:lead] != segment_ids.shape:
+        raise ValueError(
+            f"segment_ids {list(segment_ids.shape)} must be leading axes of inputs "
+            f"{list(texts.shape)}, at least one"
+        )
+    inner = texts.shape[lead:]
+    check_size((count, *inner))
+    check_indices(segment_ids, count, "segment ids")
+    width = math.prod(inner)
+    parts: list[list[bytes]] = [[] for _ in range(count * width)]
+    rows = texts.reshape((segment_ids.size, width)).tolist()
+    for segment, row in zip(segment_ids.ravel().tolist(), rows, strict=True):
+        for column, text in enumerate(row):
+            parts[segment * width + column].append(text)
+    glue = separator.encode()
+    return filled(map(glue.join, parts), (count, *inner))
 
 
 @KERNELS.plain("StringSplit")

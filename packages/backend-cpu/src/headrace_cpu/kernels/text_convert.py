@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace.extend import DType, KernelTable
+from headrace import DType
+from headrace.extend import KernelTable
 from headrace_cpu.kernels.numeric import Array, widened
 from headrace_cpu.kernels.tensor_proto import parse, serialize
 from headrace_cpu.kernels.text import filled, mapped, one_string

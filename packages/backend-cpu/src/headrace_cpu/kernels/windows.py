@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
-from headrace.ops.windows import Padding, padding_of, window_padding
+from headrace.extend.ops import Padding, padding_of, window_padding
 from headrace_cpu.kernels.numeric import Array
 
 # Images may be padded to this many elements, or to so many times their own size; more is refused

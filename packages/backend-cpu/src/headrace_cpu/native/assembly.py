@@ -1,7 +1,7 @@
 """Writes kernels in LLVM's assembly: vectors, indices, pointers and loops as Python values.
 
-For kernels that must say which values stay in registers, which neither numba nor LLVM's own
-vectoriser can be told. Arithmetic on a ``Vector`` or an ``Index`` writes an instruction:
+For kernels that must say which values stay in registers, which LLVM's vectoriser
+cannot be told. Arithmetic on a ``Vector`` or an ``Index`` writes an instruction:
 ``(a + b) * 0.5`` writes two.
 """
 

@@ -8,69 +8,43 @@ import importlib
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from headrace_cpu.native.cache import kernel_cache
-from headrace_cpu.native.compiler import compile_assembly, compile_kernel
+from headrace_cpu.native.compiler import compile_assembly, compile_python
 from headrace_cpu.native.load import load
 from headrace_cpu.native.report import Compiled, compiling
+from headrace_cpu.native.source import KernelSource, Vocabulary
 
-# What kernels of the language "kernel" are translated by and made of.
-ENVIRONMENT = (
-    "headrace_cpu.fusion.assemble",
-    "headrace_cpu.fusion.instructions",
-    "headrace_cpu.fusion.functions",
-)
+# What translates kernels in Python.
+_TRANSLATOR = ("headrace_cpu.native.translate", "headrace_cpu.native.instructions")
 
 _LOCK = threading.RLock()
 _ADDRESSES: dict[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class KernelSource:
-    """A generated kernel.
-
-    Attributes:
-        name: The name of its function.
-        text: Python source that defines ``def name(block)``, where ``block`` is the address of a
-            block of 64-bit words, as an int64. It may use the public names of the environment's
-            modules.
-        language: "python", compiled by numba; "kernel", the little of it that
-            ``headrace_cpu.fusion.assemble`` translates, without numba; or "llvm": then the text is
-            a module of LLVM's assembly that defines ``void @name(i64 %block)``.
-    """
-
-    name: str
-    text: str
-    language: Literal["python", "kernel", "llvm"] = "python"
-
-
-def build(sources: Sequence[KernelSource], environment: Sequence[str] = ENVIRONMENT) -> list[int]:
+def build(sources: Sequence[KernelSource]) -> list[int]:
     """Compile kernels, or take them from the cache, and load them.
 
     Args:
         sources: The kernels.
-        environment: Names of the modules (or packages) whose public names the sources use:
-            intrinsics and functions that numba compiles. They are imported only to compile; a
-            change of their files makes kernels compile anew.
 
     Returns:
         The address of each: ``void kernel(int64_t *block)``.
 
     Raises:
         KernelError: if a kernel cannot be compiled.
+        ModuleNotFoundError: if a module of a kernel's vocabulary does not exist.
     """
-    names = tuple(environment)
     with _LOCK, compiling() as work:
-        return [_built(source, names, work) for source in sources]
+        return [_built(source, work) for source in sources]
 
 
-def _built(source: KernelSource, environment: tuple[str, ...], work: Compiled) -> int:
-    key = _key(source, environment)
+def _built(source: KernelSource, work: Compiled) -> int:
+    key = _key(source)
     if key in _ADDRESSES:
         return _ADDRESSES[key]
     cache = kernel_cache()
@@ -86,14 +60,8 @@ def _built(source: KernelSource, environment: tuple[str, ...], work: Compiled) -
             work.cached += 1
             return _ADDRESSES[key]
     start = time.perf_counter()
-    if source.language == "llvm":
-        code = compile_assembly(source.name, source.text, symbol)
-    elif source.language == "kernel":
-        translator = importlib.import_module("headrace_cpu.fusion.assemble")
-        text = translator.assemble(source.text, source.name)
-        code = compile_assembly(source.name, text, symbol)
-    else:
-        code = compile_kernel(source.name, source.text, symbol, environment)
+    compile_source = compile_assembly if source.language == "llvm" else compile_python
+    code = compile_source(source, symbol)
     _ADDRESSES[key] = load(code, symbol)
     work.kernels += 1
     work.seconds += time.perf_counter() - start
@@ -101,9 +69,11 @@ def _built(source: KernelSource, environment: tuple[str, ...], work: Compiled) -
     return _ADDRESSES[key]
 
 
-def _key(source: KernelSource, environment: tuple[str, ...]) -> str:
-    used = source.language if source.language == "llvm" else version(environment)
-    parts = (used, toolchain(), source.name, source.text)
+def _key(source: KernelSource) -> str:
+    used: str = source.language
+    if used != "llvm":
+        used = version((*_TRANSLATOR, *source.vocabulary.modules))
+    parts = (used, toolchain(), source.name, source.text, "slp" if source.slp else "")
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
@@ -115,15 +85,15 @@ def toolchain() -> str:
     features = llvm.get_host_cpu_features().flatten()
     compiler = Path(__file__).with_name("compiler.py")
     own = hashlib.sha256(compiler.read_bytes()).hexdigest()
-    packages = (f"{name} {metadata.version(name)}" for name in ("numba", "llvmlite"))
-    return " ".join((*packages, llvm.get_host_cpu_name(), features, own))
+    packages = f"llvmlite {metadata.version('llvmlite')}"
+    return " ".join((packages, llvm.get_host_cpu_name(), features, own))
 
 
 @functools.cache
-def version(environment: tuple[str, ...]) -> str:
-    """Return a digest of the files of the environment's modules, which are not imported."""
+def version(modules: tuple[str, ...]) -> str:
+    """Return a digest of the files of modules, which are not imported."""
     digest = hashlib.sha256()
-    for name in environment:
+    for name in modules:
         spec = find_spec(name)
         if spec is None or spec.origin is None:
             raise ModuleNotFoundError(f"kernels need the module {name}", name=name)
@@ -132,3 +102,6 @@ def version(environment: tuple[str, ...]) -> str:
         for file in files:
             digest.update(file.read_bytes())
     return digest.hexdigest()
+
+
+__all__ = ["KernelSource", "Vocabulary", "build", "toolchain", "version"]

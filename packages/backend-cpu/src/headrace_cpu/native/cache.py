@@ -3,21 +3,23 @@
 An entry is a file of its own: a line that says what it is, the checksum of the rest, and the code.
 It is written beside its place and then moved there, so that processes that start together may all
 write it and none ever reads a part. An entry that does not agree with its checksum is removed. When
-the folder grows too large, the entries that were not used for the longest time go.
+the folder grows too large, the entries that were not used for the longest time go. Entries are code
+that runs: what another user may have written is refused, and compiled again.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from headrace.settings import read_settings
+from headrace.extend.files import SharedFileError, read_private, write_private
+from headrace.extend.settings import CACHE_SIZE, cache_folder
 from headrace_cpu.native.report import notice
 
 _MAGIC = b"headrace kernel 1\n"
@@ -26,12 +28,15 @@ _SUFFIX = ".kernel"
 _STALE_S = 3600.0
 # A folder that is too large shrinks to this part of its limit, so that it does so seldom.
 _SHRINK_TO = 0.8
+# So often is the size looked at while kernels of the limit's size are written.
+_LOOKS = 16
 
 
 class KernelCache:
     """Object code by key, in a folder that processes may share.
 
-    Where the folder cannot be read or written, nothing is kept, which is said once.
+    Where the folder cannot be read or written, or others can write it, nothing is kept, which is
+    said once.
 
     Attributes:
         folder: Where the entries are.
@@ -44,11 +49,18 @@ class KernelCache:
         # How many bytes this process may write before it looks at the folder's size again.
         self._allowance = 0
 
+    def allow(self, size: int) -> None:
+        """Let so many bytes be written before the folder's size is looked at."""
+        self._allowance = size
+
     def get(self, key: str) -> bytes | None:
         """Return the code of a key, None where there is none that is whole."""
         place = self._place(key)
         try:
-            data = place.read_bytes()
+            data = read_private(place)
+        except SharedFileError as reason:
+            self._refuse(reason)
+            return None
         except OSError:
             return None
         code = _unpacked(data)
@@ -63,23 +75,26 @@ class KernelCache:
         """Keep the code of a key; nothing happens where the folder cannot be written."""
         data = _packed(code)
         place = self._place(key)
-        # pid and a random number: ranks on several machines may share the folder.
-        draft = place.with_name(f"{key}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            draft.write_bytes(data)
-            draft.replace(place)
+            write_private(place, data)
+        except SharedFileError as reason:
+            self._refuse(reason)
+            return
         except OSError as reason:
-            with contextlib.suppress(OSError):
-                draft.unlink()
             notice(
                 f"compiled kernels are not kept on disk: {self.folder}: "
-                f"{reason.strerror or reason}; set HEADRACE_CACHE to a folder that can be written"
+                f"{reason.strerror or reason}; set HEADRACE_CACHE to a folder of your own"
             )
             return
         self._allowance -= len(data)
         if self._allowance <= 0:
             self._allowance = (self.limit - self.shrink()) // 4
+
+    def _refuse(self, reason: SharedFileError) -> None:
+        notice(
+            f"compiled kernels on disk are not used: {reason}; or set HEADRACE_CACHE to a folder "
+            "that only you can write"
+        )
 
     def drop(self, key: str) -> None:
         """Remove an entry, as one that turned out to be of no use."""
@@ -146,6 +161,16 @@ def _unpacked(data: bytes) -> bytes | None:
 
 
 def kernel_cache() -> KernelCache:
-    """Return the cache that the environment's settings describe."""
-    settings = read_settings()
-    return KernelCache(settings.cache_folder / "cpu", settings.cache_size)
+    """Return the cache that the environment's settings describe, one for the whole process."""
+    return _cache_of(cache_folder() / "cpu", CACHE_SIZE.read())
+
+
+@functools.cache
+def _cache_of(folder: Path, limit: int) -> KernelCache:
+    cache = KernelCache(folder, limit)
+    # Looking at the size takes as long as compiling where there are thousands of kernels. Processes
+    # that write little look seldom, and all together once for some share of the limit.
+    # Not the numbers of ``random``, which programs may have seeded.
+    drawn = int.from_bytes(os.urandom(8), "little")
+    cache.allow(drawn % (limit // _LOOKS + 1))
+    return cache

@@ -1,4 +1,4 @@
-"""Loading of object code into the process, with LLVM's linker alone: numba is not imported.
+"""Loading of object code into the process, with LLVM's linker.
 
 LLVM's ORC linker is taken rather than MCJIT: each object has names of its own, so that two kernels
 never clash, and what is missing or damaged is a Python exception, where MCJIT ends the process.

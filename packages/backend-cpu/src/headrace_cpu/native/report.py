@@ -1,7 +1,8 @@
-"""What is said about compiling: one line for all kernels that were asked for together.
+"""What is said about compiling: one line in a program, for the first step that needs it.
 
-Lines go to the logger ``headrace`` at level INFO. Where the program has not configured logging,
-they are seen on stderr; ``HEADRACE_QUIET=1`` silences them.
+What is compiled for further steps, and for other shapes, is told at level DEBUG. Lines go to the
+logger ``headrace`` at level INFO otherwise. Where the program has not configured logging, they are
+seen on stderr; ``HEADRACE_QUIET=1`` silences them.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from headrace.settings import read_settings
+from headrace.extend.settings import QUIET
 
 _said: set[str] = set()
+_told = False
 _lock = threading.Lock()
 _current = threading.local()
 
@@ -57,12 +59,23 @@ def compiling() -> Iterator[Compiled]:
     finally:
         _current.work = None
         if work.kernels:
-            say(str(work))
+            _tell(work)
+
+
+def _tell(work: Compiled) -> None:
+    """Tell of what was compiled: the user the first time, and later only who asks for more."""
+    global _told
+    with _lock:
+        first, _told = not _told, True
+    if first:
+        say(str(work))
+    else:
+        logging.getLogger("headrace").debug("%s", work)
 
 
 def say(text: str) -> None:
     """Tell the user, on stderr where logging is not configured."""
-    if read_settings().quiet:
+    if QUIET.read():
         return
     logger = logging.getLogger("headrace")
     if not logger.hasHandlers():

@@ -19,8 +19,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headrace.settings import read_settings
 from headrace_cpu.native.report import notice
+from headrace_cpu.settings import THREADS
 
 _NAMES = ("GOMP_barrier", "omp_get_thread_num", "omp_get_num_threads")
 # How often an idle thread of the pool looks for work before it sleeps; a look took 30 ns. Left
@@ -107,7 +107,7 @@ def thread_count() -> int:
     That is ``HEADRACE_THREADS`` or ``OMP_NUM_THREADS`` where one is set, else the cores that the
     process may use, which the ranks of an MPI job on one machine share.
     """
-    chosen = read_settings().threads or _whole(os.environ.get("OMP_NUM_THREADS"))
+    chosen = THREADS.read() or _whole(os.environ.get("OMP_NUM_THREADS"))
     return chosen or max(1, available_cores() // _sharing_ranks())
 
 
@@ -216,6 +216,11 @@ class Share:
             self._limit(threads)
             self._allowed.threads = threads
         return threads
+
+    @classmethod
+    def allowed(cls) -> int:
+        """Return how many threads the calling thread's last step got, 1 before the first."""
+        return getattr(cls._allowed, "threads", 1)
 
     def leave(self) -> None:
         """Give the share back."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from headrace.ops.windows import padding_of, window_padding
+from headrace.extend.ops import padding_of, window_padding
 from headrace_cpu.onednn.library import (
     BIAS,
     DIFF_DST,
@@ -31,21 +31,21 @@ _TRAINING = 64
 _DIRECT = 1
 
 
-def images_layout(shape: Sequence[int], data_format: str) -> Layout:
-    """Return the layout of images in the order n, c, and the spatial axes."""
+def activations_layout(shape: Sequence[int], data_format: str) -> Layout:
+    """Return the layout of activations in the order n, c, and the spatial axes."""
     if data_format.startswith("NC"):
         return permuted(shape, range(len(shape)))
     return channels_last(shape)
 
 
 def channels_last(shape: Sequence[int]) -> Layout:
-    """Return the layout of images [n, ..., c]."""
+    """Return the layout of activations [n, ..., c]."""
     rank = len(shape)
     return permuted(shape, (0, rank - 1, *range(1, rank - 1)))
 
 
 def as_channels_last(layout: Layout) -> Layout:
-    """Return the layout of images of the same logical sizes whose channels are last."""
+    """Return the layout of activations of the same logical sizes whose channels are last."""
     n, c, *image = layout.sizes
     return channels_last((n, *image, c))
 
@@ -69,7 +69,7 @@ class Geometry:
     """What a convolution computes.
 
     Attributes:
-        images: How the images lie.
+        activations: How the activations lie.
         filter: How the filter lies.
         out: How the result lies.
         strides: By spatial axis.
@@ -78,7 +78,7 @@ class Geometry:
         after: Padding behind.
     """
 
-    images: Layout
+    activations: Layout
     filter: Layout
     out: Layout
     strides: tuple[int, ...]
@@ -89,8 +89,8 @@ class Geometry:
     @property
     def flops(self) -> int:
         """Floating-point operations."""
-        taps = math.prod(self.filter.sizes[len(self.filter.sizes) - len(self.strides) - 1 :])
-        return 2 * math.prod(self.out.sizes) * taps
+        filter_ = math.prod(self.filter.sizes[len(self.filter.sizes) - len(self.strides) - 1 :])
+        return 2 * math.prod(self.out.sizes) * filter_
 
     @property
     def bias(self) -> Layout:
@@ -100,26 +100,26 @@ class Geometry:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to compute."""
-        return not all(self.images.sizes + self.filter.sizes + self.out.sizes)
+        return not all(self.activations.sizes + self.filter.sizes + self.out.sizes)
 
 
 def geometry(
-    images: Sequence[int], taps: Sequence[int], out: Sequence[int], attrs: Mapping[str, Any]
+    activations: Sequence[int], filter_: Sequence[int], out: Sequence[int], attrs: Mapping[str, Any]
 ) -> Geometry:
     """Return the geometry of a convolution with the attributes of ``Conv2D``.
 
     Args:
-        images: The shape of the images.
-        taps: The shape of the filter, [..., in, out].
+        activations: The shape of the activations.
+        filter_: The shape of the filter, [..., in, out].
         out: The shape of the result.
         attrs: The attributes.
     """
-    layout = images_layout(images, attrs["data_format"])
-    groups = layout.sizes[1] // taps[-2] if taps[-2] else 1
+    layout = activations_layout(activations, attrs["data_format"])
+    groups = layout.sizes[1] // filter_[-2] if filter_[-2] else 1
     padding = [
         window_padding(
             size,
-            taps[axis],
+            filter_[axis],
             attrs["strides"][axis],
             attrs["dilations"][axis],
             padding_of(attrs["padding"], axis),
@@ -127,9 +127,9 @@ def geometry(
         for axis, size in enumerate(layout.sizes[2:])
     ]
     return Geometry(
-        images=layout,
-        filter=filter_layout(taps, groups),
-        out=images_layout(out, attrs["data_format"]),
+        activations=layout,
+        filter=filter_layout(filter_, groups),
+        out=activations_layout(out, attrs["data_format"]),
         strides=tuple(attrs["strides"]),
         dilations=tuple(step - 1 for step in attrs["dilations"]),
         before=tuple(front for _, front, _ in padding),
@@ -160,7 +160,7 @@ class Convolutions:
         )
 
     def backward_data(self, threads: int) -> Primitive | None:
-        """Return the gradient with respect to the images."""
+        """Return the gradient with respect to the activations."""
 
         def make(attributes: Any) -> Any:
             return self._with_hint(
@@ -170,7 +170,7 @@ class Convolutions:
             )
 
         return prepare(
-            *(self._library, threads, ("convolution to images", self._shape)),
+            *(self._library, threads, ("convolution to activations", self._shape)),
             *(make, (DIFF_DST, WEIGHTS, DIFF_SRC)),
         )
 
@@ -191,7 +191,7 @@ class Convolutions:
 
     @property
     def _images(self) -> Layout:
-        return as_channels_last(self._shape.images)
+        return as_channels_last(self._shape.activations)
 
     @property
     def _filter(self) -> Layout:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
+from headrace import Operation, Tensor
 from headrace_cpu.native.memory import address, allocate
 from headrace_cpu.onednn.library import (
     DST,
@@ -76,6 +75,8 @@ class PrimitiveInstruction(Instruction):
     Raises:
         OnednnError: if oneDNN cannot reorder an operand.
     """
+
+    package = "onednn"
 
     def __init__(
         self,

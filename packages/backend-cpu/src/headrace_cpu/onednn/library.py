@@ -14,6 +14,7 @@ import ctypes
 import ctypes.util
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_size_t, c_uint
 from ctypes import c_void_p as handle
@@ -22,8 +23,9 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any, final
 
-from headrace.settings import read_settings
+from headrace.extend.settings import missing_file
 from headrace_cpu.native.threads import open_mp
+from headrace_cpu.settings import ONEDNN_LIBRARY
 
 # Distributions that have the library, and what its file is called in them.
 _DISTRIBUTIONS = ("onednn-cpu-gomp", "onednn-cpu-iomp")
@@ -313,14 +315,24 @@ def _find() -> Found:
     path = _path()
     if path is None:
         return Found(None, "not installed")
+    if missing_file(path):
+        # The setting says so when it is read. The loader would wait for whoever writes a pipe.
+        return Found(None, f"cannot be used: {path} is no file")
     try:
         return Found(Library(path))
     except (OSError, AttributeError, OnednnError) as problem:
+        if ONEDNN_LIBRARY.read() is not None:
+            warnings.warn(
+                f"{ONEDNN_LIBRARY.variable} is {path!r}, which cannot be used: {problem}; name "
+                "another library, or unset it",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return Found(None, f"cannot be used: {problem}")
 
 
 def _path() -> str | None:
-    chosen = read_settings().onednn_library
+    chosen = ONEDNN_LIBRARY.read()
     if chosen is not None:
         return chosen
     for distribution in _DISTRIBUTIONS:

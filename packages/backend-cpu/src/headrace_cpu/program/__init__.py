@@ -1,1 +1,1 @@
-"""Programs: segments of a step, compiled for the CPU into one straight-line function each."""
+"""Programs: regions of a step, compiled for the CPU into one straight-line function each."""

@@ -1,41 +1,45 @@
-"""Compiling a segment: claims, order, memory, source."""
+"""Compiling a region: matches, order, memory, source."""
 
 from __future__ import annotations
 
 import os
 import resource
 
-from headrace.graph.operation import Operation
-from headrace.runtime.segment import Segment, is_handle
-from headrace_cpu.program.claims import Claims
+from headrace import Operation
+from headrace.extend.devices import Region, is_handle
+from headrace_cpu.fusion.group import match_fused
+from headrace_cpu.matmul.packing import pack_shared
 from headrace_cpu.program.lifetimes import place_buffers
 from headrace_cpu.program.lower import lower
+from headrace_cpu.program.matchers import MATCHERS
+from headrace_cpu.program.matches import Matches
+from headrace_cpu.program.matching import match
 from headrace_cpu.program.program import Program
 from headrace_cpu.program.schedule import Item, schedule
 from headrace_cpu.program.settings import CompileSettings
 from headrace_cpu.program.values import Values, is_native, is_unchecked
 
 
-def compile_segment(segment: Segment) -> Program:
-    """Return the program of a segment."""
-    program = _compiled(segment, claimed=segment.options.optimize)
+def compile_region(region: Region) -> Program:
+    """Return the program of a region."""
+    program = _compiled(region, matched=region.options.optimize)
     if program.arena_bytes > _memory() // 2:
         # Plain kernels allocate as they go, and refuse what cannot be.
-        program = _compiled(segment, claimed=False)
+        program = _compiled(region, matched=False)
     return program
 
 
-def _compiled(segment: Segment, *, claimed: bool) -> Program:
-    settings = CompileSettings.of(segment.options)
-    operations = [op for op in segment.graph.operations if not _is_given(op)]
-    closed = [op for op in operations if not _is_open(op)]
-    claims = Claims(operations, segment.outputs, closed)
-    if claimed:
-        claim(claims, settings)
-    items = arranged(claims, settings) if claimed else schedule(claims)
-    values = Values(segment, items)
+def _compiled(region: Region, *, matched: bool) -> Program:
+    settings = CompileSettings.of(region.options)
+    operations = [op for op in region.graph.operations if not _is_given(op)]
+    closed = [op for op in operations if op in region.reserved or not _is_open(op)]
+    matches = Matches(operations, region.outputs, closed)
+    if matched:
+        match_all(matches, settings)
+    items = arranged(matches, settings) if matched else schedule(matches)
+    values = Values(region, items)
     places = place_buffers(items, values)
-    return Program(segment, items, values, places, lower(segment, items, values), settings)
+    return Program(region, items, values, places, lower(region, items, values), settings)
 
 
 def _memory() -> int:
@@ -45,29 +49,15 @@ def _memory() -> int:
     return machine if own == resource.RLIM_INFINITY else min(machine, own)
 
 
-def claim(claims: Claims, settings: CompileSettings) -> None:
-    """Let instructions claim what they compute, the most special ones first."""
-    from headrace_cpu.fusion.group import claim_fused
-    from headrace_cpu.onednn.claim import claim_onednn
-    from headrace_cpu.products.claim import claim_products, claim_uneven
-    from headrace_cpu.products.claim_short import claim_short
-    from headrace_cpu.windows.claim import claim_windows
-    from headrace_cpu.winograd.claim import claim_winograd
-
-    claim_uneven(claims, settings)
-    claim_winograd(claims, settings)
-    claim_short(claims, settings)
-    claim_onednn(claims, settings)
-    claim_windows(claims, settings)
-    claim_products(claims, settings)
-    claim_fused(claims, settings)
+def match_all(matches: Matches, settings: CompileSettings) -> None:
+    """Let the implementations of the table, and then fused kernels, take a region's operations."""
+    match(matches, settings, MATCHERS)
+    match_fused(matches, settings)
 
 
-def arranged(claims: Claims, settings: CompileSettings) -> list[Item]:
+def arranged(matches: Matches, settings: CompileSettings) -> list[Item]:
     """Return the items of a program in their order, with what prepares what several share."""
-    from headrace_cpu.products.packing import pack_shared
-
-    return pack_shared(schedule(claims), settings.threads)
+    return pack_shared(schedule(matches), settings.threads)
 
 
 def _is_given(op: Operation) -> bool:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import ExecutionError
-from headrace.runtime.containers import VariableCell
-from headrace.runtime.trace import clock
+from headrace.extend.devices import clock
+from headrace.extend.state import VariableCell
 from headrace_cpu.native.memory import address
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -10,8 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
+from headrace import Operation, Tensor
 
 # Buffers start at multiples of this many bytes: a cache line, and the widest vector.
 ALIGNMENT = 64
@@ -58,6 +57,7 @@ class Instruction(ABC):
         scratch: Bytes of scratch memory that it needs while it runs.
         reuses: Pairs (written, read) of tensors that may have the same buffer.
         name: What it is called in the program's source: a Python identifier.
+        package: Whose work it is, for explanations: this package, or a library behind it.
     """
 
     ops: tuple[Operation, ...]
@@ -68,6 +68,7 @@ class Instruction(ABC):
     scratch: int = 0
     reuses: tuple[tuple[Tensor, Tensor], ...] = ()
     name: str = "call"
+    package: str = "headrace-backend-cpu"
 
     @abstractmethod
     def bind(self, at: Addresses) -> Bound:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Protocol
 
-import numpy as np
-
-from headrace.graph.tensor import Tensor
+from headrace import Tensor
 from headrace_cpu.native.assembly import COUNTER_WORDS, counter_in
-from headrace_cpu.native.build import KernelSource, build
-from headrace_cpu.native.memory import address
-from headrace_cpu.native.threads import launch
+from headrace_cpu.native.build import build
+from headrace_cpu.native.source import KernelSource
+from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 
 
@@ -103,29 +100,13 @@ class KernelInstruction(Instruction):
         if self._address is None or not self.ready:
             return self._instead.bind(at)
         names = self._kernel.words
-        words = np.zeros(len(names) + COUNTER_WORDS, np.int64)
+        block = Block(len(names) + COUNTER_WORDS, at)
         if self.scratch:
-            words[names.index("scratch")] = at.scratch()
+            block.bind_scratch(names.index("scratch"))
         if "counter" in names:
-            words[names.index("counter")] = counter_in(address(words), len(words))
-        places: dict[Tensor, list[int]] = {}
+            counter = counter_in(block.address, len(block.words))
+            block.words[names.index("counter")] = counter
         for word, tensor in self._operands.items():
-            places.setdefault(tensor, []).append(names.index(word))
-        point: dict[Tensor, Callable[[int], object]] = {}
-        for tensor in (*self.reads, *self.writes):
-            indices, known = places.get(tensor, []), at.of(tensor)
-            if known is None:
-                point[tensor] = partial(_put, words, indices)
-            else:
-                words[indices] = known
-        run = launch(self._address, address(words), self._threads)
-        # The kernel knows the block's address only.
-        return Bound(partial(_keeping, run, words), point)
-
-
-def _put(words: np.ndarray, indices: list[int], place: int) -> None:
-    words[indices] = place
-
-
-def _keeping(run: Callable[[], object], _: object) -> None:
-    run()
+            block.bind(tensor, names.index(word))
+        call = block.launch(self._address, self._threads)
+        return bound(call, [block], (*self.reads, *self.writes), at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace.graph.tensor import Tensor
+from headrace import Tensor
 from headrace_cpu.program.arena import Layout, Lifetime, lay_out
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.schedule import Item
@@ -18,11 +18,13 @@ class Places:
 
     Attributes:
         layout: The arena.
+        lifetimes: When each buffer is needed.
         tensors: The number of each root's buffer.
         scratch: The number of each instruction's scratch memory.
     """
 
     layout: Layout
+    lifetimes: dict[int, Lifetime]
     tensors: dict[Tensor, int]
     scratch: dict[Instruction, int]
 
@@ -49,12 +51,11 @@ def place_buffers(items: Sequence[Item], values: Values) -> Places:
         if instruction.scratch:
             scratch[instruction] = len(lifetimes)
             lifetimes[len(lifetimes)] = Lifetime(instruction.scratch, index, index)
-        sizes = getattr(instruction, "sizes", {})
         reused: set[Tensor] = set()
         for tensor in instruction.writes:
             if values.home[tensor] is not Home.BUFFER:
                 continue
-            size = sizes.get(tensor, size_of(tensor))
+            size = size_of(tensor)
             end = last.get(tensor, index)
             old = _reusable(instruction, tensor, index, values, last, reused)
             number = tensors.get(old) if old is not None else None
@@ -67,7 +68,7 @@ def place_buffers(items: Sequence[Item], values: Values) -> Places:
             else:
                 tensors[tensor] = len(lifetimes)
                 lifetimes[len(lifetimes)] = Lifetime(size, index, end)
-    return Places(lay_out(lifetimes, len(items)), tensors, scratch)
+    return Places(lay_out(lifetimes, len(items)), lifetimes, tensors, scratch)
 
 
 def _reusable(

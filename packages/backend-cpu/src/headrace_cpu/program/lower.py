@@ -12,14 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.graph.tensor import Tensor
-from headrace.runtime.report import Work
-from headrace.runtime.segment import Segment
+from headrace import Tensor
+from headrace.extend.devices import Region, Work
 from headrace_cpu.program.describe import works_of
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.lifetimes import last_uses
 from headrace_cpu.program.schedule import Item
-from headrace_cpu.program.values import Home, Values, keeps
+from headrace_cpu.program.values import Home, Values
 
 # What the source may use without its being bound.
 RESERVED = ("at", "solid", "copied", "empty", "errstate", "many", "take", "type", "clock")
@@ -76,14 +75,14 @@ class _Taking:
     held: str
 
 
-def lower(segment: Segment, items: Sequence[Item], values: Values) -> Lowered:
+def lower(region: Region, items: Sequence[Item], values: Values) -> Lowered:
     """Return the source of a program."""
-    return _Lowering(segment, items, values).run()
+    return _Lowering(region, items, values).run()
 
 
 class _Lowering:
-    def __init__(self, segment: Segment, items: Sequence[Item], values: Values) -> None:
-        self.segment = segment
+    def __init__(self, region: Region, items: Sequence[Item], values: Values) -> None:
+        self.region = region
         self.items = items
         self.values = values
         self.out = Lowered()
@@ -92,18 +91,18 @@ class _Lowering:
         # Where the search for a free name of a base goes on: thousands may share one.
         self.counts: dict[str, int] = {}
         self.last = last_uses(items, values)
-        self.kept = {values.root(t) for t in segment.outputs}
+        self.kept = {values.root(t) for t in region.outputs}
         self.pointed: dict[Tensor, list[tuple[Instruction, Tensor]]] = {}
         self.plain = False
 
     def run(self) -> Lowered:
-        for index, tensor in enumerate(self.segment.inputs):
+        for index, tensor in enumerate(self.region.inputs):
             self._line(f"{self._new(tensor)} = values[{index}]", None)
         self._find_pointed()
-        for tensor in self.segment.inputs:
+        for tensor in self.region.inputs:
             self._point(tensor, None)
-        measured = self.segment.options.recorder is not None
-        works = works_of(self.segment, self.items, self.values) if measured else {}
+        measured = self.region.options.recorder is not None
+        works = works_of(self.region, self.items, self.values) if measured else {}
         for index, item in enumerate(self.items):
             if self.values.is_view(item):
                 continue
@@ -118,7 +117,7 @@ class _Lowering:
                 note = self.out.notes[work] = self._bind(f"note_{work.name}")
                 self._line(f"{note}(began)", item)
             self._drop(index, item)
-        results = ", ".join(self._result(t) for t in self.segment.outputs)
+        results = ", ".join(self._result(t) for t in self.region.outputs)
         self._line(f"return [{results}]", None)
         self._assemble()
         return self.out
@@ -258,14 +257,14 @@ class _Lowering:
 
     def _operation(self, item: Item) -> None:
         op = item.op
-        if op.type == "ReadVariable":
+        if op.type == "ReadVariable" and op not in self.region.reserved:
             self._line(f"{self._new(op.outputs[0])} = {self._array(op.inputs[0])}.read()", item)
             self._point(op.outputs[0], item)
             return
         self.plain = True
         kernel = self._bind(op.type)
         self.out.kernels[op] = kernel
-        keep = keeps(op.type, op.stateful) or any(t.dtype.kind == "list" for t in op.outputs)
+        keep = op.schema.keeps_inputs or any(t.dtype.kind == "list" for t in op.outputs)
         given = []
         for tensor in op.inputs:
             text = self._array(tensor)
@@ -304,7 +303,7 @@ class _Lowering:
                 name = self.out.views[tensor] = self._bind(f"{tensor.op.name}_view")
             return name
         name = self._preset(tensor) if home is Home.PRESET else self.out.names[root]
-        if root is tensor or root.shape == tensor.shape:
+        if root is tensor or root.spec.shape == tensor.spec.shape:
             return name
         return f"{name}.reshape({tensor.shape.known!r})"
 
@@ -359,7 +358,7 @@ def _content(handle: Tensor) -> tuple[tuple[int, ...], str]:
 def _overwritten(instruction: Instruction, handle: Tensor) -> str:
     """Return shape and dtype where an instruction overwrites all of a variable, else ``None``."""
     changes = [op.type for op in instruction.ops if op.inputs and op.inputs[0] is handle]
-    if any(kind in ("AssignAddVariable", "AssignSubVariable", "ReadVariable") for kind in changes):
+    if any(kind != "AssignVariable" for kind in changes):
         return "None"
     shape, kind = _content(handle)
     return f"({shape!r}, {kind})"

@@ -1,14 +1,12 @@
-"""What stands around an operation in a segment: followers that can be computed with it."""
+"""What stands around an operation in a region: followers that can be computed with it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from headrace import dtypes
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
-from headrace_cpu.program.claims import Claims
+from headrace import Operation, Tensor, float32
+from headrace_cpu.program.matches import Matches
 
 
 def shape_of(tensor: Tensor) -> tuple[int, ...]:
@@ -18,15 +16,15 @@ def shape_of(tensor: Tensor) -> tuple[int, ...]:
 
 def all_float32(tensors: Sequence[Tensor]) -> bool:
     """Whether tensors are all of float32."""
-    return all(t.dtype is dtypes.float32 for t in tensors)
+    return all(t.dtype is float32 for t in tensors)
 
 
-def only_user(claims: Claims, tensor: Tensor) -> Operation | None:
+def only_user(matches: Matches, tensor: Tensor) -> Operation | None:
     """Return the one operation that reads a tensor that nobody else wants; None otherwise."""
-    users = claims.users(tensor)
-    if len(users) != 1 or not claims.free(users[0]) or users[0].control_inputs:
+    users = matches.users(tensor)
+    if len(users) != 1 or not matches.free(users[0]) or users[0].control_inputs:
         return None
-    return None if claims.needed_outside(tensor, users) else users[0]
+    return None if matches.needed_outside(tensor, users) else users[0]
 
 
 def other_operand(op: Operation, tensor: Tensor) -> Tensor | None:
@@ -35,15 +33,15 @@ def other_operand(op: Operation, tensor: Tensor) -> Tensor | None:
     return others[0] if len(op.inputs) == 2 and len(others) == 1 else None
 
 
-def relu_after(claims: Claims, tensor: Tensor) -> Operation | None:
+def relu_after(matches: Matches, tensor: Tensor) -> Operation | None:
     """Return the rectifier that alone reads a tensor."""
-    user = only_user(claims, tensor)
+    user = only_user(matches, tensor)
     return user if user is not None and user.type == "Relu" else None
 
 
-def sum_after(claims: Claims, tensor: Tensor) -> tuple[Operation, Tensor] | None:
+def sum_after(matches: Matches, tensor: Tensor) -> tuple[Operation, Tensor] | None:
     """Return the sum that alone reads a tensor, and what is added, where the shape stays."""
-    user = only_user(claims, tensor)
+    user = only_user(matches, tensor)
     if user is None or user.type != "Add" or not all_float32(user.inputs):
         return None
     other = other_operand(user, tensor)
@@ -85,30 +83,30 @@ class Chain:
         return self.ops[-1].outputs[0]
 
 
-def chains(claims: Claims, op: Operation, axis: int) -> Iterator[Chain]:
+def chains(matches: Matches, op: Operation, axis: int) -> Iterator[Chain]:
     """Yield what could be computed at once with an operation, the longest first.
 
     Args:
-        claims: The segment.
+        matches: The region.
         op: The operation.
         axis: Along which a bias is added.
     """
     found = [Chain((op,))]
-    while (longer := _with_sum(claims, found[-1], axis)) is not None:
+    while (longer := _with_sum(matches, found[-1], axis)) is not None:
         found.append(longer)
     for chain in reversed(found):
-        relu = relu_after(claims, chain.result)
+        relu = relu_after(matches, chain.result)
         if relu is not None:
             ops = (*chain.ops, relu)
-            if claims.can_join(ops):
+            if matches.can_join(ops):
                 yield Chain(ops, chain.bias, chain.addend, relu=True)
-        if claims.can_join(chain.ops):
+        if matches.can_join(chain.ops):
             yield chain
 
 
-def _with_sum(claims: Claims, chain: Chain, axis: int) -> Chain | None:
+def _with_sum(matches: Matches, chain: Chain, axis: int) -> Chain | None:
     """Return a chain with the sum that follows it; a bias comes before an addend."""
-    found = sum_after(claims, chain.result)
+    found = sum_after(matches, chain.result)
     if found is None or chain.addend is not None:
         return None
     user, other = found

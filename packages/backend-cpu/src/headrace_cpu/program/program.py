@@ -1,4 +1,4 @@
-"""Programs: compiled segments, with instances of their own for steps that run at once."""
+"""Programs: compiled regions, with instances of their own for steps that run at once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from headrace import Tensor
 from headrace.errors import ResourceExhaustedError
-from headrace.graph.tensor import Tensor
-from headrace.runtime.failures import located
-from headrace.runtime.report import ProgramReport
-from headrace.runtime.segment import Segment
+from headrace.extend.devices import ProgramReport, Region, located
 from headrace_cpu.native.compiler import give_up
 from headrace_cpu.native.memory import address, allocate, view
 from headrace_cpu.native.report import compiling
@@ -32,13 +30,13 @@ _FILE = "<headrace program>"
 
 
 class Program:
-    """A compiled segment.
+    """A compiled region.
 
     Calling it runs it once. Steps that run at the same time each get an instance, with an arena of
     its own; an instance that is free is used again.
 
     Attributes:
-        segment: What it computes.
+        region: What it computes.
         items: What it does, in order.
         source: The source of the function that does it.
         arena_bytes: The size of an instance's arena.
@@ -46,14 +44,14 @@ class Program:
 
     def __init__(
         self,
-        segment: Segment,
+        region: Region,
         items: Sequence[Item],
         values: Values,
         places: Places,
         lowered: Lowered,
         settings: CompileSettings,
     ) -> None:
-        self.segment = segment
+        self.region = region
         self.items = tuple(items)
         self.source = lowered.source
         self.arena_bytes = places.layout.size
@@ -64,7 +62,7 @@ class Program:
         self._strict = settings.verify
         self._lock = threading.Lock()
         self._free: list[Run] = []
-        self._environment = {**ENVIRONMENT, **_dtypes(segment)}
+        self._environment = {**ENVIRONMENT, **_dtypes(region)}
         native = any(item.instruction is not None for item in items) or settings.deterministic
         # None when there is nothing to generate, or it has been done.
         self._countdown: int | None = settings.compile_after if native else None
@@ -80,7 +78,7 @@ class Program:
 
     def describe(self) -> ProgramReport:
         """Return what it does, with sources."""
-        return describe(self.segment, self.items, self._values, self._places, self.source)
+        return describe(self.region, self.items, self._values, self._places, self.source)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Run once: return the outputs for values of the inputs."""
@@ -158,8 +156,8 @@ class Program:
             for tensor, point in lowered.points.get(instruction, {}).items():
                 bound[point] = made.point[tensor]
         for op, name in lowered.kernels.items():
-            bound[name] = self.segment.bind(op)
-        recorder = self.segment.options.recorder
+            bound[name] = self.region.bind(op)
+        recorder = self.region.options.recorder
         for work, name in lowered.notes.items():
             assert recorder is not None
             bound[name] = recorder.noter(work)
@@ -196,12 +194,12 @@ class Program:
         item = self._lowered.lines[line] if frame is not None else None
         if frame is not None and item is None and isinstance(error, MemoryError):
             # A value that was known before the step is copied for the caller.
-            return located(error, self.segment.outputs[0].op, [], self.segment.uses)
+            return located(error, self.region.outputs[0].op, [], self.region.uses)
         if frame is None or item is None:
             return error
         seen = frame.f_locals
         values = [self._value(tensor, seen) for tensor in item.op.inputs]
-        return located(error, item.op, values, self.segment.uses)
+        return located(error, item.op, values, self.region.uses)
 
     def _value(self, tensor: Tensor, seen: dict[str, Any]) -> Any:
         """Return what a tensor holds, or, where that is gone, something of its shape."""
@@ -239,9 +237,9 @@ class _Addresses(Addresses):
         return self._start + offset
 
 
-def _dtypes(segment: Segment) -> dict[str, Any]:
-    """Return the dtypes of a segment's arrays by name."""
-    tensors = (t for op in segment.graph.operations for t in (*op.inputs, *op.outputs))
+def _dtypes(region: Region) -> dict[str, Any]:
+    """Return the dtypes of a region's arrays by name."""
+    tensors = (t for op in region.graph.operations for t in (*op.inputs, *op.outputs))
     kinds = {t.spec.content.dtype if t.spec.content else t.dtype for t in tensors}
     plain = [kind for kind in kinds if kind.kind not in ("resource", "list", "string")]
     return {kind.numpy.name: kind.numpy for kind in plain}

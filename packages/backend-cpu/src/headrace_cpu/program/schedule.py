@@ -7,16 +7,13 @@ end of the step, and no reader forces a copy of the variable.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
-from headrace_cpu.program.claims import Claims
+from headrace import Operation, Tensor
+from headrace.extend.graphs import CycleError, in_order
 from headrace_cpu.program.instruction import Instruction
-
-UPDATES = frozenset(("AssignVariable", "AssignAddVariable", "AssignSubVariable"))
+from headrace_cpu.program.matches import Matches
 
 
 @dataclass(slots=True, eq=False)
@@ -39,15 +36,15 @@ class Item:
         return self.ops[-1]
 
 
-def schedule(claims: Claims) -> list[Item]:
+def schedule(matches: Matches) -> list[Item]:
     """Return the items of a program in the order in which they run."""
-    place = {op: i for i, op in enumerate(claims.operations)}
+    place = {op: i for i, op in enumerate(matches.operations)}
     items = [
         Item(instruction.ops, instruction, max(place[op] for op in instruction.ops))
-        for instruction in claims.instructions
+        for instruction in matches.instructions
     ]
-    claimed = {op for item in items for op in item.ops}
-    items += [Item((op,), None, place[op]) for op in claims.operations if op not in claimed]
+    matched = {op for item in items for op in item.ops}
+    items += [Item((op,), None, place[op]) for op in matches.operations if op not in matched]
     item_of = {op: item for item in items for op in item.ops}
     edges = _edges(items, item_of)
     order = _sorted(items, [*edges, *_reads_before_updates(items, item_of)])
@@ -57,6 +54,11 @@ def schedule(claims: Claims) -> list[Item]:
 def _required(order: list[Item] | None) -> list[Item]:
     assert order is not None, "instructions wait for each other"
     return order
+
+
+def _updates(op: Operation) -> bool:
+    """Whether an operation changes the variable that its first input stands for."""
+    return op.schema.changes and bool(op.inputs) and op.inputs[0].spec.content is not None
 
 
 Edge = tuple[Item, Item]
@@ -85,7 +87,7 @@ def _reads_before_updates(items: Sequence[Item], item_of: Mapping[Operation, Ite
     reads: dict[Tensor, list[Tensor]] = {}
     for item in items:
         for op in item.ops:
-            if op.type in UPDATES:
+            if _updates(op):
                 updates.setdefault(op.inputs[0], []).append(item)
             elif op.type == "ReadVariable":
                 reads.setdefault(op.inputs[0], []).append(op.outputs[0])
@@ -104,24 +106,15 @@ def _reads_before_updates(items: Sequence[Item], item_of: Mapping[Operation, Ite
 
 def _sorted(items: Sequence[Item], edges: Sequence[Edge]) -> list[Item] | None:
     """Return items so that edges point forward; None where they form a circle."""
-    waits = dict.fromkeys(items, 0)
-    users: dict[Item, list[Item]] = {item: [] for item in items}
-    for before, after in dict.fromkeys(edges):
-        waits[after] += 1
-        users[before].append(after)
+    before: dict[Item, list[Item]] = {item: [] for item in items}
+    for first, second in edges:
+        before[second].append(first)
+    try:
+        return in_order(items, before.__getitem__, key=_turn)
+    except CycleError:
+        return None
 
-    def entry(item: Item) -> tuple[bool, int, Item]:
-        update = any(op.type in UPDATES for op in item.ops)
-        return not update, item.place, item
 
-    ready = [entry(item) for item in items if not waits[item]]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        item = heapq.heappop(ready)[-1]
-        order.append(item)
-        for user in users[item]:
-            waits[user] -= 1
-            if not waits[user]:
-                heapq.heappush(ready, entry(user))
-    return order if len(order) == len(items) else None
+def _turn(item: Item) -> tuple[bool, int]:
+    """Return what puts updates first, and others in the order of the graph."""
+    return not any(map(_updates, item.ops)), item.place

@@ -1,16 +1,17 @@
-"""Settings: what claims and the program go by."""
+"""Settings: what matchers and the program go by."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from headrace.runtime.options import Options
+from headrace.extend.devices import Options
 from headrace_cpu.native.threads import thread_count
+from headrace_cpu.settings import COMPILE_AFTER_OPTION, ONEDNN_OPTION, THREADS_OPTION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompileSettings:
-    """What claims and the program go by.
+    """What matchers and the program go by.
 
     Attributes:
         threads: How many threads kernels may use.
@@ -30,13 +31,16 @@ class CompileSettings:
     @classmethod
     def of(cls, options: Options) -> CompileSettings:
         """Return the settings that follow from a session's options."""
-        threads = options.threads if options.threads is not None else thread_count()
+        given = options.of("cpu")
+        threads = THREADS_OPTION.read(given) or options.threads or thread_count()
+        asked = COMPILE_AFTER_OPTION.read(given)
+        after = options.compile_after if asked is None else asked
         # What is compiled later computes in another order, so equal bits need it from the start.
-        after = 0 if options.deterministic else options.compile_after
+        after = 0 if options.deterministic else after
         return cls(
             threads=threads,
             deterministic=options.deterministic,
-            onednn=options.onednn,
+            onednn=ONEDNN_OPTION.read(given),
             compile_after=after,
             verify=options.verify,
         )

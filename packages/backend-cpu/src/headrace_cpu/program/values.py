@@ -17,29 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
-from headrace.runtime.segment import Segment, is_handle
+from headrace import Operation, Tensor
+from headrace.extend.devices import Region, is_handle
 from headrace_cpu.program.schedule import Item
-
-# Yield their first input, under another shape at most.
-VIEWS = frozenset(("Identity", "StopGradient", "EnsureShape", "Reshape", "ExpandDims", "Squeeze"))
-# Elementwise operations whose plain kernels may return the very array that they get.
-RETURN_INPUT = frozenset(("Cast", "Conj"))
-# Keep no reference to the arrays that they get, although they have effects.
-_BORROWERS = frozenset(
-    (
-        "AssignVariable",
-        "AssignAddVariable",
-        "AssignSubVariable",
-        "Assert",
-        "Print",
-        "PrintText",
-        "RandomUniform",
-        "RandomStandardNormal",
-        "TruncatedNormal",
-    )
-)
 
 
 class Home(Enum):
@@ -75,18 +55,19 @@ class Values:
         shown: The buffers of which an output of the program may be a view.
     """
 
-    def __init__(self, segment: Segment, items: Sequence[Item]) -> None:
+    def __init__(self, region: Region, items: Sequence[Item]) -> None:
         self.home: dict[Tensor, Home] = {}
         self.presets: dict[Tensor, Any] = {}
         self.lends: dict[Tensor, frozenset[Tensor]] = {}
         self._root: dict[Tensor, Tensor] = {}
-        for op in segment.graph.operations:
+        self._reserved = region.reserved
+        for op in region.graph.operations:
             if op.type == "Feed":
                 self.home[op.outputs[0]] = Home.OBJECT
             elif op.type == "Const" and not op.control_inputs:
                 self._preset(op.outputs[0], op.attrs["value"])
             elif is_handle(op):
-                self._preset(op.outputs[0], segment.handles[op.outputs[0]])
+                self._preset(op.outputs[0], region.handles[op.outputs[0]])
         for item in items:
             if item.instruction is not None:
                 self.home.update(dict.fromkeys(item.instruction.writes, Home.BUFFER))
@@ -94,12 +75,12 @@ class Values:
                 self._root[item.op.outputs[0]] = self.root(item.op.inputs[0])
             else:
                 self._object(item)
-        for tensor in segment.outputs:
+        for tensor in region.outputs:
             root = self.root(tensor)
             if self.home.get(root) is Home.BUFFER:
                 self.home[root] = Home.RESULT
         # These are copied when the step ends, and must last until then.
-        self.shown = {lender for tensor in segment.outputs for lender in self.lent(tensor)}
+        self.shown = {lender for tensor in region.outputs for lender in self.lent(tensor)}
 
     def _preset(self, tensor: Tensor, value: Any) -> None:
         self.home[tensor] = Home.PRESET
@@ -109,9 +90,11 @@ class Values:
     def _object(self, item: Item) -> None:
         """Note that an operation's outputs are objects, and what they may be views of."""
         lent: set[Tensor] = set()
-        if not item.op.schema.elementwise or item.op.type in RETURN_INPUT:
-            for tensor in item.op.inputs:
-                lent |= self.lent(tensor)
+        op, schema = item.op, item.op.schema
+        shared = [op.inputs[place] for place in schema.flat_places(op.arity, schema.may_share)]
+        # What a kernel of another package returns may be what it got, whatever the op states.
+        for tensor in op.inputs if op in self._reserved else shared:
+            lent |= self.lent(tensor)
         for tensor in item.op.outputs:
             self.home[tensor] = Home.OBJECT
             self.lends[tensor] = frozenset(lent)
@@ -134,7 +117,7 @@ class Values:
     def is_view(self, item: Item) -> bool:
         """Whether an item is nothing but its first input under another shape."""
         op = item.op
-        if item.instruction is not None or op.type not in VIEWS:
+        if item.instruction is not None or not op.schema.view or op in self._reserved:
             return False
         given, made = op.inputs[0], op.outputs[0]
         root = self.root(given)
@@ -146,7 +129,7 @@ class Values:
 
 def is_unchecked(op: Operation) -> bool:
     """Whether an operation is to find out, when it runs, if a shape that is computed fits."""
-    return op.type in VIEWS and any(t.op.type != "Const" for t in op.inputs[1:])
+    return op.schema.view and any(t.op.type != "Const" for t in op.inputs[1:])
 
 
 def _contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -156,8 +139,3 @@ def _contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     copy = np.array(array, order="C")
     copy.flags.writeable = False
     return copy
-
-
-def keeps(op_type: str, stateful: bool) -> bool:
-    """Whether an operation may keep a reference to what it gets, beyond the step."""
-    return stateful and op_type not in _BORROWERS

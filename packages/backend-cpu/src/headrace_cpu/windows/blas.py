@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 
-from headrace_cpu.products.blas import loaded_blas
+from headrace_cpu.matmul.blas import loaded_blas
 
 
 def gemm(dtype: str) -> int | None:

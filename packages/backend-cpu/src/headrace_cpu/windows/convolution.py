@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
+from headrace import Operation, Tensor
 from headrace_cpu.kernels.conv import conv, conv_backprop_filter, conv_backprop_input
 from headrace_cpu.windows import blas
 from headrace_cpu.windows import convolution_kernels as kernels
@@ -84,7 +83,7 @@ class _Convolution(WindowInstruction):
         self, shape: Geometry, found: Plan, tensors: dict[str, Tensor], scratch: dict[str, int]
     ) -> Call:
         words = self._words(shape, found)
-        words |= {"blocks": found.blocks, "product": int(shape.is_product)}
+        words |= {"blocks": found.blocks, "is_matmul": int(shape.is_matmul)}
         source = kernels.convolve(self._dtype, words["run"])
         return Call(source, kernels.CONVOLVE, tensors=tensors, scratch=scratch, numbers=words)
 
@@ -96,68 +95,68 @@ class Convolve(_Convolution):
 
     def __init__(self, op: Operation, shape: Geometry, threads: int) -> None:
         super().__init__(op, op.inputs, conv, threads, shape)
-        self._plan = plan(shape, self._size, self._threads, shape.rows, copies=not shape.is_product)
+        self._plan = plan(shape, self._size, self._threads, shape.rows, copies=not shape.is_matmul)
         self.scratch = self._plan.room * self._threads
 
     def calls(self) -> Sequence[Call]:
         """Return the one kernel."""
-        images, taps = self._op.inputs
-        tensors = {"x": images, "filter": taps, "y": self.writes[0]}
+        activations, filter_ = self._op.inputs
+        tensors = {"x": activations, "filter": filter_, "y": self.writes[0]}
         scratch = {"scratch": 0} if self.scratch else {}
         return [self._convolve(self._shape, self._plan, tensors, scratch)]
 
 
-class ConvolveToImages(_Convolution):
-    """The gradient of a convolution for its images.
+class ConvolveToActivations(_Convolution):
+    """The gradient of a convolution for its activations.
 
-    Without strides it is the convolution of the gradient with the turned filter. With strides, the
-    windows of the gradient are computed in blocks and added up where they lie.
+    Without strides it is the convolution of the gradient with the transposed filter. With strides,
+    the windows of the gradient are computed in blocks and added up where they lie.
     """
 
-    name = "convolve_to_images"
+    name = "convolve_to_activations"
 
     def __init__(self, op: Operation, shape: Geometry, threads: int) -> None:
         super().__init__(op, op.inputs[1:], conv_backprop_input, threads, shape)
-        self._turned = shape.transposed() if shape.strides == (1, 1) else None
-        if self._turned is None:
+        self._transposed = shape.transposed() if shape.strides == (1, 1) else None
+        if self._transposed is None:
             rows = math.prod(shape.out)
             self._plan = plan(shape, self._size, 1, rows)
             self._room = 0
         else:
-            turned = self._turned
-            copies = not turned.is_product
-            self._plan = plan(turned, self._size, self._threads, turned.rows, copies=copies)
+            transposed = self._transposed
+            copies = not transposed.is_matmul
+            self._plan = plan(transposed, self._size, self._threads, transposed.rows, copies=copies)
             self._room = -(-shape.depth * shape.filters * self._size // 64) * 64
         self.scratch = self._room + self._plan.room * self._threads
 
     def calls(self) -> Sequence[Call]:
         """Return the kernels: one, or one for the filter and one for the convolution."""
-        _, taps, grad = self._op.inputs
-        if self._turned is None:
-            return [self._add_up(taps, grad)]
+        _, filter_, grad = self._op.inputs
+        if self._transposed is None:
+            return [self._add_up(filter_, grad)]
         shape = self._shape
-        turn = Call(
-            kernels.turn(self._dtype),
-            kernels.TURN,
-            tensors={"filter": taps},
-            scratch={"turned": 0},
+        transpose = Call(
+            kernels.transpose(self._dtype),
+            kernels.TRANSPOSE,
+            tensors={"filter": filter_},
+            scratch={"transposed": 0},
             numbers={
-                "taps": math.prod(shape.window),
+                "elements": math.prod(shape.window),
                 "channels": shape.channels,
                 "filters": shape.filters,
             },
         )
         tensors = {"x": grad, "y": self.writes[0]}
         scratch = {"filter": 0, "scratch": self._room}
-        return [turn, self._convolve(self._turned, self._plan, tensors, scratch)]
+        return [transpose, self._convolve(self._transposed, self._plan, tensors, scratch)]
 
-    def _add_up(self, taps: Tensor, grad: Tensor) -> Call:
+    def _add_up(self, filter_: Tensor, grad: Tensor) -> Call:
         words: dict[str, Any] = self._words(self._shape, self._plan)
         words["block_rows"] = self._plan.block_rows
         return Call(
-            kernels.to_images(self._dtype, words["run"]),
-            kernels.TO_IMAGES,
-            tensors={"grad": grad, "filter": taps, "x": self.writes[0]},
+            kernels.to_activations(self._dtype, words["run"]),
+            kernels.TO_ACTIVATIONS,
+            tensors={"grad": grad, "filter": filter_, "x": self.writes[0]},
             scratch={"scratch": 0},
             numbers=words,
         )
@@ -177,19 +176,19 @@ class ConvolveToFilter(_Convolution):
 
     def calls(self) -> Sequence[Call]:
         """Return the one kernel."""
-        images, _, grad = self._op.inputs
+        activations, _, grad = self._op.inputs
         words = self._words(self._shape, self._plan)
         words |= {
             "row_splits": self._plan.row_splits,
             "filter_splits": self._plan.filter_splits,
             "block_rows": self._plan.block_rows,
-            "product": int(self._shape.is_product),
+            "is_matmul": int(self._shape.is_matmul),
         }
         scratch = {"partial": 0, "scratch": self._parts} if self.scratch else {}
         call = Call(
             kernels.to_filter(self._dtype, words["run"]),
             kernels.TO_FILTER,
-            tensors={"x": images, "grad": grad, "filter": self.writes[0]},
+            tensors={"x": activations, "grad": grad, "filter": self.writes[0]},
             scratch=scratch,
             numbers=words,
         )

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from textwrap import indent
 
-from headrace_cpu.native.build import KernelSource
+from headrace_cpu.native.source import KernelSource
 from headrace_cpu.windows.text import WINDOWS, kernel
 
 # Runs up to this length are copied by code for exactly that length.
@@ -25,17 +25,17 @@ _RUNS = ("runs", "run_width", "run")
 
 CONVOLVE = (
     *("x", "filter", "y", "scratch", "scratch_step", "gemm", "filters"),
-    *("blocks", "per_chunk", "product", *_RUNS, *WINDOWS),
+    *("blocks", "per_chunk", "is_matmul", *_RUNS, *WINDOWS),
 )
 TO_FILTER = (
     *("x", "grad", "filter", "partial", "scratch", "scratch_step", "gemm", "filters"),
-    *("row_splits", "filter_splits", "block_rows", "per_chunk", "product", *_RUNS, *WINDOWS),
+    *("row_splits", "filter_splits", "block_rows", "per_chunk", "is_matmul", *_RUNS, *WINDOWS),
 )
-TO_IMAGES = (
+TO_ACTIVATIONS = (
     *("grad", "filter", "x", "scratch", "scratch_step", "gemm", "filters"),
     *("block_rows", "per_chunk", *_RUNS, *WINDOWS),
 )
-TURN = ("filter", "turned", "taps", "channels", "filters")
+TRANSPOSE = ("filter", "transposed", "elements", "channels", "filters")
 
 # Copies the windows first..last, of the filter's rows low..high, to ``room``. Windows in one row of
 # an image are copied run by run: those from ``begin`` to ``end`` lie inside the image, so that
@@ -48,7 +48,7 @@ ox = rest - oy * out_width
 put = room
 row = first
 while row < last:
-    count = min(last - row, out_width - ox)
+    count = minimum(last - row, out_width - ox)
     for ky in range(low, high):
         iy = oy * stride_y - top + ky * step_y
         line = x + (image * height + iy) * width * channels * SIZE
@@ -57,8 +57,9 @@ while row < last:
             column = put + ((ky - low) * runs + kx) * RUN * SIZE
             begin, end = count, count
             if iy >= 0 and iy < height:
-                begin = min(count, max(0, (stride_x - 1 - ix) // stride_x))
-                end = max(begin, min(count, (width - run_width - ix) // stride_x + 1))
+                begin = minimum(count, divided(maximum(0, stride_x - 1 - ix), stride_x))
+                fit = divided(maximum(0, width - run_width - ix + stride_x), stride_x)
+                end = maximum(begin, minimum(count, fit))
             take = line + (ix + begin * stride_x) * channels * SIZE
             into = column + begin * depth * SIZE
             for window in range(begin, end):
@@ -71,16 +72,16 @@ while row < last:
                     at = ix + window * stride_x
                     start, stop = RUN, RUN
                     if iy >= 0 and iy < height:
-                        start = min(RUN, max(0, -at * channels))
-                        stop = max(start, min(RUN, (width - at) * channels))
+                        start = minimum(RUN, maximum(0, -at * channels))
+                        stop = maximum(start, minimum(RUN, (width - at) * channels))
                     take = line + at * channels * SIZE
                     into = column + window * depth * SIZE
                     for i in range(start):
-                        store_T(into, i, 0.0, 1)
+                        store_T(into, i, zero, 1)
                     for i in range(start, stop):
                         store_T(into, i, load_T(take, i, 0), 1)
                     for i in range(stop, RUN):
-                        store_T(into, i, 0.0, 1)
+                        store_T(into, i, zero, 1)
     put += count * depth * SIZE
     row += count
     ox = 0
@@ -97,20 +98,20 @@ mine = scratch + me * scratch_step
 for number in range(me, blocks, team):
     first = number * rows // blocks
     last = (number + 1) * rows // blocks
-    beta = 0.0
+    beta = zero
     out = y + first * filters * SIZE
     for low in range(0, window_height, per_chunk):
-        high = min(window_height, low + per_chunk)
+        high = minimum(window_height, low + per_chunk)
         depth = (high - low) * breadth
         room = mine
-        if product != 0:
+        if is_matmul != 0:
             room = x + first * channels * SIZE
         else:
 GATHER
-        taps = filter + low * breadth * filters * SIZE
-        gemm_T(gemm, 0, 0, filters, last - first, depth, taps, filters, room, depth, beta, out,
+        part = filter + low * breadth * filters * SIZE
+        gemm_T(gemm, 0, 0, filters, last - first, depth, part, filters, room, depth, beta, out,
                filters)
-        beta = 1.0
+        beta = one
 """
 
 _TO_FILTER = """\
@@ -128,22 +129,22 @@ for task in range(me, row_splits * filter_splits, team):
     total = filter
     if split != 0:
         total = partial + (split - 1) * whole * SIZE
-    beta = 0.0
+    beta = zero
     for first in range(start_row, end_row, block_rows):
-        last = min(end_row, first + block_rows)
+        last = minimum(end_row, first + block_rows)
         outer = grad + (first * filters + left_filter) * SIZE
         for low in range(0, window_height, per_chunk):
-            high = min(window_height, low + per_chunk)
+            high = minimum(window_height, low + per_chunk)
             depth = (high - low) * breadth
             room = mine
-            if product != 0:
+            if is_matmul != 0:
                 room = x + first * channels * SIZE
             else:
 GATHER
             into = total + (low * breadth * filters + left_filter) * SIZE
             gemm_T(gemm, 0, 1, some, depth, last - first, outer, filters, room, depth, beta, into,
                    filters)
-        beta = 1.0
+        beta = one
 if row_splits > 1:
     if number_of != 0:
         wait(barrier)
@@ -158,7 +159,7 @@ if row_splits > 1:
 """
 
 # Images are whole tasks, so that no two threads add to the same pixel.
-_TO_IMAGES = """\
+_TO_ACTIVATIONS = """\
 breadth = window_width * channels
 mine = scratch + me * scratch_step
 each = out_height * out_width
@@ -166,15 +167,15 @@ pixels = height * width * channels
 for image in range(me, images, team):
     target = x + image * pixels * SIZE
     for i in range(pixels):
-        store_T(target, i, 0.0, 0)
+        store_T(target, i, zero, 0)
     for first in range(0, each, block_rows):
-        last = min(each, first + block_rows)
+        last = minimum(each, first + block_rows)
         outer = grad + (image * each + first) * filters * SIZE
         for low in range(0, window_height, per_chunk):
-            high = min(window_height, low + per_chunk)
+            high = minimum(window_height, low + per_chunk)
             depth = (high - low) * breadth
-            taps = filter + low * breadth * filters * SIZE
-            gemm_T(gemm, 1, 0, depth, last - first, filters, taps, filters, outer, filters, 0.0,
+            part = filter + low * breadth * filters * SIZE
+            gemm_T(gemm, 1, 0, depth, last - first, filters, part, filters, outer, filters, zero,
                    mine, depth)
             oy = first // out_width
             ox = first - oy * out_width
@@ -188,8 +189,8 @@ for image in range(me, images, team):
                         ix = x0 + kx * step_x
                         if iy >= 0 and iy < height:
                             put = target + (iy * width + ix) * channels * SIZE
-                            start = min(RUN, max(0, -ix * channels))
-                            end = max(start, min(RUN, (width - ix) * channels))
+                            start = minimum(RUN, maximum(0, -ix * channels))
+                            end = maximum(start, minimum(RUN, (width - ix) * channels))
                             for i in range(start, end):
                                 store_T(put, i, load_T(put, i, 0) + load_T(take, i, 1), 0)
                         take += RUN * SIZE
@@ -199,17 +200,17 @@ for image in range(me, images, team):
                     oy += 1
 """
 
-# The taps in the other order, each transposed, 16 by 16 elements at a time.
-_TURN = """\
+# The elements of the filter in the other order, each transposed, 16 by 16 elements at a time.
+_TRANSPOSE = """\
 strips = (channels + 15) // 16
-for task in range(me, taps * strips, team):
-    tap = task // strips
-    c0 = (task - tap * strips) * 16
-    c1 = min(channels, c0 + 16)
-    source = filter + tap * channels * filters * SIZE
-    target = turned + (taps - 1 - tap) * channels * filters * SIZE
+for task in range(me, elements * strips, team):
+    element = task // strips
+    c0 = (task - element * strips) * 16
+    c1 = minimum(channels, c0 + 16)
+    source = filter + element * channels * filters * SIZE
+    target = transposed + (elements - 1 - element) * channels * filters * SIZE
     for n0 in range(0, filters, 16):
-        n1 = min(filters, n0 + 16)
+        n1 = minimum(filters, n0 + 16)
         for n in range(n0, n1):
             for c in range(c0, c1):
                 store_T(target, n * channels + c, load_T(source, c * filters + n, 0), 1)
@@ -249,11 +250,11 @@ def to_filter(dtype: str, run: int) -> KernelSource:
     return _sized("convolve_to_filter", TO_FILTER, _with_gather(_TO_FILTER), dtype, run)
 
 
-def to_images(dtype: str, run: int) -> KernelSource:
+def to_activations(dtype: str, run: int) -> KernelSource:
     """Return the kernel of the gradient for the images; ``run`` as for a convolution."""
-    return _sized("convolve_to_images", TO_IMAGES, _TO_IMAGES, dtype, run)
+    return _sized("convolve_to_activations", TO_ACTIVATIONS, _TO_ACTIVATIONS, dtype, run)
 
 
-def turn(dtype: str) -> KernelSource:
-    """Return the kernel that turns a filter: [..., in, out] to [..., out, in], taps reversed."""
-    return kernel("turn_filter", TURN, _TURN, dtype)
+def transpose(dtype: str) -> KernelSource:
+    """Return the kernel that flips a filter and transposes its channels, in and out."""
+    return kernel("transpose_filter", TRANSPOSE, _TRANSPOSE, dtype)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from headrace.ops.windows import padding_of, window_padding
+from headrace.extend.ops import padding_of, window_padding
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Geometry:
         return 2 * self.rows * self.depth * self.filters
 
     @property
-    def is_product(self) -> bool:
+    def is_matmul(self) -> bool:
         """Whether the images are already the matrix of their windows."""
         return (
             self.window == (1, 1)
@@ -62,7 +62,7 @@ class Geometry:
         )
 
     def transposed(self) -> Geometry:
-        """Return the convolution, of a turned filter, that computes the gradient for the images.
+        """Return the convolution, of a transposed filter, that computes the input's gradient.
 
         Raises:
             ValueError: if the convolution has strides, so that there is no such convolution.

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
-from headrace_cpu.native.build import KernelSource, build
+from headrace import Operation, Tensor
+from headrace_cpu.native.build import build
 from headrace_cpu.native.memory import Array, view
-from headrace_cpu.native.threads import launch, open_mp
+from headrace_cpu.native.source import KernelSource
+from headrace_cpu.native.threads import open_mp
+from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
-from headrace_cpu.windows.text import ENVIRONMENT, TEAM
+from headrace_cpu.windows.text import TEAM
 
 Interpret = Callable[..., Array]
 
@@ -46,25 +47,19 @@ class Call:
         self._scratch = scratch
         self._numbers = numbers
 
-    def block(self, threads: int, at: Addresses) -> tuple[Array, list[tuple[Tensor, int]]]:
-        """Return the block, and which of its words wait for the addresses of which tensors."""
-        block = np.zeros(len(self._place), np.int64)
-        pool = open_mp()
-        if threads > 1 and pool is not None:
-            names = ("omp_get_thread_num", "omp_get_num_threads", "GOMP_barrier")
-            block[: len(TEAM)] = [*(pool.symbols[name] for name in names), threads]
+    def block(self, threads: int, at: Addresses) -> Block:
+        """Return the kernel's block, for so many threads."""
+        block = Block(len(self._place), at)
+        if threads > 1:
+            block.bind_team(*map(TEAM.index, ("number_of", "count_of", "barrier")))
+            block.words[TEAM.index("most")] = threads
         for name, number in self._numbers.items():
-            block[self._place[name]] = number
+            block.words[self._place[name]] = number
         for name, offset in self._scratch.items():
-            block[self._place[name]] = at.scratch() + offset
-        late = []
+            block.bind_scratch(self._place[name], offset)
         for name, tensor in self._tensors.items():
-            where = at.of(tensor)
-            if where is None:
-                late.append((tensor, self._place[name]))
-            else:
-                block[self._place[name]] = where
-        return block, late
+            block.bind(tensor, self._place[name])
+        return block
 
 
 class WindowInstruction(Instruction):
@@ -98,7 +93,7 @@ class WindowInstruction(Instruction):
 
     def prepare(self) -> None:
         """Compile the kernels, or take them from the cache."""
-        self._addresses = build([call.source for call in self.calls()], ENVIRONMENT)
+        self._addresses = build([call.source for call in self.calls()])
 
     def source(self) -> str:
         """Return the sources of the kernels."""
@@ -108,17 +103,13 @@ class WindowInstruction(Instruction):
         """Return what runs it on buffers at ``at``."""
         if self._addresses is None:
             return self._bind_plain(at)
-        runs, blocks, point = [], [], dict[Tensor, Callable[[int], object]]()
-        words: dict[Tensor, list[tuple[Array, int]]] = {}
-        for address, call in zip(self._addresses, self.calls(), strict=True):
-            block, late = call.block(self._threads, at)
-            blocks.append(block)
-            runs.append(launch(address, block.ctypes.data, self._threads))
-            for tensor, place in late:
-                words.setdefault(tensor, []).append((block, place))
-        for tensor, places in words.items():
-            point[tensor] = partial(_put, places)
-        return Bound(self.around(partial(_run, runs, blocks)), point)
+        blocks = [call.block(self._threads, at) for call in self.calls()]
+        runs = [
+            block.launch(address, self._threads)
+            for address, block in zip(self._addresses, blocks, strict=True)
+        ]
+        call = runs[0] if len(runs) == 1 else partial(_run, runs)
+        return bound(self.around(call), blocks, (*self.reads, *self.writes), at)
 
     def _bind_plain(self, at: Addresses) -> Bound:
         tensors = (*self.reads, *self.writes)
@@ -126,7 +117,7 @@ class WindowInstruction(Instruction):
         point = {t: partial(where.__setitem__, t) for t in tensors if where[t] is None}
 
         def array(tensor: Tensor) -> Any:
-            shape = tuple(d or 0 for d in tensor.shape.dims or ())
+            shape = tuple(d or 0 for d in tensor.spec.shape.dims or ())
             if tensor not in where:
                 # The sizes of a tensor; the kernels know them.
                 return np.array(self._sizes(), tensor.dtype.numpy)
@@ -142,15 +133,10 @@ class WindowInstruction(Instruction):
         return Bound(run, point)
 
     def _sizes(self) -> tuple[int, ...]:
-        return tuple(d or 0 for d in self.writes[0].shape.dims or ())
+        return tuple(d or 0 for d in self.writes[0].spec.shape.dims or ())
 
 
-def _put(places: Sequence[tuple[Array, int]], address: int) -> None:
-    for block, place in places:
-        block[place] = address
-
-
-def _run(runs: Sequence[Callable[[], object]], blocks: Sequence[Array]) -> None:
-    """Call kernels one after the other; the blocks are those that they read."""
+def _run(runs: Sequence[Callable[[], object]]) -> None:
+    """Call kernels one after the other."""
     for run in runs:
         run()

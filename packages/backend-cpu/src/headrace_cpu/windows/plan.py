@@ -78,7 +78,7 @@ def plan_to_filter(shape: Geometry, size: int, threads: int) -> Plan:
         filter_splits = min(threads, max(1, shape.filters // _FEW_FILTERS))
     row_splits = min(shape.rows, _ceil(threads, filter_splits))
     part = _ceil(shape.rows, row_splits)
-    found = plan(shape, size, 1, part, copies=not shape.is_product)
+    found = plan(shape, size, 1, part, copies=not shape.is_matmul)
     return Plan(
         found.per_chunk, found.block_rows, found.blocks, found.room, row_splits, filter_splits
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
+from headrace import Operation, Tensor
 from headrace_cpu.kernels.pool import avg_pool, avg_pool_grad, max_pool, max_pool_grad
-from headrace_cpu.native.build import KernelSource
+from headrace_cpu.native.source import KernelSource
 from headrace_cpu.windows import pool_kernels as kernels
 from headrace_cpu.windows.convolution import numbers
 from headrace_cpu.windows.geometry import Geometry

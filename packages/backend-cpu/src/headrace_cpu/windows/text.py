@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from textwrap import indent
 
-from headrace_cpu.native.build import KernelSource
+from headrace_cpu.native.source import KernelSource
+from headrace_cpu.windows.vocabulary import GEMM
 
-ENVIRONMENT = ("headrace_cpu.windows.intrinsics",)
 CODES = {"float32": "f32", "float64": "f64"}
 SIZES = {"float32": 4, "float64": 8}
 
@@ -27,7 +27,7 @@ WINDOWS = (
 _TEAM = """\
 me, team = 0, 1
 if number_of != 0:
-    me, team = ask(number_of), min(most, ask(count_of))
+    me, team = ask(number_of), minimum(most, ask(count_of))
 if me >= team:
     me = 1 << 40
 """
@@ -42,7 +42,7 @@ def kernel(
         name: Of the kernel.
         words: Names of the words of its block, behind those of ``TEAM``.
         body: Python source, in which ``T`` ends the names of loads and stores, ``SIZE`` is the
-            size of an element.
+            size of an element, and ``zero``, ``one`` and ``infinity`` are elements.
         dtype: "float32" or "float64".
         **constants: Values for further names in capitals in the body.
     """
@@ -52,4 +52,9 @@ def kernel(
     for key, value in {"SIZE": SIZES[dtype], **constants}.items():
         text = text.replace(key, str(value))
     full = "_".join([name, CODES[dtype], *(str(v) for v in constants.values())])
-    return KernelSource(full, f"def {full}(block):\n" + indent(text, "    "))
+    head = "".join(
+        f"{each} = np.{dtype}({value!r})\n"
+        for each, value in (("zero", 0.0), ("one", 1.0), ("infinity", "inf"))
+    )
+    function = f"{head}\n\ndef {full}(block):\n" + indent(text, "    ")
+    return KernelSource(full, function, vocabulary=GEMM, slp=True)

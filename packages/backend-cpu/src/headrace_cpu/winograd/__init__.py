@@ -1,1 +1,1 @@
-"""Convolutions by Winograd's minimal filtering: fewer multiplications than there are taps."""
+"""Convolutions by Winograd's minimal filtering: few multiplications."""

@@ -1,12 +1,13 @@
-"""The kernel of a convolution by Winograd's algorithm, and of its gradient to the images.
+"""The kernel of a convolution by Winograd's algorithm, and of its gradient to the activations.
 
 All threads transform the filter together. Then each takes blocks of tiles, small enough for a near
 cache, and goes all the way with a block: transforms the tiles, multiplies them for each of the
 positions in a tile, transforms the products back, adds bias and addend, and stores. Nothing but
-images, filter and results is read from or written to far memory.
+activations, filter and results is read from or written to far memory.
 
-Outside of the images there are zeros: the addresses of such pixels point to a row of zeros, and
-those of results that are not wanted to a row that nobody reads. So there is one path for all tiles.
+Outside of the activations there are zeros: the addresses of such pixels point to a row of zeros,
+and those of results that are not wanted to a row that nobody reads. So there is one path for all
+tiles.
 """
 
 from __future__ import annotations
@@ -33,17 +34,17 @@ class Forward(TiledKernel):
 
     Attributes:
         tiling: The convolution.
-        turned: Whether the filter is that of the convolution whose images' gradient this is: input
-            and output channels change places, and it is turned by half a circle.
+        transposed: Whether the filter is that of the convolution whose activations' gradient this
+            is: input and output channels change places, and it is rotated by half a circle.
         bias: Whether a bias is added.
-        addend: Whether images like the result are added.
+        addend: Whether activations like the result are added.
         relu: Whether negative results become 0.
     """
 
-    words: ClassVar = ("images", "filter", "out", "bias", "addend", "scratch")
+    words: ClassVar = ("activations", "filter", "out", "bias", "addend", "scratch")
 
     tiling: Tiling
-    turned: bool = False
+    transposed: bool = False
     bias: bool = False
     addend: bool = False
     relu: bool = False
@@ -63,7 +64,7 @@ class Forward(TiledKernel):
     def block(self) -> int:
         """Tiles that a thread takes through all stages at once, at most."""
         t = self.tiling
-        near = t.images.channels * t.out.channels <= _NEAR_FILTER
+        near = t.activations.channels * t.out.channels <= _NEAR_FILTER
         most = (_NEAR_TILES if near else _FAR_TILES) // self.rows
         # Two threads, as the most common number, shall have blocks of the same size.
         half = -(-self.groups // 2)
@@ -72,7 +73,7 @@ class Forward(TiledKernel):
     @property
     def name(self) -> str:
         """What the kernel is called."""
-        return f"winograd_{'to_images' if self.turned else 'forward'}_{self.sizes}"
+        return f"winograd_{'to_activations' if self.transposed else 'forward'}_{self.sizes}"
 
     def text(self) -> str:
         """Return the module that defines the kernel."""
@@ -111,7 +112,7 @@ class _Writer(TileWriter):
             groups = (last - unit.index).least(step)
             # The last group may have more rows than there are tiles: the last tile again.
             block = begin, groups * kernel.rows
-            self._pixels.transform(block, self._at["images"], zeros, tiles, kernel.tile_step)
+            self._pixels.transform(block, self._at["activations"], zeros, tiles, kernel.tile_step)
             self._multiply(groups, tiles, products)
             count = (begin * -1 + self._tiling.tiles).least(groups * kernel.rows)
             self._transform_back(begin, count, products, nowhere)
@@ -122,22 +123,22 @@ class _Writer(TileWriter):
         code = self._code
         with code.loop(first, last) as chunk, code.loop(0, self._taken) as c:
             square = [
-                [self._tap(i, j, chunk.index, c.index) for j in range(self._scheme.taps)]
-                for i in range(self._scheme.taps)
+                [self._element(i, j, chunk.index, c.index) for j in range(self._scheme.filter_size)]
+                for i in range(self._scheme.filter_size)
             ]
             panel, half = chunk.index // 2, chunk.index % 2
             place = (panel * self._taken + c.index) * PANEL + half * LANES
             for position, value in enumerate(both_ways(self._scheme.filter, square)):
                 code.store(value, self._filter, place + position * self._kernel.filter_step)
 
-    def _tap(self, i: int, j: int, chunk: Index, c: Index) -> Vector:
-        """Load a tap for an input channel and a vector of output channels."""
+    def _element(self, i: int, j: int, chunk: Index, c: Index) -> Vector:
+        """Load an element of the filter for an input channel and a vector of output channels."""
         code, taken, given = self._code, self._taken, self._given
-        number = i * self._scheme.taps + j
-        if not self._kernel.turned:
+        number = i * self._scheme.filter_size + j
+        if not self._kernel.transposed:
             place = c * given + chunk * LANES + number * taken * given
             return code.load(self._at["filter"], place)
-        number = self._scheme.taps**2 - 1 - number
+        number = self._scheme.filter_size**2 - 1 - number
         place = chunk * (LANES * taken) + c + number * taken * given
         return code.collect(code.at(self._at["filter"], place), taken)
 

@@ -2,7 +2,7 @@
 
 It is the gradient of the forward algorithm, step by step: for each position in a tile, the
 transformed tiles times the gradients of the products, summed over all tiles, then transformed back
-to taps. Each thread sums over tiles of its own; the sums of the threads are added at the end.
+to the filter. Each thread sums over tiles of its own; the sums of the threads are added at the end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Gradient(TiledKernel):
         tiling: The convolution.
     """
 
-    words: ClassVar = ("images", "gradient", "filter", "scratch")
+    words: ClassVar = ("activations", "gradient", "filter", "scratch")
 
     tiling: Tiling
 
@@ -78,8 +78,8 @@ class _Writer(TileWriter):
             code.store(code.zero(), zeros, i.index)
         with code.loop(first, last, kernel.block) as unit:
             begin, count = unit.index, (last - unit.index).least(kernel.block)
-            images = self._at["images"]
-            self._pixels.transform((begin, count), images, zeros, tiles, kernel.tile_step)
+            activations = self._at["activations"]
+            self._pixels.transform((begin, count), activations, zeros, tiles, kernel.tile_step)
             self._transform_gradient(begin, count, zeros, products)
             self._multiply(count, tiles, products, sums)
         code.barrier()
@@ -125,7 +125,7 @@ class _Writer(TileWriter):
                         code.store(code.load(out, at) + t.after[2 * r + h], out, at)
 
     def _transform_back(self) -> None:
-        """Add the sums of all threads, and transform them to the gradient of the taps."""
+        """Add the sums of all threads, and transform them to the gradient of the filter."""
         code, kernel, taken, given = self._code, self._kernel, self._taken, self._given
         _, first, last = code.part(taken)
         with code.loop(first, last) as c, code.loop(0, given, LANES) as k:
@@ -138,5 +138,5 @@ class _Writer(TileWriter):
                     thread.after.append(value + each)
             side = self._scheme.side
             totals = [thread.after[i * side : (i + 1) * side] for i in range(side)]
-            for tap, value in enumerate(both_ways(self._scheme.filter_back, totals)):
-                code.store(value, self._at["filter"], place + tap * taken * given)
+            for number, value in enumerate(both_ways(self._scheme.filter_back, totals)):
+                code.store(value, self._at["filter"], place + number * taken * given)

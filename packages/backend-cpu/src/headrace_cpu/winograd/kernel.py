@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from headrace_cpu.native.assembly import Assembly
-from headrace_cpu.native.build import KernelSource
+from headrace_cpu.native.source import KernelSource
 from headrace_cpu.winograd.tiling import LANES, Pixels, Tiling
 
 
@@ -45,8 +45,8 @@ class TiledKernel(ABC):
 
     @property
     def sizes(self) -> str:
-        """The sizes of the images, and the channels of the result."""
-        i, o = self.tiling.images, self.tiling.out
+        """The sizes of the activations, and the channels of the result."""
+        i, o = self.tiling.activations, self.tiling.out
         return f"{i.batch}x{i.height}x{i.width}x{i.channels}_{o.channels}"
 
     @property
@@ -63,12 +63,12 @@ class TiledKernel(ABC):
     @property
     def filter_step(self) -> int:
         """Elements from one position of the transformed filter, or its gradient, to the next."""
-        return self.tiling.images.channels * self.tiling.out.channels + LANES
+        return self.tiling.activations.channels * self.tiling.out.channels + LANES
 
     @property
     def tile_step(self) -> int:
         """Elements from one position of a block's transformed tiles to the next."""
-        return self.block * self.tiling.images.channels + LANES
+        return self.block * self.tiling.activations.channels + LANES
 
     @property
     def product_step(self) -> int:
@@ -77,8 +77,8 @@ class TiledKernel(ABC):
 
     @property
     def block_elements(self) -> int:
-        """Elements of memory for a block, and of a row of images and one of results."""
-        channels = self.tiling.images.channels + self.tiling.out.channels
+        """Elements of memory for a block, and of a row of activations and one of results."""
+        channels = self.tiling.activations.channels + self.tiling.out.channels
         return channels + self.tiling.scheme.positions * (self.tile_step + self.product_step)
 
 
@@ -88,7 +88,7 @@ class TileWriter:
     def __init__(self, kernel: TiledKernel) -> None:
         self._tiling = kernel.tiling
         self._scheme = kernel.tiling.scheme
-        self._taken = kernel.tiling.images.channels
+        self._taken = kernel.tiling.activations.channels
         self._given = kernel.tiling.out.channels
         self._code = code = Assembly("float", LANES)
         self._pixels = Pixels(code, kernel.tiling)

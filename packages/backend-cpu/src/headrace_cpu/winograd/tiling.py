@@ -1,4 +1,4 @@
-"""How images are cut into tiles, and where the pixels of a tile are."""
+"""How activations are cut into tiles, and where the pixels of a tile are."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PANEL = 2 * LANES
 
 
 @dataclass(frozen=True, slots=True)
-class Images:
-    """Images [batch, height, width, channels], C-contiguous, of float32."""
+class Activations:
+    """Activations [batch, height, width, channels], C-contiguous, of float32."""
 
     batch: int
     height: int
@@ -28,15 +28,15 @@ class Tiling:
 
     Attributes:
         scheme: The transforms for the size of its filter.
-        images: What is convolved.
+        activations: What is convolved.
         out: The result.
-        top: Rows of zeros above the images.
+        top: Rows of zeros above the activations.
         left: Columns of zeros left of them.
     """
 
     scheme: Scheme
-    images: Images
-    out: Images
+    activations: Activations
+    out: Activations
     top: int
     left: int
 
@@ -59,14 +59,14 @@ class Tiling:
     def flops(self) -> int:
         """Operations of the direct way."""
         out = self.out.batch * self.out.height * self.out.width * self.out.channels
-        return 2 * out * self.scheme.taps**2 * self.images.channels
+        return 2 * out * self.scheme.filter_size**2 * self.activations.channels
 
     @property
     def back(self) -> Tiling:
-        """The convolution that yields the gradient of the images from that of the result."""
-        reach = self.scheme.taps - 1
+        """The convolution that yields the gradient of the activations from that of the result."""
+        reach = self.scheme.filter_size - 1
         top, left = reach - self.top, reach - self.left
-        return replace(self, images=self.out, out=self.images, top=top, left=left)
+        return replace(self, activations=self.out, out=self.activations, top=top, left=left)
 
 
 class Pixels:
@@ -81,16 +81,16 @@ class Pixels:
         self._code = code
         self._tiling = tiling
 
-    def of_images(self, tile: Index, base: str, outside: str) -> list[list[str]]:
+    def of_activations(self, tile: Index, base: str, outside: str) -> list[list[str]]:
         """Return the addresses of the pixels that a tile takes in.
 
         Args:
             tile: The number of the tile.
-            base: The address of the images.
+            base: The address of the activations.
             outside: The address that stands for all pixels outside of them.
         """
         t = self._tiling
-        return self._square(tile, t.scheme.side, t.images, (t.top, t.left), base, outside)
+        return self._square(tile, t.scheme.side, t.activations, (t.top, t.left), base, outside)
 
     def of_out(self, tile: Index, base: str, outside: str) -> list[list[str]]:
         """Return the addresses of the pixels that a tile results in, likewise."""
@@ -100,7 +100,7 @@ class Pixels:
         self,
         tile: Index,
         side: int,
-        images: Images,
+        activations: Activations,
         before: tuple[int, int],
         base: str,
         outside: str,
@@ -110,12 +110,12 @@ class Pixels:
         row = rest // t.across * OUT - before[0]
         column = rest % t.across * OUT - before[1]
         columns = [column + j for j in range(side)]
-        fits = [each.within(images.width) for each in columns]
+        fits = [each.within(activations.width) for each in columns]
         square = []
         for i in range(side):
-            there = (row + i).within(images.height)
-            start = (image * images.height + (row + i)) * images.width
-            places = [code.at(base, (start + each) * images.channels) for each in columns]
+            there = (row + i).within(activations.height)
+            start = (image * activations.height + (row + i)) * activations.width
+            places = [code.at(base, (start + each) * activations.channels) for each in columns]
             square.append(
                 [
                     code.choose(code.both(there, fit), place, outside)
@@ -127,20 +127,20 @@ class Pixels:
     def transform(
         self, tiles: tuple[Index, Index], base: str, outside: str, to: str, step: int
     ) -> None:
-        """Transform tiles of the images, into [position, tile, channel].
+        """Transform tiles of the activations, into [position, tile, channel].
 
         Args:
             tiles: The first, and how many. Numbers that are too large stand for the last tile.
-            base: The address of the images.
+            base: The address of the activations.
             outside: The address of a row of zeros.
             to: Where the transformed tiles go.
             step: Elements from one position to the next.
         """
-        code, channels = self._code, self._tiling.images.channels
+        code, channels = self._code, self._tiling.activations.channels
         begin, count = tiles
         with code.loop(0, count) as t:
             tile = (begin + t.index).least(self._tiling.tiles - 1)
-            pixels = self.of_images(tile, base, outside)
+            pixels = self.of_activations(tile, base, outside)
             with code.loop(0, channels, LANES) as c:
                 square = [[code.load(place, c.index) for place in row] for row in pixels]
                 place = t.index * channels + c.index

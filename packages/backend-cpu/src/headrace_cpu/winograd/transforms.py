@@ -39,15 +39,15 @@ class Scheme:
     """The matrices for filters of one size.
 
     Attributes:
-        taps: Taps along a side of the filter.
+        filter_size: Elements along a side of the filter.
         inputs: ``B' d``.
         filter: ``G g``.
         results: ``A' m``.
         results_back: ``A y``, the gradient of the products.
-        filter_back: ``G' u``, the gradient of the taps.
+        filter_back: ``G' u``, the gradient of the filter.
     """
 
-    taps: int
+    filter_size: int
     inputs: Transform
     filter: Transform
     results: Transform
@@ -57,7 +57,7 @@ class Scheme:
     @property
     def side(self) -> int:
         """Inputs along a side of a tile."""
-        return OUT + self.taps - 1
+        return OUT + self.filter_size - 1
 
     @property
     def positions(self) -> int:
@@ -67,7 +67,7 @@ class Scheme:
     @property
     def name(self) -> str:
         """What it is called."""
-        return f"F({OUT}x{OUT}, {self.taps}x{self.taps})"
+        return f"F({OUT}x{OUT}, {self.filter_size}x{self.filter_size})"
 
 
 def both_ways(transform: Transform, square: Sequence[Sequence[Any]]) -> list[Any]:
@@ -149,7 +149,7 @@ def _filter_back_5(u: Sequence[Any]) -> list[Any]:
     ]
 
 
-# By taps along a side of the filter.
+# By elements along a side of the filter.
 SCHEMES = {
     3: Scheme(3, _inputs_3, _filter_3, _results_3, _results_back_3, _filter_back_3),
     5: Scheme(5, _inputs_5, _filter_5, _results_5, _results_back_5, _filter_back_5),

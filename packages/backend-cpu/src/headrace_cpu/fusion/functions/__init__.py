@@ -4,20 +4,19 @@ Each is straight-line code that LLVM's loop vectoriser widens, with NumPy's resu
 infinities, signed zeros and subnormal numbers. Kernels that use them must not be compiled with
 `fastmath`, which would undo the compensated sums. Their errors are in the reference.
 
-``WRITTEN`` has what writes their instructions; asking for ``FUNCTIONS``, which numba compiles in
-place, imports numba.
+``WRITTEN`` has what writes their instructions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from headrace_cpu.fusion.functions import (
-    arcs,
     error_function,
     exponential,
+    inverse_trig,
     logarithm,
     power,
     selection,
@@ -34,18 +33,18 @@ _DTYPES = (FLOAT32.dtype, FLOAT64.dtype)
 # the dtypes float32 and float64.
 _WRITTEN: dict[str, tuple[Written, int, int, int]] = {
     "Abs": (selection.absolute, 1, 1, 1),
-    "Acos": (arcs.acos, 1, 90, 70),
+    "Acos": (inverse_trig.acos, 1, 90, 70),
     "Acosh": (logarithm.acosh, 1, 160, 110),
-    "Asin": (arcs.asin, 1, 90, 70),
+    "Asin": (inverse_trig.asin, 1, 90, 70),
     "Asinh": (logarithm.asinh, 1, 170, 120),
-    "Atan": (arcs.atan, 1, 70, 50),
-    "Atan2": (arcs.atan2, 2, 110, 80),
+    "Atan": (inverse_trig.atan, 1, 70, 50),
+    "Atan2": (inverse_trig.atan2, 2, 110, 80),
     "Atanh": (logarithm.atanh, 1, 160, 110),
     "Ceil": (selection.ceil, 1, 1, 1),
     "Cos": (trigonometric.cos, 1, 100, 110),
     "Cosh": (exponential.cosh, 1, 80, 60),
     "DivNoNan": (selection.divide_no_nan, 2, 8, 16),
-    "Erf": (error_function.erf, 1, 170, 130),
+    "Erf": (error_function.erf, 1, 45, 130),
     "Erfc": (error_function.erfc, 1, 170, 130),
     "Exp": (exponential.exp, 1, 30, 36),
     "Expm1": (exponential.expm1, 1, 30, 35),
@@ -78,9 +77,6 @@ _WRITTEN: dict[str, tuple[Written, int, int, int]] = {
     "Xlogy": (power.xlogy, 2, 41, 51),
 }
 
-# Those with a boolean result.
-_TESTS = frozenset({"IsFinite", "IsInf", "IsNan"})
-
 # From the type of an op and the name of a dtype to what writes the instructions that compute it.
 WRITTEN: Mapping[tuple[str, str], Written] = MappingProxyType(
     {(op, dtype): written for op, (written, *_) in _WRITTEN.items() for dtype in _DTYPES}
@@ -94,22 +90,5 @@ COST: Mapping[tuple[str, str], int] = MappingProxyType(
         for dtype, cost in zip(_DTYPES, costs, strict=True)
     }
 )
-
-
-def __getattr__(name: str) -> Any:
-    """Return ``FUNCTIONS``: from the same to a function of numba's."""
-    if name != "FUNCTIONS":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from headrace_cpu.fusion.functions.intrinsics import compiled_in_place
-
-    found = {
-        (op, dtype): compiled_in_place(written, dtype, arity, test=op in _TESTS)
-        for op, (written, arity, _, _) in _WRITTEN.items()
-        for dtype in _DTYPES
-    }
-    functions: Mapping[tuple[str, str], Callable[..., Any]] = MappingProxyType(found)
-    globals()["FUNCTIONS"] = functions
-    return functions
-
 
 __all__ = ["COST", "WRITTEN"]

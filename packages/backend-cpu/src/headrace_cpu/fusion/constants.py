@@ -1,0 +1,14 @@
+"""Facts about kernels that many modules go by."""
+
+from __future__ import annotations
+
+# Words of a block that the runtime uses: addresses of OpenMP's functions, 0 where a kernel runs on
+# one thread, and the number of the check that failed.
+COUNT_WORD, THREAD_WORD, BARRIER_WORD, REPORT_WORD, FIRST_WORD = range(5)
+# Scalar functions that `headrace_cpu.fusion.functions` has; it is imported to compile only.
+ELEMENTARY = frozenset(
+    {
+        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "erf", "erfc",
+        "exp", "expm1", "log", "log1p", "pow", "sigmoid", "sin", "sinh", "tan", "tanh",
+    }
+)  # fmt: skip

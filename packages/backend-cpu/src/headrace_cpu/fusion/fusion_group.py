@@ -1,0 +1,133 @@
+"""Fusion groups: operations that become one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace import Operation, Tensor
+from headrace_cpu.fusion.build import Builder, Unfit
+from headrace_cpu.fusion.expressions import add_expression, computed_expression
+from headrace_cpu.fusion.interpret import data_inputs
+from headrace_cpu.fusion.nodes import Operand, Write, code_of, contiguous, element_code, shape_of
+from headrace_cpu.fusion.reduce import REDUCTION_RULES
+from headrace_cpu.fusion.viewing import COPY_RULES, READ_RULES, UPDATE_RULES, VIEW_RULES
+from headrace_cpu.native.source import MAX_BUFFERS
+
+# Larger groups are split: compiling takes as long as they are large.
+_MOST_NODES = 160
+
+
+def fusible(op: Operation) -> bool:
+    """Whether kernels compute an operation; all its shapes are known."""
+    if op.type in UPDATE_RULES:
+        value = op.inputs[1]
+        content = op.inputs[0].spec.content
+        return (
+            content is not None
+            and content.shape.dims == value.spec.shape.dims
+            and element_code(op.inputs[0]) not in (None, "b8", "u8")
+            and _usable(value)
+        )
+    if op.stateful or not op.outputs:
+        return False
+    tensors = (*data_inputs(op), *op.outputs)
+    if not all(map(_usable, tensors)):
+        return False
+    if any(op.type in table for table in (VIEW_RULES, COPY_RULES, REDUCTION_RULES)):
+        return True
+    return computed_expression(op) is not None
+
+
+def _usable(tensor: Tensor) -> bool:
+    return (
+        code_of(tensor.dtype) is not None
+        and tensor.shape.is_fully_defined()
+        and 0 not in tensor.shape.known
+    )
+
+
+def is_view(op: Operation) -> bool:
+    """Whether an operation only shows memory in another shape."""
+    return op.type in VIEW_RULES
+
+
+def reduces(op: Operation) -> bool:
+    """Whether an operation reduces axes, or computes with sums and maxima along them."""
+    return op.type in REDUCTION_RULES
+
+
+class FusionGroup:
+    """Operations that become one kernel.
+
+    Attributes:
+        ops: In an order in which they can run.
+        builder: Their nodes.
+    """
+
+    def __init__(self) -> None:
+        self.ops: list[Operation] = []
+        self.builder = Builder()
+        self._buffers: set[Tensor] = set()
+
+    def add(self, op: Operation) -> bool:
+        """Add an operation, unless that is not possible."""
+        if len(self.builder) > _MOST_NODES:
+            return False
+        outside = {t for t in data_inputs(op) if t not in self.builder.values}
+        if len(self._buffers | outside) + len(op.outputs) > MAX_BUFFERS // 2:
+            return False
+        try:
+            _build(self.builder, op)
+            # What a check refuses must not have changed variables.
+            both = self.builder.checks and self.builder.updates
+            fits = self.builder.domain.consistent and not both
+        except Unfit:
+            fits = False
+        if not fits:
+            # The builder may have united dimensions that are not the same.
+            self.builder = built(self.ops)
+            return False
+        self.ops.append(op)
+        self._buffers |= outside
+        return True
+
+
+def built(ops: Sequence[Operation], *, literal: bool = True) -> Builder:
+    """Return the nodes of operations.
+
+    Args:
+        ops: The operations.
+        literal: Whether numbers that are constants stand in the kernel, rather than in memory.
+
+    Raises:
+        Unfit: if they do not fit together.
+    """
+    builder = Builder(literal=literal)
+    for op in ops:
+        _build(builder, op)
+    if not builder.domain.consistent:
+        raise Unfit("dimensions in contrary orders")
+    return builder
+
+
+def _build(builder: Builder, op: Operation) -> None:
+    for table in (VIEW_RULES, COPY_RULES, UPDATE_RULES, READ_RULES, REDUCTION_RULES):
+        rule = table.get(op.type)
+        if rule is not None:
+            rule(builder, op)
+            return
+    add_expression(builder, op)
+
+
+def writes_of(builder: Builder, wanted: Sequence[Tensor]) -> list[Write]:
+    """Return what stores the wanted tensors and the updated variables."""
+    writes: list[Write] = []
+    for tensor in wanted:
+        parts = builder.parts.get(tensor)
+        if parts is not None:
+            writes += parts
+            continue
+        operand = builder.operand(tensor)
+        assert isinstance(operand, Operand)
+        writes.append(Write(operand, tensor, contiguous(shape_of(tensor))))
+    return [*writes, *builder.updates.values()]

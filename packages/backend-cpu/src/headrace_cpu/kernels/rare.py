@@ -1,0 +1,37 @@
+"""Kernels of families that few programs use: what is imported with the first op of one of these."""
+
+from __future__ import annotations
+
+from headrace.extend.kernels import Kernel
+from headrace_cpu.kernels import (
+    accumulator,
+    barrier,
+    lookup,
+    mutex,
+    python_call,
+    queue,
+    session_tensor,
+    sets,
+    sparse_text,
+    staging,
+    text,
+    text_convert,
+    text_hash,
+)
+
+# Queues hand arrays of any module through, but stack them in the thread of whoever enqueues.
+KERNELS: tuple[Kernel, ...] = (
+    *queue.KERNELS,
+    *staging.KERNELS,
+    *barrier.KERNELS,
+    *accumulator.KERNELS,
+    *mutex.KERNELS,
+    *text.KERNELS,
+    *text_convert.KERNELS,
+    *text_hash.KERNELS,
+    *sparse_text.KERNELS,
+    *lookup.KERNELS,
+    *session_tensor.KERNELS,
+    *python_call.KERNELS,
+    *sets.KERNELS,
+)

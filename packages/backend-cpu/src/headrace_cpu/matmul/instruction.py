@@ -1,0 +1,206 @@
+"""Instructions of matmuls: into a buffer of their own, or into a variable in place."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from headrace import Operation, Tensor
+from headrace_cpu.matmul import narrow, panels, shared, streamed
+from headrace_cpu.matmul.blas import Blas, Matmul, Operands
+from headrace_cpu.matmul.panels import Panels
+from headrace_cpu.native.assembly import COUNTER_WORDS, counter_in
+from headrace_cpu.native.build import build
+from headrace_cpu.native.source import KernelSource
+from headrace_cpu.program.block import Block, bound
+from headrace_cpu.program.instruction import Addresses, Bound, Instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """What a matmul is multiplied by before it is added to a variable.
+
+    Attributes:
+        factor: A number that is known.
+        scalar: A tensor of one element that multiplies it, too.
+    """
+
+    factor: float = 1.0
+    scalar: Tensor | None = None
+
+
+# Words of a block: addresses of a, b and c, of alpha, of scratch memory and of a counter, which
+# kernels take; then the address of the rate's scalar, alpha and beta themselves, and the counter.
+_ALPHA_PLACE, _SCRATCH, _COUNTER, _SCALAR, _ALPHA, _BETA = range(3, 9)
+
+
+class _Way(Enum):
+    """How a matmul is computed."""
+
+    NARROW = "a kernel for few columns"
+    STREAMED = "a kernel for few rows and a large matrix"
+    PANELS = "a kernel for many columns"
+    SHARED = "BLAS, by several threads of the pool"
+    BLAS = "BLAS"
+
+
+class MatmulInstruction(Instruction):
+    """Computes ``c = a @ b``, or adds it times a rate to a variable's buffer.
+
+    In the latter form the matmul itself, such as the gradient of a matrix of weights, is never in
+    memory: the variable is read and written once, and that is all.
+    """
+
+    def __init__(
+        self,
+        ops: Sequence[Operation],
+        matmul: Matmul,
+        operands: tuple[Tensor, Tensor],
+        target: Tensor,
+        *,
+        blas: Blas,
+        threads: int,
+        rate: Rate | None = None,
+        handed_out: bool = False,
+    ) -> None:
+        """Describe it.
+
+        Args:
+            ops: What it computes.
+            matmul: The sizes.
+            operands: The tensors ``a`` and ``b``.
+            target: The result; with a rate, the handle of the variable that is added to.
+            blas: Computes matmuls.
+            threads: How many threads it may use.
+            rate: What the matmul is multiplied by before it is added; None to store it.
+            handed_out: Whether the result goes to the caller, and may begin anywhere in memory.
+        """
+        self.ops = tuple(ops)
+        self.matmul = matmul
+        self.rate = rate
+        scalar = () if rate is None or rate.scalar is None else (rate.scalar,)
+        self.reads = tuple(dict.fromkeys((*operands, *scalar)))
+        self.writes = (target,) if rate is None else ()
+        self.updates = () if rate is None else (target,)
+        self.name = "matmul" if rate is None else "add_matmul"
+        self._operands = operands
+        self._target = target
+        self._blas = blas
+        self._threads = threads
+        self._kernel: int | None = None
+        self._way = self._chosen(handed_out)
+        if self._way is _Way.PANELS:
+            self.scratch = self._panels.scratch(threads)
+
+    def flops(self) -> int:
+        """Return how many floating-point operations it does."""
+        return self.matmul.flops
+
+    def source(self) -> str:
+        """Return what computes it."""
+        if self._way is not _Way.SHARED and self._way is not _Way.BLAS:
+            return self._source().text
+        several = ", in parts on several threads" if self._way is _Way.SHARED else ""
+        return f"cblas_gemm of {self._blas.path}{several}"
+
+    def _chosen(self, handed_out: bool) -> _Way:
+        matmul, threads = self.matmul, self._threads
+        if narrow.pays(matmul, threads):
+            return _Way.NARROW
+        if self.rate is None and streamed.pays(matmul, threads):
+            return _Way.STREAMED
+        if self.rate is None and panels.pays(matmul) and not handed_out:
+            return _Way.PANELS
+        return _Way.SHARED if shared.pays(matmul, self._blas, threads) else _Way.BLAS
+
+    @property
+    def _blas_threads(self) -> int | None:
+        """On how many threads BLAS computes all of it: its own are kept asleep, where it can be."""
+        if self._way is not _Way.BLAS:
+            return self._threads
+        return 1 if self.matmul.wakes_threads else None
+
+    @property
+    def _panels(self) -> Panels:
+        return Panels(self.matmul)
+
+    def _source(self) -> KernelSource:
+        if self._way is _Way.PANELS:
+            return self._panels.source()
+        if self._way is _Way.SHARED:
+            return shared.source(self.matmul.dtype)
+        if self._way is _Way.STREAMED:
+            return streamed.source(self.matmul)
+        parallel = narrow.threads(self.matmul, self._threads) > 1
+        return narrow.source(self.matmul, accumulate=self.rate is not None, parallel=parallel)
+
+    def prepare(self) -> None:
+        """Compile the kernel, or the one that shares out calls of BLAS.
+
+        Until then BLAS computes the matmul, on threads of its own.
+        """
+        if self._way is not _Way.BLAS and self._kernel is None:
+            self._kernel = build([self._source()])[0]
+
+    def bind(self, at: Addresses) -> Bound:
+        """Return what computes it on buffers at ``at``."""
+        block = _MatmulBlock(self.matmul, self.rate, at)
+        if self.scratch:
+            block.bind_scratch(_SCRATCH)
+        # What the caller gets begins anywhere.
+        anywhere = self.rate is None and at.of(self._target) is None
+        for word, tensor in enumerate((*self._operands, self._target)):
+            block.bind(tensor, word)
+        if self.rate is not None and self.rate.scalar is not None:
+            block.bind(self.rate.scalar, _SCALAR)
+        tensors = (*self.reads, *self.writes, *self.updates)
+        return bound(self._call(block, anywhere), [block], tensors, at)
+
+    def _call(self, block: _MatmulBlock, anywhere: bool) -> Callable[[], object]:
+        streams = self._way is _Way.PANELS and self._panels.streams
+        if self._kernel is None or (anywhere and streams):
+            call = self._blas.bind(self.matmul, block.operands, self._blas_threads)
+        elif self._way is _Way.SHARED:
+            call = shared.bind(
+                *(self._kernel, self._blas, self.matmul, block.operands, self._threads)
+            )
+        else:
+            few = self._way is _Way.NARROW and narrow.threads(self.matmul, self._threads) == 1
+            call = block.launch(self._kernel, 1 if few else self._threads)
+        rated = self.rate is not None and self.rate.scalar is not None
+        return block.kept(block.rated(call) if rated else call)
+
+
+class _MatmulBlock(Block):
+    """The block of a bound matmul, of which BLAS's arguments are views.
+
+    Attributes:
+        operands: The arguments for BLAS.
+    """
+
+    def __init__(self, matmul: Matmul, rate: Rate | None, at: Addresses) -> None:
+        super().__init__(_BETA + 1 + COUNTER_WORDS, at)
+        kind = matmul.scalar
+        place = [self.address + 8 * i for i in range(_BETA + 1)]
+        alpha, beta = kind.from_address(place[_ALPHA]), kind.from_address(place[_BETA])
+        self._factor = 1.0 if rate is None else rate.factor
+        alpha.value = self._factor
+        beta.value = 0.0 if rate is None else 1.0
+        self.words[_ALPHA_PLACE] = place[_ALPHA]
+        self.words[_COUNTER] = counter_in(self.address, len(self.words))
+        a, b, c = (ctypes.c_void_p.from_address(p) for p in place[:3])
+        self.operands = Operands(a, b, c, alpha, beta)
+        self._scalar = ctypes.c_void_p.from_address(place[_SCALAR])
+
+    def rated(self, call: Callable[[], object]) -> Callable[[], object]:
+        """Return a call that reads the scalar of the rate first."""
+        alpha, factor, scalar = self.operands.alpha, self._factor, self._scalar
+        read = type(alpha).from_address
+
+        def run() -> None:
+            alpha.value = factor * read(scalar.value or 0).value
+            call()
+
+        return run

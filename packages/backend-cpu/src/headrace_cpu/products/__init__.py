@@ -1,1 +1,0 @@
-"""Products of matrices: BLAS, own kernels for shapes at which it is slow, sums into variables."""

@@ -1,0 +1,85 @@
+"""The table of implementations: who may compute which operations, in which order, instead of whom.
+
+Fused kernels come after all of them and take what is left (``fusion.group``); what they leave is
+computed by the plain kernels, operation by operation.
+"""
+
+from __future__ import annotations
+
+from headrace_cpu.matmul import match as matmul
+from headrace_cpu.matmul import match_short as short
+from headrace_cpu.onednn.match_convolution import make_convolution, wants_convolution
+from headrace_cpu.onednn.match_matmul import make_matmul, make_sum, wants_matmul, wants_sum
+from headrace_cpu.program.matching import Matcher, Need
+from headrace_cpu.windows import match as windows
+from headrace_cpu.winograd import match as winograd
+
+MATCHERS = (
+    # Shapes for which there are kernels of our own, before oneDNN, which would take some of them.
+    Matcher(
+        name="uneven update",
+        priority=100,
+        wants=matmul.wants_update,
+        make=matmul.make_uneven_update,
+        needs=(Need.BLAS,),
+    ),
+    Matcher(
+        name="uneven matmul",
+        priority=90,
+        wants=matmul.wants_matmul,
+        make=matmul.make_uneven_matmul,
+        needs=(Need.BLAS,),
+    ),
+    Matcher(
+        name="winograd",
+        priority=80,
+        wants=winograd.wants,
+        make=winograd.make,
+        needs=(Need.THREADS, Need.VECTORS),
+        fallback=("onednn convolution", "windows"),
+    ),
+    Matcher(
+        name="short matmul",
+        priority=70,
+        wants=short.wants,
+        make=short.make,
+        needs=(Need.THREADS, Need.VECTORS),
+        fallback=("onednn matmul", "blas matmul"),
+    ),
+    Matcher(
+        name="onednn convolution",
+        priority=60,
+        wants=wants_convolution,
+        make=make_convolution,
+        needs=(Need.ONEDNN,),
+    ),
+    Matcher(
+        name="onednn sum",
+        priority=50,
+        wants=wants_sum,
+        make=make_sum,
+        needs=(Need.ONEDNN,),
+    ),
+    Matcher(
+        name="onednn matmul",
+        priority=40,
+        wants=wants_matmul,
+        make=make_matmul,
+        needs=(Need.ONEDNN,),
+    ),
+    Matcher(name="windows", priority=30, wants=windows.wants, make=windows.make),
+    Matcher(
+        name="blas update",
+        priority=20,
+        wants=matmul.wants_update,
+        make=matmul.make_update,
+        needs=(Need.BLAS,),
+    ),
+    Matcher(
+        name="blas matmul",
+        priority=10,
+        wants=matmul.wants_matmul,
+        make=matmul.make_matmul,
+        needs=(Need.BLAS,),
+    ),
+)

@@ -1,0 +1,348 @@
+"""Queues: how elements come in and go out, and how their users wait."""
+
+from __future__ import annotations
+
+import abc
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from headrace import DType, Shape
+from headrace.errors import CancelledError, InvalidArgumentError, OutOfRangeError
+from headrace.extend.kernels import Cancellation
+from headrace_cpu.queues.contents import Contents
+from headrace_cpu.queues.elements import Element, Elements
+from headrace_cpu.queues.waiters import Put, Take, Waiter
+
+
+class Queue(abc.ABC):
+    """A queue of elements, each a tuple of arrays.
+
+    Whoever finds it full or empty leaves a callback, and is served in the order of arrival. One
+    that enqueues many puts in what fits and waits with the rest; one that dequeues many collects
+    elements as they come, so that it may want more than the capacity, and gives them back when it
+    is cancelled or the queue closes before it has enough. Which element leaves next is for
+    subclasses to say, in the methods at the end, which are called under the lock.
+
+    Attributes:
+        name: The name in its container.
+        capacity: How many elements it holds at most, -1 for any number.
+        elements: What its elements are.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        capacity: int,
+        component_types: Sequence[DType],
+        shapes: Sequence[Shape],
+    ) -> None:
+        self.name = name
+        self.capacity = capacity
+        self.elements = Elements(f"queue {name!r}", component_types, shapes)
+        self._puts: deque[Put] = deque()
+        self._takes: deque[Take] = deque()
+        self._closed = False
+        self._lock = threading.Lock()
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The dtype of each component; with ``take`` it makes an ``ElementSource`` of a queue."""
+        return self.elements.dtypes
+
+    @property
+    def size(self) -> int:
+        """How many elements it holds."""
+        return self._count()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed."""
+        return self._closed
+
+    def describe(self) -> str:
+        """Return which queue this is and what is in it, for reports of those that wait."""
+        room = "" if self.capacity < 0 else f" of at most {self.capacity}"
+        return f"queue {self.name!r}, which holds {self.size}{room} elements"
+
+    def put(
+        self,
+        elements: Sequence[Element],
+        done: Callable[[Any], None],
+        cancellation: Cancellation | None = None,
+    ) -> None:
+        """Append elements, one after the other, as there is room.
+
+        Args:
+            elements: The elements.
+            done: Called once: with None when all are in, or with an exception.
+            cancellation: Ends the waiting; what went in by then stays.
+        """
+        put = Put(elements, done)
+        with self._lock:
+            if self._closed:
+                told = [put.settle(CancelledError(f"queue {self.name!r} is closed"))]
+            else:
+                self._puts.append(put)
+                told = self._move()
+        self._tell(told, put, cancellation)
+
+    def take(
+        self,
+        count: int,
+        done: Callable[[Any], None],
+        cancellation: Cancellation | None = None,
+        *,
+        partial: bool = False,
+    ) -> None:
+        """Take the next ``count`` elements, when there are so many.
+
+        Args:
+            count: How many, at least 0.
+            done: Called once: with the list of elements, or with an exception.
+            cancellation: Ends the waiting; nothing is taken then.
+            partial: Take fewer, but at least one, where the queue is closed with fewer.
+        """
+        take = Take(count, partial, done)
+        with self._lock:
+            if count:
+                self._takes.append(take)
+                told = self._move()
+            else:
+                told = [take.settle([])]
+        self._tell(told, take, cancellation)
+
+    def finish(self, *, cancel_pending_enqueues: bool = False) -> None:
+        """Take nothing more in; what is in, and what waits to get in, can still be taken.
+
+        Args:
+            cancel_pending_enqueues: Fail the enqueues that wait.
+
+        Raises:
+            CancelledError: if it is closed already, unless this cancels.
+        """
+        told: list[Callable[[], None]] = []
+        with self._lock:
+            if self._closed and not cancel_pending_enqueues:
+                raise CancelledError(f"queue {self.name!r} is closed already")
+            self._closed = True
+            if cancel_pending_enqueues:
+                reason = CancelledError(f"queue {self.name!r} was closed")
+                told += self._drop(self._puts, reason)
+            told += self._move()
+        for tell in told:
+            tell()
+
+    def reset(self) -> None:
+        """Drop all elements, fail all that wait, and open the queue again."""
+        self._clear(CancelledError(f"queue {self.name!r} was reset"), closed=False)
+
+    def close(self, reason: BaseException) -> None:
+        """Drop all elements, and fail all that wait: the session of the queue has ended.
+
+        Args:
+            reason: What those get that wait.
+        """
+        self._clear(reason, closed=True)
+
+    def contents(self) -> Contents:
+        """Return what is in it: what would be, if all that wait were cancelled now."""
+        with self._lock:
+            held = [element for take in self._takes for element in take.taken]
+            return Contents([*held, *self._listed()], self._closed, self._drawn())
+
+    def replace(self, contents: Contents) -> None:
+        """Hold these elements instead of those that are there, and serve those that wait.
+
+        Args:
+            contents: What ``contents`` of such a queue returned.
+
+        Raises:
+            HeadraceError: if they are not elements of this queue, or more than it may hold;
+                it is as it was then.
+        """
+        for element in contents.elements:
+            self.elements.check(element, many=False)
+        if 0 <= self.capacity < len(contents.elements):
+            raise InvalidArgumentError(
+                f"queue {self.name!r} holds at most {self.capacity} elements; what was saved has "
+                f"{len(contents.elements)}"
+            )
+        with self._lock:
+            for take in self._takes:
+                take.taken.clear()
+            self._empty()
+            self._closed = contents.closed
+            self._go_on_drawing(contents.drawn)
+            self._keep(contents.elements)
+            told = self._move()
+        for tell in told:
+            tell()
+
+    def _clear(self, reason: BaseException, *, closed: bool) -> None:
+        with self._lock:
+            told = self._fail(reason)
+            self._empty()
+            self._closed = closed
+        for tell in told:
+            tell()
+
+    def _fail(self, reason: BaseException) -> list[Callable[[], None]]:
+        return [*self._drop(self._puts, reason), *self._drop(self._takes, reason)]
+
+    @staticmethod
+    def _drop(waiters: deque[Any] | list[Any], reason: BaseException) -> list[Callable[[], None]]:
+        told = [waiter.settle(reason) for waiter in waiters]
+        waiters.clear()
+        return told
+
+    def _tell(
+        self,
+        told: Sequence[Callable[[], None]],
+        waiter: Waiter,
+        cancellation: Cancellation | None,
+    ) -> None:
+        """Tell all that have finished, and let ``waiter`` be cancelled if it has not."""
+        for tell in told:
+            tell()
+        if waiter.finished() or cancellation is None:
+            return
+        key = cancellation.add(lambda reason: self._cancel(waiter, reason))
+        with self._lock:
+            waiter.cancellation, waiter.key = cancellation, key
+            finished = waiter.finished()
+        if finished:
+            # By another thread, which did not know the key yet.
+            cancellation.discard(key)
+
+    def _cancel(self, waiter: Waiter, reason: BaseException) -> None:
+        with self._lock:
+            if waiter.finished():
+                return
+            self._forget(waiter)
+            # Those behind it may go on now.
+            told = [waiter.settle(reason), *self._move()]
+        for tell in told:
+            tell()
+
+    def _forget(self, waiter: Waiter) -> None:
+        """Let go of who has not finished, under the lock."""
+        if isinstance(waiter, Take):
+            self._takes.remove(waiter)
+            self._return(waiter.taken)
+        elif isinstance(waiter, Put):
+            self._puts.remove(waiter)
+
+    def _move(self) -> list[Callable[[], None]]:
+        """Move elements as far as they go, under the lock; return what tells who has finished."""
+        told: list[Callable[[], None]] = []
+        moved = True
+        while moved:
+            moved = self._move_in(told) | self._move_out(told)
+        return told
+
+    def _move_in(self, told: list[Callable[[], None]]) -> bool:
+        moved = False
+        while self._puts:
+            put = self._puts[0]
+            elements = put.next(self._room())
+            if elements:
+                self._keep(elements)
+                moved = True
+            if not put.is_done():
+                break
+            self._puts.popleft()
+            told.append(put.settle(None))
+            moved = True
+        return moved
+
+    def _move_out(self, told: list[Callable[[], None]]) -> bool:
+        moved = False
+        while self._takes:
+            take = self._takes[0]
+            count = min(take.wanted - len(take.taken), self._to_give())
+            if count > 0:
+                take.taken += self._choose(count)
+                moved = True
+            result: list[Element] | OutOfRangeError = take.taken
+            if len(take.taken) < take.wanted:
+                if not self._closed or self._puts:
+                    break
+                if not (take.partial and take.taken):
+                    result = self._exhausted(take)
+                    self._return(take.taken)
+            self._takes.popleft()
+            told.append(take.settle(result))
+            moved = True
+        return moved
+
+    def _room(self) -> int:
+        return sys.maxsize if self.capacity < 0 else self.capacity - self._count()
+
+    def _exhausted(self, take: Take) -> OutOfRangeError:
+        return OutOfRangeError(
+            f"queue {self.name!r} is closed and has too few elements: expected {take.wanted}, got "
+            f"{len(take.taken)}"
+        )
+
+    # -- joining what was taken
+
+    def check_joinable(self) -> None:
+        """Refuse to join elements, where they may differ in shape.
+
+        Raises:
+            ShapeError: if the shape of a component is not fixed.
+        """
+        self.elements.check_joinable()
+
+    def join(self, xp: Any, elements: Sequence[Element]) -> Element:
+        """Join elements along a new first axis.
+
+        Args:
+            xp: The array module.
+            elements: Any number.
+
+        Returns:
+            The components, [number, ...].
+        """
+        return self.elements.stack(xp, elements)
+
+    # -- what subclasses say
+
+    def _to_give(self) -> int:
+        """Return how many elements may leave now."""
+        return self._count()
+
+    @abc.abstractmethod
+    def _count(self) -> int:
+        """Return how many elements there are."""
+
+    @abc.abstractmethod
+    def _listed(self) -> Sequence[Element]:
+        """Return the elements, in an order in which ``_keep`` may get them again."""
+
+    def _drawn(self) -> Any:
+        """Return where it is in its random numbers, as JSON can hold it."""
+        return None
+
+    def _go_on_drawing(self, drawn: Any) -> None:
+        """Go on with random numbers from where ``_drawn`` was."""
+        del drawn
+
+    @abc.abstractmethod
+    def _keep(self, elements: Sequence[Element]) -> None:
+        """Take elements in, for which there is room."""
+
+    @abc.abstractmethod
+    def _choose(self, count: int) -> list[Element]:
+        """Remove the elements that leave next, of which there are so many."""
+
+    @abc.abstractmethod
+    def _return(self, elements: Sequence[Element]) -> None:
+        """Take back elements that left last, as if they never had."""
+
+    @abc.abstractmethod
+    def _empty(self) -> None:
+        """Drop all elements."""
