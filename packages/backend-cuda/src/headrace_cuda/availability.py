@@ -23,7 +23,7 @@ class Availability:
     Attributes:
         count: How many cuda devices can be used.
         driver: What the driver says.
-        problems: What is in the way, each with its mend.
+        problems: What is in the way, each with its fix.
     """
 
     count: int
@@ -33,7 +33,7 @@ class Availability:
     @property
     def why_none(self) -> str:
         """One line that says why there is no device, empty where there is."""
-        return "" if self.count else "; ".join(f"{what}: {mend}" for what, mend in self.problems)
+        return "" if self.count else "; ".join(f"{what}: {fix}" for what, fix in self.problems)
 
 
 @functools.cache
@@ -48,7 +48,7 @@ def availability() -> Availability:
     if importlib.util.find_spec("cupy") is None:
         problems.append(("CuPy is not installed", _INSTALL_CUPY))
     if driver.problem:
-        problems.append((driver.problem, driver.mend))
+        problems.append((driver.problem, driver.fix))
     if problems:
         return Availability(0, driver, tuple(problems))
     count, problem = _usable(driver)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any
 
-from headrace.device_name import DeviceName
 from headrace.errors import DTypeError, NoDeviceError
-from headrace.runtime.device import HostArray
+from headrace.extend.devices import DeviceName
+from headrace.extend.kernels import HostArray
 from headrace_cuda.availability import availability
 from headrace_cuda.hardware import hardware
 
@@ -25,18 +25,11 @@ class CudaDevice:
     Attributes:
         name: The full name.
         xp: ``cupy``.
-        unordered: Types of operations whose sums of floats come out in another order in each run,
-            since threads add them up atomically; see ``Config(deterministic=True)``.
+        unordered_sums: True: threads add up atomically what meets in one place, in the order in
+            which they come; see ``Config(deterministic=True)``.
     """
 
-    unordered = frozenset(
-        (
-            *("CTCLoss", "CTCLossCurvature", "ResizeGrad"),
-            *("ScatterAddVariable", "ScatterNd", "ScatterNdAddVariable", "ScatterNdSubVariable"),
-            *("ScatterSubVariable", "SparseTensorDenseMatMul", "TensorScatter"),
-            "UnsortedSegmentSum",
-        )
-    )
+    unordered_sums = True
 
     def __init__(self, name: DeviceName) -> None:
         """Open the GPU with the index of ``name``.

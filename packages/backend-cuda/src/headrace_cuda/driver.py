@@ -42,13 +42,13 @@ class DriverReport:
         version: The CUDA version up to which it runs programs, None where there is no driver.
         gpus: The GPUs that this process may use (``CUDA_VISIBLE_DEVICES`` counts).
         problem: Why there are none, empty where there are.
-        mend: What to do about it.
+        fix: What to do about it.
     """
 
     version: tuple[int, int] | None = None
     gpus: tuple[Gpu, ...] = ()
     problem: str = ""
-    mend: str = ""
+    fix: str = ""
 
 
 def ask_driver() -> DriverReport:
@@ -56,7 +56,7 @@ def ask_driver() -> DriverReport:
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError:
-        return DriverReport(problem=f"there is no NVIDIA driver ({LIBRARY})", mend=_INSTALL)
+        return DriverReport(problem=f"there is no NVIDIA driver ({LIBRARY})", fix=_INSTALL)
     number = ctypes.c_int()
     version = None
     if library.cuDriverGetVersion(ctypes.byref(number)) == _SUCCESS:
@@ -68,13 +68,13 @@ def ask_driver() -> DriverReport:
         return DriverReport(
             version,
             problem="the NVIDIA driver finds no GPU",
-            mend="check nvidia-smi and the variable CUDA_VISIBLE_DEVICES",
+            fix="check nvidia-smi and the variable CUDA_VISIBLE_DEVICES",
         )
     if code != _SUCCESS:
         return DriverReport(
             version,
             problem=f"the NVIDIA driver does not start: {_error_name(library, code)}",
-            mend="check nvidia-smi; after a driver update the machine must be restarted",
+            fix="check nvidia-smi; after a driver update the machine must be restarted",
         )
     return DriverReport(version, tuple(_gpu(library, i) for i in range(number.value)))
 

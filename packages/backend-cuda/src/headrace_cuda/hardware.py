@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from headrace.errors import ExecutionError
-from headrace.settings import read_settings
+from headrace_cuda.settings import MEMORY_LIMIT
 
 
 class Hardware:
@@ -30,7 +30,7 @@ class Hardware:
         self.index = index
         self._cuda = cupy.cuda
         self._pool = cupy.cuda.MemoryPool()
-        self._limit = read_settings().cuda_memory_limit
+        self._limit = MEMORY_LIMIT.read()
         with cupy.cuda.Device(index):
             self.stream = cupy.cuda.Stream(non_blocking=True)
             if self._limit is not None:

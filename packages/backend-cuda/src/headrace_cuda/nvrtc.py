@@ -7,16 +7,16 @@ anew, and a folder that cannot be written only costs the time.
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import hashlib
-import os
-import tempfile
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.errors import ExecutionError, shorten
-from headrace.settings import read_settings
+from headrace.extend.files import SharedFileError, read_private, write_private
+from headrace.extend.settings import cache_folder
 
 _DIGEST_BYTES = hashlib.sha256().digest_size
 
@@ -60,7 +60,7 @@ def cubin(program: Program, folder: Path | None = None) -> bytes:
     """
     from cupy.cuda import nvrtc
 
-    place = folder if folder is not None else read_settings().cache_folder / "cuda"
+    place = folder if folder is not None else cache_folder() / "cuda"
     path = place / f"{program.key(nvrtc.getVersion())}.cubin"
     known = _read(path)
     if known is not None:
@@ -93,7 +93,10 @@ def compile_cubin(program: Program) -> tuple[bytes, str]:
 
 def _read(path: Path) -> bytes | None:
     try:
-        content = path.read_bytes()
+        content = read_private(path)
+    except SharedFileError as reason:
+        _tell(reason)
+        return None
     except OSError:
         return None
     digest, image = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
@@ -101,12 +104,23 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, image: bytes) -> None:
-    with contextlib.suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".making-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(image).digest() + image)
-            Path(temporary).replace(path)
-        except OSError:
-            Path(temporary).unlink(missing_ok=True)
+    try:
+        write_private(path, hashlib.sha256(image).digest() + image)
+    except SharedFileError as reason:
+        _tell(reason)
+    except OSError:
+        # It is compiled again by the next process.
+        return
+
+
+@functools.cache
+def _told(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+def _tell(reason: SharedFileError) -> None:
+    """Say once that programs on disk are not used."""
+    _told(
+        f"compiled GPU programs on disk are not used: {reason}; or set HEADRACE_CACHE to a folder "
+        "that only you can write"
+    )

@@ -5,7 +5,7 @@ Most are those of the cpu device, which are functions of an array module.
 
 from __future__ import annotations
 
-from headrace.plugins.registries import Kernel
+from headrace.extend.kernels import Kernel
 from headrace_cpu.kernels import (
     ARRAY_KERNELS,
     PREPARED_KERNELS,
@@ -13,7 +13,6 @@ from headrace_cpu.kernels import (
     random_kernels,
 )
 from headrace_cpu.kernels.random import RandomBits
-from headrace_cuda.kernels.host_inputs import with_host_inputs
 from headrace_cuda.kernels.philox import philox_words
 
 
@@ -24,5 +23,4 @@ def cuda_kernels(random_bits: RandomBits = philox_words) -> tuple[Kernel, ...]:
         random_bits: Makes the bits of random tensors.
     """
     shared = (*ARRAY_KERNELS, *STATE_KERNELS, *PREPARED_KERNELS)
-    tables = (*shared, *random_kernels(random_bits))
-    return tuple(with_host_inputs(tables))
+    return (*shared, *random_kernels(random_bits))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headrace_cuda.nvrtc import Program, cubin
+if TYPE_CHECKING:
+    from headrace_cuda.nvrtc import Program
 
 THREADS = 256
 # Enough blocks to fill the largest GPU; a thread goes on to the next four words until all are made.
@@ -16,6 +17,9 @@ _MASK = (1 << 64) - 1
 
 def philox_program(arch: str) -> Program:
     """Return the kernel's program for an architecture."""
+    # lazy: kernels are listed on every machine, and NVRTC is for those with a GPU
+    from headrace_cuda.nvrtc import Program
+
     source = files("headrace_cuda.kernels").joinpath("philox.cu").read_text(encoding="utf-8")
     return Program("philox.cu", source, arch)
 
@@ -44,6 +48,9 @@ def philox_words(xp: Any, key: tuple[int, int], counter: int, count: int) -> Any
 @functools.cache
 def _function(xp: Any, device: int) -> Any:
     """Return the kernel, loaded on a device, which is active."""
+    # lazy: as for its program
+    from headrace_cuda.nvrtc import cubin
+
     arch = f"sm_{xp.cuda.Device(device).compute_capability}"
     module = xp.cuda.function.Module()
     module.load(cubin(philox_program(arch)))

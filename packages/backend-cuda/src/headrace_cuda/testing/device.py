@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace.device_name import DeviceName
-from headrace.runtime.device import HostArray
+from headrace.extend.devices import DeviceName
+from headrace.extend.kernels import HostArray
 from headrace_cuda.device import CudaDevice
 from headrace_cuda.testing.module import FakeArray, fake_cupy
 
@@ -21,10 +21,10 @@ class FakeCudaDevice:
         name: The full name.
         xp: ``fake_cupy``.
         active: How many contexts of it are entered now.
-        unordered: What the real one leaves to chance.
+        unordered_sums: What the real one leaves to chance.
     """
 
-    unordered = CudaDevice.unordered
+    unordered_sums = CudaDevice.unordered_sums
 
     def __init__(self, name: DeviceName) -> None:
         self.name = name

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Any
 
 FILE = "cupy_api.txt"
-MODULES = ("", "linalg", "lib", "lib.stride_tricks")
+MODULES = ("", "fft", "linalg", "lib", "lib.stride_tricks")
 # What of SciPy's modules for CuPy can be imported without a GPU's libraries.
 SPECIAL = "cupyx.scipy.special"
 _UFUNC_PARAMETERS = ["out", "dtype", "casting"]
