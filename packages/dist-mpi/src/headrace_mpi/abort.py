@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import inspect
 import os
 import signal
 import socket
@@ -25,12 +26,17 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Any, NoReturn, final
 
+from headrace.errors import TaskLostError
+from headrace.extend.runtime import fold
+from headrace_mpi.farewell import tell
 from headrace_mpi.launch import Launch
 from headrace_mpi.presence import FirstFailure
 
 HARD_END_S = 5
 GRACE_S = 1.5
 INTERRUPTED = 130
+# A rank was lost; the job may be started anew (EX_TEMPFAIL of sysexits.h).
+LOST = 75
 
 
 @final
@@ -52,6 +58,7 @@ class AbortHooks:
         self._end_job = end_job
         self._ending = threading.Lock()
         self._exit_code: int | None = None
+        self._told_loss = False
         self._main_frame = _main_frame()
 
     def install(self) -> None:
@@ -69,7 +76,7 @@ class AbortHooks:
         value: BaseException,
         trace: TracebackType | None,
     ) -> None:
-        own = self._sys_hook is not sys.__excepthook__
+        own = inspect.unwrap(self._sys_hook) is not sys.__excepthook__
         self.end(value, report=self._sys_hook if own else None)
 
     def _on_uncaught_in_thread(self, args: Any) -> None:
@@ -122,6 +129,12 @@ class AbortHooks:
             # Another thread is ending the job: this one must not run on meanwhile.
             time.sleep(HARD_END_S)
             return
+        if isinstance(error, TaskLostError):
+            # Each survivor tells; so others, too, get the time to.
+            self.tell_loss(error)
+            tell(f"left {LOST}")
+            time.sleep(GRACE_S)
+            self._finish("", LOST)
         interrupted = isinstance(error, KeyboardInterrupt)
         code = INTERRUPTED if interrupted else 1
         self._let_the_first_speak()
@@ -131,10 +144,18 @@ class AbortHooks:
             with contextlib.suppress(Exception):
                 report(type(error), error, error.__traceback__)
             self._finish("", code)
+        fold(error)
         prefix = f"[rank {self._launch.rank}] "
         trace = "".join(traceback.format_exception(error))
         lines = [prefix + line for line in trace.rstrip("\n").split("\n")]
         self._finish("\n".join([headline, *lines]) + "\n", code)
+
+    def tell_loss(self, error: TaskLostError) -> None:
+        """Tell, once, of the loss of another rank, which will end this one."""
+        if not self._told_loss:
+            self._told_loss = True
+            notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))
+            _write(f"{self._who()} ends: {error}{notes}\n")
 
     def _let_the_first_speak(self) -> None:
         """Wait where another rank failed before: its end ends this process, too."""
@@ -154,6 +175,7 @@ class AbortHooks:
             if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
                 signal.alarm(HARD_END_S)
         _write(text)
+        tell(f"left {code}")
         with contextlib.suppress(Exception):
             self._end_job(code)
         os._exit(code)

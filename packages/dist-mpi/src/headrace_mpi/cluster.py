@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import threading
 from types import TracebackType
-from typing import final
+from typing import Any, final
 
 from headrace.errors import ClusterError, listing
-from headrace.runtime.options import Options
-from headrace.runtime.runtime import Runtime
-from headrace.settings import read_settings
+from headrace.extend.devices import DeviceName
+from headrace.extend.runtime import Options, Runtime, join_cluster
+from headrace_mpi.jobs import WORKER, Jobs, launched, ps_and_workers
 from headrace_mpi.node import Node, RankNode, SoloNode
-from headrace_mpi.tasks import WORKER, Layout
+from headrace_mpi.settings import JOBS, START_TIMEOUT
 from headrace_mpi.world import get_world
 
 SCHEME = "mpi:"
@@ -24,12 +24,12 @@ _lock = threading.Lock()
 
 @final
 class Cluster:
-    """The ranks of an MPI job as tasks of the jobs ``ps`` and ``worker``.
+    """The ranks of an MPI job as tasks, by default of the jobs ``ps`` and ``worker``.
 
     The first ``ps`` ranks are ``/job:ps/task:0`` and so on, the others ``/job:worker/task:0`` and
-    so on. Every rank of the job makes the cluster; each then serves its devices to the sessions of
-    all others in the background. A process without ``mpirun`` plays all tasks itself, with one
-    worker.
+    so on; with ``jobs=`` there may be any jobs. Every rank of the job makes the cluster; each then
+    serves its devices to the sessions of all others in the background. A process without
+    ``mpirun`` plays all tasks itself, with one worker.
 
     All ranks leave the cluster together: at the end of the ``with`` block, or of the program, a
     rank goes on serving until every rank has come so far. An exception on any rank ends all.
@@ -45,37 +45,72 @@ class Cluster:
                         ...
 
     Attributes:
-        job_name: The job of this rank's task, ``"ps"`` or ``"worker"``.
+        job_name: The job of this rank's task, such as ``"ps"`` or ``"worker"``.
         task_index: The index of this rank's task in its job.
         target: What a session on this cluster is opened with.
     """
 
-    def __init__(self, ps: int = 1, *, start_deadline_s: float | None = None) -> None:
+    def __init__(
+        self,
+        ps: int | None = None,
+        *,
+        jobs: Any = None,
+        job_name: str | None = None,
+        task_index: int | None = None,
+        start_deadline_s: float | None = None,
+    ) -> None:
         """Form the cluster.
 
         Args:
-            ps: Number of ranks for the job ``ps``.
+            ps: Number of ranks for the job ``ps``. All others are workers. If neither it nor
+                ``jobs`` is given, the jobs are those named for ``python -m headrace run``, else
+                there is one ``ps``.
+            jobs: For each job, by name, its number of tasks, or a list of their addresses: what
+                ``hr.train.ClusterSpec`` takes, or one. One number may be None, for all ranks that
+                are left. Ranks play the tasks in this order.
+            job_name: The job of this rank's task, where ranks do not play the tasks in order. It
+                is to be given on all ranks or none.
+            task_index: The index of this rank's task in its job; 0 if the job has one task only.
             start_deadline_s: Seconds after which ranks that are still missing are reported and
                 the job is ended; by default those of ``HEADRACE_START_TIMEOUT``.
 
         Raises:
-            ClusterError: if there are too few ranks, the ranks' programs do not agree, or MPI
-                cannot be used.
+            ClusterError: if there are too few or too many ranks, the ranks' programs do not
+                agree, there is no such task, or MPI cannot be used.
         """
-        deadline_s = read_settings().start_timeout_s
+        deadline_s = START_TIMEOUT.read()
         if start_deadline_s is not None:
             deadline_s = start_deadline_s
+        if ps is not None and jobs is not None:
+            raise ClusterError(f"Cluster takes ps or jobs, got ps={ps!r} and jobs={jobs!r:.80}")
         world = get_world(deadline_s)
         self._world = world
-        self._layout = Layout(world.size, ps)
-        task = self._layout.task(world.rank)
+        named = launched(JOBS.read(), world.size)
+        if jobs is not None:
+            self._jobs = Jobs.of(jobs.as_dict() if hasattr(jobs, "as_dict") else jobs, world.size)
+        elif ps is None and named is not None:
+            self._jobs = named
+        else:
+            self._jobs = ps_and_workers(1 if ps is None else ps, world.size)
+        if named is not None and named != self._jobs:
+            raise ClusterError(
+                f"the program's cluster is {self._jobs}, but it was started with {named}: leave "
+                f"the jobs out of Cluster(), or out of python -m headrace run"
+            )
+        claim = _claim(self._jobs, job_name, task_index)
+        if world.size == 1 and claim is None:
+            claim = self._jobs.chief
+        task = self._jobs.own(world.rank, claim)
         self.job_name = task.job or WORKER
         self.task_index = task.task or 0
         self.target = f"{SCHEME}{next(_numbers)}{task}"
         self._node: Node = (
-            SoloNode(self._layout) if world.size == 1 else RankNode(world, self._layout, deadline_s)
+            SoloNode(self._jobs, task)
+            if world.size == 1
+            else RankNode(world, self._jobs, task, deadline_s)
         )
         self._closed = False
+        self._leave_cluster = join_cluster(self.is_chief)
         with _lock:
             _open[self.target] = self
         world.at_close(self.close)
@@ -87,17 +122,21 @@ class Cluster:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this is the first worker, which by custom prepares what all share."""
-        return self.job_name == WORKER and self.task_index == 0
+        """Whether this task by custom prepares what all share.
+
+        That is the task of the job ``chief`` or ``master``, else the first worker, and where there
+        are no workers the first task of all.
+        """
+        return DeviceName(self.job_name, self.task_index) == self._jobs.chief
 
     @property
     def num_workers(self) -> int:
         """Number of tasks of the job ``worker``."""
-        return self._layout.workers
+        return self._jobs.count(WORKER)
 
     def num_tasks(self, job: str) -> int:
         """Return the number of tasks of a job, 0 if it is not there."""
-        return self._layout.count(job)
+        return self._jobs.count(job)
 
     @property
     def devices(self) -> tuple[str, ...]:
@@ -125,6 +164,7 @@ class Cluster:
             self._closed = True
             _open.pop(self.target, None)
         self._node.close()
+        self._leave_cluster()
         self._world.forget(self.close)
 
     def __enter__(self) -> Cluster:
@@ -147,10 +187,22 @@ class Cluster:
 
     def __repr__(self) -> str:
         """Return the task and the size of the jobs."""
-        return (
-            f"<Cluster of {self.num_tasks('ps')} ps and {self.num_workers} workers; this is "
-            f"/job:{self.job_name}/task:{self.task_index}>"
-        )
+        return f"<Cluster of {self._jobs}; this is /job:{self.job_name}/task:{self.task_index}>"
+
+
+def _claim(jobs: Jobs, job_name: str | None, task_index: int | None) -> DeviceName | None:
+    """Return the task that a program says is its own, None where it says nothing."""
+    if job_name is None:
+        if task_index is not None:
+            raise ClusterError(f"task_index={task_index} needs a job_name, too")
+        return None
+    if task_index is None:
+        if jobs.count(job_name) > 1:
+            raise ClusterError(
+                f"job {job_name!r} has {jobs.count(job_name)} tasks: task_index must say which"
+            )
+        task_index = 0
+    return DeviceName(job_name, task_index)
 
 
 def open_target(target: str, options: Options) -> Runtime:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import final
 
 from headrace.errors import listing
+from headrace_mpi.farewell import tell
 from headrace_mpi.launch import Launch
 from headrace_mpi.presence import Presence
 
@@ -56,6 +57,7 @@ class StartDeadline:
         )
         sys.stdout.flush()
         os.write(2, text.encode())
+        tell(f"left {EXIT_CODE}")
         os._exit(EXIT_CODE)
 
 

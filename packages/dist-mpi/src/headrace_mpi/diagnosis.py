@@ -12,6 +12,7 @@ from pathlib import Path
 
 from headrace.errors import HeadraceError
 from headrace_mpi import launch
+from headrace_mpi.launcher.command import tolerates_faults
 
 _TIMEOUT_S = 10.0
 # What to look for in the texts by which libraries and launchers name themselves.
@@ -43,7 +44,16 @@ def diagnose() -> dict[str, object]:
     facts["mpirun"] = path
     if library and launcher:
         problems += mismatch(library, launcher, path or "mpirun")
-    facts["this process"] = _place(problems)
+    if path and _vendor(launcher or "") == "Open MPI":
+        tolerant = tolerates_faults(path)
+        facts["loss of ranks"] = "told by the others (ULFM)" if tolerant else "ends all at once"
+    place = _place(problems)
+    facts["this process"] = _told(place)
+    if place is not None:
+        facts["cores and threads"] = _shares(place)
+        gpus = _gpus()
+        if gpus:
+            facts["GPUs"] = _gpu_map(place, gpus, problems)
     if _vendor(launcher or "") == "Open MPI":
         problems += _refusals()
     facts["problems"] = problems
@@ -129,12 +139,47 @@ def _release(text: str) -> str | None:
     return found.group(1) if found else None
 
 
-def _place(problems: list[Problem]) -> str:
-    """Return what the environment says about the job of this process."""
+def _place(problems: list[Problem]) -> launch.Launch | None:
+    """Return what the environment says about the job of this process; None if that is wrong."""
     try:
-        place = launch.detect()
+        return launch.detect()
     except HeadraceError as error:
         problems.append((str(error), "unset the variable, or start with mpirun"))
+        return None
+
+
+def _shares(place: launch.Launch) -> str:
+    """Return how the cores of this host are divided among the ranks on it."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    there = os.cpu_count() or 1
+    bound = f"bound to {cores} of {there} cores" if (cores or 1) < there else f"{there} cores"
+    threads = os.environ.get("OMP_NUM_THREADS")
+    return f"{bound}, shared by {place.local_size} ranks; OMP_NUM_THREADS {threads or 'is not set'}"
+
+
+def _gpus() -> list[str]:
+    """Return the GPUs that this process may use, without starting their driver."""
+    there = sorted(node.name[6:] for node in Path("/dev").glob("nvidia[0-9]*"))
+    chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return there if chosen is None else [name for name in chosen.split(",") if name.strip()]
+
+
+def _gpu_map(place: launch.Launch, gpus: list[str], problems: list[Problem]) -> str:
+    """Return which GPUs this rank sees, and what is wrong where others see the same."""
+    chosen = "CUDA_VISIBLE_DEVICES" in os.environ
+    if place.local_size > 1 and not chosen:
+        same = f"the {place.local_size} ranks of this host all see the same GPUs"
+        fix = (
+            "give each rank its own, before the first session: os.environ['CUDA_VISIBLE_DEVICES'] "
+            "= str(hr.dist.local_rank())"
+        )
+        problems.append((f"{same} ({', '.join(gpus)})", fix))
+    who = f"local rank {place.local_rank}" if place.local_size > 1 else "this process"
+    return f"{who} sees {', '.join(gpus)}" + ("" if chosen else " (all of the host)")
+
+
+def _told(place: launch.Launch | None) -> str:
+    if place is None:
         return "unknown"
     if place.launcher == "none":
         return "not started by a launcher"

@@ -11,11 +11,12 @@ import traceback
 from typing import final
 
 from headrace import errors
-from headrace.errors import CancelledError, ClusterError, HeadraceError, shorten
+from headrace.errors import CancelledError, ClusterError, HeadraceError, NodeDef, OpError, shorten
 
 # Together below what travels in one message with its header.
 MAX_TEXT = 8000
 MAX_TRACE = 12000
+MAX_NAME = 1000
 
 
 @final
@@ -45,6 +46,10 @@ def pack(error: BaseException) -> bytes:
         trace = "".join(traceback.format_exception(source))[-MAX_TRACE:]
     consequence = isinstance(error, StepAbortedError)
     fields = {"kind": kin, "text": text[:MAX_TEXT], "trace": trace, "consequence": consequence}
+    known = error.node_def if isinstance(error, OpError) else None
+    if isinstance(known, NodeDef):
+        # Without the inputs, of which there may be any number.
+        fields["node"] = [known.name[:MAX_NAME], known.op, known.device]
     return json.dumps(fields).encode()
 
 
@@ -61,6 +66,10 @@ def unpack(data: bytes, where: str) -> HeadraceError:
     kind = _known(fields["kind"]) or ClusterError
     first, *rest = fields["text"].splitlines() or [""]
     error = kind(shorten([first, f"  on {where}", *rest]))
+    if isinstance(error, OpError) and "node" in fields:
+        name, op, device = map(str, fields["node"])
+        # The session of the program finds the operation by its name.
+        error.concerns(None, NodeDef(name, op, (), device))
     if fields["trace"]:
         error.__cause__ = RemoteTraceback(fields["trace"])
     return error

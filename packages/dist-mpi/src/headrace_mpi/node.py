@@ -7,27 +7,43 @@ when every rank has said so, no step can run any more, and each may end.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, final
 
-from headrace.device_name import DeviceName
-from headrace.errors import CancelledError, ClusterError
-from headrace.graph.function import Function
-from headrace.graph.graph import Graph
-from headrace.placement.place import Machine
-from headrace.runtime.containers import ContainerSet
-from headrace.runtime.engine import Engine, LocalRuntime, LocalStep
-from headrace.runtime.nested import function_partitions
-from headrace.runtime.options import DEFAULT_OPTIONS, Options
-from headrace.runtime.plan import Plan
-from headrace.runtime.planning import build_plan
-from headrace.runtime.runtime import Runtime
-from headrace.runtime.state import SessionState
+from headrace import Graph
+from headrace.errors import CancelledError, ClusterError, TaskLostError
+from headrace.extend.devices import DeviceName
+from headrace.extend.graphs import Function
+from headrace.extend.runtime import (
+    DEFAULT_OPTIONS,
+    ContainerSet,
+    Engine,
+    LocalRuntime,
+    LocalStep,
+    Machine,
+    Options,
+    Plan,
+    Recorder,
+    Runtime,
+    SessionState,
+    build_plan,
+    function_partitions,
+)
+from headrace_mpi.collectives import groups
 from headrace_mpi.deadline import StartDeadline
+from headrace_mpi.farewell import tell
+from headrace_mpi.forensics import Forensics
+from headrace_mpi.jobs import Jobs, Layout
+from headrace_mpi.loss import Losses
+from headrace_mpi.members import introduce, joint_machine, meet
 from headrace_mpi.rendezvous import Exchange
 from headrace_mpi.runtime import Client, ClusterRuntime
-from headrace_mpi.tasks import Layout, introduce, joint_machine, meet
+from headrace_mpi.settings import LOST_AFTER, SLOW_AFTER, STALL_AFTER
+from headrace_mpi.stalls import StepStalls
 from headrace_mpi.transport import Transport
+from headrace_mpi.ulfm import failed_ranks
 from headrace_mpi.waiting import Waiter
+from headrace_mpi.watch import Watch
 from headrace_mpi.wire import Frame, Kind
 from headrace_mpi.worker import WorkerService
 from headrace_mpi.world import World
@@ -58,37 +74,75 @@ class Node(Protocol):
 class RankNode:
     """A process that plays one task, among others."""
 
-    def __init__(self, world: World, layout: Layout, deadline_s: float) -> None:
+    def __init__(self, world: World, jobs: Jobs, task: DeviceName, deadline_s: float) -> None:
         """Meet the other ranks, and begin to serve them.
 
         Args:
             world: The ranks.
-            layout: Which rank plays which task.
+            jobs: The jobs of the cluster.
+            task: The task that this rank plays.
             deadline_s: Time after which ranks that are still missing are reported and the job is
                 ended.
 
         Raises:
             ClusterError: if the ranks' programs do not agree.
         """
-        engine = Engine(layout.task(world.rank))
+        engine = Engine(task)
         own = engine.machine()
         with StartDeadline(world.launch, deadline_s):
             # A cluster has a communicator of its own, so a later one never sees its frames.
             comm = world.comm.Dup()
-            self.members = meet(comm, introduce(world.rank, layout.ps, own))
-        self.transport = Transport(comm, world.fail)
+            self.members = meet(comm, introduce(world.rank, jobs, task, own))
+        tell(f"plays {task.job}:{task.task}")
+        played = [DeviceName.parse(member.task) for member in self.members]
+        layout = Layout(jobs, tuple(played))
+        self._world = world
+        self._comm = comm
+        self.transport = Transport(comm, self._on_fault)
         self._machine = joint_machine(own, self.members)
         containers = ContainerSet()
         exchange = Exchange(self.transport)
         self.worker = WorkerService(self.transport, exchange, engine, containers, layout.rank)
-        self.client = Client(self.transport, exchange, engine, containers, layout, self._machine)
+        forensics = Forensics(self.transport, str(task), world.launch.job)
+        self.client = Client(
+            self.transport, exchange, engine, containers, layout, self._machine, forensics
+        )
         self.exchange = exchange
+        stalls = StepStalls(self.client, self.client.where(world.rank), STALL_AFTER.read())
+        losses = Losses(world, self.client, self.transport)
+        self.watch = Watch(
+            self.transport,
+            self.members,
+            SLOW_AFTER.read(),
+            LOST_AFTER.read(),
+            on_slow=losses.slow,
+            on_lost=self._on_lost,
+            on_beat=stalls.look,
+        )
+        self._losses = losses
+        self.group = groups.of_cluster(self.transport, layout)
+        groups.enter(self.group)
         self._others = [rank for rank in range(world.size) if rank != world.rank]
         self._here = set(self._others)
         self._all_done = Waiter()
         self._said = False
         self.transport.on(Kind.SHUTDOWN, self._on_done)
         self.transport.start()
+        self.watch.start()
+
+    def _on_fault(self, error: BaseException) -> None:
+        """Take what MPI tells of lost ranks; any other fault is the job's."""
+        failed = failed_ranks(self._comm, error)
+        if failed:
+            self.watch.lost(failed, "MPI says that its process failed")
+        else:
+            self._world.fail(error)
+
+    def _on_lost(self, error: TaskLostError, rank: int) -> None:
+        """Fail what waits for a rank that is lost."""
+        if self.group is not None:
+            self.group.lose_member(rank, error)
+        self._losses.lost(error, rank)
 
     def machine(self) -> Machine:
         """Return the devices of all tasks."""
@@ -111,6 +165,9 @@ class RankNode:
         if not self._said:
             self._end_sessions()
             self._said = True
+            groups.leave(self.group)
+            if self.group is not None:
+                self.group.close("it is done")
             for rank in self._others:
                 self.transport.send(rank, Frame(Kind.SHUTDOWN))
         while self._here:
@@ -132,6 +189,7 @@ class RankNode:
     def close(self) -> None:
         """Serve until all are done, and stop."""
         self.serve()
+        self.watch.leave()
         self.transport.close()
 
 
@@ -139,18 +197,21 @@ class RankNode:
 class SoloNode:
     """A process that is alone, and plays all tasks; no message is ever sent."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, jobs: Jobs, task: DeviceName) -> None:
         """Make the tasks' devices known.
 
         Args:
-            layout: The tasks.
+            jobs: The jobs of the cluster.
+            task: The task as which the process runs its program.
         """
-        self._engines = {task: Engine(task) for task in layout.tasks(0)}
+        self._engines = {played: Engine(played) for played in jobs.tasks}
         self._containers = ContainerSet()
-        own = self._engines[layout.task(0)]
+        own = self._engines[task]
         names = [name for engine in self._engines.values() for name in engine.device_names()]
         self._machine = own.machine(names)
         self._own = own
+        self._group = groups.alone()
+        groups.enter(self._group)
 
     def machine(self) -> Machine:
         """Return the devices of all tasks."""
@@ -164,7 +225,8 @@ class SoloNode:
         """Return at once: there is nobody to serve."""
 
     def close(self) -> None:
-        """Do nothing: there is nobody to tell."""
+        """Let later collectives run without the cluster."""
+        groups.leave(self._group)
 
 
 class SoloRuntime(LocalRuntime):
@@ -189,6 +251,7 @@ class SoloRuntime(LocalRuntime):
         """
         super().__init__(own, options)
         self.state = SessionState(default=containers)
+        self._containers = containers
         self._engines = engines
         self._machine = machine
 
@@ -196,18 +259,36 @@ class SoloRuntime(LocalRuntime):
         """Return the devices of all tasks."""
         return self._machine
 
+    def traced(self, recorder: Recorder) -> SoloRuntime:
+        """Return the runtime once more, with the same state, recording what steps do."""
+        options = replace(self.options, recorder=recorder)
+        made = SoloRuntime(self.engine, self._engines, self._machine, self._containers, options)
+        made.state = self.state
+        made.rendezvous = self.rendezvous
+        return made
+
     def register(self, partitions: Mapping[DeviceName, Graph], fetches: int) -> LocalStep:
         """Make the partitions of a step ready to run."""
-        return LocalStep(self, self._plan(partitions, fetches))
+        return LocalStep(self, self._plan(partitions, fetches, self.options))
 
-    def _plan(self, partitions: Mapping[DeviceName, Graph], fetches: int) -> Plan:
+    def _plan(self, partitions: Mapping[DeviceName, Graph], fetches: int, options: Options) -> Plan:
         devices = {name: self._engines[name.task_name].device(name) for name in partitions}
 
-        def nest(function: Function, saves: tuple[str, ...], home: DeviceName) -> Plan:
+        def nest(
+            function: Function,
+            saves: tuple[str, ...],
+            home: DeviceName,
+            options: Options = options,
+        ) -> Plan:
             machine = self._engines[home.task_name].machine()
-            optimize = self.options.optimize
-            parts = function_partitions(function, saves, home, machine, optimize=optimize)
-            return self._plan(parts, len(function.results) + len(saves))
+            parts = function_partitions(
+                function,
+                saves,
+                home,
+                machine,
+                optimize=options.optimize,
+                verify=options.verify,
+            )
+            return self._plan(parts, len(function.results) + len(saves), options)
 
-        kernels = self._machine.kernels
-        return build_plan(partitions, devices, kernels, self.state, fetches, nest, self.options)
+        return build_plan(partitions, devices, self._machine, self.state, fetches, nest, options)

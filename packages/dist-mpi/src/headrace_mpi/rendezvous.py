@@ -7,6 +7,11 @@ with each step a client says which of its steps are over, so nothing has to be r
 
 An edge inside a loop carries one value in each iteration. Both ends go through the iterations in
 the same order, so the values of an edge are counted at both ends, and no iteration has a name.
+
+Small values of one *bundle* travel in one frame: those that one rank sends to another in the same
+round of the step, and that the receiver waits for together (``partition/rounds.py`` in core). The
+last of them takes those before it along; none of them is made from what another one lets the
+receiver do, so holding them back holds up nobody.
 """
 
 from __future__ import annotations
@@ -17,17 +22,28 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, final
 
-from headrace.device_name import DeviceName
+import numpy as np
+
 from headrace.errors import CancelledError
-from headrace.runtime.rendezvous import DEAD, Key, Receive
+from headrace.extend.devices import DeviceName
+from headrace.extend.runtime import DEAD, Key, Receive
+from headrace_mpi import wire
+from headrace_mpi.buffers import Buffers
 from headrace_mpi.transport import Transport
-from headrace_mpi.wire import FLAG_DEAD, Frame, Kind
+from headrace_mpi.wire import FLAG_DEAD, Frame, Header, Kind
 
 _RANK_SHIFT = 44
+# Larger values travel by themselves, at once and without being copied.
+BUNDLED_BYTES = 1 << 20
+# As much as is held back: what comes after it travels in the next frame.
+MAX_BUNDLE_BYTES = 1 << 22
+# Buffers for arriving values that are kept while nobody holds them.
+_IDLE_BUFFERS = 64
 
 # What names a transfer within its step: tensor, source and destination.
 Edge = tuple[str, str, str]
-NumberedEdge = tuple[int, str, str, str]
+# The number of a transfer, its edge, and its bundle: 0 for none.
+NumberedEdge = tuple[int, str, str, str, int]
 # Where a value meets who waits for it: the number of its edge and which of the edge's values it is,
 # or the key of a transfer within this rank.
 Place = tuple[int, int] | Key
@@ -43,17 +59,26 @@ def client_of(step: int) -> int:
     return step >> _RANK_SHIFT
 
 
+def number_of(step: int) -> int:
+    """Return how messages number a step: among those of its client."""
+    return step & ((1 << _RANK_SHIFT) - 1)
+
+
 @dataclass(frozen=True, slots=True)
 class Routes:
     """The transfers of a registered step that cross this rank's border.
 
     Attributes:
-        outgoing: For each edge that leaves, the rank that receives, and its number.
+        outgoing: For each edge that leaves, the rank that receives, its number and its bundle.
         incoming: For each edge that arrives, its number.
+        bundles: How many values each bundle that leaves has.
+        fetched: The edges whose values are handed to the program.
     """
 
-    outgoing: dict[Edge, tuple[int, int]] = field(default_factory=dict)
+    outgoing: dict[Edge, tuple[int, int, int]] = field(default_factory=dict)
     incoming: dict[Edge, int] = field(default_factory=dict)
+    bundles: dict[int, int] = field(default_factory=dict)
+    fetched: set[int] = field(default_factory=set)
 
     @classmethod
     def of(
@@ -62,19 +87,21 @@ class Routes:
         """Return the routes of ``rank``.
 
         Args:
-            edges: Number, tensor, source and destination of transfers.
+            edges: Number, tensor, source, destination and bundle of transfers.
             rank: The rank.
             rank_of: Returns the rank that plays the task of a device.
         """
         routes = cls()
-        for number, name, source, destination in edges:
+        for number, name, source, destination, bundle in edges:
             edge = (name, source, destination)
             sender = rank_of(DeviceName.parse(source))
             receiver = rank_of(DeviceName.parse(destination))
             if sender == receiver:
                 continue
             if sender == rank:
-                routes.outgoing[edge] = (receiver, number)
+                routes.outgoing[edge] = (receiver, number, bundle)
+                if bundle:
+                    routes.bundles[bundle] = routes.bundles.get(bundle, 0) + 1
             elif receiver == rank:
                 routes.incoming[edge] = number
         return routes
@@ -84,13 +111,24 @@ def _value(frame: Frame) -> Any:
     return DEAD if frame.dead else frame.payload
 
 
+class _Held:
+    """Values of a bundle that wait for the others."""
+
+    __slots__ = ("frames", "missing", "nbytes")
+
+    def __init__(self, missing: int) -> None:
+        self.missing = missing
+        self.frames: list[Frame] = []
+        self.nbytes = 0
+
+
 @final
 class StepRendezvous:
     """The rendezvous of one step on this rank."""
 
     __slots__ = (
-        *("_closed", "_lock", "_received", "_routes", "_sent", "_step", "_transport", "_values"),
-        "_waiting",
+        *("_closed", "_held", "_lock", "_received", "_routes", "_sent", "_step", "_transport"),
+        *("_values", "_waiting"),
     )
 
     def __init__(self, step: int, routes: Routes, transport: Transport) -> None:
@@ -102,6 +140,7 @@ class StepRendezvous:
         self._values: dict[Place, Any] = {}
         self._waiting: dict[Place, Receive] = {}
         self._sent: dict[int, int] = {}
+        self._held: dict[int, _Held] = {}
         self._received: dict[int, int] = {}
         self._closed: BaseException | None = None
         self._lock = threading.Lock()
@@ -113,13 +152,47 @@ class StepRendezvous:
         if route is None:
             self.deliver(key, value)
             return
-        rank, number = route
+        rank, number, bundle = route
         dead = value is DEAD
         flags, payload = (FLAG_DEAD, None) if dead else (0, value)
         # Only the thread that runs the step sends for it.
         count = self._sent.get(number, 0)
         self._sent[number] = count + 1
-        self._transport.send(rank, Frame(Kind.TENSOR, self._step, number, count, flags, payload))
+        frame = Frame(Kind.TENSOR, self._step, number, count, flags, payload)
+        if self._routes.bundles.get(bundle, 0) > 1:
+            self._hold(rank, bundle, frame)
+        else:
+            self._transport.send(rank, frame)
+
+    def _hold(self, rank: int, bundle: int, frame: Frame) -> None:
+        """Send a value of a bundle with the last one of it, unless it is large."""
+        held = self._held.get(bundle)
+        if held is None:
+            held = self._held[bundle] = _Held(self._routes.bundles[bundle])
+        held.missing -= 1
+        value = np.asarray(frame.payload)
+        nbytes = value.nbytes
+        if nbytes <= BUNDLED_BYTES and wire.is_bundled(value.dtype):
+            held.frames.append(frame)
+            held.nbytes += nbytes
+        else:
+            self._transport.send(rank, frame)
+        if held.missing and held.nbytes < MAX_BUNDLE_BYTES:
+            return
+        if len(held.frames) == 1:
+            self._transport.send(rank, held.frames[0])
+        elif held.frames:
+            self._transport.send(rank, wire.bundle(held.frames))
+        held.frames.clear()
+        held.nbytes = 0
+        if not held.missing:
+            # In a loop, the next iteration has a bundle of its own.
+            del self._held[bundle]
+
+    @property
+    def fetched(self) -> set[int]:
+        """The edges whose values are handed to the program."""
+        return self._routes.fetched
 
     def deliver(self, place: Place, value: Any) -> None:
         """Give a value to who waits for it, or keep it; drop it if the step is over."""
@@ -151,8 +224,18 @@ class StepRendezvous:
                 return
         receive(value)
 
-    def wait(self, completions: SimpleQueue[Any]) -> Any:
-        """Return the next completion, receiving for this rank meanwhile."""
+    def waits(self) -> list[tuple[str, str]]:
+        """Return the tensors from other ranks that are waited for, each with its source."""
+        with self._lock:
+            numbers = {place[0] for place in self._waiting if not isinstance(place, Key)}
+        return [
+            (name, source)
+            for (name, source, _), number in self._routes.incoming.items()
+            if number in numbers
+        ]
+
+    def wait(self, completions: SimpleQueue[Any], timeout: float | None = None) -> Any:
+        """Return the next completion, receiving for this rank meanwhile; without a timeout."""
         return self._transport.take(completions)
 
     def close(self, step: int, reason: BaseException | None = None) -> None:
@@ -180,7 +263,22 @@ class Exchange:
         self._failed: set[int] = set()
         self._floors: dict[int, int] = {}
         self._lock = threading.Lock()
-        transport.on(Kind.TENSOR, self._arrived)
+        self._buffers = Buffers(_IDLE_BUFFERS)
+        transport.room = self._room
+        transport.on(Kind.TENSOR, lambda source, frame: self._arrived(frame.step, [frame]))
+        transport.on(
+            Kind.BUNDLE, lambda source, frame: self._arrived(frame.step, wire.unbundle(frame))
+        )
+
+    def _room(self, header: Header, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return an array for a large value that arrives, in memory that was used before.
+
+        What the program gets is its own, and would have to be copied out of that.
+        """
+        rendezvous = self._open.get(header.step)
+        if rendezvous is not None and header.edge in rendezvous.fetched:
+            return np.empty(shape, dtype)
+        return self._buffers.empty(shape, dtype)
 
     def open(self, step: int, routes: Routes) -> StepRendezvous:
         """Begin a step: make its rendezvous, with what came early."""
@@ -220,16 +318,22 @@ class Exchange:
     def _is_over(self, step: int) -> bool:
         return step < self._floors.get(client_of(step), 0)
 
-    def _arrived(self, source: int, frame: Frame) -> None:
-        step = frame.step
+    def _arrived(self, step: int, frames: list[Frame]) -> None:
         with self._lock:
             rendezvous = self._open.get(step)
             if rendezvous is None:
                 ours = client_of(step) == self._transport.rank
                 if not (ours or step in self._failed or self._is_over(step)):
-                    self._early.setdefault(step, []).append(frame)
+                    self._early.setdefault(step, []).extend(frames)
                 return
-        rendezvous.deliver((frame.edge, frame.iteration), _value(frame))
+        for frame in frames:
+            rendezvous.deliver((frame.edge, frame.iteration), _value(frame))
+
+    def waits(self) -> list[tuple[int, str, str]]:
+        """Return what steps wait for: the step's number, the tensor and its source."""
+        with self._lock:
+            steps = list(self._open.items())
+        return [(number_of(step), *wait) for step, part in steps for wait in part.waits()]
 
     @property
     def kept(self) -> int:

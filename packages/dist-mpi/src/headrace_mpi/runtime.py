@@ -11,31 +11,41 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, final
 
-from headrace.device_name import DeviceName
-from headrace.errors import CancelledError
-from headrace.graph.function import functions_in
-from headrace.graph.graph import Graph
-from headrace.placement.place import Machine
-from headrace.runtime.cancellation import Cancellation
-from headrace.runtime.containers import ContainerSet
-from headrace.runtime.device import HostArray
-from headrace.runtime.engine import Engine
-from headrace.runtime.executor import Step, execute
-from headrace.runtime.options import DEFAULT_OPTIONS, Options
-from headrace.runtime.plan import Plan
-from headrace.runtime.state import SessionState
+from headrace import Graph
+from headrace.errors import CancelledError, listing
+from headrace.extend.devices import DeviceName, HostArray
+from headrace.extend.documents import Arrays
+from headrace.extend.graphs import functions_in
+from headrace.extend.runtime import (
+    DEFAULT_OPTIONS,
+    Cancellation,
+    ContainerSet,
+    Engine,
+    Machine,
+    Options,
+    Plan,
+    Recorder,
+    SessionState,
+    Step,
+    deadline,
+    execute,
+)
 from headrace_mpi import faults
+from headrace_mpi.clocks import Clocks
 from headrace_mpi.faults import StepAbortedError
+from headrace_mpi.forensics import Forensics
+from headrace_mpi.jobs import Layout
 from headrace_mpi.pool import Job
-from headrace_mpi.rendezvous import Exchange, NumberedEdge, Routes, first_step
-from headrace_mpi.tasks import Layout
+from headrace_mpi.registration import pack_registration
+from headrace_mpi.rendezvous import Exchange, NumberedEdge, Routes, first_step, number_of
+from headrace_mpi.tracing import StepTracing
 from headrace_mpi.transport import Transport
 from headrace_mpi.waiting import Waiter
 from headrace_mpi.wire import Frame, Kind
-from headrace_mpi.worker import pack_registration
 
 _MAX_LAG = 2**32 - 1
 _MAX_REASON = 500
@@ -49,18 +59,38 @@ class Call:
         step: The step's number; 0 for a registration.
         cancellation: Ends this rank's part.
         error: The first error that is not the consequence of another.
+        traces: Of a traced step, what the ranks tell of their parts.
     """
 
-    __slots__ = ("_lock", "_pending", "_transport", "_waiter", "cancellation", "error", "step")
+    __slots__ = (
+        *("_lock", "_pending", "_transport", "_waiter", "cancellation", "error", "step"),
+        "traces",
+    )
 
     def __init__(self, step: int, ranks: Iterable[int], transport: Transport) -> None:
         self.step = step
         self.cancellation = Cancellation()
         self.error: BaseException | None = None
+        self.traces: dict[int, bytes] = {}
         self._pending = set(ranks)
         self._transport = transport
         self._waiter = Waiter()
         self._lock = threading.Lock()
+
+    @property
+    def name(self) -> str:
+        """How messages name it."""
+        return f"step {number_of(self.step)}" if self.step else "a registration"
+
+    @property
+    def pending(self) -> list[int]:
+        """The ranks that have not answered."""
+        with self._lock:
+            return sorted(self._pending)
+
+    def asks(self, rank: int) -> bool:
+        """Whether a rank has a part in it that it has not answered for."""
+        return rank in self._pending
 
     def answered(self, rank: int) -> None:
         """Note that a rank has finished its part."""
@@ -103,6 +133,7 @@ class Client:
         containers: ContainerSet,
         layout: Layout,
         machine: Machine,
+        forensics: Forensics,
     ) -> None:
         """Take the answers of other ranks.
 
@@ -113,8 +144,10 @@ class Client:
             containers: The task's default container.
             layout: Which rank plays which task.
             machine: The devices of all tasks.
+            forensics: Told of steps that fail.
         """
         self.transport = transport
+        self.forensics = forensics
         self.exchange = exchange
         self.engine = engine
         self.containers = containers
@@ -126,10 +159,58 @@ class Client:
         self._steps = itertools.count(first_step(transport.rank) + 1)
         self._running: dict[int, Call] = {}
         self._registering: dict[int, Call] = {}
+        self.clocks = Clocks(transport)
+        self._lost: dict[int, BaseException] = {}
+        self._untold: BaseException | None = None
         self._lock = threading.Lock()
         transport.on(Kind.DONE, self._on_done)
+        transport.on(Kind.TRACE, self._on_trace)
         transport.on(Kind.ERROR, self._on_error)
         transport.on(Kind.REGISTERED, self._on_registered)
+
+    def lose(self, rank: int, error: BaseException) -> None:
+        """Fail what waits for a rank that is lost; the next step raises the error, too."""
+        with self._lock:
+            self._lost[rank] = error
+            calls = [*self._running.values(), *self._registering.values()]
+            hit = [call for call in calls if call.asks(rank)]
+            self._untold = None if hit else error
+        for call in hit:
+            call.fail(error)
+            call.answered(rank)
+
+    def _check(self, ranks: Iterable[int]) -> None:
+        """Refuse to ask ranks that are lost; of a loss that nobody was told of, tell once."""
+        with self._lock:
+            untold, self._untold = self._untold, None
+        for error in (untold, *(self._lost.get(rank) for rank in ranks)):
+            if error is not None:
+                raise error
+
+    @property
+    def steps(self) -> list[int]:
+        """The steps that run."""
+        with self._lock:
+            return list(self._running)
+
+    def waits(self, rank: int | None = None) -> list[str]:
+        """Return who waits for what and whom, as far as this rank knows, for messages.
+
+        Args:
+            rank: The rank that is waited for; None for all.
+        """
+        with self._lock:
+            calls = [*self._running.values(), *self._registering.values()]
+        found = [
+            f"{call.name} waits for {listing(map(self.where, ranks))}"
+            for call in calls
+            if (ranks := [r for r in call.pending if rank in (None, r)])
+        ]
+        for step, name, source in self.exchange.waits():
+            giver = self.layout.rank(DeviceName.parse(source))
+            if rank in (None, giver):
+                found.append(f"step {step} waits for {name!r} from {self.where(giver)}")
+        return found
 
     def where(self, rank: int) -> str:
         """Return how messages name a rank."""
@@ -137,6 +218,8 @@ class Client:
 
     def begin(self, ranks: Iterable[int]) -> tuple[Call, int]:
         """Number a step, and return it with how far the oldest step that runs is behind it."""
+        if self._lost:
+            self._check(ranks)
         with self._lock:
             step = next(self._steps)
             call = Call(step, ranks, self.transport)
@@ -151,6 +234,8 @@ class Client:
 
     def begin_registration(self, handle: int, ranks: Iterable[int]) -> Call:
         """Expect the answers to a registration."""
+        if self._lost:
+            self._check(ranks)
         call = self._registering[handle] = Call(0, ranks, self.transport)
         return call
 
@@ -163,6 +248,12 @@ class Client:
     def _on_done(self, rank: int, frame: Frame) -> None:
         call = self._running.get(frame.step)
         if call is not None:
+            call.answered(rank)
+
+    def _on_trace(self, rank: int, frame: Frame) -> None:
+        call = self._running.get(frame.step)
+        if call is not None:
+            call.traces[rank] = frame.payload
             call.answered(rank)
 
     def _on_error(self, rank: int, frame: Frame) -> Job | None:
@@ -201,7 +292,14 @@ class ClusterRuntime:
         self._options = options
         self._session = next(client.sessions)
         self._state = SessionState(default=client.containers)
+        self._tracing: StepTracing | None = None
+        if options.recorder is not None:
+            self._tracing = StepTracing(
+                options.recorder, client.transport, client.clocks, client.layout
+            )
         self._ranks: set[int] = set()
+        # The large constants that each rank has of this session.
+        self._held: dict[int, set[str]] = {}
         self._running: set[Call] = set()
         self._closed: BaseException | None = None
         self._released = False
@@ -211,6 +309,14 @@ class ClusterRuntime:
     def machine(self) -> Machine:
         """Return the devices of all tasks."""
         return self._client.machine
+
+    def traced(self, recorder: Recorder) -> ClusterRuntime:
+        """Return the runtime once more, with the same state, recording what steps do."""
+        made = ClusterRuntime(self._client, replace(self._options, recorder=recorder))
+        made._session, made._state, made._ranks = self._session, self._state, self._ranks
+        # This runtime lets the tasks forget the session.
+        made._released = True
+        return made
 
     # -- registering
 
@@ -234,8 +340,12 @@ class ClusterRuntime:
         )
         handle = next(client.handles)
         if parts:
+            if self._tracing is not None:
+                self._tracing.meet(parts)
             self._send_parts(handle, parts, edges)
         routes = Routes.of(edges, own, client.layout.rank)
+        if local is not None:
+            routes.fetched.update(_fetched(local.values(), routes))
         return ClusterStep(self, handle, tuple(sorted(parts)), plan, routes)
 
     def _send_parts(
@@ -250,26 +360,34 @@ class ClusterRuntime:
                 raise self._closed
             self._ranks.update(parts)
         call = client.begin_registration(handle, parts)
+        arrays = {rank: Arrays(frozenset(self._held.get(rank, ()))) for rank in parts}
         try:
             for rank, part in parts.items():
                 theirs = [edge for edge in edges if rank in self._ends(edge)]
-                payload = pack_registration(self._session, part, theirs, self._options)
+                payload = pack_registration(
+                    self._session, part, theirs, self._options, arrays[rank]
+                )
                 client.transport.send(rank, Frame(Kind.REGISTER, edge=handle, payload=payload))
             call.wait()
         finally:
             client.end_registration(handle)
         if call.error is not None:
             raise call.error
+        with self._lock:
+            for rank, sent in arrays.items():
+                self._held.setdefault(rank, set()).update(sent.new)
 
     def _ends(self, edge: NumberedEdge) -> tuple[int, int]:
-        _, _, source, destination = edge
+        _, _, source, destination, _ = edge
         rank_of = self._client.layout.rank
         return rank_of(DeviceName.parse(source)), rank_of(DeviceName.parse(destination))
 
     # -- running
 
-    def run(self, step: ClusterStep, feeds: Sequence[HostArray]) -> list[Any]:
-        """Run a registered step once."""
+    def run(
+        self, step: ClusterStep, feeds: Sequence[HostArray], timeout: float | None = None
+    ) -> list[Any]:
+        """Run a registered step once, for so many seconds at most where it waits."""
         client = self._client
         call, lag = client.begin(step.ranks)
         results: list[Any] = []
@@ -279,17 +397,18 @@ class ClusterRuntime:
                 if self._closed is not None:
                     raise self._closed
                 self._running.add(call)
-            rendezvous = client.exchange.open(call.step, step.routes)
-            for rank in step.ranks:
-                client.transport.send(rank, Frame(Kind.RUN, call.step, step.handle, lag))
-            if step.plan is not None:
-                work = Step(call.step, feeds, step.plan.fetches, rendezvous, call.cancellation)
-                try:
-                    execute(step.plan, work)
-                    results = work.fetches
-                except Exception as error:
-                    call.fail(error)
-            call.wait()
+            with deadline(timeout, call.fail):
+                rendezvous = client.exchange.open(call.step, step.routes)
+                for rank in step.ranks:
+                    client.transport.send(rank, Frame(Kind.RUN, call.step, step.handle, lag))
+                if step.plan is not None:
+                    work = Step(call.step, feeds, step.plan.fetches, rendezvous, call.cancellation)
+                    try:
+                        execute(step.plan, work)
+                        results = work.fetches
+                    except Exception as error:
+                        call.fail(error)
+                call.wait()
             finished = True
         finally:
             if not finished:
@@ -298,7 +417,10 @@ class ClusterRuntime:
             client.end(call)
             self._leave(call)
         if call.error is not None:
+            client.forensics.failed(call.error)
             raise call.error
+        if self._tracing is not None:
+            self._tracing.take_in(call.step, call.traces)
         return results
 
     def _leave(self, call: Call) -> None:
@@ -322,11 +444,13 @@ class ClusterRuntime:
 
     def _release(self) -> None:
         with self._lock:
-            if self._closed is None or self._running or self._released:
+            if self._closed is None or self._running:
                 return
-            self._released = True
+            released, self._released = self._released, True
         client = self._client
         client.runtimes.discard(self)
+        if released:
+            return
         for rank in self._ranks:
             client.transport.send(rank, Frame(Kind.RELEASE, self._session))
 
@@ -356,9 +480,20 @@ class ClusterStep:
         self.plan = plan
         self.routes = routes
 
-    def run(self, feeds: Sequence[HostArray]) -> list[Any]:
+    def run(self, feeds: Sequence[HostArray], timeout: float | None = None) -> list[Any]:
         """Run one step."""
-        return self._runtime.run(self, feeds)
+        return self._runtime.run(self, feeds, timeout)
+
+
+def _fetched(graphs: Iterable[Graph], routes: Routes) -> Iterator[int]:
+    """Return the numbers of the edges whose values are fetched as they come."""
+    for graph in graphs:
+        for op in graph.operations:
+            source = op.inputs[0].op if op.type == "Fetch" else None
+            if source is not None and source.type == "Recv":
+                edge = tuple(source.attrs[k] for k in ("edge", "source", "destination"))
+                if edge in routes.incoming:
+                    yield routes.incoming[edge]
 
 
 def _transfers(
@@ -366,12 +501,21 @@ def _transfers(
 ) -> list[NumberedEdge]:
     """Number the transfers of a step that cross ranks, also those inside functions."""
     edges: list[NumberedEdge] = []
-    graphs = [g for graph in partitions.values() for g in (graph, *functions_in(graph))]
-    for graph in graphs:
+    bundles: dict[tuple[object, ...], int] = {}
+    # All that runs once in the step, and each function: what a loop sends, it sends in each round.
+    places = [(None, graph) for graph in partitions.values()]
+    functions = dict.fromkeys(f for graph in partitions.values() for f in functions_in(graph))
+    for place, graph in (*places, *((function, function) for function in functions)):
         for op in graph.operations:
-            if op.type == "Send":
-                source, destination = op.attrs["source"], op.attrs["destination"]
-                ends = (rank_of(DeviceName.parse(source)), rank_of(DeviceName.parse(destination)))
-                if ends[0] != ends[1]:
-                    edges.append((len(edges) + 1, op.attrs["edge"], source, destination))
+            if op.type != "Send":
+                continue
+            source, destination = op.attrs["source"], op.attrs["destination"]
+            ends = (rank_of(DeviceName.parse(source)), rank_of(DeviceName.parse(destination)))
+            if ends[0] == ends[1]:
+                continue
+            bundle = 0
+            if op.attrs["round"]:
+                key = (place, *ends, op.attrs["round"], op.attrs["sources"])
+                bundle = bundles.setdefault(key, len(bundles) + 1)
+            edges.append((len(edges) + 1, op.attrs["edge"], source, destination, bundle))
     return edges

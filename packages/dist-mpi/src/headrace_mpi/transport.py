@@ -10,8 +10,10 @@ So there is no fixed receiving thread. *The thread that waits drives*:
 * A service thread polls while nobody waits, so that the process always answers. It naps between
   polls, and costs about one percent of a core.
 * ``Transport.serve`` is a wait that also runs the jobs that arriving frames ask for, on the waiting
-  thread. A job started by anyone else who holds the pump goes to a thread of the pool, because
-  that holder has its own wait to end. While a job runs, the service thread receives.
+  thread, one after the other: short ones never change threads, which would cost more than they do.
+  Once a job has run for ``LONG_JOB_S``, the service thread receives, and hands what has come
+  meanwhile to the pool. So do all others who hold the pump, because they have a wait of their own
+  to end.
 
 Polling adapts: for ``SPIN_S`` after the last sign of life the holder polls without a pause, giving
 its core away between polls; then it naps an eighth of the time that it has waited, at most
@@ -23,26 +25,28 @@ job. Frames of one sender are dispatched in the order in which they *complete*: 
 overtakes a large one that was sent before it, so nothing may rest on their order.
 
 Payloads up to ``INLINE_BYTES`` travel in the message of their header. Larger ones follow apart,
-under a tag of their own, out of the sender's array and into a new one of exactly the size that
-MPI itself reports, on a matched probe; so a header that lies allocates nothing.
+under a tag of their own, out of the sender's array and into one of exactly the size that MPI itself
+reports, on a matched probe; so a header that lies allocates nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
 from headrace.errors import ClusterError
 from headrace_mpi import wire
+from headrace_mpi.flight import FlightRecord
 from headrace_mpi.pool import Job, Pool
 from headrace_mpi.waiting import QueueWaiter, Waiter, Waits
 from headrace_mpi.wire import Frame, Header, Kind, WireError
@@ -58,6 +62,8 @@ CHUNK_BYTES = 1 << 30
 SPIN_S = 0.001
 MOVING_SPIN_S = 0.005
 MIN_NAP_S = 0.00005
+# A job that runs longer no longer holds up the others.
+LONG_JOB_S = 0.001
 MAX_NAP_S = 0.001
 LONG_NAP_S = 0.004
 _BATCH = 32
@@ -110,7 +116,11 @@ class Transport:
         self._comm = comm
         self._on_fault = on_fault
         self._handlers: dict[Kind, Handler] = {}
-        self._pool = Pool("headrace-step", on_fault)
+        self._pool = Pool("headrace-step", on_fault, size=1)
+        # Makes room for a tensor that travels apart, given its header, shape and dtype.
+        self.room: Callable[[Header, tuple[int, ...], Any], Any] = lambda header, shape, dtype: (
+            np.empty(shape, dtype)
+        )
         self._jobs: deque[Job] = deque()
         self._pump = threading.Lock()
         self._followers: deque[Waits] = deque()
@@ -121,9 +131,17 @@ class Transport:
         self._tags = (int(top) if top else 32767) - _FIRST_TAG
         self._sequence = itertools.count()
         self._bell = Waiter()
+        # When a thread that serves began with a job; 0 while it receives.
+        self._job_since = 0.0
+        # The thread that receives, or runs jobs in between; 0 where that is the service thread.
+        self._driver = 0
+        self._posted = False
         self._closing = False
         self._service: threading.Thread | None = None
+        self._forgotten: set[int] = set()
+        self.flight = FlightRecord()
         self.frames_sent = 0
+        self.bytes_sent = 0
         self.frames_received = 0
 
     def on(self, kind: Kind, handler: Handler) -> None:
@@ -160,9 +178,26 @@ class Transport:
                 f"cluster"
             )
         encoded = wire.encode(frame)
+        if rank in self._forgotten:
+            return True
+        try:
+            return self._send(rank, frame, encoded)
+        except self._mpi.Exception as error:
+            # Where MPI tells of a lost rank, the frame is nobody's; else the fault ends the job.
+            self._on_fault(error)
+            return True
+
+    def forget(self, rank: int) -> None:
+        """Send nothing to a rank any more: it is lost."""
+        self._forgotten.add(rank)
+
+    def _send(self, rank: int, frame: Frame, encoded: wire.Encoded) -> bool:
         byte = self._mpi.BYTE
         body = encoded.body
-        self.frames_sent += 1
+        if frame.kind is not Kind.HEALTH:
+            self.flight.note(True, rank, frame)
+            self.frames_sent += 1
+            self.bytes_sent += encoded.nbytes
         if body is None or body.size <= INLINE_BYTES:
             message = encoded.header() if body is None else encoded.header() + body.tobytes()
             request = self._comm.Isend([message, byte], rank, _HEADER_TAG)
@@ -187,6 +222,13 @@ class Transport:
         """Wait until all that was sent has left; return whether it did in time."""
         return self._wait_until(lambda: not self._outgoing, timeout_s)
 
+    def post(self, job: Job) -> None:
+        """Let a job run soon, on a thread that serves or on one of the pool; from any thread."""
+        self._jobs.append(job)
+        if threading.get_ident() != self._driver:
+            self._posted = True
+            self._bell.ring()
+
     # -- waiting ----------------------------------------------------------------------------
 
     def wait(self, waiter: Waiter, timeout_s: float | None = None) -> bool:
@@ -201,14 +243,19 @@ class Transport:
         """Wait as ``wait`` does, and run arriving jobs on this thread."""
         return self._wait_for(waiter, timeout_s, serving=True)
 
-    def take(self, queue: SimpleQueue[Any]) -> Any:
+    def take(self, queue: SimpleQueue[Any], timeout_s: float | None = None) -> Any:
         """Wait for the next item of ``queue`` and return it, receiving for everybody meanwhile.
 
         While it waits, marks of the transport's own pass through the queue: all that take from it
         must do so by this method, one at a time.
+
+        Raises:
+            queue.Empty: if none has come after about ``timeout_s``; while another thread drives
+                the transport, it may take longer.
         """
         waiter = QueueWaiter(queue)
-        self._wait(waiter, None, serving=False)
+        if not self._wait(waiter, timeout_s, serving=False):
+            raise Empty
         return waiter.item
 
     def _wait_for(self, waiter: Waiter, timeout_s: float | None, *, serving: bool = False) -> bool:
@@ -229,6 +276,13 @@ class Transport:
 
     def _wait(self, waiter: Waits, timeout_s: float | None, *, serving: bool) -> bool:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        try:
+            return self._wait_or_drive(waiter, deadline, serving=serving)
+        finally:
+            if self._driver == threading.get_ident():
+                self._driver = 0
+
+    def _wait_or_drive(self, waiter: Waits, deadline: float | None, *, serving: bool) -> bool:
         while not waiter.woken:
             if deadline is not None and time.monotonic() >= deadline:
                 return False
@@ -239,7 +293,7 @@ class Transport:
                     self._pump.release()
                     self._offer()
                 if serving:
-                    self._run_job_here()
+                    self._run_jobs_here()
             else:
                 self._follow(waiter, deadline)
         return True
@@ -247,6 +301,7 @@ class Transport:
     def _drive(self, waiter: Waits, deadline: float | None, serving: bool) -> None:
         """Hold the pump until ``waiter`` is woken, or there is a job to run here."""
         alive = time.monotonic()
+        self._driver = threading.get_ident()
         while not waiter.woken:
             found = self._poll()
             if self._jobs:
@@ -280,17 +335,19 @@ class Transport:
         with contextlib.suppress(IndexError):
             self._followers.popleft().ring()
 
-    def _run_job_here(self) -> None:
-        """Run one of the jobs that arrived on this thread, the others on the pool."""
-        try:
-            job = self._jobs.popleft()
-        except IndexError:
-            return
-        self._start_jobs()
-        try:
-            job()
-        except Exception as error:
-            self._on_fault(error)
+    def _run_jobs_here(self) -> None:
+        """Run the jobs that are there on this thread, one after the other."""
+        for _ in range(len(self._jobs)):
+            try:
+                job = self._jobs.popleft()
+            except IndexError:
+                break
+            self._job_since = time.monotonic()
+            try:
+                job()
+            except Exception as error:
+                self._on_fault(error)
+        self._job_since = 0.0
 
     def _start_jobs(self) -> None:
         while self._jobs:
@@ -311,7 +368,13 @@ class Transport:
     def _serve_idle(self) -> None:
         alive = time.monotonic()
         while not self._closing:
-            if self._pump.acquire(blocking=False):
+            self._pool.relieve()
+            since = self._job_since
+            if since and time.monotonic() - since < LONG_JOB_S:
+                # Whoever serves is back in a moment.
+                alive = time.monotonic()
+                self._bell.sleep(LONG_JOB_S)
+            elif self._pump.acquire(blocking=False):
                 try:
                     busy = self._poll()
                     moving = self._moving
@@ -326,6 +389,9 @@ class Transport:
             else:
                 # A waiting thread receives; be there soon after it stops.
                 alive = time.monotonic()
+                if self._posted:
+                    self._posted = False
+                    self._start_jobs()
                 self._bell.sleep(MAX_NAP_S)
 
     def close(self, timeout_s: float = 5.0) -> bool:
@@ -427,7 +493,8 @@ class Transport:
                 )
             if item.body is None:
                 try:
-                    item.array, item.body = wire.allocate(header)
+                    empty = functools.partial(self.room, header)
+                    item.array, item.body = wire.allocate(header, empty)
                 except MemoryError:
                     self._drop(message, nbytes)
                     raise
@@ -447,7 +514,9 @@ class Transport:
                 self._outgoing.append((requests, memory))
 
     def _dispatch(self, source: int, frame: Frame) -> None:
-        self.frames_received += 1
+        if frame.kind is not Kind.HEALTH:
+            self.flight.note(False, source, frame)
+            self.frames_received += 1
         handler = self._handlers.get(frame.kind)
         if handler is None:
             raise ClusterError(

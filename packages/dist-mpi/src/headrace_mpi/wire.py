@@ -13,6 +13,9 @@ A payload is the raw elements of a tensor in C order, or plain bytes (a JSON doc
 String tensors are their lengths (8 bytes each) followed by their bytes. Nothing is ever pickled,
 and a frame is checked completely before anything is allocated for it: a frame that is not exactly
 right raises ``WireError`` and has no other effect.
+
+A BUNDLE carries small tensors of one step to one rank: for each its length (8 bytes) and its TENSOR
+frame, filled up with zeros to 8 bytes.
 """
 
 from __future__ import annotations
@@ -20,11 +23,12 @@ from __future__ import annotations
 import enum
 import math
 import struct
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace import dtypes
+from headrace import as_dtype
 from headrace.errors import ClusterError
 
 MAGIC = b"HRMP"
@@ -64,7 +68,7 @@ DTYPE_CODES: dict[str, int] = {
     "complex128": 15,
     "string": STRING,
 }
-_NUMPY_OF_CODE = {code: dtypes.as_dtype(name).numpy for name, code in DTYPE_CODES.items()}
+_NUMPY_OF_CODE = {code: as_dtype(name).numpy for name, code in DTYPE_CODES.items()}
 _CODE_OF_NUMPY = {dtype: code for code, dtype in _NUMPY_OF_CODE.items()}
 
 
@@ -85,12 +89,28 @@ class Kind(enum.IntEnum):
     RELEASE = 8
     SHUTDOWN = 9
     HEALTH = 10
+    LEAVING = 11
+    BUNDLE = 12
+    COLLECTIVE = 13
+    COLLECTIVE_PLAN = 14
+    COLLECTIVE_FAILED = 15
+    DUMP = 16
+    TRACE = 17
+    PING = 18
+    PONG = 19
 
 
 _KINDS = {int(kind): kind for kind in Kind}
 
-# Which kinds carry plain bytes; TENSOR carries a tensor, the others carry nothing.
-_TEXT_KINDS = frozenset({Kind.REGISTER, Kind.REGISTERED, Kind.RUN, Kind.ERROR, Kind.ABORT})
+# Which kinds carry plain bytes, and which a tensor; the others carry nothing.
+_TEXT_KINDS = frozenset(
+    {
+        *(Kind.REGISTER, Kind.REGISTERED, Kind.RUN, Kind.ERROR, Kind.ABORT, Kind.BUNDLE),
+        *(Kind.COLLECTIVE_PLAN, Kind.COLLECTIVE_FAILED),
+        *(Kind.DUMP, Kind.TRACE),
+    }
+)
+_TENSOR_KINDS = frozenset({Kind.TENSOR, Kind.COLLECTIVE})
 
 
 class Frame(NamedTuple):
@@ -102,7 +122,7 @@ class Frame(NamedTuple):
         edge: The edge whose tensor it carries, or the handle that it is about.
         iteration: How many values the edge has carried before, as it does in loops; 0 outside.
         flags: ``FLAG_DEAD``, ``FLAG_REPLY``.
-        payload: An array (TENSOR), bytes (text kinds), or None.
+        payload: An array (TENSOR, COLLECTIVE, BUNDLE), bytes (text kinds), or None.
     """
 
     kind: Kind
@@ -184,6 +204,32 @@ class Encoded(NamedTuple):
         return fixed + struct.pack(f"<{len(dims)}Q", *dims) if dims else fixed
 
 
+def dtype_of(code: int) -> np.dtype[Any]:
+    """Return the dtype of a code.
+
+    Raises:
+        WireError: if there is no such code.
+    """
+    dtype = _NUMPY_OF_CODE.get(code)
+    if dtype is None:
+        raise WireError(f"there is no dtype code {code}")
+    return dtype
+
+
+def code_of(dtype: np.dtype[Any]) -> int:
+    """Return the code of a dtype.
+
+    Raises:
+        WireError: if arrays of it cannot be sent.
+    """
+    code = _CODE_OF_NUMPY.get(dtype)
+    if code is None:
+        raise WireError(
+            f"an array of {dtype} cannot be sent: expected one of {', '.join(DTYPE_CODES)}"
+        )
+    return code
+
+
 def encode(frame: Frame) -> Encoded:
     """Return ``frame`` ready for sending; its payload is not copied where it is contiguous.
 
@@ -194,10 +240,12 @@ def encode(frame: Frame) -> Encoded:
     if frame.flags & ~(FLAG_DEAD | FLAG_REPLY):
         raise WireError(f"a {frame.kind.name} frame has unknown flags {frame.flags:#x}")
     if payload is None:
-        if frame.kind is Kind.TENSOR and not frame.dead:
-            raise WireError("a TENSOR frame has no payload: only dead tensors have none")
+        if frame.kind in _TENSOR_KINDS and not frame.dead:
+            raise WireError(
+                f"a {frame.kind.name} frame has no payload: only dead tensors have none"
+            )
         return Encoded(frame, RAW, (), None)
-    if frame.kind is Kind.TENSOR:
+    if frame.kind in _TENSOR_KINDS:
         return _encode_tensor(frame, np.asarray(payload))
     if frame.kind not in _TEXT_KINDS:
         raise WireError(f"a {frame.kind.name} frame carries no payload, got {type(payload)}")
@@ -219,11 +267,7 @@ def _encode_tensor(frame: Frame, array: np.ndarray[Any, Any]) -> Encoded:
     if not dtype.isnative:
         dtype = dtype.newbyteorder("=")
         array = array.astype(dtype)
-    code = _CODE_OF_NUMPY.get(dtype)
-    if code is None:
-        raise WireError(
-            f"an array of {dtype} cannot be sent: expected one of {', '.join(DTYPE_CODES)}"
-        )
+    code = code_of(dtype)
     if code == STRING:
         return Encoded(frame, code, dims, _pack_strings(array))
     flat = np.ascontiguousarray(array).reshape(-1)
@@ -290,7 +334,7 @@ def parse_header(message: Any) -> Header:
 
 def _check_body(kind: Kind, flags: int, code: int, dims: tuple[int, ...], nbytes: int) -> None:
     dead = bool(flags & FLAG_DEAD)
-    if kind is not Kind.TENSOR or dead:
+    if kind not in _TENSOR_KINDS or dead:
         limit = MAX_TEXT_BYTES if kind in _TEXT_KINDS else 0
         if code != RAW or dims or nbytes > limit or (dead and kind is not Kind.TENSOR):
             raise WireError(
@@ -318,14 +362,20 @@ def _check_body(kind: Kind, flags: int, code: int, dims: tuple[int, ...], nbytes
         )
 
 
-def allocate(header: Header) -> tuple[Any, np.ndarray[Any, np.dtype[np.uint8]]]:
+def allocate(
+    header: Header, empty: Callable[..., np.ndarray[Any, Any]] = np.empty
+) -> tuple[Any, np.ndarray[Any, np.dtype[np.uint8]]]:
     """Return room for a payload that travels apart: the future array, and its bytes.
 
     For strings and plain bytes the first is None; ``decode`` makes the payload from the bytes.
+
+    Args:
+        header: From ``parse_header``.
+        empty: Makes the array of a tensor of numbers from its shape and dtype.
     """
     if header.dtype_code in (RAW, STRING):
         return None, np.empty(header.nbytes, np.uint8)
-    array = np.empty(header.dims, _NUMPY_OF_CODE[header.dtype_code])
+    array = empty(header.dims, _NUMPY_OF_CODE[header.dtype_code])
     return array, array.reshape(-1).view(np.uint8)
 
 
@@ -341,7 +391,7 @@ def decode(header: Header, body: np.ndarray[Any, np.dtype[np.uint8]], array: Any
         WireError: if the lengths inside a string tensor do not fit.
     """
     payload: Any = None
-    if header.kind is Kind.TENSOR:
+    if header.kind in _TENSOR_KINDS:
         if header.dtype_code == STRING:
             payload = _unpack_strings(header, body)
         elif header.dtype_code != RAW:
@@ -349,7 +399,7 @@ def decode(header: Header, body: np.ndarray[Any, np.dtype[np.uint8]], array: Any
             if array is None:
                 payload = body.view(_NUMPY_OF_CODE[header.dtype_code]).reshape(header.dims)
     elif header.nbytes:
-        payload = body.tobytes()
+        payload = body if header.kind is Kind.BUNDLE else body.tobytes()
     return Frame(
         header.kind,
         header.step,
@@ -377,6 +427,71 @@ def _unpack_strings(
         out[index] = data[start : start + length]
         start += length
     return out.reshape(header.dims)
+
+
+_LENGTH = struct.Struct("<Q")
+
+
+def is_bundled(dtype: np.dtype[Any]) -> bool:
+    """Whether arrays of a dtype can be part of a bundle.
+
+    The size of strings is not known before they are packed, and what cannot be sent at all is to
+    fail where it is sent.
+    """
+    return _CODE_OF_NUMPY.get(dtype, STRING) != STRING
+
+
+def bundle(frames: Sequence[Frame]) -> Frame:
+    """Return a frame that carries TENSOR frames of one step; it has copies of their payloads.
+
+    Raises:
+        WireError: if one of them cannot be sent.
+    """
+    encoded = [encode(frame) for frame in frames]
+    headers = [one.header() for one in encoded]
+    lengths = [len(h) + one.nbytes for h, one in zip(headers, encoded, strict=True)]
+    body = np.empty(sum(_LENGTH.size + _padded(length) for length in lengths), np.uint8)
+    at = 0
+    for header, one, length in zip(headers, encoded, lengths, strict=True):
+        _LENGTH.pack_into(body.data, at, length)
+        at += _LENGTH.size
+        end = at + len(header)
+        body[at:end] = np.frombuffer(header, np.uint8)
+        if one.body is not None:
+            body[end : end + one.nbytes] = one.body
+        body[at + length : at + _padded(length)] = 0
+        at += _padded(length)
+    return Frame(Kind.BUNDLE, frames[0].step, payload=body)
+
+
+def unbundle(frame: Frame) -> list[Frame]:
+    """Return the TENSOR frames that a BUNDLE carries; their arrays share its memory.
+
+    Raises:
+        WireError: if one of them is not exactly right, or of another step.
+    """
+    body = frame.payload if frame.payload is not None else np.empty(0, np.uint8)
+    frames = []
+    at = 0
+    while at < body.size:
+        start = at + _LENGTH.size
+        length = _LENGTH.unpack_from(body.data, at)[0] if start <= body.size else body.size
+        if start + _padded(length) > body.size:
+            raise WireError(f"a BUNDLE frame of {body.size} bytes ends within a tensor")
+        message = body[start : start + length]
+        header = parse_header(message)
+        if header.kind is not Kind.TENSOR or header.apart or header.step != frame.step:
+            raise WireError(
+                f"a BUNDLE frame of step {frame.step} carries a {header.kind.name} frame of step "
+                f"{header.step}{', apart' if header.apart else ''}"
+            )
+        frames.append(decode(header, message[header.header_bytes :]))
+        at = start + _padded(length)
+    return frames
+
+
+def _padded(length: int) -> int:
+    return -(-length // 8) * 8
 
 
 def parse(message: Any) -> Frame:

@@ -2,33 +2,40 @@
 
 Every rank has one, whatever its job: a parameter server is a task like any other. Handlers run
 while frames are received and must not wait, so they note what has to be in order (a step is known
-here before a message that aborts it) and leave the work to a job on another thread.
+here before a message that aborts it) and leave the work to a job.
+
+A step that waits holds no thread: its job ends there, and is handed to the transport again when the
+step can go on. So one thread runs the steps of all clients, in the order in which they can go on.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import threading
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, final
 
-from headrace.device_name import DeviceName
 from headrace.errors import ClusterError
-from headrace.graph.document import dump
-from headrace.graph.graph import Graph
-from headrace.runtime.cancellation import Cancellation
-from headrace.runtime.containers import ContainerSet
-from headrace.runtime.engine import Engine
-from headrace.runtime.executor import Step, execute
-from headrace.runtime.options import DEFAULT_OPTIONS, Options
-from headrace.runtime.plan import Plan
-from headrace.runtime.state import SessionState
-from headrace_mpi import faults
+from headrace.extend.devices import DeviceName
+from headrace.extend.runtime import (
+    Cancellation,
+    ContainerSet,
+    Engine,
+    Options,
+    Plan,
+    Recorder,
+    SessionState,
+    StartedRun,
+    Step,
+)
+from headrace_mpi import faults, tracing
+from headrace_mpi.agreement import Agreement
 from headrace_mpi.faults import StepAbortedError
+from headrace_mpi.flight import clock
 from headrace_mpi.pool import Job
-from headrace_mpi.rendezvous import Exchange, NumberedEdge, Routes, StepRendezvous
+from headrace_mpi.registration import Received, read_partitions, unpack_fields
+from headrace_mpi.rendezvous import Exchange, Routes
 from headrace_mpi.transport import Transport
 from headrace_mpi.wire import Frame, Kind
 
@@ -39,24 +46,7 @@ class Registered(NamedTuple):
     plan: Plan
     routes: Routes
     session: int
-
-
-def pack_registration(
-    session: int,
-    partitions: dict[DeviceName, Graph],
-    edges: list[NumberedEdge],
-    options: Options = DEFAULT_OPTIONS,
-) -> bytes:
-    """Return the payload of a REGISTER frame."""
-    # With the user's lines, which errors on this task will name.
-    documents = {str(device): dump(graph, sites=True) for device, graph in partitions.items()}
-    fields = {
-        "session": session,
-        "edges": edges,
-        "partitions": documents,
-        "options": asdict(replace(options, recorder=None)),
-    }
-    return json.dumps(fields, separators=(",", ":")).encode()
+    recorder: Recorder | None = None
 
 
 @final
@@ -88,6 +78,8 @@ class WorkerService:
         self._registered: dict[tuple[int, int], Registered] = {}
         self._states: dict[tuple[int, int], SessionState] = {}
         self._running: dict[int, Cancellation] = {}
+        self._received: dict[tuple[int, int], Received] = {}
+        self._agreement = Agreement()
         self._lock = threading.Lock()
         self.registrations = 0
         transport.on(Kind.REGISTER, self._on_register)
@@ -102,31 +94,40 @@ class WorkerService:
 
     def _register(self, client: int, handle: int, payload: bytes) -> None:
         try:
-            fields = json.loads(payload)
+            fields, arrays = unpack_fields(payload)
             session = int(fields["session"])
-            partitions = {
-                DeviceName.parse(name): Graph.from_document(text)
-                for name, text in fields["partitions"].items()
-            }
+            options = Options(**fields["options"])
+            self._agreement.join(client, session, options)
+            with self._lock:
+                received = self._received.setdefault((client, session), Received())
+                received.held.update(arrays)
+            partitions = read_partitions(fields, received)
             with self._lock:
                 state = self._states.setdefault(
                     (client, session), SessionState(default=self._containers)
                 )
-            plan = self._engine.plan(partitions, state, options=Options(**fields["options"]))
+            recorder = None
+            if fields["record"]:
+                recorder = Recorder()
+                options = replace(options, recorder=recorder)
+                self._transport.flight.widen()
+            plan = self._engine.plan(partitions, state, options=options)
             routes = Routes.of(fields["edges"], self._transport.rank, self._rank_of)
         except Exception as error:
             self._transport.send(client, Frame(Kind.REGISTERED, edge=handle, payload=_text(error)))
             return
         with self._lock:
-            self._registered[client, handle] = Registered(plan, routes, session)
+            self._registered[client, handle] = Registered(plan, routes, session, recorder)
             self.registrations += 1
         self._transport.send(client, Frame(Kind.REGISTERED, edge=handle))
 
     def _on_release(self, client: int, frame: Frame) -> None:
         """Drop what a session of a client registered. Its variables stay: they are the task's."""
         session = frame.step
+        self._agreement.leave(client, session)
         with self._lock:
             self._states.pop((client, session), None)
+            self._received.pop((client, session), None)
             for key, registered in list(self._registered.items()):
                 if key[0] == client and registered.session == session:
                     del self._registered[key]
@@ -145,26 +146,18 @@ class WorkerService:
         with self._lock:
             self._running[frame.step] = cancellation
         rendezvous = self._exchange.open(frame.step, registered.routes)
-        return functools.partial(
-            self._run, client, frame.step, registered.plan, rendezvous, cancellation
-        )
+        step = Step(frame.step, (), 0, rendezvous, cancellation)
+        return _RemoteRun(registered, step, client, self._transport, self._ended).go_on
 
-    def _run(
-        self,
-        client: int,
-        step: int,
-        plan: Plan,
-        rendezvous: StepRendezvous,
-        cancellation: Cancellation,
-    ) -> None:
-        failure: Exception | None = None
-        try:
-            execute(plan, Step(step, (), 0, rendezvous, cancellation))
-        except Exception as error:
-            failure = error
+    def _ended(self, run: _RemoteRun, failure: Exception | None) -> None:
+        client, step = run.client, run.number
         with self._lock:
             del self._running[step]
         self._exchange.end(step, failed=failure is not None)
+        if failure is None and run.recorder is not None:
+            trace = tracing.pack(run.recorder, self._transport, step, run.began)
+            self._transport.send(client, Frame(Kind.TRACE, step, payload=trace))
+            return
         self._reply(client, step, failure)
 
     def _reply(self, client: int, step: int, failure: Exception | None) -> None:
@@ -179,6 +172,45 @@ class WorkerService:
             return None
         reason = StepAbortedError(frame.text or "the step ended on another task")
         return functools.partial(cancellation.cancel, reason)
+
+
+@final
+class _RemoteRun:
+    """This task's part of one run of a step, as a job that goes on when it can."""
+
+    __slots__ = ("_ended", "_run", "_transport", "began", "client", "number", "recorder")
+
+    def __init__(
+        self,
+        registered: Registered,
+        step: Step,
+        client: int,
+        transport: Transport,
+        ended: Callable[[_RemoteRun, Exception | None], None],
+    ) -> None:
+        self.client = client
+        self.number = step.id
+        self.recorder = registered.recorder
+        # When it first ran.
+        self.began = 0
+        self._transport = transport
+        self._ended = ended
+        self._run = StartedRun(registered.plan, step, self._wake)
+
+    def _wake(self) -> None:
+        self._transport.post(self.go_on)
+
+    def go_on(self) -> None:
+        """Run the step until it waits or ends; answer the client when it has ended."""
+        failure: Exception | None = None
+        if not self.began:
+            self.began = clock()
+        try:
+            if not self._run.advance():
+                return
+        except Exception as error:
+            failure = error
+        self._ended(self, failure)
 
 
 def _text(error: BaseException) -> Any:

@@ -18,6 +18,7 @@ from headrace.errors import ClusterError
 from headrace_mpi import launch as launching
 from headrace_mpi.abort import AbortHooks
 from headrace_mpi.deadline import StartDeadline
+from headrace_mpi.farewell import tell, tell_segments
 from headrace_mpi.launch import Launch
 from headrace_mpi.presence import FirstFailure
 
@@ -105,6 +106,8 @@ def _start(deadline_s: float) -> World:
         comm.Set_errhandler(mpi.ERRORS_RETURN)
         comm.Set_name("headrace")
         first = FirstFailure(launch)
+        tell("here")
+        tell_segments()
         # Not before every rank is here has the job started.
         comm.Barrier()
         first.meet()
@@ -198,5 +201,6 @@ def _check_launch(launch: Launch, rank: int, size: int) -> None:
 
 def _end(world: World, mpi: Any) -> None:
     world.close()
+    tell("left 0")
     if mpi is not None and not mpi.Is_finalized():
         mpi.Finalize()

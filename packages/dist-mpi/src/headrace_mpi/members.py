@@ -1,9 +1,4 @@
-"""Tasks: which part of the cluster each rank plays, and what the ranks tell each other of it.
-
-The first ranks are tasks of the job ``ps``, the others of the job ``worker``. A process that is
-alone plays all tasks of a cluster with one worker, so that a program for a cluster runs without
-``mpirun`` as well.
-"""
+"""What the ranks of a cluster tell each other when it starts."""
 
 from __future__ import annotations
 
@@ -18,78 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.device_name import DeviceName
 from headrace.errors import ClusterError, listing, shorten
-from headrace.placement.place import Machine
+from headrace.extend.devices import DeviceName
+from headrace.extend.runtime import Machine
+from headrace_mpi.jobs import Jobs
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-
-PS = "ps"
-WORKER = "worker"
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Which tasks the ranks play.
-
-    Attributes:
-        size: Number of ranks.
-        ps: Number of tasks of the job ``ps``.
-    """
-
-    size: int
-    ps: int
-
-    def __post_init__(self) -> None:
-        """Refuse what is no cluster.
-
-        Raises:
-            ClusterError: if a job would have no rank.
-        """
-        given: object = self.ps
-        if isinstance(given, bool) or not isinstance(given, int) or given < 0:
-            raise ClusterError(f"Cluster: ps must be a whole number >= 0, got {self.ps!r}")
-        if 1 < self.size <= self.ps:
-            raise ClusterError(
-                f"Cluster: ps={self.ps} needs at least {self.ps + 1} ranks ({self.ps} for the job "
-                f"'ps', one worker), but the job has {self.size}\n"
-                f"  start it with mpirun -n {self.ps + 1}, or take ps={self.size - 1}"
-            )
-
-    @property
-    def workers(self) -> int:
-        """Number of tasks of the job ``worker``."""
-        return 1 if self.size == 1 else self.size - self.ps
-
-    def count(self, job: str) -> int:
-        """Return the number of tasks of a job; 0 for one that is not there."""
-        return {PS: self.ps, WORKER: self.workers}.get(job, 0)
-
-    def task(self, rank: int) -> DeviceName:
-        """Return the task that a rank plays; the worker where it plays all."""
-        if self.size == 1 or rank >= self.ps:
-            return DeviceName(WORKER, 0 if self.size == 1 else rank - self.ps)
-        return DeviceName(PS, rank)
-
-    def tasks(self, rank: int) -> tuple[DeviceName, ...]:
-        """Return all tasks that a rank plays."""
-        if self.size > 1:
-            return (self.task(rank),)
-        return (*(DeviceName(PS, i) for i in range(self.ps)), DeviceName(WORKER, 0))
-
-    def rank(self, device: DeviceName) -> int:
-        """Return the rank that plays the task of a device.
-
-        Raises:
-            ClusterError: if the cluster has no such task.
-        """
-        job, task = device.job, device.task
-        if job is None or task is None or not 0 <= task < self.count(job):
-            raise ClusterError(f"the cluster has no task {str(device.task_name)!r}")
-        if self.size == 1:
-            return 0
-        return task if job == PS else self.ps + task
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +30,8 @@ class Member:
         rank: Its rank.
         host: The name of its host.
         pid: Its process id.
-        ps: The number of ps tasks that its program asked for.
+        jobs: The jobs of the cluster, as its program says.
+        task: The task that it plays.
         version: The version of headrace-dist-mpi.
         devices: The names of its devices.
         priorities: For each kind of its devices how much it is preferred.
@@ -109,7 +40,8 @@ class Member:
     rank: int
     host: str
     pid: int
-    ps: int
+    jobs: str
+    task: str
     version: str
     devices: tuple[str, ...]
     priorities: Mapping[str, int]
@@ -127,7 +59,7 @@ class Member:
         return cls(**fields)
 
 
-def introduce(rank: int, ps: int, machine: Machine) -> Member:
+def introduce(rank: int, jobs: Jobs, task: DeviceName, machine: Machine) -> Member:
     """Return what this process tells the others."""
     try:
         release = version("headrace-dist-mpi")
@@ -137,7 +69,8 @@ def introduce(rank: int, ps: int, machine: Machine) -> Member:
         rank,
         socket.gethostname(),
         os.getpid(),
-        ps,
+        str(jobs),
+        str(task),
         release,
         tuple(map(str, machine.devices)),
         dict(machine.priorities),
@@ -148,11 +81,12 @@ def meet(comm: MPI.Intracomm, own: Member) -> list[Member]:
     """Exchange introductions with all ranks.
 
     Raises:
-        ClusterError: on every rank, if programs or versions do not agree.
+        ClusterError: on every rank, if programs or versions do not agree, or two ranks play one
+            task.
     """
     members = [Member.unpack(data) for data in _gather(comm, own.pack())]
     for what, values in (
-        ("Cluster(ps=...)", [str(m.ps) for m in members]),
+        ("the jobs of the cluster", [m.jobs for m in members]),
         ("headrace-dist-mpi", [m.version for m in members]),
     ):
         if len(set(values)) > 1:
@@ -163,6 +97,15 @@ def meet(comm: MPI.Intracomm, own: Member) -> list[Member]:
             ]
             lines.append("  run the same program with the same packages on every rank")
             raise ClusterError(shorten(lines))
+    players: dict[str, list[str]] = {}
+    for member in members:
+        players.setdefault(member.task, []).append(str(member.rank))
+    twice = {task: ranks for task, ranks in players.items() if len(ranks) > 1}
+    if twice:
+        lines = [f"the ranks do not agree on who plays which task of {members[0].jobs}:"]
+        lines += [f"  {task}: ranks {listing(ranks)}" for task, ranks in twice.items()]
+        lines.append("  give each rank a job_name and task_index of its own, or none of them any")
+        raise ClusterError(shorten(lines))
     return members
 
 

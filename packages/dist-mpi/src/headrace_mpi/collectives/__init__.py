@@ -1,0 +1,16 @@
+"""Collectives: what all ranks of a group compute together in one step.
+
+=================  ===========================================================================
+``functions``      what programs call: ``hr.dist.all_reduce`` and so on
+``optimizer``      ``hr.dist.DistributedOptimizer``
+``broadcasting``   variables that start alike on all ranks
+``planning``       the pass that orders, packs and describes the collectives of a step
+``groups``         which ranks take part in the collectives of this process
+``group``          the steps of a group, one after the other, and the frames between its ranks
+``ticket``         one step of a group: its exchanges, and how it fails
+``algorithms``     what the ranks send each other in each collective
+``parts``          values of other ranks: arrived, or read from their memory when needed
+``reduction``      sums, means, minima and maxima, in the order of the ranks
+``buffers``        memory for results, used again
+=================  ===========================================================================
+"""

@@ -1,0 +1,41 @@
+"""What a rank tells the launcher: that it is there, the task that it plays, and how it leaves.
+
+``python -m headrace run`` needs it, for the exit code of ``mpirun`` does not tell: it is 0 where a
+rank was killed in a job that tolerates faults, and that of any rank where several leave at once.
+A note is a line of the rank's standard error, the one way to the launcher that there is on every
+host. It begins with a token that the launcher chose, who takes it out of what it shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from headrace_mpi.settings import LAUNCH
+
+MARK = "\x1e"
+# How the files of Open MPI's shared memory are called.
+SEGMENTS = "/dev/shm/sm_segment."
+
+
+def tell(note: str) -> None:
+    """Tell the launcher something, where ``python -m headrace run`` started this process.
+
+    Args:
+        note: ``"here"``, ``"plays worker:1"``, ``"lost 2"``, ``"left 0"``, or ``"uses FILE"``.
+    """
+    token = LAUNCH.read()
+    if token:
+        with contextlib.suppress(OSError):
+            # In one piece, so that nothing of another thread comes between.
+            os.write(2, f"{MARK}{token} {note}\n".encode())
+
+
+def tell_segments() -> None:
+    """Tell the launcher which shared memory this process uses; a job that is killed leaves it."""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/self/maps").read_text().splitlines()
+        paths = {line[line.index(SEGMENTS) :] for line in lines if SEGMENTS in line}
+        for path in sorted(paths):
+            tell(f"uses {path}")

@@ -1,0 +1,1 @@
+"""``python -m headrace run``: a program on several ranks, started anew where a rank is lost."""

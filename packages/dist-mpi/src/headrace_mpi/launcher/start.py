@@ -1,0 +1,165 @@
+"""One start of a job: its processes, their output, signals, and the exit code that we compute."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from headrace_mpi.abort import LOST
+from headrace_mpi.deadline import EXIT_CODE as NOT_STARTED
+from headrace_mpi.launcher import command
+from headrace_mpi.launcher.output import Account, Relay
+from headrace_mpi.launcher.processes import end_all
+from headrace_mpi.launcher.request import Request
+from headrace_mpi.settings import LAUNCH
+
+# After that time, processes that were asked to end are killed.
+_END_S = 5.0
+_LOOK_S = 0.1
+_KILLED = re.compile(r"process rank (\d+) .*exited on\s+signal")
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a start of a job went.
+
+    Attributes:
+        code: The exit code.
+        came: How many ranks came to the start of the cluster.
+        lost: What the tasks were called that were lost.
+        interrupted: Whether a signal ended it.
+    """
+
+    code: int
+    came: int
+    lost: tuple[str, ...] = ()
+    interrupted: bool = False
+
+    @property
+    def again(self) -> bool:
+        """Whether it may go better next time."""
+        return not self.interrupted and self.code in (LOST, NOT_STARTED)
+
+
+def run_once(request: Request, restarts: int = 0) -> Outcome:
+    """Start the job, wait for its end, and leave no process of it on this host.
+
+    Args:
+        request: The job.
+        restarts: How often it was started before.
+
+    Raises:
+        ClusterError: if there is no ``mpirun``.
+    """
+    token = uuid.uuid4().hex
+    alone = request.size == 1 and not (request.hosts or request.hostfile or request.extra)
+    tasks = [f"{task.job}:{task.task}" for task in request.jobs.tasks] if request.jobs else ()
+    account = Account(request.size, tasks)
+    if alone:
+        call = [sys.executable, *request.program]
+        account.names[0] = "worker:0"
+    else:
+        call = command.words(request, command.find_mpirun(request.mpirun))
+    job = subprocess.Popen(
+        call,
+        env={**os.environ, **command.environment(request, token, restarts)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        # A terminal's Ctrl-C comes to us alone, and we pass it on once.
+        start_new_session=True,
+    )
+    assert job.stdout is not None
+    assert job.stderr is not None
+    relays = [
+        Relay(job.stdout, sys.stdout, account, token, tagged=not alone),
+        Relay(job.stderr, sys.stderr, account, token, tagged=not alone),
+    ]
+    try:
+        with _signals() as caught:
+            _await(job, caught)
+    finally:
+        end_all(f"{LAUNCH.variable}={token}")
+        job.wait()
+        for relay in relays:
+            relay.finish(2.0)
+    for path in account.segments:
+        # Those of ranks that were killed; there are none of others any more, and none elsewhere.
+        with contextlib.suppress(OSError):
+            Path(path).unlink()
+    notes = "\n".join(line for relay in relays for line in relay.notes).strip()
+    outcome = _judge(account, job.returncode, caught, notes)
+    if notes and outcome.code and not (account.failure or outcome.lost or outcome.interrupted):
+        # No rank said why: then what the launcher says may be of use.
+        sys.stderr.write(f"{notes}\n")
+    return outcome
+
+
+@contextlib.contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Collect the signals that ask us to end, in place of ending by them."""
+    caught: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        caught.append(number)
+
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        before = {number: signal.signal(number, note) for number in _ENDINGS}
+    try:
+        yield caught
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _await(job: subprocess.Popen[bytes], caught: list[int]) -> None:
+    """Wait for the end of a job; pass signals on, and end what does not end by them."""
+    passed, until = 0, float("inf")
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            job.wait(_LOOK_S)
+            return
+        if len(caught) > passed:
+            passed = len(caught)
+            until = min(until, time.monotonic() + _END_S)
+            if passed == 1:
+                # mpirun asks the ranks to end by SIGTERM, and kills those that do not.
+                job.send_signal(signal.SIGTERM)
+        if passed > 1 or time.monotonic() > until:
+            job.kill()
+
+
+def _judge(account: Account, code: int, caught: list[int], notes: str) -> Outcome:
+    """Return how it went.
+
+    Args:
+        account: What the ranks told.
+        code: The exit code of ``mpirun``, or of the only rank.
+        caught: The signals that asked us to end.
+        notes: What ``mpirun`` said.
+    """
+    came = len(account.here)
+    if caught:
+        return Outcome(128 + caught[0], came, interrupted=True)
+    if account.failure not in (0, LOST):
+        return Outcome(account.failure, came)
+    killed = {int(rank) for rank in _KILLED.findall(notes)} & account.names.keys()
+    # Where mpirun ended the job it names who was lost; the others were, because of that.
+    lost = tuple(account.names[rank] for rank in account.named or sorted(killed) or account.lost)
+    if killed or code < 0 or code > 128 or account.failure or (lost and not code):
+        return Outcome(LOST, came, lost)
+    return Outcome(code, came)

@@ -1,0 +1,73 @@
+"""What happens on a rank when another is lost: its steps fail with the error, and it ends soon.
+
+A cluster does not go on without one of its ranks. The next step of each session raises the error,
+so that a program can save what it has; what it does not end by itself by then ends here, with exit
+code 75, on which ``python -m headrace run --max-restarts`` starts anew.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING, final
+
+from headrace.errors import TaskLostError
+from headrace_mpi.farewell import tell
+
+if TYPE_CHECKING:
+    from headrace_mpi.members import Member
+    from headrace_mpi.runtime import Client
+    from headrace_mpi.transport import Transport
+    from headrace_mpi.world import World
+
+# How long a program may go on to save what it has.
+GRACE_S = 4.0
+
+
+@final
+class Losses:
+    """Tells of ranks that are slow or lost, and ends this one where one is lost."""
+
+    def __init__(self, world: World, client: Client, transport: Transport) -> None:
+        """Know of no loss.
+
+        Args:
+            world: The ranks.
+            client: This rank's sessions, whose steps fail.
+            transport: To which the lost rank is nobody any more.
+        """
+        self._world = world
+        self._client = client
+        self._transport = transport
+        self._lock = threading.Lock()
+        self._first: TaskLostError | None = None
+
+    def slow(self, what: str, member: Member) -> None:
+        """Report a rank of which nothing is heard, and what waits for it."""
+        own = self._client.where(self._transport.rank)
+        who = f"{member.task} (rank {member.rank}, host {member.host}, pid {member.pid})"
+        lines = [f"headrace: {own}: {who} gives {what}"]
+        lines += [f"  {wait}" for wait in self._client.waits()]
+        sys.stderr.write("\n".join(lines) + "\n")
+
+    def lost(self, error: TaskLostError, rank: int) -> None:
+        """Fail what waits for a rank that is lost, and end this one after a while."""
+        self._transport.forget(rank)
+        waits = self._client.waits(rank)
+        if waits:
+            error = TaskLostError(f"{error}; {'; '.join(waits)}")
+        tell(f"lost {rank}")
+        with self._lock:
+            first = self._first is None
+            if first:
+                self._first = error
+        if first:
+            self._client.forensics.failed(error)
+            self._world.hooks.tell_loss(error)
+        self._client.lose(rank, error)
+        if first:
+            threading.Timer(GRACE_S, self._end).start()
+
+    def _end(self) -> None:
+        assert self._first is not None
+        self._world.fail(self._first)

@@ -1,0 +1,1 @@
+"""The ops of the package, declared by family."""

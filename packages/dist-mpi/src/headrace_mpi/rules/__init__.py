@@ -1,0 +1,1 @@
+"""Gradient rules of the package's ops, by family."""
