@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import time
@@ -11,8 +10,6 @@ from typing import Any, Self, TextIO, final
 
 from headrace.errors import AttributeValueError
 
-# Variables in which launchers tell a process its rank.
-_RANKS = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK")
 _ON_TERMINAL_S = 0.1
 _IN_LOG_S = 10.0
 _BAR_CELLS = 24
@@ -23,8 +20,8 @@ class Progress:
     """Shows how far a loop is, how fast it goes, when it will be done, and values such as the loss.
 
     On a terminal one line is redrawn ten times a second; elsewhere a line is written every ten
-    seconds and at the end, so that logs stay readable. Nothing is shown on other ranks of an MPI
-    job than the first, unless asked for. A call of ``update`` costs well under a microsecond
+    seconds and at the end, so that logs stay readable. Of the ranks of a job only the chief
+    shows it, unless asked for. A call of ``update`` costs well under a microsecond
     unless it draws, so that it can stand in the tightest loop.
 
     Example:
@@ -44,6 +41,7 @@ class Progress:
         enabled: bool | None = None,
         interval_s: float | None = None,
         clock: Callable[[], float] = time.monotonic,
+        begun: int = 0,
     ) -> None:
         """Start the clock.
 
@@ -51,9 +49,10 @@ class Progress:
             total: The number of steps.
             label: What the line begins with.
             stream: Where to write; standard error if None.
-            enabled: Whether to show anything; if None, on the first rank only.
+            enabled: Whether to show anything; if None, on the chief only.
             interval_s: Least seconds between two lines; chosen by the kind of ``stream`` if None.
             clock: Returns the time in seconds.
+            begun: How many of the steps were made before, by an earlier run.
 
         Raises:
             AttributeValueError: if ``total`` is negative.
@@ -61,11 +60,11 @@ class Progress:
         if total < 0:
             raise AttributeValueError(f"the total of a progress must be >= 0, got {total}")
         self.total = total
-        self.done = 0
+        self.done = self._begun = begun
         self._label = f"{label} " if label else ""
         self._stream = stream if stream is not None else sys.stderr
         self._terminal = self._stream.isatty()
-        self._enabled = _is_first_rank() if enabled is None else enabled
+        self._enabled = _is_chief() if enabled is None else enabled
         usual = _ON_TERMINAL_S if self._terminal else _IN_LOG_S
         self._interval_s = usual if interval_s is None else interval_s
         self._clock = clock
@@ -90,16 +89,21 @@ class Progress:
             self._due = now + self._interval_s
             self._show(self.line(now))
 
+    def is_due(self) -> bool:
+        """Return whether the next ``update`` draws, for values that are costly to get."""
+        return self._clock() >= self._due
+
     def line(self, now: float | None = None) -> str:
         """Return the text for the state at the time ``now``; the present if None."""
         elapsed = max((self._clock() if now is None else now) - self._start, 1e-9)
-        rate = self.done / elapsed
+        made = self.done - self._begun
+        rate = made / elapsed
         left = max(self.total - self.done, 0)
         share = min(self.done / self.total, 1.0) if self.total else 1.0
         filled = round(share * _BAR_CELLS)
         bar = f"[{'#' * filled}{'.' * (_BAR_CELLS - filled)}] " if self._terminal else ""
         parts = [f"{self._label}{bar}{self.done}/{self.total} ({share:.0%})"]
-        if self.done:
+        if made:
             parts.append(_rate(rate))
             parts.append(f"{_duration(left / rate)} left" if left else f"in {_duration(elapsed)}")
         parts += [f"{name} {_value(value)}" for name, value in self._values.items()]
@@ -136,8 +140,11 @@ class Progress:
         self._stream.flush()
 
 
-def _is_first_rank() -> bool:
-    return all(os.environ.get(name, "0") == "0" for name in _RANKS)
+def _is_chief() -> bool:
+    # lazy: what runs steps is imported when a program first makes a session
+    from headrace.extend.runtime import is_chief
+
+    return is_chief()
 
 
 def _rate(rate: float) -> str:

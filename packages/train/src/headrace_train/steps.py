@@ -1,32 +1,40 @@
-"""The global step: the variable that counts steps of training, and rates that depend on it."""
+"""The global step: the variable that counts steps of training."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import headrace as hr
 from headrace import Graph, Tensor, Variable
-from headrace.errors import AttributeValueError, DTypeError, GraphError
+from headrace.errors import DTypeError, FailedPreconditionError, GraphError
 
 _NAME = "global_step"
 
+_log = logging.getLogger(__name__)
+
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:
-    """Return the variable ``global_step`` of a graph, None where there is none.
+    """Return the global step of a graph, None where there is none.
+
+    That is what the collection ``GLOBAL_STEP`` lists, or else the variable ``global_step``.
 
     Args:
         graph: The graph; the default graph if None.
 
     Raises:
-        DTypeError: if the variable of that name is no integer scalar.
+        DTypeError: if it is no integer scalar.
     """
     owner = graph if graph is not None else hr.get_default_graph()
-    found = next((v for v in owner.variables if v.op_name == _NAME), None)
-    if found is not None and not (found.dtype.is_integer and found.shape == ()):
-        raise DTypeError(
-            f"the global step must be an integer scalar, got the variable {found!r}; give one of "
-            "them another name"
-        )
+    listed = owner.get_collection(hr.GraphKeys.GLOBAL_STEP)
+    if len(listed) > 1:
+        _log.error("the graph lists %d global steps", len(listed))
+        return None
+    found = listed[0] if listed else None
+    if found is None:
+        found = next((v for v in owner.variables if v.op_name == _NAME), None)
+    if found is not None:
+        assert_global_step(found)
     return found
 
 
@@ -43,7 +51,8 @@ def create_global_step(graph: Graph | None = None) -> Variable:
     if get_global_step(owner) is not None:
         raise GraphError("the graph has a global step already: use get_or_create_global_step()")
     with owner.as_default(), hr.name_scope(""):
-        return Variable(0, trainable=False, name=_NAME, dtype=hr.int64)
+        keys = [hr.GraphKeys.GLOBAL_VARIABLES, hr.GraphKeys.GLOBAL_STEP]
+        return Variable(0, trainable=False, collections=keys, name=_NAME, dtype=hr.int64)
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
@@ -57,37 +66,69 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable:
     return create_global_step(owner) if found is None else found
 
 
-def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
-    staircase: bool = False,
-    name: str | None = None,
-) -> Tensor:
-    """Return ``learning_rate * decay_rate ** (global_step / decay_steps)``.
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Refuse what cannot count steps.
 
     Args:
-        learning_rate: The rate at step 0, a number or a floating scalar tensor.
-        global_step: The step, an integer scalar variable or tensor.
-        decay_steps: In how many steps the rate is multiplied by ``decay_rate`` once, above 0.
-        decay_rate: By what it is multiplied.
-        staircase: Whether the rate changes every ``decay_steps`` steps only.
-        name: Prefix of the operations.
-
-    Returns:
-        [], of the dtype of ``learning_rate``, float32 for a number.
+        global_step_tensor: What must be an integer scalar, a variable or a tensor.
 
     Raises:
-        AttributeValueError: if ``decay_steps`` is not above 0.
+        DTypeError: if it is not.
     """
-    if isinstance(decay_steps, int | float) and decay_steps <= 0:
-        raise AttributeValueError(f"decay_steps must be above 0, got {decay_steps}")
-    with hr.name_scope(name, "exponential_decay"):
-        rate = hr.convert_to_tensor(learning_rate, preferred_dtype=hr.float32)
-        step = hr.cast(global_step, rate.dtype)
-        periods = hr.truediv(step, hr.cast(decay_steps, rate.dtype))
-        if staircase:
-            periods = hr.floordiv(periods, 1.0)
-        base: Tensor = hr.cast(decay_rate, rate.dtype)
-        return rate * base**periods
+    if not isinstance(global_step_tensor, Variable | Tensor):
+        raise DTypeError(
+            f"the global step must be a variable or a tensor, got {global_step_tensor!r}"
+        )
+    shape = global_step_tensor.shape.plain
+    if not (global_step_tensor.dtype.is_integer and shape.is_compatible_with(())):
+        raise DTypeError(
+            f"the global step must be an integer scalar, got {global_step_tensor!r}; give one of "
+            "them another name"
+        )
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """Return the number of steps so far in a session.
+
+    Args:
+        sess: A session of the graph.
+        global_step_tensor: The global step, or the name of the tensor.
+    """
+    return int(sess.run(global_step_tensor))
+
+
+# The collection of the tensor by which hooks read the global step.
+GLOBAL_STEP_READ = "global_step_read_op_cache"
+
+
+def global_step_read(who: str) -> Tensor:
+    """Return the tensor by which hooks read the global step of the default graph.
+
+    All hooks share it, so that steps fetch it once. Of a variable it is the read that was made with
+    it, before all that changes it.
+
+    Args:
+        who: The hook, for the message.
+
+    Raises:
+        FailedPreconditionError: if there is no global step.
+    """
+    graph = hr.get_default_graph()
+    listed = graph.get_collection(GLOBAL_STEP_READ)
+    if len(listed) > 1:
+        raise FailedPreconditionError(
+            f"There are multiple items in collection {GLOBAL_STEP_READ}. There should be only one."
+        )
+    if listed:
+        return listed[0]  # type: ignore[no-any-return]
+    found = get_global_step(graph)
+    if found is None:
+        raise FailedPreconditionError(
+            f"Global step should be created to use {who}: call "
+            "hr.train.get_or_create_global_step() before the session is made"
+        )
+    made: Any = found
+    # A collection may hold a tensor, too.
+    read: Tensor = made if isinstance(made, Tensor) else made.snapshot
+    graph.add_to_collection(GLOBAL_STEP_READ, read)
+    return read

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from headrace.dtypes import as_dtype
+from headrace import as_dtype
 from headrace.errors import CheckpointError, DTypeError
 
 if TYPE_CHECKING:
@@ -74,7 +74,8 @@ def encode(value: Any) -> Stored:
     Raises:
         CheckpointError: if it is not an array of one of Headrace's dtypes.
     """
-    array = np.asarray(value)
+    # NumPy's own strings cannot end with zero bytes.
+    array = np.asarray(value, object if isinstance(value, bytes | str) else None)
     if array.dtype.kind in "OSU":
         return _encode_strings(array)
     try:
@@ -97,7 +98,7 @@ def decode(elements: NDArray[Any], dtype: str, crc32: int) -> NDArray[Any]:
     """
     if dtype == "string":
         strings = np.empty(elements.shape, object)
-        for index in np.ndindex(elements.shape):
+        for index in indices_of(elements.shape):
             strings[index] = elements[index].tobytes()
         found = _crc32_of_strings(strings)
     else:
@@ -107,7 +108,17 @@ def decode(elements: NDArray[Any], dtype: str, crc32: int) -> NDArray[Any]:
     if dtype == "string":
         return strings
     native = as_dtype(dtype).numpy
+    if dtype == "bool":
+        # A file of a stranger may hold other bytes than 0 and 1.
+        truths: NDArray[Any] = elements.view(np.uint8) != 0
+        return truths
     return elements.view(native) if dtype == "bfloat16" else elements.astype(native, copy=False)
+
+
+def indices_of(shape: tuple[int, ...]) -> Iterable[tuple[int, ...]]:
+    """Return the indices of all elements; none of what is empty, however large its other axes."""
+    # NumPy's own would list the numbers below each size.
+    return np.ndindex(shape) if 0 not in shape else ()
 
 
 def stored_dtype(dtype: str) -> np.dtype[Any]:
@@ -117,7 +128,7 @@ def stored_dtype(dtype: str) -> np.dtype[Any]:
 
 def _encode_strings(array: NDArray[Any]) -> Stored:
     strings = np.empty(array.shape, object)
-    for index in np.ndindex(array.shape):
+    for index in indices_of(array.shape):
         item: Any = array[index]
         if not isinstance(item, bytes | str):
             raise CheckpointError(f"an object of type {type(item).__name__} cannot be stored")

@@ -11,6 +11,8 @@ import socket
 import time
 from typing import TYPE_CHECKING
 
+from headrace.extend.files import open_regular as open_regular
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -37,7 +39,7 @@ def replaced(path: Path) -> Iterator[Path]:
         yield temporary
         _sync(temporary, os.O_RDWR)
         temporary.replace(path)
-        _sync(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        sync_folder(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -82,6 +84,11 @@ def locked(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in ``folder`` are on the disk."""
+    _sync(folder, os.O_RDONLY | os.O_DIRECTORY)
 
 
 def _sync(path: Path, flags: int) -> None:

@@ -5,7 +5,9 @@ to the application and which h5py skips. It begins with one line of text,
 
     headrace-checkpoint 1 <manifest bytes, 10 digits> <CRC-32 of the manifest, 8 hex digits>
 
-followed by the manifest, a JSON object, and zero bytes up to the next power of two. The manifest
+followed by the manifest, a JSON object, and zero bytes up to the next power of two. (Format 2 is
+that of a file without tensors of its own, whose manifest lists the files that have them; see
+``parts``.) The manifest
 lists every tensor with its dtype, shape, checksum and place in the file, and has one more checksum
 for the bytes between the tensors, which are the structures of HDF5. So a file is listed and
 verified without HDF5, and the HDF5 library, which was not made to survive damage, is only ever
@@ -21,8 +23,9 @@ import zlib
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, final
 
-from headrace.dtypes import as_dtype
-from headrace.errors import CheckpointError, DTypeError
+from headrace import as_dtype
+from headrace.errors import CheckpointDamagedError, CheckpointMismatchError, DTypeError
+from headrace_train.checkpoint.files import open_regular
 
 if TYPE_CHECKING:
     import io
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 
 MAGIC = b"headrace-checkpoint "
 VERSION = 1
+PARTS_VERSION = 2
+_MOST_PARTS = 100_000
 _LINE = re.compile(rb"headrace-checkpoint (\d{1,6}) (\d{10}) ([0-9a-f]{8})\n")
 _LINE_BYTES = len(MAGIC) + len("1 ") + 10 + 1 + 8 + 1
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -65,6 +70,22 @@ class TensorEntry:
 
 @final
 @dataclass(frozen=True, slots=True)
+class PartEntry:
+    """One of the files among which a checkpoint is divided.
+
+    Attributes:
+        file: Its name, in the same folder.
+        file_bytes: Its size.
+        crc32: Checksum of its manifest, which has those of all its tensors.
+    """
+
+    file: str
+    file_bytes: int
+    crc32: int
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Header:
     """Everything that the user block says.
 
@@ -76,6 +97,7 @@ class Header:
         block_bytes: Size of the user block.
         file_bytes: Size of the whole file.
         structure_crc32: Checksum of all bytes after the user block that belong to no tensor.
+        parts: The files that hold the tensors, where they are not in this one.
     """
 
     step: int | None
@@ -85,6 +107,7 @@ class Header:
     block_bytes: int
     file_bytes: int
     structure_crc32: int
+    parts: tuple[PartEntry, ...] = ()
 
     def encode(self) -> bytes:
         """Return the user block.
@@ -93,10 +116,11 @@ class Header:
             CheckpointError: if ``metadata`` is not JSON, or the manifest outgrows the block.
         """
         manifest = self.manifest()
-        line = b"%s%d %010d %08x\n" % (MAGIC, VERSION, len(manifest), zlib.crc32(manifest))
+        version = PARTS_VERSION if self.parts else VERSION
+        line = b"%s%d %010d %08x\n" % (MAGIC, version, len(manifest), zlib.crc32(manifest))
         block = line + manifest
         if len(block) > self.block_bytes:
-            raise CheckpointError(
+            raise CheckpointMismatchError(
                 f"the list of tensors takes {len(block)} bytes, expected at most {self.block_bytes}"
             )
         return block.ljust(self.block_bytes, b"\0")
@@ -107,10 +131,13 @@ class Header:
         Raises:
             CheckpointError: if ``metadata`` is not JSON.
         """
+        content = asdict(self)
+        if not self.parts:
+            del content["parts"]
         try:
-            text = json.dumps(asdict(self), separators=(",", ":"), allow_nan=False)
+            text = json.dumps(content, separators=(",", ":"), allow_nan=False)
         except (TypeError, ValueError, RecursionError) as reason:
-            raise CheckpointError(
+            raise CheckpointMismatchError(
                 f"the metadata of a checkpoint must be what JSON can hold: {reason}"
             ) from reason
         return text.encode()
@@ -129,11 +156,12 @@ def block_bytes(header: Header) -> int:
         block_bytes=_MAX_BLOCK_BYTES,
         file_bytes=_ANY_OFFSET,
         structure_crc32=2**32 - 1,
+        parts=header.parts,
     )
     needed = _LINE_BYTES + len(widest.manifest())
     size = max(_MIN_BLOCK_BYTES, 1 << (needed - 1).bit_length())
     if size > _MAX_BLOCK_BYTES:
-        raise CheckpointError(
+        raise CheckpointMismatchError(
             f"the list of tensors and the metadata take {needed} bytes, "
             f"expected at most {_MAX_BLOCK_BYTES}; store large values as tensors"
         )
@@ -153,36 +181,52 @@ def read_header(stream: io.BufferedIOBase, path: Path) -> Header:
     line = stream.read(_LINE_BYTES)
     found = _LINE.match(line)
     if found is None:
-        raise CheckpointError(f"{path} is not a Headrace checkpoint: {_describe(line)}")
-    if int(found[1]) != VERSION:
-        raise CheckpointError(
-            f"{path} is a checkpoint of format {int(found[1])}, this Headrace reads format "
-            f"{VERSION}: use the version of headrace-train that wrote it"
+        raise CheckpointDamagedError(f"{path} is not a Headrace checkpoint: {_describe(line)}")
+    version = int(found[1])
+    if version not in (VERSION, PARTS_VERSION):
+        raise CheckpointDamagedError(
+            f"{path} is a checkpoint of format {version}, this Headrace reads formats "
+            f"{VERSION} and {PARTS_VERSION}: use the version of headrace-train that wrote it"
         )
     length = int(found[2])
     manifest = stream.read(min(length, _MAX_BLOCK_BYTES))
     if len(manifest) < length:
-        raise CheckpointError(f"{path} is truncated: it ends inside its header")
+        raise CheckpointDamagedError(f"{path} is truncated: it ends inside its header")
     if zlib.crc32(manifest) != int(found[3], 16):
-        raise CheckpointError(f"{path} is damaged: the checksum of its header does not match")
+        raise CheckpointDamagedError(
+            f"{path} is damaged: the checksum of its header does not match"
+        )
     try:
-        header = _decode(json.loads(manifest))
+        header = _decode(json.loads(manifest), version)
     except (ValueError, TypeError, KeyError, RecursionError, DTypeError) as reason:
-        raise CheckpointError(f"{path} has a header that makes no sense: {reason!r}") from reason
+        raise CheckpointDamagedError(
+            f"{path} has a header that makes no sense: {reason!r}"
+        ) from reason
     padding = stream.read(max(header.block_bytes - _LINE_BYTES - length, 0))
     size = stream.seek(0, 2)
     if size < header.file_bytes:
-        raise CheckpointError(
+        raise CheckpointDamagedError(
             f"{path} is truncated: it has {size} bytes and was written with {header.file_bytes}"
         )
     if size > header.file_bytes:
-        raise CheckpointError(
+        raise CheckpointDamagedError(
             f"{path} was changed after it was written: it has {size} bytes and was written with "
             f"{header.file_bytes}"
         )
     if padding.strip(b"\0"):
-        raise CheckpointError(f"{path} is damaged: there are stray bytes after its header")
+        raise CheckpointDamagedError(f"{path} is damaged: there are stray bytes after its header")
     return header
+
+
+def lists_parts(file: Path) -> bool:
+    """Whether a file begins like the manifest of a checkpoint in parts.
+
+    Raises:
+        OSError: if it cannot be read.
+    """
+    beginning = b"%s%d " % (MAGIC, PARTS_VERSION)
+    with open_regular(file) as stream:
+        return stream.read(len(beginning)) == beginning
 
 
 def _describe(line: bytes) -> str:
@@ -196,7 +240,7 @@ def _describe(line: bytes) -> str:
     return f"it starts with {line[:16]!r}, expected {MAGIC!r}"
 
 
-def _decode(manifest: Any) -> Header:
+def _decode(manifest: Any, version: int) -> Header:
     """Build a header from JSON, believing nothing.
 
     Raises:
@@ -222,7 +266,10 @@ def _decode(manifest: Any) -> Header:
         block_bytes=_natural(manifest["block_bytes"]),
         file_bytes=_natural(manifest["file_bytes"]),
         structure_crc32=_natural(manifest["structure_crc32"]),
+        parts=_decode_parts(manifest["parts"]) if version == PARTS_VERSION else (),
     )
+    if header.parts and entries:
+        raise ValueError("a file that lists parts has no tensors of its own")
     if len({entry.name for entry in entries}) != len(entries):
         raise ValueError("a tensor is listed twice")
     end = header.block_bytes
@@ -244,6 +291,22 @@ def _decode(manifest: Any) -> Header:
         if not fits or dtype.kind == "resource":
             raise ValueError(f"the size of tensor {entry.name!r} does not fit its shape")
     return header
+
+
+def _decode_parts(listed: Any) -> tuple[PartEntry, ...]:
+    parts = tuple(
+        PartEntry(_of(str, item["file"]), _natural(item["file_bytes"]), _natural(item["crc32"]))
+        for item in _of(list, listed)[: _MOST_PARTS + 1]
+    )
+    if not 0 < len(parts) <= _MOST_PARTS:
+        raise ValueError(f"it lists {len(listed)} parts")
+    for part in parts:
+        # Nothing outside the folder may be meant.
+        if not part.file or "/" in part.file or "\0" in part.file or part.file in (".", ".."):
+            raise ValueError(f"{part.file!r:.80} is no name of a part")
+    if len({part.file for part in parts}) != len(parts):
+        raise ValueError("a part is listed twice")
+    return parts
 
 
 def _of(kind: type, value: Any) -> Any:

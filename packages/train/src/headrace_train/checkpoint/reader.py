@@ -5,12 +5,28 @@ from __future__ import annotations
 import difflib
 import types
 import zlib
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final
 
-from headrace.errors import CheckpointError, shorten
+from headrace.errors import (
+    CheckpointDamagedError,
+    CheckpointError,
+    CheckpointNotFoundError,
+    listing,
+    shorten,
+)
 from headrace_train.checkpoint.encoding import dataset_paths, decode, stored_dtype
-from headrace_train.checkpoint.header import Header, TensorEntry, read_header
+from headrace_train.checkpoint.files import open_regular
+from headrace_train.checkpoint.header import (
+    Header,
+    PartEntry,
+    TensorEntry,
+    lists_parts,
+    read_header,
+)
+from headrace_train.checkpoint.paths import existing_file
+from headrace_train.checkpoint.strings import read_strings
 
 if TYPE_CHECKING:
     import io
@@ -38,37 +54,49 @@ class CheckpointReader:
     def __init__(self, path: str | Path) -> None:
         """Open a checkpoint.
 
+        Args:
+            path: What ``Saver.save`` returned, or the file.
+
         Raises:
             CheckpointError: if there is none, or it is not a whole and sound one of ours.
         """
-        self.path = Path(path)
+        self.path = existing_file(path)
+        self._hdf5: Any = None
+        self._checked = False
+        self._parts: list[CheckpointReader] = []
         try:
-            self._stream = self.path.open("rb")
+            self._stream = open_regular(self.path)
         except FileNotFoundError as reason:
-            raise CheckpointError(f"there is no checkpoint {self.path}") from reason
+            raise CheckpointNotFoundError(f"there is no checkpoint {self.path}") from reason
         except OSError as reason:
             raise CheckpointError(f"{self.path} cannot be read: {reason}") from reason
-        self._hdf5: Any = None
         try:
             self._header = read_header(self._stream, self.path)
+            self._open_parts()
         except OSError as reason:
-            self._stream.close()
+            self.close()
             raise CheckpointError(f"{self.path} cannot be read: {reason}") from reason
         except BaseException:
-            self._stream.close()
+            self.close()
             raise
+        entries = [*self._header.tensors, *(e for p in self._parts for e in p.tensors.values())]
         self.tensors: Mapping[str, TensorEntry] = types.MappingProxyType(
-            {entry.name: entry for entry in self._header.tensors}
+            {entry.name: entry for entry in entries}
         )
         self.step = self._header.step
         self.metadata = self._header.metadata
         self.producers = self._header.producers
-        self._paths = dataset_paths(self.tensors)
+        self._paths = dataset_paths([entry.name for entry in self._header.tensors])
+
+    @property
+    def files(self) -> list[Path]:
+        """The files of the checkpoint: one, or that of the manifest and then its parts."""
+        return [self.path, *(part.path for part in self._parts)]
 
     @property
     def file_bytes(self) -> int:
-        """Size of the file."""
-        return self._header.file_bytes
+        """Size of the file, or of all files together."""
+        return self._header.file_bytes + sum(part.file_bytes for part in self._parts)
 
     def read(self, names: Iterable[str] | None = None) -> dict[str, NDArray[Any]]:
         """Load tensors.
@@ -85,16 +113,22 @@ class CheckpointReader:
         wanted = list(self.tensors) if names is None else list(names)
         missing = [name for name in wanted if name not in self.tensors]
         if missing:
-            raise CheckpointError(
+            raise CheckpointNotFoundError(
                 shorten(
                     [
                         f"{len(missing)} of {len(wanted)} tensors are not in {self.path}:",
                         *(f"  {name!r}{self.suggestion(name)}" for name in missing),
+                        f"it has {listing(map(repr, self.tensors))}",
                     ]
                 )
             )
-        file = self._open()
-        return {name: self._read_one(file, self.tensors[name]) for name in wanted}
+        if self._parts:
+            found: dict[str, NDArray[Any]] = {}
+            for part in self._parts:
+                found.update(part.read([name for name in wanted if name in part.tensors]))
+            return {name: found[name] for name in wanted}
+        self._check_structure()
+        return {name: self._read_one(self.tensors[name]) for name in wanted}
 
     def suggestion(self, name: str) -> str:
         """Return ``", did you mean 'x'?"`` if a tensor's name is close to ``name``, else ``""``."""
@@ -111,6 +145,8 @@ class CheckpointReader:
             structure, found = checksums(self._stream, self._header)
         except OSError as reason:
             raise CheckpointError(f"{self.path} cannot be read: {reason}") from reason
+        for part in self._parts:
+            part.verify()
         faults = [
             f"  tensor {name!r}: its checksum is {crc32:08x}, expected "
             f"{self.tensors[name].crc32:08x}"
@@ -120,10 +156,12 @@ class CheckpointReader:
         if structure != self._header.structure_crc32:
             faults.append("  the structures between the tensors: their checksum does not match")
         if faults:
-            raise CheckpointError(shorten([f"{self.path} is damaged:", *faults]))
+            raise CheckpointDamagedError(shorten([f"{self.path} is damaged:", *faults]))
 
     def close(self) -> None:
         """Close the file; the lists stay readable."""
+        for part in self._parts:
+            part.close()
         if self._hdf5 is not None:
             self._hdf5.close()
             self._hdf5 = None
@@ -135,37 +173,63 @@ class CheckpointReader:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _open(self) -> Any:
-        """Return the HDF5 file, opened after its structures were found to be sound."""
-        if self._hdf5 is None:
-            import h5py
-
+    def _open_parts(self) -> None:
+        for listed in self._header.parts:
+            file = self.path.parent / listed.file
             try:
-                structure = _structure_checksum(self._stream, self._header)
-                if structure != self._header.structure_crc32:
-                    raise CheckpointError(
-                        f"{self.path} is damaged: the checksum of the structures between its "
-                        "tensors does not match"
+                if lists_parts(file):
+                    raise CheckpointDamagedError(
+                        f"{self.path} is damaged: its part {file} lists parts itself"
                     )
-                # The open file rather than its name, which another checkpoint may have taken since.
-                self._hdf5 = h5py.File(self._stream, "r")
-            except (OSError, RuntimeError) as reason:
-                raise CheckpointError(f"{self.path} cannot be read: {reason}") from reason
-        return self._hdf5
+                part = CheckpointReader(file)
+            except (CheckpointNotFoundError, FileNotFoundError) as reason:
+                raise CheckpointDamagedError(
+                    f"{self.path} is damaged: its part {file} is not there"
+                ) from reason
+            self._parts.append(part)
+            if as_part(part, listed.file) != listed:
+                raise CheckpointDamagedError(
+                    f"{self.path} is damaged: {file} is not the part that was written with it"
+                )
+        names = Counter(name for part in self._parts for name in part.tensors)
+        twice = [name for name, count in names.items() if count > 1]
+        if twice:
+            raise CheckpointDamagedError(
+                f"{self.path} is damaged: several parts have the tensor {twice[0]!r:.80}"
+            )
 
-    def _read_one(self, file: Any, entry: TensorEntry) -> NDArray[Any]:
-        import numpy as np
+    def _check_structure(self) -> None:
+        """Refuse a file whose structures are not those that were written.
 
+        Raises:
+            CheckpointError: if their checksum differs.
+        """
+        if self._checked:
+            return
         try:
-            dataset = file[self._paths[entry.name]]
-            _check_layout(dataset, entry)
-            elements: NDArray[Any] = np.empty(1, object)
-            if entry.dtype == "string" and not entry.shape:
-                # NumPy would take the bytes of the one string for elements of the tensor.
-                elements[0] = dataset[()]
-                elements = elements.reshape(())
+            structure = _structure_checksum(self._stream, self._header)
+        except OSError as reason:
+            raise CheckpointError(f"{self.path} cannot be read: {reason}") from reason
+        if structure != self._header.structure_crc32:
+            raise CheckpointDamagedError(
+                f"{self.path} is damaged: the checksum of the structures between its "
+                "tensors does not match"
+            )
+        self._checked = True
+
+    def _read_one(self, entry: TensorEntry) -> NDArray[Any]:
+        """Load one tensor: numbers from their place in the file, strings through HDF5.
+
+        HDF5 was not made for files of strangers, and is asked for nothing else.
+        """
+        try:
+            if entry.dtype == "string":
+                path = self._paths[entry.name]
+                elements = read_strings(
+                    self._open_hdf5, self._stream, path, entry, self._header.file_bytes
+                )
             else:
-                elements = np.asarray(dataset[()])
+                elements = self._read_numbers(entry)
             return decode(elements, entry.dtype, entry.crc32)
         except (
             OSError,
@@ -175,9 +239,28 @@ class CheckpointReader:
             TypeError,
             AttributeError,
         ) as reason:
-            raise CheckpointError(
+            raise CheckpointDamagedError(
                 f"{self.path} is damaged: tensor {entry.name!r}: {reason}"
             ) from reason
+
+    def _read_numbers(self, entry: TensorEntry) -> NDArray[Any]:
+        import numpy as np
+
+        elements = np.empty(entry.shape, stored_dtype(entry.dtype))
+        if entry.offset is not None:
+            self._stream.seek(entry.offset)
+            memory = elements.reshape(-1).view(np.uint8).data
+            if self._stream.readinto(memory) != len(memory):
+                raise ValueError("the file ends inside of it")
+        return elements
+
+    def _open_hdf5(self) -> Any:
+        if self._hdf5 is None:
+            import h5py
+
+            # The open file rather than its name, which another checkpoint may have taken since.
+            self._hdf5 = h5py.File(self._stream, "r")
+        return self._hdf5
 
 
 def read_checkpoint(
@@ -197,6 +280,17 @@ def read_checkpoint(
     """
     with CheckpointReader(path) as reader:
         return reader.read(names)
+
+
+def as_part(reader: CheckpointReader, file: str) -> PartEntry:
+    """Return how a manifest lists an open checkpoint as one of its parts.
+
+    Args:
+        reader: The checkpoint.
+        file: The name that its file takes.
+    """
+    header = reader._header  # noqa: SLF001 - of this module's own class
+    return PartEntry(file, header.file_bytes, zlib.crc32(header.manifest()))
 
 
 def checksums(
@@ -236,20 +330,3 @@ def _crc32(stream: io.BufferedIOBase | io.RawIOBase, start: int, end: int, crc32
         crc32 = zlib.crc32(piece, crc32)
         start += len(piece)
     return crc32
-
-
-def _check_layout(dataset: Any, entry: TensorEntry) -> None:
-    """Refuse a dataset that is not the one the header speaks of, whose size nobody has checked.
-
-    Raises:
-        ValueError: if it is another.
-    """
-    if dataset.shape != entry.shape:
-        raise ValueError(f"its shape is {dataset.shape}, expected {entry.shape}")
-    if entry.dtype == "string":
-        return
-    # Complex and bool have a description of their own in HDF5; h5py translates it.
-    if dataset.dtype != stored_dtype(entry.dtype):
-        raise ValueError(f"its elements are {dataset.dtype}, expected {stored_dtype(entry.dtype)}")
-    if entry.offset is not None and dataset.id.get_offset() != entry.offset:
-        raise ValueError("it is not in its place")

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.metadata
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import CheckpointError, shorten
-from headrace_train.checkpoint.encoding import Stored, dataset_paths, encode, stored_dtype
+from headrace_train.checkpoint.encoding import (
+    Stored,
+    dataset_paths,
+    encode,
+    indices_of,
+    stored_dtype,
+)
 from headrace_train.checkpoint.files import replaced
-from headrace_train.checkpoint.header import VERSION, Header, TensorEntry, block_bytes
+from headrace_train.checkpoint.header import (
+    VERSION,
+    Header,
+    PartEntry,
+    TensorEntry,
+    block_bytes,
+)
+from headrace_train.checkpoint.late_errors import LateErrors
 from headrace_train.checkpoint.reader import checksums
 
 if TYPE_CHECKING:
     import types
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import numpy as np
     from numpy.typing import ArrayLike
@@ -29,6 +43,7 @@ def write_checkpoint(
     *,
     step: int | None = None,
     metadata: Mapping[str, Any] | None = None,
+    parts: Mapping[PartEntry, Iterable[str]] | None = None,
 ) -> None:
     """Write tensors to a new file, or in the place of an old one.
 
@@ -41,6 +56,8 @@ def write_checkpoint(
         tensors: Arrays by name; nobody may change them meanwhile.
         step: The global step.
         metadata: Anything else worth keeping, a JSON object.
+        parts: The files beside it that hold the tensors, with the names of those, where there
+            are no ``tensors``.
 
     Raises:
         CheckpointError: if a name or an array cannot be stored, or the file cannot be written.
@@ -50,7 +67,7 @@ def write_checkpoint(
     header = Header(
         step=None if step is None else int(step),
         metadata=dict(metadata or {}),
-        producers=_producers(),
+        producers=dict(_producers()),
         tensors=tuple(
             TensorEntry(name, item.dtype, item.elements.shape, item.nbytes, item.crc32, None)
             for name, item in stored.items()
@@ -58,6 +75,7 @@ def write_checkpoint(
         block_bytes=0,
         file_bytes=0,
         structure_crc32=0,
+        parts=tuple(parts or ()),
     )
     header = replace(header, block_bytes=block_bytes(header))
     if not target.parent.is_dir():
@@ -68,7 +86,7 @@ def write_checkpoint(
         raise CheckpointError(f"{target} is a folder, expected the name of a file")
     try:
         with replaced(target) as temporary:
-            offsets = _write_hdf5(temporary, header, stored)
+            offsets = _write_hdf5(temporary, header, stored, parts or {})
             header = replace(
                 header,
                 tensors=tuple(
@@ -77,7 +95,7 @@ def write_checkpoint(
                 file_bytes=temporary.stat().st_size,
             )
             _seal(temporary, header)
-    # h5py reports a full disk as either.
+    # h5py raises either.
     except (OSError, RuntimeError) as reason:
         raise CheckpointError(
             f"the checkpoint {target} could not be written: {reason}\n"
@@ -102,13 +120,19 @@ def _encode_all(tensors: Mapping[str, ArrayLike]) -> dict[str, Stored]:
     return stored
 
 
-def _write_hdf5(file: Path, header: Header, stored: Mapping[str, Stored]) -> dict[str, int]:
+def _write_hdf5(
+    file: Path,
+    header: Header,
+    stored: Mapping[str, Stored],
+    parts: Mapping[PartEntry, Iterable[str]],
+) -> dict[str, int]:
     """Write the HDF5 part after room for the header; return where each tensor begins."""
     import h5py
 
     paths = dataset_paths(stored)
     offsets = {}
-    with h5py.File(file, "w", userblock_size=header.block_bytes, libver=("v108", "v108")) as out:
+    kind = {"userblock_size": header.block_bytes, "libver": ("v108", "v108")}
+    with LateErrors(file) as place, h5py.File(place, "w", **kind) as out:
         out.attrs["headrace_checkpoint"] = VERSION
         out.attrs.update({f"producer {name}": text for name, text in header.producers.items()})
         if header.step is not None:
@@ -124,7 +148,19 @@ def _write_hdf5(file: Path, header: Header, stored: Mapping[str, Stored]) -> dic
                 dataset.attrs["headrace_dtype"] = item.dtype
             if item.nbytes:
                 offsets[name] = int(dataset.id.get_offset())
+        _write_links(out, parts, h5py)
     return offsets
+
+
+def _write_links(
+    out: Any, parts: Mapping[PartEntry, Iterable[str]], h5py: types.ModuleType
+) -> None:
+    """Let HDF5 find the tensors of all parts in the one file; our reader never follows links."""
+    inside = {part.file: dataset_paths(names) for part, names in parts.items()}
+    here = dataset_paths([name for paths in inside.values() for name in paths])
+    for file, paths in inside.items():
+        for name, path in paths.items():
+            out[here[name]] = h5py.ExternalLink(file, f"/{path}")
 
 
 def _write_strings(
@@ -132,10 +168,16 @@ def _write_strings(
 ) -> None:
     import numpy as np
 
-    dataset = out.create_dataset(path, strings.shape, h5py.vlen_dtype(np.uint8))
+    kind = h5py.vlen_dtype(np.uint8)
+    dataset = out.create_dataset(path, strings.shape, kind)
     dataset.attrs["headrace_dtype"] = "string"
-    for index in np.ndindex(strings.shape):
-        dataset[index] = np.frombuffer(strings[index], np.uint8)
+    elements = np.empty(strings.shape, kind)
+    for index in indices_of(strings.shape):
+        elements[index] = np.frombuffer(strings[index], np.uint8)
+    if elements.size:
+        # All at once, past the selections of h5py, which would take 200 us for each.
+        whole = h5py.h5s.ALL
+        dataset.id.write(whole, whole, elements, h5py.h5t.py_create(kind))
 
 
 def _seal(file: Path, header: Header) -> None:
@@ -154,6 +196,7 @@ def _seal(file: Path, header: Header) -> None:
             raise OSError("the header was written in part only")
 
 
+@functools.cache
 def _producers() -> dict[str, str]:
     versions = {}
     for name in _PRODUCERS:

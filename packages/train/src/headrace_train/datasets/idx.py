@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.errors import DatasetError
+from headrace.errors import DatasetDamagedError, DatasetError, DatasetNotFoundError
+from headrace_train.checkpoint.files import open_regular
 
 if TYPE_CHECKING:
     import io
@@ -59,7 +60,8 @@ def read_idx(path: str | Path) -> NDArray[Any]:
     file = Path(path)
     try:
         with contextlib.ExitStack() as stack:
-            stream: io.BufferedIOBase = stack.enter_context(file.open("rb"))
+            # A pipe could block, and a device need not end.
+            stream: io.BufferedIOBase = stack.enter_context(open_regular(file))
             if stream.read(2) == _GZIP_MAGIC:
                 stream.seek(0)
                 stream = stack.enter_context(gzip.GzipFile(fileobj=stream))
@@ -67,9 +69,9 @@ def read_idx(path: str | Path) -> NDArray[Any]:
                 stream.seek(0)
             return _parse(stream, file)
     except FileNotFoundError as reason:
-        raise DatasetError(f"there is no file {file}") from reason
+        raise DatasetNotFoundError(f"there is no file {file}") from reason
     except (EOFError, gzip.BadGzipFile, zlib.error) as reason:
-        raise DatasetError(
+        raise DatasetDamagedError(
             f"{file} is a damaged gzip file: {reason}\n  fetch it again, it was not copied whole"
         ) from reason
     except OSError as reason:
@@ -104,14 +106,16 @@ def write_idx(path: str | Path, array: NDArray[Any]) -> None:
 def _parse(stream: io.BufferedIOBase, file: Path) -> NDArray[Any]:
     magic = stream.read(4)
     if len(magic) < 4 or magic[:2] != b"\0\0" or magic[2] not in _DTYPES or magic[3] == 0:
-        raise DatasetError(
+        raise DatasetDamagedError(
             f"{file} is not an IDX file: it starts with the bytes {magic.hex(' ') or '(none)'}, "
             "expected 00 00, an element type (08, 09, 0b, 0c, 0d or 0e) and a number of dimensions"
         )
     dtype, ndim = _DTYPES[magic[2]], magic[3]
     header = stream.read(4 * ndim)
     if len(header) < 4 * ndim:
-        raise DatasetError(f"{file} ends inside its header, which announces {ndim} dimensions")
+        raise DatasetDamagedError(
+            f"{file} ends inside its header, which announces {ndim} dimensions"
+        )
     shape = struct.unpack(f">{ndim}I", header)
     expected_bytes = math.prod(shape) * dtype.itemsize
     # Read in pieces: a damaged header may announce more than there is memory for.
@@ -124,7 +128,7 @@ def _parse(stream: io.BufferedIOBase, file: Path) -> NDArray[Any]:
     if len(content) != expected_bytes:
         fault = "is truncated" if len(content) < expected_bytes else "has trailing bytes"
         got = f"{len(content)}" if len(content) < expected_bytes else "more"
-        raise DatasetError(
+        raise DatasetDamagedError(
             f"{file} {fault}: its header announces {dtype.name} {list(shape)}, "
             f"which is {expected_bytes} bytes, and {got} follow"
         )

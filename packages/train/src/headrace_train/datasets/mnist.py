@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.errors import DatasetError, shorten
-from headrace.settings import read_settings
+from headrace.errors import DatasetDamagedError, DatasetError, DatasetNotFoundError, shorten
 from headrace_train.datasets.dataset import Dataset, DataSplits, encode_labels
 from headrace_train.datasets.idx import read_idx
+from headrace_train.settings import DATA
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +79,7 @@ def _folder(path: str | Path | None) -> Path:
         folder = Path(path)
         hint = "give the folder that holds the four IDX files"
     else:
-        root = read_settings().data_folder
+        root = DATA.read()
         if not root:
             raise DatasetError(
                 "load_mnist needs the folder that holds the four IDX files of MNIST: "
@@ -87,8 +87,12 @@ def _folder(path: str | Path | None) -> Path:
             )
         folder = Path(root) / "mnist"
         hint = f"it was looked for because HEADRACE_DATA is {root}"
-    if not folder.is_dir():
-        raise DatasetError(f"there is no folder {folder}\n  {hint}")
+    try:
+        there = folder.is_dir()
+    except OSError as error:
+        raise DatasetError(f"{folder} cannot be looked at: {error.strerror}\n  {hint}") from error
+    if not there:
+        raise DatasetNotFoundError(f"there is no folder {folder}\n  {hint}")
     return folder
 
 
@@ -104,7 +108,7 @@ def _find_files(folder: Path) -> list[Path]:
         else:
             found.append(file)
     if missing:
-        raise DatasetError(
+        raise DatasetNotFoundError(
             f"files of MNIST are missing in {folder}: {', '.join(missing)}\n"
             "  each may also be gzipped, with '.gz' after its name"
         )
@@ -138,7 +142,7 @@ def _read_all(files: list[Path]) -> list[NDArray[Any]]:
                     f"and {files[labels]} holds {len(arrays[labels])} labels"
                 )
     if faults:
-        raise DatasetError(shorten(faults))
+        raise DatasetDamagedError(shorten(faults))
     return arrays
 
 

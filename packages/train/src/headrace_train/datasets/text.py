@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.errors import DatasetError
-from headrace.settings import read_settings
+from headrace.errors import DatasetDamagedError, DatasetError, DatasetNotFoundError
+from headrace_train.settings import DATA
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -71,7 +71,7 @@ def load_text(path: str | Path | None = None) -> Text:
     """
     hint = "give a text file"
     if path is None:
-        root = read_settings().data_folder
+        root = DATA.read()
         if not root:
             raise DatasetError(
                 "load_text needs a text file: pass it, or set HEADRACE_DATA to a folder that has "
@@ -81,8 +81,8 @@ def load_text(path: str | Path | None = None) -> Text:
         hint = f"it was looked for because HEADRACE_DATA is {root}"
     file = Path(path)
     if not file.is_file():
-        raise DatasetError(f"there is no file {file}\n  {hint}")
+        raise DatasetNotFoundError(f"there is no file {file}\n  {hint}")
     try:
         return Text(file.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
-        raise DatasetError(f"{file} is no UTF-8 text: {error.reason}") from None
+        raise DatasetDamagedError(f"{file} is no UTF-8 text: {error.reason}") from None

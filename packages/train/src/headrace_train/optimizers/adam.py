@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import final
 
 import headrace as hr
-from headrace import Operation, Tensor, Variable
-from headrace_train.optimizers.optimizer import Hyperparameter, Optimizer, as_scalar
+from headrace import DType, Operation, Tensor, Variable
+from headrace_train.optimizers.elementwise import Elements, ElementwiseOptimizer, Step
+from headrace_train.optimizers.hyperparameters import Hyperparameter
 
 
-@final
-class AdamOptimizer(Optimizer):
+class AdamOptimizer(ElementwiseOptimizer):
     """Adam, in the form in which TensorFlow 1 computes it.
 
     With the slots ``m`` and ``v``, which start at zero, in step ``t = 1, 2, ...``::
@@ -23,12 +22,14 @@ class AdamOptimizer(Optimizer):
 
     This ``epsilon`` is the one that the paper calls epsilon hat. A sparse gradient stands for the
     dense one with zeros in all other rows, as in TensorFlow: ``m`` and ``v`` decay in every row,
-    and every row of the variable changes.
+    and every row of the variable changes. ``LazyAdamOptimizer`` changes the named rows only.
 
     References:
         D. Kingma and J. Ba, "Adam: A Method for Stochastic Optimization", ICLR 2015,
         https://arxiv.org/abs/1412.6980
     """
+
+    _idle_rows_move = True
 
     def __init__(
         self,
@@ -47,8 +48,8 @@ class AdamOptimizer(Optimizer):
             beta2: What ``v`` keeps from step to step, likewise.
             epsilon: Keeps the denominator from zero, likewise.
             use_locking: See ``Optimizer``.
-            name: Prefix of what is built; the slots of a variable ``W`` are ``W/<name>/m`` and
-                ``W/<name>/v``.
+            name: Prefix of what is built; the slots of a variable ``W`` are ``W/<name>`` and
+                ``W/<name>_1``.
         """
         given = {
             "learning_rate": learning_rate,
@@ -56,45 +57,59 @@ class AdamOptimizer(Optimizer):
             "beta2": beta2,
             "epsilon": epsilon,
         }
-        super().__init__(name, use_locking, given)
+        super().__init__(use_locking, name, given)
         self._powers: list[tuple[str, Variable]] = []
         self._rate: Tensor | None = None
 
-    def _create_slots(self, variables: Sequence[Variable]) -> None:
-        first = min(variables, key=lambda v: v.op_name)
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        first = min(var_list, key=lambda v: v.op_name)
         # The powers of small floats would soon be wrong.
-        widest = any(v.dtype == hr.float64 for v in variables)
+        widest = any(v.dtype == hr.float64 for v in var_list)
         dtype = hr.float64 if widest else hr.float32
         self._powers = [
-            (beta, self._slots.shared(first, f"{beta}_power", self._start_of(beta, dtype)))
+            (
+                beta,
+                self._create_non_slot_variable(self._start_of(beta, dtype), f"{beta}_power", first),
+            )
             for beta in ("beta1", "beta2")
         ]
-        for variable in variables:
-            self._slots.zeros(variable, "m", "m")
-            self._slots.zeros(variable, "v", "v")
+        for variable in var_list:
+            self._zeros_slot(variable, "m", self._name)
+            self._zeros_slot(variable, "v", self._name)
 
-    def _prepare(self, variables: Sequence[Variable]) -> None:
+    def _prepare(self) -> None:
         (_, power1), (_, power2) = self._powers
         with hr.colocate_with(power1.handle), hr.name_scope("rate"):
             rate = self._hyperparameter("learning_rate", power1.dtype)
             self._rate = rate * hr.sqrt(1.0 - power2) / (1.0 - power1)
 
-    def _apply_dense(self, gradient: Tensor, variable: Variable) -> Tensor:
+    def _step(self, grad: Tensor, old: Elements) -> Step:
         assert self._rate is not None
-        dtype = gradient.dtype
-        m, v = self._slots.of(variable, "m"), self._slots.of(variable, "v")
-        new_m = m.assign_add((gradient - m) * self._complement("beta1", dtype))
-        new_v = v.assign_add((hr.square(gradient) - v) * self._complement("beta2", dtype))
-        denominator = hr.sqrt(new_v) + self._hyperparameter("epsilon", dtype)
-        return hr.assign_sub(variable, new_m * hr.cast(self._rate, dtype) / denominator)
+        dtype = grad.dtype
+        m = old["m"] + (grad - old["m"]) * self._hyperparameters.complement("beta1", dtype)
+        square = hr.square(grad)
+        v = old["v"] + (square - old["v"]) * self._hyperparameters.complement("beta2", dtype)
+        denominator = hr.sqrt(v) + self._hyperparameter("epsilon", dtype)
+        return Step(change=m * hr.cast(self._rate, dtype) / denominator, slots={"m": m, "v": v})
 
-    def _finish(self, updates: Sequence[Operation]) -> Sequence[Operation]:
-        last = list(updates)
+    def _finish(self, update_ops: Sequence[Operation], name_scope: str) -> Operation:
+        last = list(update_ops)
         for beta, power in self._powers:
-            with hr.control_dependencies(updates), hr.colocate_with(power.handle):
+            with hr.control_dependencies(update_ops), hr.colocate_with(power.handle):
                 grown = power * self._hyperparameter(beta, power.dtype)
                 last.append(power.assign(grown, name=f"grow_{beta}_power").op)
-        return last
+        return hr.group(*last, name=name_scope)
 
-    def _start_of(self, beta: str, dtype: hr.DType) -> Callable[[], Tensor]:
-        return lambda: as_scalar(self._current[beta], dtype)
+    def _start_of(self, beta: str, dtype: DType) -> Callable[[], Tensor]:
+        return lambda: self._hyperparameters.start(beta, dtype)
+
+
+class LazyAdamOptimizer(AdamOptimizer):
+    """Adam that leaves rows alone which a row-sparse gradient does not name.
+
+    ``m``, ``v`` and the variable change in the named rows only, by the same equations, so that a
+    step costs what its rows cost. A row that is named rarely keeps the moments of long ago. Dense
+    gradients are applied as by ``AdamOptimizer``.
+    """
+
+    _idle_rows_move = False

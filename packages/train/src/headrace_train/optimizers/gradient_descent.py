@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import final
+from headrace import Tensor
+from headrace_train.optimizers.elementwise import Elements, ElementwiseOptimizer, Step
+from headrace_train.optimizers.hyperparameters import Hyperparameter
 
-from headrace import IndexedSlices, Tensor, Variable, assign_sub, scatter_sub
-from headrace_train.optimizers.optimizer import Hyperparameter, Optimizer
 
-
-@final
-class GradientDescentOptimizer(Optimizer):
+class GradientDescentOptimizer(ElementwiseOptimizer):
     """Plain gradient descent: ``variable -= learning_rate * gradient``.
 
     Rows that a sparse gradient does not name stay as they are, and are not touched.
@@ -20,6 +18,7 @@ class GradientDescentOptimizer(Optimizer):
     """
 
     _single_write = True
+    _adds_up = True
 
     def __init__(
         self,
@@ -35,12 +34,7 @@ class GradientDescentOptimizer(Optimizer):
                 write either way.
             name: Prefix of what is built.
         """
-        super().__init__(name, use_locking, {"learning_rate": learning_rate})
+        super().__init__(use_locking, name, {"learning_rate": learning_rate})
 
-    def _apply_dense(self, gradient: Tensor, variable: Variable) -> Tensor:
-        change = gradient * self._hyperparameter("learning_rate", gradient.dtype)
-        return assign_sub(variable, change)
-
-    def _apply_sparse(self, gradient: IndexedSlices, variable: Variable) -> Tensor:
-        change = gradient.values * self._hyperparameter("learning_rate", gradient.dtype)
-        return scatter_sub(variable, gradient.indices, change)
+    def _step(self, grad: Tensor, old: Elements) -> Step:
+        return Step(change=grad * self._hyperparameter("learning_rate", grad.dtype))

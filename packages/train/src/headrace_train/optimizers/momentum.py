@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import final
 
-import headrace as hr
-from headrace import IndexedSlices, Operation, Tensor, Variable
-from headrace_train.optimizers.optimizer import Hyperparameter, Optimizer
-
-_SLOT = "momentum"
+from headrace import Tensor, Variable
+from headrace_train.optimizers.elementwise import Elements, ElementwiseOptimizer, Step
+from headrace_train.optimizers.hyperparameters import Hyperparameter
 
 
-@final
-class MomentumOptimizer(Optimizer):
+class MomentumOptimizer(ElementwiseOptimizer):
     """Gradient descent that keeps going in the direction of earlier steps.
 
-    With the slot ``accumulation``, which starts at zero::
+    With the slot ``momentum``, which starts at zero::
 
-        accumulation = momentum * accumulation + gradient
-        variable -= learning_rate * accumulation
+        momentum_slot = momentum * momentum_slot + gradient
+        variable -= learning_rate * momentum_slot
 
     and with ``use_nesterov``::
 
-        variable -= learning_rate * (gradient + momentum * accumulation)
+        variable -= learning_rate * (gradient + momentum * momentum_slot)
 
     A sparse gradient changes variable and slot in the rows that it names only, as in TensorFlow:
-    the accumulation of other rows waits.
+    the momentum of other rows waits.
 
     References:
         B. Polyak, "Some methods of speeding up the convergence of iteration methods", USSR
@@ -49,37 +45,21 @@ class MomentumOptimizer(Optimizer):
 
         Args:
             learning_rate: A number, a scalar tensor, or a function that returns one.
-            momentum: What is kept of the accumulation from step to step, likewise.
+            momentum: What is kept of the slot from step to step, likewise.
             use_locking: See ``Optimizer``.
             name: Prefix of what is built; the slot of a variable ``W`` is ``W/<name>``.
             use_nesterov: Whether to look ahead by one step, as Nesterov's method does.
         """
-        super().__init__(name, use_locking, {"learning_rate": learning_rate, "momentum": momentum})
+        super().__init__(use_locking, name, {"learning_rate": learning_rate, "momentum": momentum})
         self._use_nesterov = use_nesterov
 
-    def _create_slots(self, variables: Sequence[Variable]) -> None:
-        for variable in variables:
-            self._slots.zeros(variable, _SLOT)
+    def _create_slots(self, var_list: Sequence[Variable]) -> None:
+        for variable in var_list:
+            self._zeros_slot(variable, "momentum", self._name)
 
-    def _apply_dense(self, gradient: Tensor, variable: Variable) -> Tensor:
-        slot = self._slots.of(variable, _SLOT)
-        momentum = self._hyperparameter("momentum", gradient.dtype)
-        accumulation = slot.assign(slot * momentum + gradient)
-        change = self._change(gradient, accumulation, momentum)
-        return hr.assign_sub(variable, change)
-
-    def _apply_sparse(self, gradient: IndexedSlices, variable: Variable) -> Operation:
-        slot = self._slots.of(variable, _SLOT)
-        momentum = self._hyperparameter("momentum", gradient.dtype)
-        # Each row once, with the sum over all entries of it.
-        rows, entries = hr.unique(gradient.indices)
-        summed = hr.unsorted_segment_sum(gradient.values, entries, hr.size(rows))
-        accumulation = hr.gather(slot.value(), rows) * momentum + summed
-        changed = hr.gather(variable.value(), rows) - self._change(summed, accumulation, momentum)
-        return hr.group(
-            hr.scatter_update(slot, rows, accumulation), hr.scatter_update(variable, rows, changed)
-        )
-
-    def _change(self, gradient: Tensor, accumulation: Tensor, momentum: Tensor) -> Tensor:
-        direction = gradient + accumulation * momentum if self._use_nesterov else accumulation
-        return direction * self._hyperparameter("learning_rate", gradient.dtype)
+    def _step(self, grad: Tensor, old: Elements) -> Step:
+        momentum = self._hyperparameter("momentum", grad.dtype)
+        kept = old["momentum"] * momentum + grad
+        direction = grad + kept * momentum if self._use_nesterov else kept
+        rate = self._hyperparameter("learning_rate", grad.dtype)
+        return Step(change=direction * rate, slots={"momentum": kept})

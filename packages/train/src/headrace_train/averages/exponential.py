@@ -1,0 +1,151 @@
+"""Averages of variables over the steps of training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, final
+
+import headrace as hr
+from headrace import Operation, Tensor, Variable
+from headrace.errors import AttributeValueError, DTypeError, GraphError
+from headrace_train.optimizers.hyperparameters import as_scalar
+from headrace_train.optimizers.slots import make_beside, scope_prefix
+
+
+@final
+class ExponentialMovingAverage:
+    """Averages of variables and tensors, in which older values count less and less.
+
+    Trained weights are often better averaged than as they are after the last step. Each update is::
+
+        average -= (1 - decay) * (average - value)
+
+    References:
+        B. Polyak and A. Juditsky, "Acceleration of Stochastic Approximation by Averaging", SIAM
+        Journal on Control and Optimization, 1992, https://doi.org/10.1137/0330046
+    """
+
+    def __init__(
+        self,
+        decay: Any,
+        num_updates: Any = None,
+        zero_debias: bool = False,
+        name: str = "ExponentialMovingAverage",
+    ) -> None:
+        """Set how fast older values fade.
+
+        Args:
+            decay: A number or floating scalar tensor, near 1, such as 0.999.
+            num_updates: The number of steps so far, a number or scalar tensor: averages follow
+                faster in early steps, with ``min(decay, (1 + n) / (10 + n))``.
+            zero_debias: Whether averages of tensors, which start at zero, are divided by what
+                they would be of ones.
+            name: Follows the name of what is averaged in those of averages.
+        """
+        if isinstance(decay, int | float) and not 0 <= decay <= 1:
+            raise AttributeValueError(f"decay must be between 0 and 1, got {decay}")
+        self._decay = decay
+        self._num_updates = num_updates
+        self._zero_debias = zero_debias
+        self._name = name
+        self._averages: dict[Variable | Tensor, Variable] = {}
+
+    @property
+    def name(self) -> str:
+        """The name that averages have."""
+        return self._name
+
+    def apply(self, var_list: Iterable[Variable | Tensor] | None = None) -> Operation:
+        """Return an operation that updates the averages, made by the first call.
+
+        Args:
+            var_list: What to average, floating; the trainable variables if None.
+
+        Raises:
+            DTypeError: if something is not floating, or no variable or tensor.
+        """
+        sources = hr.trainable_variables() if var_list is None else list(var_list)
+        for source in sources:
+            dtype = getattr(source, "dtype", None)
+            if not isinstance(dtype, hr.DType) or not dtype.is_floating:
+                raise DTypeError(f"averages are of floating variables and tensors, got {source!r}")
+        for source in sources:
+            if source not in self._averages:
+                self._averages[source] = self._made(source)
+                if isinstance(source, Variable):
+                    hr.add_to_collection(hr.GraphKeys.MOVING_AVERAGE_VARIABLES, source)
+        with hr.name_scope(self._name) as scope:
+            updates = [self._update(source, self._averages[source]) for source in sources]
+            return hr.group(*updates, name=scope)
+
+    def average(self, var: Variable | Tensor) -> Variable | None:
+        """Return the average of a variable or tensor, None where none is kept."""
+        return self._averages.get(var)
+
+    def average_name(self, var: Variable | Tensor) -> str:
+        """Return the name of the average of a variable or tensor, whether it is kept or not.
+
+        Checkpoints know averages by this name.
+        """
+        known = self._averages.get(var)
+        return f"{_name_of(var)}/{self._name}" if known is None else known.op_name
+
+    def variables_to_restore(
+        self, moving_avg_variables: Iterable[Variable] | None = None
+    ) -> dict[str, Variable]:
+        """Return what to restore a checkpoint into, so that variables get their averages.
+
+        Args:
+            moving_avg_variables: The variables that get them; the trainable and averaged ones if
+                None.
+
+        Returns:
+            Variables by the names under which a ``Saver`` finds their values.
+        """
+        if moving_avg_variables is None:
+            chosen = dict.fromkeys([*hr.trainable_variables(), *hr.moving_average_variables()])
+        else:
+            chosen = dict.fromkeys(moving_avg_variables)
+        names = {self.average_name(v): v for v in chosen}
+        taken = {*chosen, *self._averages.values()}
+        return names | {v.op_name: v for v in hr.global_variables() if v not in taken}
+
+    def _made(self, source: Variable | Tensor) -> Variable:
+        if isinstance(source, Variable):
+            return make_beside(source, self._name, source.initialized_value)
+        if not source.shape.is_fully_defined():
+            raise GraphError(f"the average of {source!r} needs a shape that is fully known")
+        name = source.graph.unique_name(f"{scope_prefix()}{source.op.name}/{self._name}")
+        with hr.name_scope(""):
+            return Variable(
+                lambda: hr.zeros(source.spec.shape, source.dtype), trainable=False, name=f"{name}/"
+            )
+
+    def _update(self, source: Variable | Tensor, average: Variable) -> Tensor:
+        value = source.value() if isinstance(source, Variable) else source
+        dtype = average.dtype
+        decay = as_scalar(self._decay, dtype)
+        if self._num_updates is not None:
+            steps = hr.cast(self._num_updates, dtype)
+            decay = hr.minimum(decay, (1.0 + steps) / (10.0 + steps))
+        with hr.colocate_with(average.handle):
+            if isinstance(source, Tensor) and self._zero_debias:
+                return self._debiased(average, value, decay)
+            result = average.assign_sub((average.value() - value) * (1.0 - decay))
+        assert isinstance(result, Tensor)
+        return result
+
+    def _debiased(self, average: Variable, value: Tensor, decay: Tensor) -> Tensor:
+        """Update an average that started at zero, divided by what it would be of ones."""
+        with hr.name_scope(f"{average.op_name}/"):
+            zeros = hr.zeros_like(average.initial_value)
+            biased = Variable(zeros, trainable=False, name="biased")
+            count = Variable(hr.zeros([], average.dtype), trainable=False, name="local_step")
+        new = biased.assign_sub((biased.value() - value) * (1.0 - decay))
+        total = 1.0 - decay ** count.assign_add(1.0)
+        result: Tensor = average.assign(new / total)
+        return result
+
+
+def _name_of(source: Variable | Tensor) -> str:
+    return source.op_name if isinstance(source, Variable) else source.op.name

@@ -1,0 +1,297 @@
+"""Graphs with their collections in files, as programs exchange them: ``MetaGraphDef``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import headrace as hr
+from headrace import Graph
+from headrace.errors import (
+    ArgumentTypeError,
+    AttributeValueError,
+    GraphError,
+    UnimplementedError,
+    listing,
+)
+from headrace_io import protos
+from headrace_io.graph_import.importing import as_graph_def
+from headrace_io.meta_graph import (
+    Form,
+    add_collections,
+    import_meta_graph_def,
+    read_meta_graph_def,
+)
+from headrace_io.protos.convert import as_message
+from headrace_io.streams import error_of_system
+from headrace_train.checkpoint.files import replaced
+from headrace_train.runners.definition import check_runner, read_runner, write_runner
+
+if TYPE_CHECKING:
+    from headrace_train.saver import Saver
+
+_QUEUE_RUNNERS = hr.GraphKeys.QUEUE_RUNNERS
+_FORMS = {_QUEUE_RUNNERS: Form(write_runner, read_runner)}
+
+
+def export_meta_graph(
+    filename: str | os.PathLike[str] | None = None,
+    meta_info_def: Any = None,
+    graph_def: Any = None,
+    saver_def: Any = None,
+    collection_list: Sequence[str] | None = None,
+    as_text: bool = False,
+    graph: Graph | None = None,
+    export_scope: str | None = None,
+    clear_devices: bool = False,
+    clear_extraneous_savers: bool = False,
+    strip_default_attrs: bool = False,
+    save_debug_info: bool = False,
+    **kwargs: Any,
+) -> Any:
+    """Return a graph with its collections as a ``MetaGraphDef``, and write it to a file.
+
+    Args:
+        filename: The file; none is written if None. Its folder is made where it is missing.
+        meta_info_def: What the message says of itself, a ``MetaGraphDef.MetaInfoDef``.
+        graph_def: The graph as a ``GraphDef``, in place of what ``graph`` holds.
+        saver_def: What belongs to the graph to save and restore it, a ``SaverDef``.
+        collection_list: The names of the collections to write; all if None.
+        as_text: Whether the file is text.
+        graph: The graph; the default graph if None.
+        export_scope: Write only what is in this name scope, under names without it.
+        clear_devices: Whether operations are written without devices.
+        clear_extraneous_savers: Of no effect: what a graph does not use does no harm.
+        strip_default_attrs: Of no effect: attributes that are not there have their defaults.
+        save_debug_info: Refused; ``Graph.to_document(sites=True)`` keeps lines of the program.
+        **kwargs: Refused.
+
+    Returns:
+        The message.
+
+    Raises:
+        ArgumentTypeError: if an argument is unknown or of the wrong type.
+        GraphError: if what is in ``export_scope`` takes tensors from outside of it.
+        OSError: if the file cannot be written; then nothing has changed.
+    """
+    if kwargs:
+        raise ArgumentTypeError(
+            f"export_meta_graph has no argument {listing(map(repr, sorted(kwargs)))}"
+        )
+    if save_debug_info:
+        raise UnimplementedError(
+            "save_debug_info is not supported; graph.to_document(sites=True) keeps the lines"
+        )
+    if graph is not None and not isinstance(graph, Graph):
+        raise ArgumentTypeError(f"graph must be a Graph, got {type(graph).__name__}")
+    source = hr.get_default_graph() if graph is None else graph
+    made = protos.MetaGraphDef()
+    if meta_info_def is not None:
+        made.meta_info_def.MergeFromString(meta_info_def.SerializeToString())
+    made.meta_info_def.tensorflow_version = made.meta_info_def.tensorflow_version or ""
+    definition = source.as_graph_def(add_shapes=True) if graph_def is None else graph_def
+    made.graph_def.CopyFrom(as_graph_def(definition, "graph_def"))
+    if saver_def is not None:
+        made.saver_def.CopyFrom(as_message("SaverDef", saver_def, "saver_def"))
+    add_collections(made, source, collection_list, _FORMS)
+    if export_scope:
+        _keep_scope(made, export_scope.rstrip("/"))
+    if clear_devices:
+        for node in made.graph_def.node:
+            node.device = ""
+    if filename is not None:
+        _write(Path(filename), _bytes_of(made, as_text))
+    return made
+
+
+def import_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    **kwargs: Any,
+) -> Saver | None:
+    """Add a graph that ``export_meta_graph`` or a saver wrote to the default graph.
+
+    Graphs that Headrace wrote come back as they were; those of TensorFlow where Headrace has all of
+    their operations. Nothing is added where the file is damaged.
+
+    Args:
+        meta_graph_or_file: A ``MetaGraphDef``, or the path of a file that holds one.
+        clear_devices: Whether operations ask for no devices.
+        import_scope: The scope of the operations; their own names if None.
+        **kwargs: ``input_map``, as for ``hr.import_graph_def``.
+
+    Returns:
+        A saver of the variables of the imported graph, None where it has none.
+
+    Raises:
+        GraphFileNotFoundError: if the file is not there.
+        AttributeValueError: if it holds something else.
+        NotFoundError: if operations have types that Headrace does not have; all are named.
+        GraphError: if nodes or names are missing.
+    """
+    unknown = kwargs.keys() - {"input_map", "return_elements"}
+    if unknown:
+        raise ArgumentTypeError(
+            f"import_meta_graph has no argument {listing(map(repr, sorted(unknown)))}"
+        )
+    message = read_meta_graph_def(meta_graph_or_file)
+    graph = hr.get_default_graph()
+    # They are made of what is imported, below.
+    runners = list(message.collection_def[_QUEUE_RUNNERS].bytes_list.value)
+    del message.collection_def[_QUEUE_RUNNERS]
+    names = {node.name for node in message.graph_def.node}
+    for stored in runners:
+        check_runner(stored, names)
+    scope = graph.unique_name(import_scope.rstrip("/")) if import_scope else ""
+    grafted = import_meta_graph_def(
+        message,
+        clear_devices=clear_devices,
+        import_scope=scope,
+        input_map=kwargs.get("input_map"),
+    )
+    for stored in runners:
+        graph.add_to_collection(_QUEUE_RUNNERS, read_runner(stored, graph, scope))
+    return _saver(message, list(grafted.variables.values()), scope)
+
+
+def write_graph(
+    graph_or_graph_def: Any, logdir: str | os.PathLike[str], name: str, as_text: bool = True
+) -> str:
+    """Write a graph to a file, as a ``GraphDef``.
+
+    Args:
+        graph_or_graph_def: A graph, or its message.
+        logdir: The folder, made where it is missing.
+        name: The name of the file.
+        as_text: Whether it is text.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        ArgumentTypeError: if it is no graph.
+        OSError: if the file cannot be written; then nothing has changed.
+    """
+    if isinstance(graph_or_graph_def, Graph):
+        definition = graph_or_graph_def.as_graph_def()
+    else:
+        definition = as_graph_def(graph_or_graph_def, "graph_or_graph_def")
+    path = Path(logdir) / name
+    _write(path, _bytes_of(definition, as_text))
+    return str(path)
+
+
+def _saver(message: Any, variables: list[Any], scope: str) -> Saver | None:
+    """Return the saver of an imported graph."""
+    # lazy: the saver writes graphs with functions of this module
+    from headrace_train.saver import Saver
+
+    if message.HasField("saver_def"):
+        return Saver(saver_def=message.saver_def, name=scope or None)
+    others = hr.get_collection(hr.GraphKeys.SAVEABLE_OBJECTS)
+    known = set(hr.get_collection(hr.GraphKeys.GLOBAL_VARIABLES))
+    kept = [v for v in variables if v in known]
+    if not kept and not others:
+        return None
+    prefix = f"{scope}/" if scope else ""
+    # In the checkpoint they have the names that they had when the graph was written.
+    named = {v.op_name.removeprefix(prefix): v for v in kept}
+    return Saver(named if prefix else [*kept, *others])
+
+
+def _keep_scope(message: Any, scope: str) -> None:
+    """Leave of a ``MetaGraphDef`` what is in a scope, under names without it."""
+    prefix = f"{scope}/"
+    nodes = [node for node in message.graph_def.node if node.name.startswith(prefix)]
+    if not nodes:
+        raise AttributeValueError(f"the graph has nothing in the scope {scope!r}")
+    outside = [
+        f"{node.name!r} takes {name!r}"
+        for node in nodes
+        for name in node.input
+        if not name.lstrip("^").startswith(prefix)
+    ]
+    if outside:
+        raise GraphError(
+            f"what is in the scope {scope!r} takes what is outside of it: {listing(outside)}; "
+            "export the whole graph, or build what it takes inside of the scope"
+        )
+    kept = protos.GraphDef()
+    kept.versions.CopyFrom(message.graph_def.versions)
+    kept.library.CopyFrom(message.graph_def.library)
+    for node in nodes:
+        made = kept.node.add()
+        made.CopyFrom(node)
+        made.name = node.name.removeprefix(prefix)
+        del made.input[:]
+        made.input.extend(_without(name, prefix) for name in node.input)
+        if "_class" in made.attr:
+            places = made.attr["_class"].list
+            names = [item.decode().removeprefix("loc:@") for item in places.s]
+            del places.s[:]
+            places.s.extend(
+                f"loc:@{n.removeprefix(prefix)}".encode() for n in names if n.startswith(prefix)
+            )
+    message.graph_def.CopyFrom(kept)
+    for key in list(message.collection_def):
+        collection = message.collection_def[key]
+        kind = collection.WhichOneof("kind")
+        if kind == "node_list":
+            names = [n for n in collection.node_list.value if n.startswith(prefix)]
+            del collection.node_list.value[:]
+            collection.node_list.value.extend(n.removeprefix(prefix) for n in names)
+        elif kind == "bytes_list":
+            _keep_variables(collection.bytes_list, prefix)
+
+
+def _keep_variables(values: Any, prefix: str) -> None:
+    """Leave those of the variables in a collection that are in a scope, without it."""
+    kept = []
+    for value in values.value:
+        try:
+            found = protos.VariableDef.FromString(value)
+        except Exception:
+            kept.append(value)
+            continue
+        if not found.variable_name.endswith(":0"):
+            kept.append(value)
+        elif found.variable_name.startswith(prefix):
+            for field in (
+                "variable_name",
+                "initial_value_name",
+                "initializer_name",
+                "snapshot_name",
+            ):
+                setattr(found, field, getattr(found, field).removeprefix(prefix))
+            kept.append(found.SerializeToString())
+    del values.value[:]
+    values.value.extend(kept)
+
+
+def _without(name: str, prefix: str) -> str:
+    if name.startswith("^"):
+        return f"^{name[1:].removeprefix(prefix)}"
+    return name.removeprefix(prefix)
+
+
+def _bytes_of(message: Any, as_text: bool) -> bytes:
+    if as_text:
+        # lazy: binary files need none of it
+        from google.protobuf import text_format
+
+        text: str = text_format.MessageToString(message)
+        return text.encode()
+    found: bytes = message.SerializeToString(deterministic=True)
+    return found
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replaced(path) as temporary:
+            temporary.write_bytes(content)
+    except OSError as error:
+        raise error_of_system(error, f"cannot write {str(path)!r}") from error

@@ -1,0 +1,67 @@
+"""What a program passes to the methods of a saver."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+from headrace import Tensor, Variable
+from headrace.errors import (
+    ArgumentTypeError,
+    CheckpointNotFoundError,
+    FetchError,
+    GraphError,
+)
+from headrace_train.checkpoint.opening import OpenCheckpoint, open_checkpoint
+
+
+def step_in(sess: Any, global_step: Any) -> int | None:
+    """Return the step that a program gave, fetched where it is a tensor."""
+    if global_step is None:
+        return None
+    if isinstance(global_step, Variable | Tensor | str):
+        try:
+            global_step = sess.run(global_step)
+        except FetchError as reason:
+            raise GraphError(f"global_step cannot be fetched: {reason}") from reason
+    try:
+        return operator.index(global_step)
+    except TypeError:
+        raise ArgumentTypeError(
+            f"global_step must be a whole number, got {global_step!r:.80}"
+        ) from None
+
+
+def number(metric: Any) -> float | None:
+    """Return a metric as a number."""
+    if metric is None:
+        return None
+    try:
+        return float(metric)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"metric must be a number, got {metric!r:.80}") from None
+
+
+@contextlib.contextmanager
+def known_checkpoint(prefix: str) -> Iterator[OpenCheckpoint]:
+    """Open a checkpoint; one that is not there is refused as TensorFlow refuses it."""
+    try:
+        reader = open_checkpoint(prefix)
+    except CheckpointNotFoundError as reason:
+        raise CheckpointNotFoundError(
+            f"The passed save_path is not a valid checkpoint: {reason}"
+        ) from reason
+    with reader:
+        yield reader
+
+
+def check_list(label: str, value: Any) -> None:
+    """Refuse what is no list."""
+    if not isinstance(value, list):
+        raise _NoListError(f"{label} must be a list, got {value!r:.80}")
+
+
+class _NoListError(ArgumentTypeError, AssertionError):
+    """What should be a list and is none; TensorFlow asserts it."""
