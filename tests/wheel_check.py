@@ -12,7 +12,11 @@ WHEELS = {
     "headrace-autodiff": "headrace_autodiff",
     "headrace-backend-cpu": "headrace_cpu",
     "headrace-backend-cuda": "headrace_cuda",
+    "headrace-data": "headrace_data",
     "headrace-dist-mpi": "headrace_mpi",
+    "headrace-io": "headrace_io",
+    "headrace-serve": "headrace_serve",
+    "headrace-testing": "headrace_testing",
     "headrace-train": "headrace_train",
 }
 
@@ -36,7 +40,7 @@ def check(name: str, module: str) -> list[str]:
 
 
 def main() -> int:
-    """Report what is wrong with the six wheels; the exit status says whether anything is."""
+    """Report what is wrong with the wheels; the exit status says whether anything is."""
     wrong = [line for name, module in WHEELS.items() for line in check(name, module)]
     plugins = entry_points(group="headrace")
     for plugin in plugins:

@@ -20,10 +20,9 @@ runs = pytest.mark.needs("backend-cpu")
 @pytest.fixture(autouse=True)
 def _forget_rules() -> Iterator[None]:
     """Rules hold for the whole process; those of a test must not reach the next."""
-    before = dict(USER_RULES._rules)
+    before = USER_RULES.offers
     yield
-    USER_RULES._rules.clear()
-    USER_RULES._rules.update(before)
+    USER_RULES.offers = before
 
 
 def run(fetches: Any, feed: Any = None) -> Any:
@@ -35,6 +34,12 @@ def run(fetches: Any, feed: Any = None) -> Any:
 @op("RulelessForTest", public="")
 def ruleless(x: Floating, y: Floating) -> Spec:
     """An op whose rules the tests register."""
+    return x.with_dtype(x.dtype)
+
+
+@op("StoppedForTest", elementwise=True, public="")
+def stopped(x: Floating) -> Spec:
+    """An op of which the tests declare that it has no gradient."""
     return x.with_dtype(x.dtype)
 
 
@@ -76,6 +81,21 @@ def test_an_op_without_rule_gets_one() -> None:
     grads = hr.gradients(ruleless(x, y), [x, y])
     assert grads[1] is None
     assert run(grads[0]) == 2
+
+
+def test_an_op_is_declared_to_pass_no_gradient_on() -> None:
+    hr.NotDifferentiable("StoppedForTest")
+    x = hr.constant(1.0)
+    assert hr.gradients(stopped(x), x) == [None]
+    assert (
+        hr.gradients(stopped(x), x, unconnected_gradients=hr.UnconnectedGradients.ZERO)[0]
+        is not None
+    )
+    assert hr.NoGradient is hr.NotDifferentiable is hr.no_gradient
+    with pytest.raises(PluginError, match="Relu has a gradient rule already"):
+        hr.NoGradient("Relu")
+    with pytest.raises(GraphError, match="takes an op type or a name, got 3"):
+        hr.NoGradient(3)
 
 
 def test_overrides_nest_and_end() -> None:

@@ -61,7 +61,8 @@ def test_loading_the_plugin_imports_no_gpu_library():
     program = (
         "import sys, warnings; warnings.simplefilter('error')\n"
         "import headrace_cuda.plugin as plugin\n"
-        "from headrace.plugins.registries import DeviceRegistry, KernelRegistry\n"
+        "from headrace.plugins.registries.devices import DeviceRegistry\n"
+        "from headrace.plugins.registries.kernels import KernelRegistry\n"
         "plugin.headrace_register_devices(DeviceRegistry())\n"
         "plugin.headrace_register_kernels(KernelRegistry())\n"
         "assert not {'cupy', 'cupyx', 'ctypes.util'} & set(sys.modules), 'imported'\n"
@@ -113,7 +114,7 @@ def test_a_driver_that_finds_nothing_says_why(pretended_driver, monkeypatch, cod
     monkeypatch.setenv("FAKE_COUNT", count)
     report = driver.ask_driver()
     assert (report.gpus, report.problem) == ((), problem)
-    assert "nvidia-smi" in report.mend
+    assert "nvidia-smi" in report.fix
 
 
 def test_devices_are_counted_by_cupy_where_the_driver_has_some(pretended_driver, pretended_cupy):
@@ -168,7 +169,7 @@ def test_the_doctor_names_gpus_and_versions(pretended_driver, pretended_cupy):
 def test_the_doctor_gives_a_mend_for_each_problem(no_driver, no_cupy):
     problems = diagnose()["problems"]
     assert problems[0][0] == "CuPy is not installed"
-    assert all(mend for _, mend in problems)
+    assert all(fix for _, fix in problems)
 
 
 def test_the_doctor_survives_a_missing_compiler(pretended_driver, pretended_cupy):
@@ -176,17 +177,17 @@ def test_the_doctor_survives_a_missing_compiler(pretended_driver, pretended_cupy
         raise RuntimeError("libnvrtc.so.13 not found\nlong story")
 
     pretended_cupy.cuda.nvrtc.getVersion = fail
-    (what, mend) = diagnose()["problems"][0]
+    (what, fix) = diagnose()["problems"][0]
     assert what == "NVRTC, the compiler of kernels, does not load: libnvrtc.so.13 not found"
-    assert "headrace-backend-cuda[cuda13]" in mend
+    assert "headrace-backend-cuda[cuda13]" in fix
 
 
 @pytest.mark.parametrize("folder", [None, "/nowhere"])
 def test_the_doctor_misses_headers(pretended_driver, pretended_cupy, folder):
     pretended_cupy.cuda.get_cuda_path = lambda: folder
-    ((what, mend),) = diagnose()["problems"]
+    ((what, fix),) = diagnose()["problems"]
     assert what == "CUDA's headers are missing, which CuPy needs to compile its kernels"
-    assert "headrace-backend-cuda[cuda13]" in mend
+    assert "headrace-backend-cuda[cuda13]" in fix
 
 
 @pytest.mark.needs("cupy")

@@ -9,15 +9,8 @@ import pytest
 
 import headrace as hr
 from headrace.errors import DeterminismError
-from headrace.graph.schema import OPS
-from headrace_cuda.device import CudaDevice
 
 FIXED = hr.Config(deterministic=True)
-
-
-def test_all_that_is_unordered_is_an_operation():
-    types = {schema.type for schema in OPS}
-    assert CudaDevice.unordered <= types
 
 
 @pytest.mark.usefixtures("pretended_gpus")

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 import pytest
 
 from headrace.errors import ConfigError, ExecutionError
-from headrace.settings import read_settings
+from headrace.settings import cache_folder
 from headrace_cuda import hardware as hardware_module
 from headrace_cuda.hardware import hardware
+from headrace_cuda.settings import MEMORY_LIMIT
 
 GIB = 2**30
 
@@ -131,18 +132,18 @@ def test_the_limit_of_the_environment_is_kept_and_named(log, monkeypatch):
 )
 def test_sizes_of_memory(monkeypatch, text, size):
     monkeypatch.setenv("HEADRACE_CUDA_MEMORY_LIMIT", text)
-    assert read_settings().cuda_memory_limit == size
+    assert MEMORY_LIMIT.read() == size
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "much", "8GB", "1.2.3GiB", "0.1"])
 def test_sizes_that_are_none(monkeypatch, text):
     monkeypatch.setenv("HEADRACE_CUDA_MEMORY_LIMIT", text)
     with pytest.raises(ConfigError, match="HEADRACE_CUDA_MEMORY_LIMIT must be a number of bytes"):
-        read_settings()
+        MEMORY_LIMIT.read()
 
 
 def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert read_settings().cache_folder == tmp_path / "headrace"
+    assert cache_folder() == tmp_path / "headrace"
     monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "own"))
-    assert read_settings().cache_folder == tmp_path / "own"
+    assert cache_folder() == tmp_path / "own"

@@ -12,7 +12,6 @@ from headrace.testing import SkipCheck, cases
 from headrace.testing.samples import SAMPLES
 from headrace_cpu.kernels import ARRAY_KERNELS, PREPARED_KERNELS, STATE_KERNELS
 from headrace_cuda.kernels import cuda_kernels
-from headrace_cuda.kernels.host_inputs import HOST_INPUTS
 
 ROWS = [row for rows in SAMPLES.values() for row in rows]
 CHECKS = ("forward", "scalar", "empty", "broadcast", "layouts", "inputs_kept", "refused")
@@ -32,7 +31,3 @@ def test_sample_on_a_pretended_gpu(case, pretended_gpus):
 def test_every_kernel_of_the_cpu_is_there():
     there = {kernel.op for kernel in cuda_kernels()}
     assert {kernel.op for kernel in (*ARRAY_KERNELS, *STATE_KERNELS, *PREPARED_KERNELS)} <= there
-
-
-def test_inputs_read_on_the_host_are_those_of_ops_with_kernels():
-    assert HOST_INPUTS.keys() <= {kernel.op for kernel in cuda_kernels()}

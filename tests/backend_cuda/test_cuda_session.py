@@ -11,6 +11,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import ExecutionError, NoDeviceError, NoKernelError, UninitializedError
+from headrace.extend import Floating, Spec, TensorSpec, op
 from headrace.runtime.engine import Engine
 from headrace_cuda import driver
 from headrace_cuda.testing import CALLS
@@ -35,7 +36,7 @@ def test_numbers_go_to_the_gpu_where_nothing_else_is_asked(session):
     total = hr.reduce_sum(x * 2.0, name="total")
     assert session.run(total, {x: [1, 2]}) == 6
     assert places(session)["total"] == "cuda"
-    assert places(session)["_fetch/0"] == "cpu"
+    assert places(session)["_recv/total:0//job:localhost/task:0/device:cpu:0"] == "cpu"
 
 
 def test_strings_and_bfloat16_go_to_the_cpu(session):
@@ -219,3 +220,24 @@ def test_each_gpu_is_active_for_its_own_nodes(pretended_gpus):
         session.run([a, b], {x: 0})
     assert all(max(active) >= 1 for active in seen)
     assert [device.active for device in devices] == [0, 0]
+
+
+@op(
+    "TestCudaSharp",
+    elementwise=True,
+    expression=lambda s, x, y, *, beta: s.where(y > 0, s.log1p(s.exp(beta * x)) / beta, s.trunc(x)),
+)
+def sharp(x: Floating, y: Floating, *, beta: float = 2.0) -> Spec:
+    """A softplus where ``y`` is positive."""
+    return TensorSpec(x.dtype, y.shape)
+
+
+def test_an_op_that_states_an_expression_runs_on_the_gpu_without_a_kernel(session):
+    x = hr.placeholder(hr.float32, [3])
+    y = hr.placeholder(hr.float32, [2, 3])
+    node = sharp(x, y, name="sharp")
+    row, grid = np.float32([-1.5, 0.5, 2]), np.float32([[1, -1, 1], [-1, 1, -1]])
+    found = session.run(node, {x: row, y: grid})
+    wanted = np.where(grid > 0, np.log1p(np.exp(2 * row)) / 2, np.trunc(row))
+    np.testing.assert_allclose(found, wanted, rtol=1e-6)
+    assert places(session)["sharp"] == "cuda"

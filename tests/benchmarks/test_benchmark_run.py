@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -212,6 +213,9 @@ def test_command_line_writes_sections(
     assert cli.main(["--workloads", "toy", "--rounds", "1", "--write", str(target)]) == 0
     assert "| numpy |" in capsys.readouterr().out
     assert target.read_text().startswith("# Benchmarks\n\n## toy\n\n<!-- benchmark toy: begin -->")
+    (participant,) = json.loads((tmp_path / "benchmarks.json").read_text())["toy"]["participants"]
+    assert participant["min"] <= participant["median"] <= participant["max"]
+    assert (tmp_path / "benchmarks-ahead-narrow.svg").read_text().startswith("<svg ")
 
 
 @pytest.mark.parametrize("arguments", [["--rounds", "0"], ["--workloads", "nonsense"]])

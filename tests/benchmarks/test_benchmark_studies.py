@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks.studies import growth, points
+import headrace as hr
+from benchmarks.collectives.program import HEADRACE, OPEN_MPI, SIZES
+from benchmarks.controller import Outcome, Run, RunSettings
+from benchmarks.participant import Request, Sample
+from benchmarks.records import program
+from benchmarks.records.headrace import build
+from benchmarks.serving import network
+from benchmarks.serving.client import load
+from benchmarks.studies import collectives, growth, null_step, points, records
 from benchmarks.studies.drift import ALLOWED_BYTES, Look, drifts
 from benchmarks.studies.points import Cost, Point, PointError, measure
+from benchmarks.workload import Entry, Workload
 
 STEADY = Look(50_000_000, 3, 40, 1e-4)
 
@@ -31,11 +44,43 @@ def test_drifts_names_what_grew(last: Look, grown: list[str]) -> None:
 
 
 @pytest.mark.needs("autodiff", "backend-cpu", "train")
+def test_an_update_of_rows_is_measured() -> None:
+    cost = measure(Point("headrace", "Session.run", "FtrlOptimizer", 2000, 1), 50.0)
+    assert cost.step_s > 0
+
+
+@pytest.mark.needs("autodiff", "backend-cpu", "train")
 def test_point_is_measured_in_a_process_of_its_own() -> None:
     pytest.importorskip("headrace_train")
     cost = measure(Point("headrace", "plain executor", "nodes", 30, 1), 50.0)
     assert cost.nodes == pytest.approx(30, abs=3)
     assert min(cost.build_s, cost.first_s, cost.step_s, cost.memory_bytes) > 0
+
+
+# A job of two ranks that adds up 100 MB.
+@pytest.mark.slow
+@pytest.mark.needs("backend-cpu", "dist-mpi", "mpi")
+def test_sums_over_ranks_are_measured() -> None:
+    mpirun = shutil.which("mpirun", path=str(Path(sys.executable).parent)) or "mpirun"
+    found = collectives.measure(mpirun, "sums", 2, 1, 1)
+    for name in (HEADRACE, OPEN_MPI):
+        assert [int(nbytes) for nbytes in found[name]] == list(SIZES)
+        assert all(seconds > 0 for seconds in found[name].values())
+
+
+@pytest.mark.needs("backend-cpu", "serve")
+@pytest.mark.parametrize(("factor", "wrong"), [(1.0, 0), (1.5, 32)])
+def test_every_answer_of_a_server_is_checked(factor: float, wrong: int) -> None:
+    x = hr.placeholder(hr.float32, [None, network.INPUTS])
+    w1, b1, w2, b2 = network.weights()
+    logits = hr.matmul(hr.nn.relu(hr.matmul(x, w1) + b1), w2 * factor) + b2
+    with hr.Session() as session:
+        signature = hr.serve.signature_of(session, {"x": x}, {"logits": logits})
+        with hr.serve.Server({"m": signature}, port=0) as server:
+            found = load(server.port, requests=32, rows=2, clients=4)
+    assert found.wrong == wrong
+    assert 0 < found.median_s <= found.p99_s
+    assert found.requests_s > 0
 
 
 def test_failing_point_tells_its_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,3 +119,45 @@ def test_drift_prints_its_looks_as_json() -> None:
     looks = json.loads(done.stdout.splitlines()[-1])
     assert [look["nodes"] for look in looks] == [looks[0]["nodes"]] * 2
     assert looks[0]["resident"] > 0
+
+
+@pytest.mark.needs("autodiff", "backend-cpu", "io", "train")
+@pytest.mark.parametrize("way", [program.FEEDS, program.RECORDS])
+def test_training_on_records_and_feeds(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "EXAMPLES", 1500)
+    monkeypatch.setattr(program, "STEPS", {"softmax": 20})
+    stops: list[Callable[[], None]] = []
+    monkeypatch.setattr(
+        program.atexit, "register", lambda *call, **named: stops.append(partial(*call, **named))
+    )
+    with hr.Graph().as_default():
+        participant = build(Request("headrace", way, 1, "records_softmax"))
+        assert participant.round().seconds > 0
+    for stop in reversed(stops):
+        stop()
+
+
+def test_records_are_compared_with_feeds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(workload: Workload, *_: Any) -> Run:
+        def outcome(entry: Entry) -> Outcome:
+            seconds = 9e-4 if entry.variant == program.FEEDS else 1e-3
+            return Outcome(entry, "1.0", [Sample(seconds, 0)])
+
+        return Run([outcome(entry) for entry in workload.entries], 0.5)
+
+    monkeypatch.setattr(records, "run_workload", measured)
+    result = records.run(RunSettings(), print)
+    assert result.succeeded
+    assert "| softmax | headrace 1.0 | 900 | 1000 | 0.9 |" in result.lines
+    assert "other programs took 50%" in result.lines[-1]
+
+
+# Two ranks that start, and import everything.
+@pytest.mark.slow
+@pytest.mark.needs("mpi", "backend-cpu")
+def test_null_steps_are_measured() -> None:
+    found = null_step.measure("headrace", "4 B", 1, 0.2)
+    assert 0 < found.best_s <= found.step_s
+    assert found.steps_s == pytest.approx(1 / found.step_s)
+    assert (found.slowest, found.cpu_s > 0) == (1.0, True)
+    assert found.threads <= null_step.MOST_THREADS

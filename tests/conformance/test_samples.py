@@ -8,8 +8,8 @@ import pytest
 
 from headrace.graph.schema import OPS
 from headrace.testing import Sample, conformance
-from headrace.testing.build import Bench, Variant, make_values, swept
 from headrace.testing.samples import SAMPLES, WITHOUT_SAMPLES
+from headrace_testing.build import Bench, Variant, make_values, swept
 
 ROWS = [row for rows in SAMPLES.values() for row in rows]
 

@@ -33,9 +33,10 @@ def test_rules_stand_in_the_file_of_their_family() -> None:
 @pytest.mark.needs("backend-cpu")
 def test_kernels_of_the_cpu_stand_in_the_file_of_their_family() -> None:
     from headrace_cpu.kernels import CPU_KERNELS
+    from headrace_cpu.kernels.rare import KERNELS
 
     astray = {}
-    for kernel in CPU_KERNELS:
+    for kernel in (*CPU_KERNELS, *KERNELS):
         family = family_of(kernel.op)
         file = module_of(kernel.where).rpartition(".")[2]
         if file not in KERNEL_FILES.get(family, {family}):

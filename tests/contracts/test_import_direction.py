@@ -1,4 +1,4 @@
-"""Imports point one way: core <- plugin packages, train -> autodiff, cuda -> the kernels of cpu."""
+"""Imports point one way: core <- plugins; train -> autodiff, io; data, serve -> io; cuda -> cpu."""
 
 from __future__ import annotations
 
@@ -20,11 +20,20 @@ PACKAGES = {
     "autodiff": ("headrace_autodiff", ("headrace",)),
     "backend-cpu": ("headrace_cpu", ("headrace",)),
     "backend-cuda": ("headrace_cuda", ("headrace", "headrace_cpu.kernels")),
+    "data": ("headrace_data", ("headrace", "headrace_io")),
     "dist-mpi": ("headrace_mpi", ("headrace",)),
-    "train": ("headrace_train", ("headrace", "headrace_autodiff")),
+    "io": ("headrace_io", ("headrace",)),
+    "serve": ("headrace_serve", ("headrace", "headrace_io")),
+    "testing": ("headrace_testing", ("headrace",)),
+    "train": ("headrace_train", ("headrace", "headrace_autodiff", "headrace_io")),
 }
 # Distributions whose module has another name.
-MODULES = {"ml_dtypes": "ml_dtypes", "cupy_cuda13x": "cupy", "google_re2": "re2"}
+MODULES = {
+    "cupy_cuda13x": "cupy",
+    "google_re2": "re2",
+    "pillow": "PIL",
+    "protobuf": "google.protobuf",
+}
 
 
 class Import(NamedTuple):

@@ -133,7 +133,7 @@ class FakeEntry:
         self.name = name
         self.value = f"{name}_module"
         self._plugin = plugin
-        self.dist = SimpleNamespace(name=f"dist-{name}", version="1.0")
+        self.dist = SimpleNamespace(metadata={"Name": f"dist-{name}", "Version": "1.0"})
 
     def load(self) -> object:
         if isinstance(self._plugin, BaseException):

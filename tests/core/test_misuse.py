@@ -11,6 +11,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import (
+    ArgumentTypeError,
     AttributeValueError,
     ConfigError,
     DTypeError,
@@ -96,12 +97,16 @@ def test_feed_dict_is_a_mapping(feed_dict):
 
 
 @pytest.mark.parametrize(
-    ("feed_list", "match"),
-    [("x:0", "must be a list of tensors"), (5, "must be a list"), ([["x:0"]], "cannot feed")],
+    ("feed_list", "error", "match"),
+    [
+        ("x:0", ArgumentTypeError, "must be a list of tensors"),
+        (5, ArgumentTypeError, "must be a list"),
+        ([["x:0"]], FeedError, "cannot feed"),
+    ],
 )
-def test_feed_list_is_a_list_of_tensors(feed_list, match):
+def test_feed_list_is_a_list_of_tensors(feed_list, error, match):
     x = hr.placeholder(hr.float32, name="x")
-    with hr.Session() as sess, pytest.raises(FeedError, match=match):
+    with hr.Session() as sess, pytest.raises(error, match=match):
         sess.make_callable(x, feed_list)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import textwrap
 import time
 import uuid
@@ -14,6 +15,9 @@ import pytest
 
 if TYPE_CHECKING:
     from conftest import MpiRun
+
+# For the modules beside the tests that they share.
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 class Ended(NamedTuple):
@@ -75,7 +79,8 @@ def run_program(mpirun: MpiRun, tmp_path: Path) -> RunProgram:
         mark = f"HEADRACE_TEST_JOB={uuid.uuid4().hex}"
         name, value = mark.split("=")
         how = ["-m", "program"] if as_module else [str(path)]
-        environ = {name: value, **(env or {})}
+        # What compiling says depends on who came first.
+        environ = {name: value, "HEADRACE_QUIET": "1", **(env or {})}
         if as_module:
             paths = [str(tmp_path), os.environ.get("PYTHONPATH", "")]
             environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))

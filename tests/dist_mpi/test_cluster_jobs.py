@@ -256,9 +256,39 @@ def test_too_few_ranks_end_with_one_message(run_program: RunProgram) -> None:
 def test_programs_that_do_not_agree_are_told(run_program: RunProgram) -> None:
     done = run(run_program, 3, "hr.dist.Cluster(ps=1 if RANK < 2 else 0)")
     assert done.code == 1, done
-    assert done.err.count("the ranks do not agree on Cluster(ps=...)") == 1
-    assert "1: ranks 0, 1" in done.err
-    assert "0: ranks 2" in done.err
+    assert done.err.count("the ranks do not agree on the jobs of the cluster") == 1
+    assert "ps: 1, worker: 2: ranks 0, 1" in done.err
+    assert "ps: 0, worker: 3: ranks 2" in done.err
+
+
+CLAIMS = """
+tasks = [("worker", 1), ("evaluator", 0), ("worker", 0)]
+job_name, task_index = tasks[RANK]
+jobs = {"worker": 2, "evaluator": 1}
+with hr.dist.Cluster(jobs=jobs, job_name=job_name, task_index=task_index) as cluster:
+    if cluster.is_chief:
+        with hr.device("/job:evaluator/task:0"):
+            v = hr.Variable(3.0)
+        with hr.device("/job:worker/task:1"):
+            y = v * 2.0
+        with hr.Session(cluster.target) as session:
+            session.run(v.initializer)
+            print(RANK, session.run(y))
+"""
+
+
+def test_ranks_may_say_which_task_is_theirs(run_program: RunProgram) -> None:
+    done = run(run_program, 3, CLAIMS)
+    assert done.code == 0, done
+    assert "2 6.0" in done.out
+
+
+def test_two_ranks_cannot_be_one_task(run_program: RunProgram) -> None:
+    program = 'hr.dist.Cluster(jobs={"worker": 3}, job_name="worker", task_index=max(RANK, 1))'
+    done = run(run_program, 3, program)
+    assert done.code == 1, done
+    assert done.err.count("the ranks do not agree on who plays which task of worker: 3") == 1
+    assert "/job:worker/task:1: ranks 0, 1" in done.err
 
 
 def test_a_rank_that_never_comes_is_missed(run_program: RunProgram) -> None:
@@ -291,3 +321,20 @@ hr.dist.Cluster(ps=1, start_deadline_s=2)
     assert done.code != 0
     assert done.seconds < 12
     assert "missing: 1" in done.err
+
+
+def test_the_chief_of_a_cluster_is_that_of_the_process(run_program: RunProgram) -> None:
+    source = """
+from headrace.extend.runtime import is_chief
+
+with hr.dist.Cluster(ps=1) as cluster:
+    say(f"{is_chief()} {cluster.is_chief}")
+"""
+    done = run(run_program, 3, source)
+    assert (done.code, done.err) == (0, "")
+    # Rank 0 is the parameter server.
+    assert sorted(done.out.splitlines()) == [
+        "rank 0: False False",
+        "rank 1: True True",
+        "rank 2: False False",
+    ]

@@ -50,9 +50,9 @@ def test_a_launcher_of_another_library_is_a_problem(
 ) -> None:
     problems = diagnosis.mismatch(library, launcher, "/opt/bin/mpirun")
     assert (not problems) == fits
-    for problem, mend in problems:
+    for problem, fix in problems:
         assert "/opt/bin/mpirun" in problem
-        assert "MPI4PY_LIBMPI" in mend
+        assert "MPI4PY_LIBMPI" in fix
 
 
 def test_a_missing_launcher_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,3 +67,26 @@ def test_a_broken_environment_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> N
     facts = diagnosis.diagnose()
     assert facts["this process"] == "unknown"
     assert any("OMPI_COMM_WORLD_RANK" in problem for problem, _ in facts["problems"])  # type: ignore[attr-defined]
+
+
+def test_ranks_that_share_gpus_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(diagnosis, "_gpus", lambda: ["0", "1"])
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "3")
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "4")
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1")
+    monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2")
+    monkeypatch.setattr(diagnosis, "_library", lambda problems: None)
+    monkeypatch.setattr(diagnosis, "_launcher", lambda problems: (None, None))
+    facts = diagnosis.diagnose()
+    assert facts["GPUs"] == "local rank 1 sees 0, 1 (all of the host)"
+    assert "shared by 2 ranks" in str(facts["cores and threads"])
+    problems = facts["problems"]
+    assert isinstance(problems, list)
+    ((problem, fix),) = [p for p in problems if "GPU" in p[0]]
+    assert problem == "the 2 ranks of this host all see the same GPUs (0, 1)"
+    assert "hr.dist.local_rank()" in fix
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    facts = diagnosis.diagnose()
+    assert facts["GPUs"] == "local rank 1 sees 0, 1"
+    assert not [p for p in facts["problems"] if "GPU" in p[0]]  # type: ignore[attr-defined]

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 EXAMPLE = Path(__file__).parents[2] / "examples" / "distributed.py"
 STEPS = 200
 
-pytestmark = pytest.mark.needs("mpi", "backend-cpu", "autodiff", "train")
+pytestmark = [
+    pytest.mark.needs("mpi", "backend-cpu", "autodiff", "train"),
+    pytest.mark.usefixtures("no_races"),
+]
 
 
 @pytest.fixture(scope="module")

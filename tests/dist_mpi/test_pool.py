@@ -10,12 +10,34 @@ from headrace_mpi.pool import Pool
 
 def test_jobs_that_wait_for_each_other_all_run() -> None:
     errors: list[BaseException] = []
-    pool = Pool("test", errors.append)
-    barrier = threading.Barrier(33)
-    for _ in range(32):
-        pool.run(lambda: barrier.wait(10) and None)
+    pool = Pool("waiting", errors.append)
+    barrier = threading.Barrier(7)
+    for _ in range(6):
+        pool.run(lambda: barrier.wait(30) and None)
+    assert threads_of("waiting") <= pool.size
+    deadline = time.monotonic() + 30
+    while barrier.n_waiting < 6 and time.monotonic() < deadline:
+        pool.relieve()
+        time.sleep(0.001)
     barrier.wait(10)
+    while threads_of("waiting") > pool.size and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert threads_of("waiting") <= pool.size
     assert not errors
+
+
+def threads_of(name: str) -> int:
+    return sum(thread.name.startswith(f"{name}-") for thread in threading.enumerate())
+
+
+def test_jobs_that_do_not_wait_share_few_threads() -> None:
+    pool = Pool("shared", lambda error: None)
+    done = threading.Semaphore(0)
+    for _ in range(200):
+        pool.run(done.release)
+    for _ in range(200):
+        assert done.acquire(timeout=10)
+    assert threads_of("shared") <= pool.size
 
 
 def test_threads_are_used_again() -> None:

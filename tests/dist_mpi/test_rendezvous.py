@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
+import numpy as np
 import pytest
 
 from headrace.device_name import DeviceName
 from headrace.errors import CancelledError
 from headrace.runtime.rendezvous import DEAD, Key
-from headrace_mpi.rendezvous import Exchange, Routes, client_of, first_step
-from headrace_mpi.wire import FLAG_DEAD, Frame, Kind
+from headrace_mpi.rendezvous import (
+    BUNDLED_BYTES,
+    MAX_BUNDLE_BYTES,
+    Exchange,
+    Routes,
+    client_of,
+    first_step,
+)
+from headrace_mpi.wire import FLAG_DEAD, Frame, Header, Kind, unbundle
 
 PS = "/job:ps/task:0/device:cpu:0"
 WORKER = "/job:worker/task:0/device:cpu:0"
-EDGES = [(1, "x:0", WORKER, PS), (2, "y:0", PS, WORKER)]
+EDGES = [(1, "x:0", WORKER, PS, 0), (2, "y:0", PS, WORKER, 0)]
 CLIENT = 1
 
 
@@ -29,6 +38,7 @@ class Wires:
         self.rank = rank
         self.sent: list[tuple[int, Frame]] = []
         self.handlers: dict[Kind, Any] = {}
+        self.room: Any = None
 
     def on(self, kind: Kind, handler: Any) -> None:
         self.handlers[kind] = handler
@@ -64,11 +74,11 @@ def incoming(step: int) -> Key:
 
 def test_routes_know_both_directions() -> None:
     assert ROUTES.incoming == {("x:0", WORKER, PS): 1}
-    assert ROUTES.outgoing == {("y:0", PS, WORKER): (1, 2)}
+    assert ROUTES.outgoing == {("y:0", PS, WORKER): (1, 2, 0)}
     other = Routes.of(EDGES, 1, rank_of)
     assert (other.incoming, other.outgoing) == (
         {("y:0", PS, WORKER): 2},
-        {("x:0", WORKER, PS): (0, 1)},
+        {("x:0", WORKER, PS): (0, 1, 0)},
     )
 
 
@@ -107,19 +117,19 @@ def test_the_values_of_an_edge_are_received_in_the_order_of_their_counts(
     got: list[Any] = []
     # A large value travels apart, and may come after a small one that was sent later.
     wires.arrive(STEP, 1, "second", count=1)
-    for tag in ("loop#0/", "loop#1/", "loop#2/"):
-        step.recv(incoming(STEP)._replace(tag=tag), got.append)
+    for invocation in ("loop#0/", "loop#1/", "loop#2/"):
+        step.recv(incoming(STEP)._replace(invocation=invocation), got.append)
     assert got == ["second"]
     wires.arrive(STEP, 1, "third", count=2)
     wires.arrive(STEP, 1, "first", count=0)
     assert got == ["second", "third", "first"]
 
 
-def test_within_a_rank_tags_tell_iterations_apart(exchange: Exchange) -> None:
+def test_within_a_rank_invocations_tell_iterations_apart(exchange: Exchange) -> None:
     step = exchange.open(STEP, ROUTES)
     got: list[Any] = []
     key = Key(STEP, "z:0", PS, "/job:ps/task:0/device:cpu:1", "loop#0/")
-    later = key._replace(tag="loop#1/")
+    later = key._replace(invocation="loop#1/")
     step.send(later, 2)
     step.send(key, 1)
     step.recv(key, got.append)
@@ -185,3 +195,85 @@ def test_late_values_of_own_steps_are_dropped(exchange: Exchange, wires: Wires) 
     exchange.end(own, failed=True)
     wires.arrive(own, 1, "late")
     assert exchange.kept == 0
+
+
+BUNDLED = [(i, f"v{i}:0", PS, WORKER, 1) for i in range(1, 5)]
+
+
+def bundled(step: int, number: int) -> Key:
+    return Key(step, f"v{number}:0", PS, WORKER)
+
+
+def test_small_values_of_a_bundle_travel_with_the_last_one(
+    wires: Wires, exchange: Exchange
+) -> None:
+    rendezvous = exchange.open(STEP, Routes.of(BUNDLED, 0, rank_of))
+    for number in (3, 1, 4):
+        rendezvous.send(bundled(STEP, number), np.full(2, number, np.float32))
+    assert not wires.sent
+    rendezvous.send(bundled(STEP, 2), np.full(2, 2, np.float32))
+    ((rank, frame),) = wires.sent
+    assert (rank, frame.kind, frame.step) == (1, Kind.BUNDLE, STEP)
+    there = Wires(rank=1)
+    other = Exchange(there)  # type: ignore[arg-type]
+    received = other.open(STEP, Routes.of(BUNDLED, 1, rank_of))
+    there.handlers[Kind.BUNDLE](0, frame)
+    found: dict[int, Any] = {}
+    for number in range(1, 5):
+        received.recv(bundled(STEP, number), functools.partial(found.__setitem__, number))
+    assert {n: v.tolist() for n, v in found.items()} == {n: [n, n] for n in range(1, 5)}
+
+
+def test_large_values_and_strings_of_a_bundle_travel_at_once(
+    wires: Wires, exchange: Exchange
+) -> None:
+    rendezvous = exchange.open(STEP, Routes.of(BUNDLED, 0, rank_of))
+    large, strings = np.zeros(BUNDLED_BYTES + 1, np.uint8), np.array([b"a"], object)
+    rendezvous.send(bundled(STEP, 1), np.float32(1))
+    rendezvous.send(bundled(STEP, 2), large)
+    rendezvous.send(bundled(STEP, 3), strings)
+    assert [frame.payload is large or frame.payload is strings for _, frame in wires.sent] == [
+        True,
+        True,
+    ]
+    rendezvous.send(bundled(STEP, 4), np.zeros(0, np.int64))
+    assert [frame.kind for _, frame in wires.sent] == [Kind.TENSOR, Kind.TENSOR, Kind.BUNDLE]
+
+
+def test_a_bundle_holds_back_no_more_than_it_may(wires: Wires, exchange: Exchange) -> None:
+    rendezvous = exchange.open(
+        STEP, Routes.of([(i, f"v{i}:0", PS, WORKER, 1) for i in range(1, 11)], 0, rank_of)
+    )
+    part = np.zeros(BUNDLED_BYTES, np.uint8)
+    for number in range(1, 11):
+        rendezvous.send(bundled(STEP, number), part)
+    sizes = [frame.payload.size for _, frame in wires.sent]
+    assert len(sizes) == 3
+    assert max(sizes) < MAX_BUNDLE_BYTES + BUNDLED_BYTES
+
+
+def test_each_iteration_has_a_bundle_of_its_own(wires: Wires, exchange: Exchange) -> None:
+    rendezvous = exchange.open(STEP, Routes.of(BUNDLED, 0, rank_of))
+    for iteration in range(3):
+        for number in range(1, 5):
+            rendezvous.send(bundled(STEP, number), np.int32(iteration))
+    counts = [[f.iteration for f in unbundle(frame)] for _, frame in wires.sent]
+    assert counts == [[i] * 4 for i in range(3)]
+
+
+def test_large_values_come_into_memory_used_before_unless_the_program_gets_them(
+    wires: Wires, exchange: Exchange
+) -> None:
+    header = Header(Kind.TENSOR, STEP, 1, 0, 0, 2, (1 << 19,), 1 << 21, 7, 48)
+    exchange.open(STEP, ROUTES)
+    first = wires.room(header, (1 << 19,), np.float32)
+    place = first.ctypes.data
+    held = first[:1]
+    assert wires.room(header, (1 << 19,), np.float32).ctypes.data != place
+    del first, held
+    assert wires.room(header, (1 << 19,), np.float32).base is not None
+    fetched = Routes.of(EDGES, 0, rank_of)
+    fetched.fetched.add(1)
+    exchange.end(STEP, failed=False)
+    exchange.open(STEP, fetched)
+    assert wires.room(header, (1 << 19,), np.float32).base is None

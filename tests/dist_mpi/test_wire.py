@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace_mpi import wire
-from headrace_mpi.wire import Frame, Kind, WireError
+from headrace_mpi.wire import FLAG_DEAD, Frame, Kind, WireError, bundle, unbundle
 
 
 def message(frame: Frame) -> bytes:
@@ -251,3 +251,32 @@ def test_headers_of_any_shape_are_refused_or_exact(dims: list[int], nbytes: int,
     except WireError:
         return
     assert header.nbytes <= wire.MAX_PAYLOAD_BYTES
+
+
+def test_a_bundle_gives_back_its_tensors() -> None:
+    arrays = [np.arange(3, dtype=np.int8), np.zeros((0, 2)), np.array(1.5), np.ones((2, 3), bool)]
+    frames = [Frame(Kind.TENSOR, 7, i + 1, i, payload=a) for i, a in enumerate(arrays)]
+    made = bundle([*frames, Frame(Kind.TENSOR, 7, 9, flags=FLAG_DEAD)])
+    *found, dead = unbundle(made)
+    for before, after in zip(frames, found, strict=True):
+        assert after[:5] == before[:5]
+        assert (after.payload.dtype, after.payload.shape) == (
+            before.payload.dtype,
+            before.payload.shape,
+        )
+        np.testing.assert_array_equal(after.payload, before.payload)
+        assert after.payload.flags.aligned
+    assert dead.dead
+    assert not unbundle(Frame(Kind.BUNDLE, 7))
+
+
+def test_a_damaged_bundle_is_refused() -> None:
+    whole = bundle([Frame(Kind.TENSOR, 7, 1, payload=np.arange(4.0))])
+    for end in range(1, whole.payload.size):
+        with pytest.raises(WireError, match="ends within"):
+            unbundle(whole._replace(payload=whole.payload[:end]))
+    with pytest.raises(WireError, match="BUNDLE frame of step 8 carries a TENSOR frame of step 7"):
+        unbundle(whole._replace(step=8))
+    inner = bundle([Frame(Kind.RUN, 7, 1)])
+    with pytest.raises(WireError, match="carries a RUN frame"):
+        unbundle(inner)

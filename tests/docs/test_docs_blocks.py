@@ -40,14 +40,28 @@ def test_blocks_of_a_page_run_in_order(page: Path, tmp_path: Path) -> None:
 CHECK = """
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
-from headrace.plugins.host import host
+from headrace.plugins import host as host_module
+from headrace.extend import hookimpl
 from headrace.testing import SkipCheck, cases
 from markdown_blocks import run_page
 
 page = run_page(Path(sys.argv[1]))
-host().kernels.add("cpu", page["KERNELS"])
-host().gradients.add(page["GRADIENTS"])
+
+
+class Plugin:
+    @hookimpl
+    def headrace_register_kernels(self, registry):
+        registry.add("cpu", page["KERNELS"])
+
+    @hookimpl
+    def headrace_register_gradients(self, registry):
+        registry.add(page["GRADIENTS"])
+
+
+entry = SimpleNamespace(name="page", value="page", dist=None, load=Plugin)
+host_module._HOST = host_module.PluginHost([*host_module.PluginHost()._collection.found(), entry])
 made = cases(page["ROWS"])
 for case in made:
     try:
@@ -69,7 +83,15 @@ def test_op_of_the_page_on_plugins_passes_the_conformance_kit() -> None:
 
 def test_pages_with_code_are_found() -> None:
     names = {page.name for page in PAGES}
-    assert {"README.md", "tour.md", "add-an-op.md", "write-a-plugin.md"} <= names
+    assert {
+        "README.md",
+        "index.md",
+        "coming-from.md",
+        "many-processes.md",
+        "tour.md",
+        "add-an-op.md",
+        "write-a-plugin.md",
+    } <= names
 
 
 def test_a_block_that_prints_something_else_fails(tmp_path: Path) -> None:
@@ -86,6 +108,12 @@ def test_a_block_that_prints_something_else_fails(tmp_path: Path) -> None:
     [
         ("two_tasks.py", 2, "the counter on the parameter server stands at 3"),
         ("asynchronous.py", 3, "200 steps, accuracy 0.9"),
+        pytest.param(
+            "sharded_table.py",
+            4,
+            "shards on /job:ps/task:1 and /job:ps/task:0; mean error ",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_examples_of_clusters_run_with_and_without_mpirun(

@@ -11,8 +11,9 @@ from types import ModuleType
 import pytest
 
 import headrace as hr
+from headrace.extend.scalars import SCALAR_FUNCTIONS
 from headrace.plugins import hookspecs
-from headrace.settings import VARIABLES
+from headrace.plugins.host import host
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
@@ -41,16 +42,28 @@ def test_every_hook_is_documented_with_its_arguments() -> None:
     assert "{headrace} hooks" in page("hooks.md")
     names = {name for name in vars(hookspecs) if name.startswith("headrace_")}
     assert names == set(tables.hooks())
-    assert "headrace_open_runtime(target: str, config: Config) -> Runtime | None" in text
+    assert "headrace_register_targets(registry: TargetRegistry) -> None" in text
     missing = [name for name, signature in tables.hooks().items() if signature not in text]
     assert not missing
+
+
+def variables() -> set[str]:
+    settings = host().settings.by_package().values()
+    return {setting.variable for several in settings for setting in several}
 
 
 def test_every_environment_variable_is_documented() -> None:
     assert "{headrace} environment" in page("environment.md")
     text = tables.environment()
-    missing = [name for name in VARIABLES if f"| `{name}` | " not in text]
+    missing = [name for name in variables() if f"| `{name}` | " not in text]
     assert not missing
+    assert "| headrace-backend-cpu |" in text
+
+
+def test_every_device_option_is_documented() -> None:
+    assert "{headrace} device-options" in page("environment.md")
+    text = tables.device_options()
+    assert all(f"| `cpu` | `{name}` |" in text for name in ("onednn", "threads", "compile_after"))
 
 
 def test_pages_name_no_environment_variable_that_does_not_exist() -> None:
@@ -60,12 +73,13 @@ def test_pages_name_no_environment_variable_that_does_not_exist() -> None:
         for path in pages
         for name in re.findall(r"HEADRACE_[A-Z_]+", path.read_text(encoding="utf-8"))
     }
-    assert named <= set(VARIABLES)
+    assert named <= variables()
 
 
 NAMESPACES = [
     *("bitwise", "debugging", "image", "initializers", "linalg", "lookup", "losses", "math"),
-    *("nn", "random", "rnn_cell", "sparse", "strings"),
+    *("compat", "logging", "manip", "nest"),
+    *("nn", "random", "rnn_cell", "saved_model", "sparse", "strings"),
 ]
 
 
@@ -75,7 +89,15 @@ NAMESPACES = [
         ("headrace", "headrace.md"),
         *((f"headrace.{name}", f"{name}.md") for name in NAMESPACES),
         ("headrace.extend", "extend.md"),
+        pytest.param("headrace_io", "io.md", marks=pytest.mark.needs("io")),
+        pytest.param("headrace_io.graph_util", "graph_util.md", marks=pytest.mark.needs("io")),
         pytest.param("headrace_train", "train.md", marks=pytest.mark.needs("train")),
+        pytest.param("headrace_train.layers", "layers.md", marks=pytest.mark.needs("train")),
+        pytest.param("headrace_train.metrics", "metrics.md", marks=pytest.mark.needs("train")),
+        pytest.param("headrace_train.summary", "summary.md", marks=pytest.mark.needs("train")),
+        pytest.param("headrace_train.test", "test.md", marks=pytest.mark.needs("train")),
+        pytest.param("headrace_serve", "serve.md", marks=pytest.mark.needs("serve")),
+        pytest.param("headrace_data", "data.md", marks=pytest.mark.needs("data")),
         pytest.param("headrace_mpi", "dist.md", marks=pytest.mark.needs("dist-mpi")),
         pytest.param("headrace_autodiff", "gradients.md", marks=pytest.mark.needs("autodiff")),
     ],
@@ -115,3 +137,11 @@ def test_the_page_of_an_op_says_what_it_takes_and_where_it_runs() -> None:
     assert "* inputs: `a`: numeric, `b`: numeric" in text
     assert "* attributes: `transpose_a=False`, `transpose_b=False`" in text
     assert "* kernels: " in text
+
+
+def test_every_scalar_function_is_documented() -> None:
+    assert "{headrace} scalars" in page("scalars.md")
+    text = tables.scalar_functions()
+    assert text.count("\n") == len(SCALAR_FUNCTIONS) + 1
+    assert "| `s.where(condition, x, y)` | numbers or truth values |" in text
+    assert "| `s.trunc(x)` | floats | the dtype of its last argument | `xp.trunc` |" in text

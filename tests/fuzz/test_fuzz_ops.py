@@ -9,7 +9,7 @@ from headrace.testing.fuzz import core_targets, fuzz, summary
 pytestmark = pytest.mark.needs("backend-cpu")
 
 # Each target is called some times; the seed is another one than that of the session.
-CALLS = 3000
+CALLS = 1500
 
 
 @pytest.mark.timeout(240)

@@ -20,10 +20,10 @@ pytestmark = [
 
 STEP = 1e-30
 FAR = 1e-6
-QUICK = 150
+QUICK = 75
 ALL = 2000
 # Programs whose operations are put on random devices.
-SCATTERED = 100
+SCATTERED = 50
 # Programs in one test: fewer, and pytest itself would take the time.
 TOGETHER = 25
 
@@ -105,11 +105,12 @@ def test_programs_on_two_devices_equal_plain_python(
 @pytest.mark.needs("dist-mpi")
 @pytest.mark.parametrize("first", range(0, SCATTERED, TOGETHER))
 def test_programs_on_three_tasks_equal_plain_python(first: int) -> None:
+    from headrace_mpi.jobs import ps_and_workers
     from headrace_mpi.node import SoloNode
-    from headrace_mpi.tasks import Layout
 
     tasks = ["/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0", None]
-    check_scattered(first, tasks, SoloNode(Layout(1, 2)).open_runtime)
+    jobs = ps_and_workers(2, 1)
+    check_scattered(first, tasks, SoloNode(jobs, jobs.chief).open_runtime)
 
 
 def check_scattered(first: int, devices: list[Any], runtime: Any = None) -> None:

@@ -14,6 +14,7 @@ from headrace.errors import (
     CancelledError,
     ClusterError,
     ExecutionError,
+    InvalidArgumentError,
     NoDeviceError,
     UninitializedError,
 )
@@ -52,6 +53,9 @@ def test_a_kernel_error_names_task_and_line_and_the_session_stays_usable(cluster
             if hasattr(cluster.node, "transport"):
                 assert "  on /job:ps/task:0 (rank 0)" in text
             assert len(text.splitlines()) <= 12
+            # The operation of this program, whichever task ran it.
+            assert caught.value.op is product.op
+            assert isinstance(caught.value, InvalidArgumentError)
             np.testing.assert_array_equal(session.run(product, {x: GOOD, y: GOOD}), GOOD * 2)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.errors import ResourceError
 
 pytestmark = [pytest.mark.ranks(1, 2, 4), pytest.mark.needs("backend-cpu")]
 
@@ -122,3 +123,19 @@ def test_two_clusters_live_side_by_side(cluster: Any) -> None:
                 assert first.run(total) == 1.0 + other.task_index
         with hr.Session(other.target) as second:
             assert second.run(total) == 1.0 + other.task_index
+
+
+def test_a_variable_that_a_second_program_declares_otherwise_is_refused(cluster: Any) -> None:
+    if not cluster.is_chief:
+        return
+    first = shared_counter()
+    with hr.Graph() as graph, hr.device("/job:ps/task:0"):
+        other = hr.Variable(np.zeros(4, np.float32), name="counter")
+    with hr.Session(cluster.target) as session:
+        session.run(first.initializer)
+        with (
+            hr.Session(cluster.target, graph=graph) as second,
+            pytest.raises(ResourceError, match=r"dtype int64 and float32, shape \[3\] and \[4\]"),
+        ):
+            second.run(other.initializer)
+        np.testing.assert_array_equal(session.run(first), [0] * 3)

@@ -16,7 +16,10 @@ import pytest
 import headrace as hr
 from headrace.errors import DatasetError
 
-pytestmark = pytest.mark.needs("backend-cpu", "autodiff", "train")
+pytestmark = [
+    pytest.mark.needs("backend-cpu", "autodiff", "train"),
+    pytest.mark.usefixtures("no_races"),
+]
 EXAMPLES = Path(__file__).parents[2] / "examples"
 # After so many steps the loss is below two nats per character, with a tenth to spare.
 STEPS = 800

@@ -208,7 +208,7 @@ class TestRefusals:
             write_checkpoint(tmp_path / "nowhere" / "a.h5", {})
         with pytest.raises(CheckpointError, match="is a folder, expected the name of a file"):
             write_checkpoint(tmp_path, {})
-        with pytest.raises(CheckpointError, match=r"cannot be read: .*Is a directory"):
+        with pytest.raises(CheckpointError, match=r"cannot be read: .*Is a folder"):
             read_checkpoint(tmp_path)
         with pytest.raises(CheckpointError, match=r"there is no checkpoint .*a\.h5"):
             read_checkpoint(tmp_path / "a.h5")
@@ -347,9 +347,7 @@ class TestDamage:
     def test_headers_that_lie_about_the_datasets(self, tmp_path: Path) -> None:
         file = tmp_path / "a.h5"
         for tensor, match in (
-            ({"shape": [2, 2]}, r"tensor 'x': its shape is \(4,\), expected \(2, 2\)"),
-            ({"dtype": "int32"}, "tensor 'x': its elements are float32, expected int32"),
-            ({"name": "z"}, "tensor 'z': "),
+            ({"crc32": 7}, "tensor 'x': the checksum is"),
             ({"dtype": "string", "offset": None}, "structures"),
         ):
             write_checkpoint(file, {"x": np.zeros(4, np.float32)})

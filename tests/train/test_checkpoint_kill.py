@@ -18,7 +18,10 @@ import os, random, signal, sys, time
 from pathlib import Path
 import h5py
 import numpy as np
-from headrace_train.checkpoint import CheckpointDirectory, CheckpointReader, latest_checkpoint
+from headrace_train.checkpoint import CheckpointReader, latest_checkpoint, write_checkpoint
+from headrace_train.checkpoint.paths import file_of
+from headrace_train.saver.commit import commit, in_folder
+from headrace_train.saver.retention import Policy, Retention
 
 folder, trials, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
 
@@ -26,15 +29,26 @@ def tensors(step):
     return {f"layer{i}/w": np.full(20_000, step + i, np.float32) for i in range(8)} | {
         "layer0/w/slot": np.full(10, step), "words": np.array([b"%d" % step, b""], object)}
 
+def save_once(retention, prefix, step):
+    with in_folder(prefix):
+        commit(
+            retention, prefix, lambda: write_checkpoint(file_of(prefix), tensors(step), step=step)
+        )
+
 def write_for_ever(step, pipe):
-    directory = CheckpointDirectory(folder, max_to_keep=3)
+    retention = Retention(Policy(3, 10_000.0))
     while True:
         # Half of the trials rewrite one file, half leave a series behind.
-        name = f"model-{step}.h5" if trial % 2 else "model.h5"
-        directory.write(name, tensors(step), step=step)
+        prefix = str(folder / (f"model-{step}" if trial % 2 else "model"))
+        save_once(retention, prefix, step)
         os.write(pipe, step.to_bytes(8, "little"))
         step += 1
 
+# What the victims do is done here before, with all that is imported, to know how long it takes.
+for _ in range(2):
+    start = time.perf_counter()
+    save_once(Retention(Policy(3, 10_000.0)), str(folder / "warm" / "model"), 0)
+    took = time.perf_counter() - start
 random.seed(seed)
 committed = -1
 torn = 0
@@ -44,7 +58,7 @@ for trial in range(trials):
     if victim == 0:
         write_for_ever(committed + 1, send)
     os.close(send)
-    time.sleep(random.uniform(0, 0.08))
+    time.sleep(random.uniform(0, 3 * took))
     os.kill(victim, signal.SIGKILL)
     os.waitpid(victim, 0)
     while report := os.read(receive, 8):

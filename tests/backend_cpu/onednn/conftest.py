@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace_cpu.onednn.claim import claim_onednn
-from headrace_cpu.program.claims import Claims
 from headrace_cpu.program.instruction import Addresses
+from headrace_cpu.program.matchers import MATCHERS
+from headrace_cpu.program.matches import Matches
+from headrace_cpu.program.matching import match
+from headrace_cpu.program.settings import CompileSettings
 
 ALIGNMENT = 64
 
@@ -54,13 +56,14 @@ class Places(Addresses):
         return self._scratch.ctypes.data
 
 
-def claimed(results, *, threads=2, operations=None, onednn=True):
+def matched(results, *, threads=2, operations=None, onednn=True):
     """Return the instructions of a graph."""
     if operations is None:
         operations = results[0].op.graph.operations
-    claims = Claims(operations, results)
-    claim_onednn(claims, SimpleNamespace(threads=threads, deterministic=False, onednn=onednn))
-    return claims.instructions
+    matches = Matches(operations, results)
+    names = {each.name for each in MATCHERS if each.name.startswith("onednn")}
+    match(matches, CompileSettings(threads=threads, onednn=onednn), MATCHERS, names)
+    return matches.instructions
 
 
 def run(instruction, values: Mapping[hr.Tensor, np.ndarray], late=()):
@@ -89,7 +92,7 @@ _PLAIN = {"executor": "plain"} if "executor" in hr.Config.__dataclass_fields__ e
 
 def compare(results, feeds, *, threads=2, late=False):
     """Check every instruction of a graph against the plain kernels; return the instructions."""
-    instructions = claimed(results, threads=threads)
+    instructions = matched(results, threads=threads)
     for instruction in instructions:
         wanted = [*instruction.reads, *instruction.writes]
         found = plain(wanted, feeds)
@@ -103,4 +106,4 @@ def compare(results, feeds, *, threads=2, late=False):
 
 @pytest.fixture(scope="session")
 def harness():
-    return SimpleNamespace(Places=Places, claimed=claimed, run=run, plain=plain, compare=compare)
+    return SimpleNamespace(Places=Places, matched=matched, run=run, plain=plain, compare=compare)

@@ -7,9 +7,10 @@ import pytest
 
 import headrace as hr
 from headrace_cpu.diagnosis import diagnose
-from headrace_cpu.onednn import claim, library
+from headrace_cpu.onednn import library
 from headrace_cpu.onednn.memory import Descriptor, Layout, permuted
 from headrace_cpu.onednn.primitive import prepare
+from headrace_cpu.program import matching
 
 
 @pytest.fixture
@@ -28,7 +29,8 @@ def test_a_file_that_is_no_library_is_reported(looked_for, tmp_path):
     path = tmp_path / "libdnnl.so"
     path.write_bytes(b"nothing")
     looked_for.setenv("HEADRACE_ONEDNN", str(path))
-    assert library.load() is None
+    with pytest.warns(RuntimeWarning, match="cannot be used"):
+        assert library.load() is None
     facts = diagnose()
     assert "cannot be used" in facts["onednn"]
     (problem,) = [p for p in facts["problems"] if "oneDNN" in p[0]]
@@ -37,7 +39,8 @@ def test_a_file_that_is_no_library_is_reported(looked_for, tmp_path):
 
 def test_another_library_is_refused(looked_for):
     looked_for.setenv("HEADRACE_ONEDNN", "libc.so.6")
-    assert library.load() is None
+    with pytest.warns(RuntimeWarning, match="cannot be used"):
+        assert library.load() is None
     assert "cannot be used" in library.find().reason
 
 
@@ -57,19 +60,19 @@ def test_steps_run_without_it(looked_for):
 
 
 @needs_library
-def test_nothing_is_claimed_where_it_is_not_wanted(harness, monkeypatch):
+def test_nothing_is_matched_where_it_is_not_wanted(harness, monkeypatch):
     y = hr.nn.conv2d(hr.placeholder("float32", [1, 6, 6, 3]), np.ones((3, 3, 3, 4), np.float32))
-    assert harness.claimed([y])
-    assert not harness.claimed([y], onednn=False)
+    assert harness.matched([y])
+    assert not harness.matched([y], onednn=False)
 
 
 def test_it_is_not_loaded_for_nothing(harness, monkeypatch):
     def load():
         raise AssertionError("loaded")
 
-    monkeypatch.setattr(claim, "load", load)
+    monkeypatch.setattr(matching, "load", load)
     a = hr.placeholder("float32", [4, 4])
-    assert not harness.claimed([hr.matmul(a, a) + 1.0])
+    assert not harness.matched([hr.matmul(a, a) + 1.0])
 
 
 @needs_library
@@ -97,7 +100,7 @@ def test_what_cannot_be_made_is_none():
 @needs_library
 def test_equal_primitives_are_one(harness):
     a, b = hr.placeholder("float32", [64, 100]), hr.placeholder("float32", [100, 50])
-    one, other = harness.claimed([hr.matmul(a, b), hr.matmul(a, b)])
+    one, other = harness.matched([hr.matmul(a, b), hr.matmul(a, b)])
     assert one.primitive is other.primitive
 
 

@@ -253,6 +253,21 @@ def test_nce_loss_and_its_gradients() -> None:
             assert np.sum(gradient * direction) == pytest.approx((ends[0] - ends[1]) / 2e-6, 1e-5)
 
 
+@pytest.mark.parametrize("hits", [False, True])
+def test_hits_among_unique_draws_count_alike_wherever_they_were_drawn(hits: bool) -> None:
+    labels = np.array([[1, 2], [6, 0], [0, 3], [1, 1]])
+
+    def build(given: bool) -> Any:
+        values = None
+        if given:
+            values = hr.nn.log_uniform_candidate_sampler(labels, 2, 5, True, CLASSES, seed=4)
+        arguments = (hr.constant(W), hr.constant(B), labels, hr.constant(X), 5, CLASSES, 2)
+        return hr.nn.sampled_softmax_loss(*arguments, values, hits, seed=4)
+
+    first, second = (run(lambda given=given: build(given)) for given in (False, True))
+    np.testing.assert_allclose(first, second, rtol=1e-12)
+
+
 def test_labels_must_be_a_matrix() -> None:
     with hr.Graph().as_default(), pytest.raises(ShapeError, match="num_true=1"):
         hr.nn.sampled_softmax_loss(W, B, [1, 2], X, 3, CLASSES)

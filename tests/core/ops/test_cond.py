@@ -9,6 +9,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import (
+    ArgumentTypeError,
     DTypeError,
     ExecutionError,
     FeedError,
@@ -248,7 +249,11 @@ MISTAKES = {
         ShapeError,
         "pred must be a scalar",
     ),
-    "no function": (lambda x: hr.cond(x > 0, 5, lambda: x), GraphError, "takes two functions"),
+    "no function": (
+        lambda x: hr.cond(x > 0, 5, lambda: x),
+        ArgumentTypeError,
+        "takes two functions",
+    ),
     "structures": (
         lambda x: hr.cond(x > 0, lambda: (x, x), lambda: [x, x]),
         GraphError,

@@ -171,5 +171,11 @@ def test_tensordot(axes, same, shape):
 def test_tensordot_takes_a_constant_tensor_of_axes():
     got = evaluate(hr.tensordot(P, Q, hr.constant([[2], [0]])))
     np.testing.assert_allclose(got, np.tensordot(P, Q, 1))
-    with pytest.raises(AttributeValueError, match="must be known"):
-        hr.tensordot(P, Q, hr.placeholder(hr.int32))
+    with pytest.raises(AttributeValueError, match="a row for each tensor"):
+        hr.tensordot(P, Q, hr.placeholder(hr.int32, []))
+
+
+def test_tensordot_of_unknown_ranks_refuses_axes_that_no_tensor_has():
+    x = hr.placeholder(hr.float32, None)
+    with pytest.raises(AttributeValueError, match=r"no tensor has an axis -4611686018427387904"):
+        hr.tensordot(x, hr.constant([1.0]), [2147483647 - 2**31, -(2**62)])

@@ -98,7 +98,7 @@ ERRORS = {
     "k": (lambda: hr.matrix_diag_part(X, k=4), ShapeError, "no diagonals"),
     "band order": (lambda: hr.matrix_diag_part(X, k=(1, 0)), AttributeValueError, "rising pair"),
     "align": (lambda: hr.matrix_diag_part(X, align="LEFT"), AttributeValueError, "align must be"),
-    "rank": (lambda: hr.matrix_diag_part([1, 2]), ShapeError, "rank 2"),
+    "rank": (lambda: hr.matrix_diag_part([1, 2]), ShapeError, "2 axes at least"),
     "set": (lambda: hr.matrix_set_diag(X, [7.0, 8, 9, 1]), ShapeError, "incompatible"),
     "band": (lambda: hr.matrix_band_part(X, 4, 0), ShapeError, "at most 3"),
     "size": (lambda: hr.matrix_diag([1, 2], num_rows=1), ShapeError, "do not have 2 elements"),

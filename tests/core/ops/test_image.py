@@ -275,11 +275,6 @@ ERRORS = {
         ShapeError,
         "3 or 4 dim",
     ),
-    "unknown turns": (
-        lambda: image.rot90(IMAGE, hr.placeholder(hr.int32, [])),
-        AttributeValueError,
-        "k must be known",
-    ),
     "fraction": (lambda: image.central_crop(IMAGE, 0.0), AttributeValueError, r"in \(0, 1\]"),
     "small target": (
         lambda: image.pad_to_bounding_box(IMAGE, 1, 0, 4, 5),

@@ -82,7 +82,7 @@ VALUES = {
     "yuv and back": (lambda: image.yuv_to_rgb(image.rgb_to_yuv(X)), X),
     "yuv of white": (lambda: image.rgb_to_yuv([[[1.0, 1.0, 1.0]]]), [[[1, 0, 0]]]),
     "standard": (
-        lambda: image.per_image_standardization(BYTES),
+        lambda: image.per_image_standardization(BYTES.astype(np.float32)),
         (BYTES - BYTES.mean((1, 2, 3), keepdims=True)) / BYTES.std((1, 2, 3), keepdims=True),
     ),
     "standard of even": (

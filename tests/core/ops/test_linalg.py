@@ -130,7 +130,7 @@ def test_tridiagonal(form):
     one = evaluate(hr.linalg.tridiagonal_solve(diagonals, rhs[:, 0], form))
     np.testing.assert_allclose(one, np.linalg.solve(dense, rhs[:, 0]))
     other = evaluate(hr.linalg.tridiagonal_solve(diagonals, rhs.T, form, transpose_rhs=True))
-    np.testing.assert_allclose(other, solved)
+    np.testing.assert_allclose(other, solved.T)
 
 
 def check_gradient(function, x, along=None, tolerance=1e-6):

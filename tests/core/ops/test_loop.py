@@ -363,3 +363,12 @@ def test_an_error_in_an_iteration_names_the_inner_line():
     with hr.Session() as session, pytest.raises(ExecutionError, match=r"Gather") as caught:
         session.run(made)
     assert "test_loop.py" in str(caught.value)
+
+
+def test_a_loop_sees_what_is_fed_for_a_variable():
+    v = hr.Variable(1.5)
+    counted = hr.while_loop(lambda i: i < 3.0, lambda i: i + v, [0.0])
+    with hr.Session() as sess:
+        sess.run(v.initializer)
+        assert sess.run(counted) == 3.0
+        assert sess.run(counted, {v: 2.0}) == 4.0

@@ -209,3 +209,13 @@ def test_error(name):
     build, error, match = ERRORS[name]
     with pytest.raises(error, match=match):
         build()
+
+
+def test_variances_of_batches_whose_size_only_a_step_knows():
+    x = hr.placeholder(hr.float32, [None, None, 3, 2])
+    values = np.random.default_rng(0).normal(size=(4, 5, 3, 2)).astype(np.float32)
+    _, mean, variance = hr.nn.fused_batch_norm(x, np.ones(2), np.zeros(2))
+    with hr.Session() as session:
+        found = session.run([mean, variance], {x: values})
+    np.testing.assert_allclose(found[0], values.mean((0, 1, 2)), atol=1e-6)
+    np.testing.assert_allclose(found[1], values.var((0, 1, 2), ddof=1), rtol=1e-5)

@@ -144,7 +144,7 @@ ERRORS = {
         AttributeValueError,
         "NHWC or NCHW",
     ),
-    "block rank": (lambda: hr.space_to_depth(X, 2), ShapeError, "incompatible"),
+    "block rank": (lambda: hr.space_to_depth(X, 2), ShapeError, "must have rank 4"),
     "batch": (
         lambda: hr.space_to_batch(np.zeros((1, 3, 4, 1)), [[0, 0], [0, 0]], 2),
         ShapeError,

@@ -93,11 +93,21 @@ def test_a_scalar_tensor_is_one_axis():
     )
 
 
-@pytest.mark.parametrize("axes", [[0, 0], [0, -3], [3], [-4]])
+@pytest.mark.parametrize("axes", [[3], [-4]])
 def test_axes_computed_in_the_step_are_checked(axes):
     x, axis = hr.placeholder("float64", [2, 3, 4]), hr.placeholder("int32", [None])
-    with pytest.raises(HeadraceError, match=r"axis .* (twice|out of range)"):
+    with pytest.raises(HeadraceError, match=r"axis .* out of range"):
         evaluate(hr.reduce_sum(x, axis), {x: X, axis: axes})
+
+
+@pytest.mark.parametrize("size", [None, 2])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("axes", [[0, 0], [0, -3], [1, 2]])
+def test_axes_computed_in_the_step_may_be_one_axis(size, keepdims, axes):
+    x, axis = hr.placeholder("float64", [2, 3, 4]), hr.placeholder("int32", [size])
+    found = evaluate(hr.reduce_sum(x, axis, keepdims), {x: X, axis: axes})
+    expected = X.sum(tuple({a % 3 for a in axes}), keepdims=keepdims)
+    np.testing.assert_allclose(found, expected)
 
 
 def test_old_names_of_arguments_are_taken():
@@ -134,10 +144,9 @@ def test_an_argument_is_not_given_under_both_names(name):
 REFUSED = {
     "axis": (lambda: hr.reduce_sum(X, 3), ShapeError, "axis 3 is out of range"),
     "scalar": (lambda: hr.reduce_sum(1.0, 0), ShapeError, "axis 0 is out of range"),
-    "twice": (lambda: hr.reduce_mean(X, [1, -2]), ShapeError, "twice"),
     "fraction": (lambda: hr.reduce_sum(X, 1.5), DTypeError, "axis must hold integers"),
     "bool": (lambda: hr.reduce_sum(X > 0), DTypeError, "got bool"),
-    "number": (lambda: hr.reduce_all(X), DTypeError, "must be bool"),
+    "number": (lambda: hr.reduce_all(hr.constant(X)), DTypeError, "must be bool"),
     "two_axes": (lambda: hr.argmax(X, [0, 1]), ShapeError, "axis must be one integer"),
 }
 

@@ -127,12 +127,7 @@ REFUSED = {
     ),
     "axis": (lambda: hr.norm(X, axis=5), ShapeError, "axis 5 is out of range"),
     "norm_integers": (lambda: hr.norm([1, 2]), DTypeError, "floating or complex"),
-    "variance_integers": (
-        lambda: hr.reduce_variance([1, 2]),
-        DTypeError,
-        "floating or complex, got int32",
-    ),
-    "std_bool": (lambda: hr.reduce_std([True]), DTypeError, "floating or complex, got bool"),
+    "std_bool": (lambda: hr.reduce_std([True]), DTypeError, "must be numeric, got bool"),
     "logsumexp_integers": (lambda: hr.reduce_logsumexp([1, 2]), DTypeError, "floating"),
     "nothing": (lambda: hr.count_nonzero(), AttributeValueError, "needs input_tensor"),
     "both": (lambda: hr.count_nonzero([1], input=[1]), AttributeValueError, "two names"),

@@ -222,9 +222,9 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "the initializer is float64",
     ),
     "partitioner": (
-        lambda: hr.get_variable("v", [1], partitioner=lambda **_: [1]),
+        lambda: hr.get_variable("v", [1], partitioner=lambda **_: [1, 1]),
         AttributeValueError,
-        "never split",
+        "returned 2 numbers",
     ),
     "no_name": (lambda: enter(None), GraphError, "needs a name"),
     "odd_name": (lambda: enter(3), GraphError, "VariableScope"),

@@ -10,11 +10,11 @@ import pytest
 import headrace as hr
 from headrace.graph.schema import call_op
 from headrace.passes.dedupe import dedupe
-from headrace.passes.fold import MAX_BYTES, MAX_REPEATED_BYTES, fold
+from headrace.passes.evaluate import evaluate
+from headrace.passes.fold import MAX_ELEMENTS, MAX_REPEATED_ELEMENTS, fold
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import StepGraph, verify
 from headrace.plugins.host import host
-from headrace.runtime.nested import evaluate
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -30,7 +30,7 @@ def folded(*fetches) -> StepGraph:
 
 
 def test_large_results_are_left_to_the_step(steps):
-    count = MAX_BYTES // 8
+    count = MAX_ELEMENTS
     fits, too_large = hr.range(count, dtype=hr.int64), hr.range(count + 1, dtype=hr.int64)
     step = folded(fits * 2, too_large * 2)
     assert types(step)["Range"] == 1
@@ -40,7 +40,7 @@ def test_large_results_are_left_to_the_step(steps):
 
 
 def test_repeated_values_are_folded_where_they_are_few():
-    count = MAX_REPEATED_BYTES // 4
+    count = MAX_REPEATED_ELEMENTS
     assert types(folded(hr.fill([count], 1.0))) == {"Const": 1}
     assert types(folded(hr.fill([count + 1], 1.0)))["Fill"] == 1
     assert types(folded(hr.tile([1.0, 2.0], [count])))["Tile"] == 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headrace.passes.simplify import RULES, Rule
+from headrace.passes.simplify.rules import Rule
+from headrace.passes.simplify.table import RULES
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "rewrites.md"
 

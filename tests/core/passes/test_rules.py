@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,52 +11,28 @@ import pytest
 import headrace as hr
 from headrace.graph.schema import call_op
 from headrace.passes.prune import extract
-from headrace.passes.simplify import RULES, simplify
-from headrace.passes.step_graph import verify
+from headrace.passes.simplify.engine import simplify
+from headrace.passes.simplify.table import RULES
+from headrace_testing.rules import (
+    RuleCase,
+    check_numbers,
+    check_structure,
+    check_without_elements,
+    check_without_shapes,
+    rule_case,
+)
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
 f32, f64, f16, i32, i8, u8 = "float32", "float64", "float16", "int32", "int8", "uint8"
 
 
-@dataclass(frozen=True)
-class Case:
-    """A program, and what a rule makes of it.
-
-    Attributes:
-        rule: The rule that must apply.
-        build: The program, a function of placeholders by name.
-        expected: What the first fetch becomes, with n = 4.
-        inputs: Dtype and shape of each placeholder; "n" is 4, 0, or not known.
-        exact: Whether results are equal bit by bit; else within a few roundings.
-        signs: Whether the signs of zeros are equal, too, where ``exact``.
-        better: Whether only finite results of the original must be met.
-        feeds: Values of placeholders that take no special ones.
-        known_only: Whether the program cannot be built for other n.
-    """
-
-    rule: str
-    build: Callable[..., Any]
-    expected: str
-    inputs: dict[str, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
-    exact: bool = True
-    signs: bool = True
-    better: bool = False
-    feeds: dict[str, Any] = field(default_factory=dict)
-    known_only: bool = False
-    label: str = ""
-
-
-CASES: list[Case] = []
+CASES: list[RuleCase] = []
 
 
 def case(rule: str, build: Callable[..., Any], expected: str, **options: Any) -> None:
     """Add a case; placeholders are float32[n, 3] unless options say otherwise."""
-    names = list(inspect.signature(build).parameters)
-    facts = {k: options.pop(k) for k in list(options) if k in Case.__dataclass_fields__}
-    inputs = {name: options.pop(name, (f32, ("n", 3))) for name in names}
-    assert not options, f"unknown options {options}"
-    CASES.append(Case(rule, build, expected, inputs, label=f"{rule}-{len(CASES)}", **facts))
+    CASES.append(rule_case(rule, build, expected, label=f"{rule}-{len(CASES)}", **options))
 
 
 def op(type_name: str, *args: Any, **attrs: Any) -> Any:
@@ -71,9 +45,10 @@ case("identity", lambda x: hr.identity(hr.stop_gradient(hr.identity(x))) + 1.0, 
 case("identity", lambda x, y: hr.identity_n([x, y])[1], "y")
 case("default-value", lambda x: hr.placeholder_with_default(x, [None, 3]), "x")
 case("ensured-shape", lambda x: hr.ensure_shape(x, [None, 3]), "x")
-case("known-shape", lambda x: hr.shape(x), "[4, 3]")
-case("known-shape", lambda x: hr.size(x, out_type=hr.int64), "12")
-case("known-shape", lambda x: hr.rank(x) + 1, "3")
+# The functions yield constants where the shape is known when the graph is built.
+case("known-shape", lambda x: op("Shape", x, out_type=i32), "[4, 3]")
+case("known-shape", lambda x: op("Size", x, out_type=hr.int64), "12")
+case("known-shape", lambda x: op("Rank", x) + 1, "3")
 case(
     "known-shape-part",
     lambda x, y: hr.concat([hr.shape(x), hr.shape(y)[1:]], 0),
@@ -559,101 +534,27 @@ for _size, _padding in ((2, "VALID"), (3, "SAME")):
     )
 
 
-def _built(given: Case, n: int | None) -> tuple[Any, dict[str, Any]]:
-    holders = {}
-    for name, (dtype, dims) in given.inputs.items():
-        shape = [n if d == "n" else d for d in dims]
-        holders[name] = hr.placeholder(dtype, shape, name=name)
-    fetch = given.build(**holders)
-    return extract(list(holders.values()), [hr.convert_to_tensor(fetch)], []), holders
-
-
-SPECIAL = {
-    "float": [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 2.5, 1e-40, -3e38, 1e-20, 0.3, 7e10],
-    "int": [0, 1, -1, -128, 127, 2, 5, -7, 100, 13, -64],
-    "uint": [0, 1, 255, 2, 128, 7, 200],
-    "bool": [True, False, False],
-}
-
-
-def _values(given: Case, n: int, turn: int) -> list[np.ndarray]:
-    rng = np.random.default_rng(turn)
-    found = []
-    for i, (name, (dtype, dims)) in enumerate(given.inputs.items()):
-        kind = hr.as_dtype(dtype)
-        shape = [n if d == "n" else d for d in dims]
-        size = int(np.prod(shape))
-        if name in given.feeds:
-            data = np.resize(given.feeds[name], size)
-        elif turn == 0 and kind.is_floating:
-            data = rng.standard_normal(size) * 3
-        else:
-            # Other strides for other inputs, so that all pairs meet in some turn.
-            start, stride = turn * 3 + i, 1 + turn * i
-            picks = SPECIAL[kind.kind]
-            data = np.array([picks[(start + stride * j) % len(picks)] for j in range(size)])
-        with np.errstate(all="ignore"):
-            found.append(np.asarray(data).reshape(shape).astype(kind.numpy))
-    return found
-
-
-def _compare(got: np.ndarray, wanted: np.ndarray, given: Case) -> None:
-    assert got.shape == wanted.shape
-    assert got.dtype == wanted.dtype
-    if given.exact and got.dtype.kind == "f":
-        np.testing.assert_array_equal(got, wanted)
-        numbers = ~np.isnan(wanted) & (given.signs | (wanted != 0))
-        np.testing.assert_array_equal(np.signbit(got)[numbers], np.signbit(wanted)[numbers])
-    elif given.exact or got.dtype.kind != "f":
-        np.testing.assert_array_equal(got, wanted)
-    else:
-        judged = np.isfinite(wanted) if given.better else np.full(wanted.shape, True)
-        assert not (np.isnan(got) & ~np.isnan(wanted))[judged].any()
-        np.testing.assert_allclose(got[judged], wanted[judged], rtol=3e-6, atol=1e-6)
+@pytest.mark.parametrize("given", CASES, ids=[c.label for c in CASES])
+def test_structure(given: RuleCase) -> None:
+    check_structure(given)
 
 
 @pytest.mark.parametrize("given", CASES, ids=[c.label for c in CASES])
-def test_structure(given, steps):
-    step, _ = _built(given, 4)
-    new, rewrites = simplify(step)
-    verify(new)
-    assert given.rule in {r.rule for r in rewrites}
-    assert steps.text(new) == [given.expected]
-    again, more = simplify(new)
-    assert not more
-    assert steps.text(again) == [given.expected]
+def test_numbers(given: RuleCase) -> None:
+    check_numbers(given)
 
 
-@pytest.mark.parametrize("given", CASES, ids=[c.label for c in CASES])
-def test_numbers(given, steps):
-    step, _ = _built(given, 4)
-    new, _ = simplify(step)
-    for turn in range(6):
-        feeds = _values(given, 4, turn)
-        with np.errstate(all="ignore"):
-            _compare(steps.run(new, feeds)[0], steps.run(step, feeds)[0], given)
-
-
-DYNAMIC = [c for c in CASES if not c.known_only and any("n" in d for _, d in c.inputs.values())]
+DYNAMIC = [c for c in CASES if c.varies]
 
 
 @pytest.mark.parametrize("given", DYNAMIC, ids=[c.label for c in DYNAMIC])
-def test_numbers_without_elements(given, steps):
-    step, _ = _built(given, 0)
-    new, _ = simplify(step)
-    feeds = _values(given, 0, 0)
-    _compare(steps.run(new, feeds)[0], steps.run(step, feeds)[0], given)
+def test_numbers_without_elements(given: RuleCase) -> None:
+    check_without_elements(given)
 
 
 @pytest.mark.parametrize("given", DYNAMIC, ids=[c.label for c in DYNAMIC])
-def test_numbers_without_known_shapes(given, steps):
-    step, _ = _built(given, None)
-    new, _ = simplify(step)
-    verify(new)
-    for turn in range(3):
-        feeds = _values(given, 4, turn)
-        with np.errstate(all="ignore"):
-            _compare(steps.run(new, feeds)[0], steps.run(step, feeds)[0], given)
+def test_numbers_without_known_shapes(given: RuleCase) -> None:
+    check_without_shapes(given)
 
 
 def test_every_rule_has_cases_and_a_reason():

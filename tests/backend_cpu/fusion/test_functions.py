@@ -1,0 +1,276 @@
+"""Elementary functions of generated kernels: their errors, special results and vector form.
+
+The documented table of errors is what the functions are held to. Its figures are made by
+tools/measure_functions.py, whose samples and references these tests share.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import re
+import sys
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+from headrace_cpu.fusion.functions import COST, WRITTEN
+from headrace_cpu.fusion.vocabulary import ELEMENTARY_FUNCTIONS
+from headrace_cpu.native.build import build
+from headrace_cpu.native.compiler import optimize, target_machine
+from headrace_cpu.native.memory import address
+from headrace_cpu.native.source import KernelSource
+from headrace_cpu.native.threads import launch
+from headrace_cpu.native.translate import translate
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs/reference/elementary-functions.md"
+
+
+def _tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+measuring = _tool("measure_functions")
+
+DTYPES = ["float32", "float64"]
+ROW = re.compile(r"^\| (\w+) \| (float\d\d) \| ([\d.]+) \| ([\d.]+) \| ([^|]+) \|$", re.MULTILINE)
+PROMISED = {(op, dtype): float(bound) for op, dtype, bound, *_ in ROW.findall(PAGE.read_text())}
+MEASURED = sorted((op, dtype) for op in {*measuring.UNARY, *measuring.BINARY} for dtype in DTYPES)
+# Those that are a few exact or correctly rounded instructions, and NumPy's names of them.
+EXACT = {
+    "Abs": np.absolute,
+    "Ceil": np.ceil,
+    "Floor": np.floor,
+    "Reciprocal": np.reciprocal,
+    "Relu": lambda x: np.maximum(x, x.dtype.type(0)),
+    "Rint": np.rint,
+    "Sign": np.sign,
+    "Sqrt": np.sqrt,
+    "Square": np.square,
+}
+EXACT_OF_TWO = ["DivNoNan", "FloorDiv", "Maximum", "Minimum", "MulNoNan", "TruncateDiv", "Xdivy"]
+TESTS = {"IsFinite": np.isfinite, "IsInf": np.isinf, "IsNan": np.isnan}
+# Functions with f(-x) = -f(x), exactly.
+ODD = ["Asin", "Asinh", "Atan", "Atanh", "Erf", "Sin", "Sinh", "Tan", "Tanh"]
+BOUNDED = ["Cos", "Erf", "Sin", "Tanh"]
+
+
+def run(op, *arguments, result=None):
+    dtype = arguments[0].dtype.name
+    got = np.empty(arguments[0].shape, result or dtype)
+    measuring.loop_of(op, dtype, result, len(arguments))(*arguments, got)
+    return got
+
+
+def assert_identical(got, want):
+    """The same numbers with the same signs of zeros, or both NaN."""
+    same = (got == want) & (np.signbit(got) == np.signbit(want))
+    same |= np.isnan(got) & np.isnan(want)
+    places = np.flatnonzero(~same)[:5]
+    assert not places.size, f"at {places}: got {got[places]}, expected {want[places]}"
+
+
+def pairs(dtype):
+    values = np.concatenate([measuring.special(dtype), np.arange(-6, 7).astype(dtype)])
+    x, y = np.meshgrid(values, values)
+    return x.ravel(), y.ravel()
+
+
+def wide_reference_missing(dtype):
+    return dtype == "float64" and not measuring.LONG_DOUBLE
+
+
+def test_the_page_lists_every_function_that_is_approximated():
+    assert sorted(PROMISED) == MEASURED
+    exact = {*EXACT, *EXACT_OF_TWO, *TESTS, "Xlogy"}
+    assert {op for op, _ in WRITTEN} == {op for op, _ in MEASURED} | exact
+
+
+def test_every_function_has_a_cost():
+    assert COST.keys() == WRITTEN.keys()
+    assert min(COST.values()) >= 1
+    assert COST["Exp", "float32"] > COST["Square", "float32"]
+
+
+@pytest.mark.parametrize(("op", "dtype"), MEASURED)
+def test_errors_are_within_the_documented_ones(op, dtype):
+    if wide_reference_missing(dtype):
+        pytest.skip("long double is no wider than float64 here")
+    error, where = measuring.measure(
+        op, measuring.loop_of(op, dtype), measuring.arguments_of(op, dtype, 70_000)
+    )
+    assert error <= PROMISED[op, dtype], f"at {where}"
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("op", sorted(measuring.UNARY))
+def test_errors_of_every_float32_are_within_the_documented_ones(op):
+    error, where = measuring.measure_all(op, measuring.loop_of(op, "float32"))
+    assert error <= PROMISED[op, "float32"], f"at {where}"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_measure_finds_errors(dtype):
+    exact = np.array([1.0, 3.0, 1e-45, 0.0, np.inf, np.nan, -2.5], np.float64)
+    if dtype == "float64":
+        exact = exact.astype(np.longdouble)
+    right = exact.astype(dtype)
+    assert measuring.errors(right, exact).max() <= 0.5
+    for place in range(4):
+        wrong = right.copy()
+        wrong[place] = np.nextafter(wrong[place], np.finfo(dtype).max)
+        assert 0.5 <= measuring.errors(wrong, exact).max() <= 1.5
+    for place, value in [(4, np.finfo(dtype).max), (5, 0.0), (6, np.nan), (0, np.inf)]:
+        wrong = right.copy()
+        wrong[place] = value
+        assert measuring.errors(wrong, exact).max() > 1e6
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", sorted(measuring.UNARY))
+def test_special_results_are_numpys(op, dtype, kernel):
+    """Where a result is 0, infinite or NaN, so it is in the plain kernel, signs of zeros too."""
+    x = measuring.special(dtype)
+    with np.errstate(all="ignore"):
+        want = kernel(op, x)
+    got = run(op, x)
+    ends = ~np.isfinite(want) | (want == 0)
+    assert_identical(got[ends], want[ends])
+    assert np.isfinite(got[~ends]).all()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", sorted([*measuring.BINARY, "Xlogy"]))
+def test_special_results_of_two_numbers_are_numpys(op, dtype, kernel):
+    x, y = pairs(dtype)
+    with np.errstate(all="ignore"):
+        want = kernel(op, x, y)
+    got = run(op, x, y)
+    ends = ~np.isfinite(want) | (want == 0)
+    assert_identical(got[ends], want[ends])
+    info = np.finfo(dtype)
+    np.testing.assert_allclose(
+        got[~ends], want[~ends], rtol=16 * info.eps, atol=info.smallest_subnormal
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", sorted(EXACT))
+def test_simple_functions_are_numpys(op, dtype):
+    x = measuring.sample(dtype, 5000)
+    with np.errstate(all="ignore"):
+        assert_identical(run(op, x), EXACT[op](x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", EXACT_OF_TWO)
+def test_simple_functions_of_two_are_the_plain_kernels(op, dtype, kernel):
+    x, y = pairs(dtype)
+    with np.errstate(all="ignore"):
+        assert_identical(run(op, x, y), kernel(op, x, y))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", sorted(TESTS))
+def test_questions_are_numpys(op, dtype):
+    x = measuring.sample(dtype, 1000)
+    np.testing.assert_array_equal(run(op, x, result="bool_"), TESTS[op](x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", ODD)
+def test_odd_functions_are_odd(op, dtype):
+    x = measuring.sample(dtype, 5000)
+    assert_identical(run(op, -x), -run(op, x))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", BOUNDED)
+def test_bounded_functions_stay_within_one(op, dtype):
+    got = run(op, measuring.sample(dtype, 20_000))
+    assert 0.999 < np.nanmax(np.abs(got)) <= 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sigmoid_stays_between_zero_and_one(dtype):
+    got = run("Sigmoid", measuring.sample(dtype, 20_000))
+    assert np.nanmin(got) == 0
+    assert np.nanmax(got) == 1
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_small_powers_of_whole_numbers_are_exact(dtype):
+    exponents = range(9)
+    bases = range(-31, 32)
+    rows = [(b, n, b**n) for b, n in itertools.product(bases, exponents)]
+    rows = [row for row in rows if abs(row[2]) < 2 ** np.finfo(dtype).nmant]
+    x, y, want = (np.array(column, dtype) for column in zip(*rows, strict=True))
+    np.testing.assert_array_equal(run("Pow", x, y), want)
+
+
+def _known_features():
+    import llvmlite.binding
+
+    return llvmlite.binding.get_host_cpu_features()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", sorted({op for op, _ in MEASURED}))
+def test_loops_become_vector_code(op, dtype):
+    """Fused products of whole vectors occur, and nothing is called."""
+    features = _known_features()
+    if not (features.get("avx2") and features.get("fma")):
+        pytest.skip("looks for instructions of AVX2 and FMA")
+    assembly = assembly_of(
+        measuring.source_of_loop(op, dtype, 2 if op in measuring.BINARY else 1, dtype)
+    )
+    packed = r"\tv(fmadd|fmsub|fnmadd|fnmsub)\d+p[sd]\s.*%[yz]mm"
+    if op == "Rsqrt":
+        packed = r"\tvsqrtp[sd]\s.*%[yz]mm"
+    assert re.search(packed, assembly)
+    for name in ("exp", "log", "sin", "cos", "tan", "pow", "erf", "fma", "sqrt", "rint"):
+        assert not re.search(rf"\tcallq?\t.*\b{name}f?\b", assembly)
+
+
+def assembly_of(source):
+    """The machine's assembly of a kernel."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    module = llvm.parse_assembly(translate(source.text, source.name, source.vocabulary))
+    machine = target_machine()
+    optimize(module, machine)
+    return machine.emit_assembly(module)
+
+
+CHAIN = """
+sin = FUNCTIONS["Sin", "float64"]
+cos = FUNCTIONS["Cos", "float64"]
+exp = FUNCTIONS["Exp", "float64"]
+one = np.float64(1.0)
+
+
+def chain(block):
+    given, made = word(block, 1), word(block, 2)
+    for i in range(word(block, 0)):
+        x = load_f64(given, i, 0)
+        store_f64(made, i, sin(x) * cos(x + one) + exp(-x), 1)
+"""
+
+
+def test_one_kernel_may_use_several_functions():
+    """A chain compiles as one loop; the table of turns stands in a module but once."""
+    x = np.linspace(0, 50, 999)
+    out = np.empty_like(x)
+    (place,) = build([KernelSource("chain", CHAIN, vocabulary=ELEMENTARY_FUNCTIONS)])
+    block = np.array([x.size, address(x), address(out)], np.int64)
+    launch(place, address(block))()
+    np.testing.assert_allclose(out, np.sin(x) * np.cos(x + 1) + np.exp(-x), rtol=1e-12, atol=1e-15)

@@ -1,0 +1,68 @@
+"""Updates of variables in kernels: with rates that are computed, and beside other writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+
+SIZE = 4096
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Iterator[None]:
+    with hr.Graph().as_default():
+        yield
+
+
+def run(fetch: hr.Operation, variable: hr.Variable, executor: str) -> tuple[list[float], Any]:
+    """Return what large kernels read and write, in sizes of the variable, and its value."""
+    config = hr.Config(executor=executor, compile_after=0 if executor == "plan" else None)
+    with hr.Session(config=config) as session:
+        session.run(hr.global_variables_initializer())
+        for _ in range(3):
+            session.run(fetch)
+        passes = []
+        if executor == "plan":
+            works = session.explain(fetch).kernels
+            passes = [work.bytes / (4 * SIZE) for work in works if work.bytes > SIZE]
+        return passes, session.run(variable)
+
+
+def test_a_rate_computed_late_is_no_reason_for_another_kernel() -> None:
+    slot, x = hr.Variable(hr.ones([SIZE])), hr.Variable(hr.ones([SIZE]))
+    count = hr.Variable(1.0)
+    new = slot.value() * 0.5
+    kept = slot.assign(new)
+    # The product needs a scalar that comes after what it multiplies.
+    rate = hr.sqrt(count.value() + 1.0) / 2.0
+    step = hr.group(kept, hr.assign_sub(x, new * rate))
+    passes, value = run(step, x, "plan")
+    assert passes == [pytest.approx(4, abs=0.1)]
+    np.testing.assert_allclose(value, run(step, x, "plain")[1], rtol=1e-6)
+
+
+def test_a_variable_that_is_written_again_later_is_read_where_it_is_updated() -> None:
+    x = hr.Variable(hr.ones([SIZE]))
+    halved = x.assign(x.value() * 0.5)
+    with hr.control_dependencies([halved]):
+        step = hr.scatter_update(x, [3, 4], [7.0, 8.0]).op
+    passes, value = run(step, x, "plan")
+    assert passes == [pytest.approx(2, abs=0.1)]
+    np.testing.assert_array_equal(value, run(step, x, "plain")[1])
+    np.testing.assert_array_equal(value[:6], [0.125, 0.125, 0.125, 7.0, 8.0, 0.125])
+
+
+def test_a_value_from_before_another_write_is_kept() -> None:
+    x = hr.Variable(hr.ones([SIZE]))
+    old = x.value()
+    with hr.control_dependencies([old]):
+        written = hr.scatter_update(x, [3], [7.0])
+    with hr.control_dependencies([written]):
+        step = x.assign(old * 0.5).op
+    for executor in ("plan", "plain"):
+        np.testing.assert_array_equal(run(step, x, executor)[1], np.full(SIZE, 0.125))

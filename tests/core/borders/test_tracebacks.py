@@ -1,0 +1,171 @@
+"""Tracebacks of mistakes show the program's frames; the library's on request."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import types
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from headrace import tracebacks
+from headrace.errors import HeadraceError, InternalError
+
+pytestmark = pytest.mark.needs("backend-cpu")
+
+PROGRAMS = {
+    "building": """
+        def model():
+            x = hr.placeholder(hr.float32, [2, 3])
+            return hr.matmul(x, x)
+        model()
+    """,
+    "running": """
+        x = hr.placeholder(hr.float32, [None])
+        y = hr.placeholder(hr.float32, [None])
+        with hr.Session() as session:
+            session.run(x + y, {x: [1.0, 2.0], y: [1.0, 2.0, 3.0]})
+    """,
+    "feeding": """
+        x = hr.placeholder(hr.float32, [2])
+        with hr.Session() as session:
+            session.run(x, {x: [1.0, 2.0, 3.0]})
+    """,
+    "in a branch": """
+        x = hr.placeholder(hr.float32, [2, 3])
+        hr.cond(x[0, 0] > 0.0, lambda: hr.matmul(x, x), lambda: x)
+    """,
+    "reading what was never written": """
+        v = hr.Variable([1.0])
+        with hr.Session() as session:
+            session.run(v)
+    """,
+    "by name": """
+        hr.get_default_graph().get_tensor_by_name("nothing:0")
+    """,
+}
+HINT = "headrace: frames of the library are left out; HEADRACE_TRACEBACK=full shows them"
+
+
+def stderr_of(program: str, **environment: str) -> list[str]:
+    source = "import headrace as hr\n" + textwrap.dedent(program)
+    done = subprocess.run(
+        [sys.executable, "-c", source],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "HEADRACE_TRACEBACK": "", **environment},
+    )
+    assert done.returncode == 1
+    return done.stderr.splitlines()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *list(PROGRAMS)[:2],
+        # A process each.
+        *(pytest.param(name, marks=pytest.mark.slow) for name in list(PROGRAMS)[2:]),
+    ],
+)
+def test_uncaught_mistakes_show_the_programs_frames_alone(name: str) -> None:
+    lines = stderr_of(PROGRAMS[name])
+    files = [line for line in lines if line.startswith("  File ")]
+    assert files
+    assert all('"<string>"' in line for line in files)
+    assert lines[-1] == HINT
+    assert len(lines) <= 12
+
+
+def test_the_full_traceback_is_there_on_request() -> None:
+    lines = stderr_of(PROGRAMS["building"], HEADRACE_TRACEBACK="full")
+    assert HINT not in lines
+    assert any("headrace" in line for line in lines if line.startswith("  File "))
+
+
+def test_errors_that_are_not_ours_stay_as_they_are() -> None:
+    lines = stderr_of("hr.constant(1.0)\n{}['key']")
+    assert lines[-1] == "KeyError: 'key'"
+
+
+def test_threads_fold_frames_too() -> None:
+    program = """
+        import sys, threading
+        def work():
+            hr.matmul(hr.zeros([2, 3]), hr.zeros([2, 3]))
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        sys.exit(1)
+    """
+    lines = stderr_of(program)
+    files = [line for line in lines if line.startswith("  File ")]
+    assert files
+    assert all('"<string>"' in line for line in files)
+
+
+def test_a_hook_of_the_program_gets_the_folded_error() -> None:
+    program = """
+        import sys, traceback
+        def mine(kind, error, trace):
+            print("mine", len(traceback.extract_tb(trace)), file=sys.stderr)
+        sys.excepthook = mine
+        import importlib
+        from headrace import tracebacks
+        tracebacks.install()
+        hr.matmul(hr.zeros([2, 3]), hr.zeros([2, 3]))
+    """
+    assert stderr_of(program) == ["mine 1"]
+
+
+def mistake() -> BaseException:
+    try:
+        hr.matmul(hr.zeros([2, 3]), hr.zeros([2, 3]))
+    except HeadraceError as error:
+        return error
+    raise AssertionError
+
+
+def names(error: BaseException) -> list[str]:
+    return [step.tb_frame.f_code.co_name for step in tracebacks._frames(error.__traceback__)]
+
+
+def test_a_caught_error_has_all_of_its_frames() -> None:
+    error = mistake()
+    assert len(names(error)) > 1
+    assert tracebacks.fold(error)
+    assert names(error) == ["mistake"]
+    assert not tracebacks.fold(error)
+
+
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, InternalError])
+def test_faults_keep_their_frames(kind: Any) -> None:
+    error = kind("x").with_traceback(mistake().__traceback__)
+    before = names(error)
+    assert not tracebacks.fold(error)
+    assert names(error) == before
+
+
+def test_notebooks_show_folded_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Shell:
+        def set_custom_exc(self, kinds: Any, show: Any) -> None:
+            self.kinds, self.show = kinds, show
+
+        def showtraceback(self, shown: Any, tb_offset: Any = None) -> None:
+            self.shown = shown
+
+    shell = Shell()
+    module = types.ModuleType("IPython")
+    module.get_ipython = lambda: shell  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", module)
+    tracebacks._fold_in_notebooks()
+    assert shell.kinds == (HeadraceError,)
+    error = mistake()
+    shell.show(shell, type(error), error, error.__traceback__)
+    assert shell.shown[1] is error
+    assert [s.tb_frame.f_code.co_name for s in tracebacks._frames(shell.shown[2])] == ["mistake"]

@@ -1,0 +1,114 @@
+"""Lengths and sizes beyond 32 bits keep their value, or are refused: none wraps around."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.errors import HeadraceError
+
+pytestmark = pytest.mark.needs("backend-cpu")
+
+FAR = 2**31
+
+
+@pytest.fixture
+def session():
+    with hr.Session() as opened:
+        yield opened
+
+
+def fed(session: Any, build: Any, value: Any, dtype: Any) -> Any:
+    place = hr.placeholder(dtype, np.shape(value))
+    return session.run(build(place), {place: value})
+
+
+@pytest.mark.parametrize("as_feed", [False, True])
+@pytest.mark.parametrize(
+    ("lengths", "dtype", "maxlen", "counts"),
+    [
+        ([FAR + 1, 2], hr.int64, 4, [4, 2]),
+        ([2 * FAR + 1, 2 * FAR], hr.int64, 3, [3, 3]),
+        ([-2 * FAR - 1, 1], hr.int64, 3, [0, 1]),
+        ([2**63 - 1], hr.int64, np.int32(5), [5]),
+        ([2**64 - 1, 2], hr.uint64, 5, [5, 2]),
+        ([FAR + 7], hr.uint32, 5, [5]),
+        ([200], hr.uint8, 300, [200]),
+        ([100, -100], hr.int8, 200, [100, 0]),
+        ([40000], hr.uint16, np.int64(70000), [40000]),
+    ],
+)
+def test_masks_of_long_sequences(session, lengths, dtype, maxlen, counts, as_feed) -> None:
+    def build(place):
+        return hr.reduce_sum(hr.sequence_mask(place, maxlen, hr.int32), -1)
+
+    value = np.array(lengths, dtype.numpy)
+    found = fed(session, build, value, dtype) if as_feed else session.run(build(hr.constant(value)))
+    assert found.tolist() == counts
+    with hr.Graph().as_default():
+        assert hr.sequence_mask(value, maxlen).shape == (len(lengths), int(maxlen))
+
+
+def test_a_mask_longer_than_memory_is_refused(session) -> None:
+    with pytest.raises(HeadraceError, match=r"memory|too long"):
+        session.run(hr.sequence_mask([1], 2**60))
+
+
+@pytest.mark.parametrize("as_feed", [False, True])
+@pytest.mark.parametrize(
+    ("first", "last", "step"),
+    [
+        (FAR, FAR + 3, 1),
+        (-FAR - 3, -FAR, 1),
+        (FAR - 2, FAR + 2, 1),
+        (0, 4 * FAR, 2 * FAR),
+        (FAR + 3, FAR, -1),
+        (-(2**63), 2**63 - 1, 2**62),
+    ],
+)
+def test_ranges_beyond_32_bits(session, first, last, step, as_feed) -> None:
+    def build(place):
+        return hr.range(place, last, step)
+
+    start = np.int64(first)
+    found = fed(session, build, start, hr.int64) if as_feed else session.run(build(start))
+    assert found.tolist() == list(range(first, last, step))
+    assert session.run(hr.range(first, last, step, dtype=hr.int64)).tolist() == found.tolist()
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "step", "dtype"),
+    [
+        (FAR - 3, FAR - 1, 5, hr.int32),
+        (FAR - 3, FAR - 1, 2**30, hr.int32),
+        (-FAR, FAR - 1, 2**30, hr.int32),
+        (2**63 - 3, 2**63 - 1, 5, hr.int64),
+        (3 - FAR, -FAR, -5, hr.int32),
+    ],
+)
+def test_ranges_end_before_they_wrap(session, first, last, step, dtype) -> None:
+    def build(place):
+        return hr.range(place, last, step, dtype=dtype)
+
+    expected = list(range(first, last, step))
+    assert fed(session, build, np.array(first, dtype.numpy), dtype).tolist() == expected
+
+
+@pytest.mark.parametrize("value", [FAR, -FAR - 1, 2 * FAR, 2**63])
+def test_numbers_that_a_stated_dtype_does_not_hold_are_refused(value) -> None:
+    with pytest.raises(HeadraceError, match="does not fit int32"):
+        hr.range(value, value + 3, dtype=hr.int32)
+
+
+@pytest.mark.parametrize("length", [FAR, FAR + 1, 2 * FAR + 1, 2**40, 2**62])
+def test_sequences_of_recurrent_networks_are_as_long_as_stated(session, length) -> None:
+    cell = hr.nn.rnn_cell.BasicRNNCell(2, name=f"cell{length}")
+    x = hr.constant(np.ones((1, 3, 2), np.float32))
+    whole, _ = hr.nn.dynamic_rnn(cell, x, dtype=hr.float32)
+    stated, _ = hr.nn.dynamic_rnn(cell, x, sequence_length=np.array([length]), dtype=hr.float32)
+    session.run(hr.global_variables_initializer())
+    a, b = session.run([whole, stated])
+    np.testing.assert_array_equal(a, b)

@@ -1,0 +1,96 @@
+"""Device functions say where each operation of a block goes, as in TensorFlow 1.15."""
+
+from __future__ import annotations
+
+import pytest
+
+import headrace as hr
+from headrace.errors import GraphError, PlacementError
+
+
+def _variables_on_ps(op: hr.Operation) -> str:
+    return "/job:ps" if op.type == "VarHandle" else op.device
+
+
+def test_a_function_is_asked_for_each_operation() -> None:
+    with hr.device(_variables_on_ps):
+        v = hr.Variable(1.0)
+        y = hr.constant(2.0)
+    assert v.device == "/job:ps"
+    assert y.device == ""
+
+
+# What a run of TensorFlow 1.15.5 gives, but for task 1, which it keeps though the job is another.
+@pytest.mark.parametrize(
+    ("blocks", "expected"),
+    [
+        (["/device:cpu:0", lambda op: ""], "/device:cpu:0"),
+        (["/device:cpu:0", lambda op: "", "/device:cpu:1"], "/device:cpu:0"),
+        (["/device:cpu:0", lambda op: op.device, "/device:cpu:1"], "/device:cpu:1"),
+        (["/device:cpu:0", lambda op: "", None], ""),
+        ([lambda op: "/job:g/device:cpu:1", "/job:x"], "/job:g/device:cpu:1"),
+        (["/job:x/task:1", lambda op: "/job:g/device:cpu:1"], "/job:g/device:cpu:1"),
+        ([lambda op: "/job:outer", lambda op: "/job:inner/device:cpu:1"], "/job:outer"),
+    ],
+)
+def test_the_outer_of_two_has_the_last_word(blocks: list[object], expected: str) -> None:
+    def build(rest: list[object]) -> hr.Tensor:
+        if not rest:
+            return hr.constant(1.0)
+        with hr.device(rest[0]):
+            return build(rest[1:])
+
+    assert build(blocks).device == expected
+
+
+def test_a_colocated_operation_is_not_asked_for() -> None:
+    with hr.device("/device:cpu:0"):
+        a = hr.constant(1.0)
+    with hr.device(lambda op: "/device:cpu:1"), hr.colocate_with(a):
+        assert hr.constant(2.0).device == ""
+
+
+def test_bodies_of_loops_are_asked_for() -> None:
+    seen = set()
+
+    def note(op: hr.Operation) -> str:
+        seen.add(op.type)
+        return ""
+
+    with hr.device(note):
+        hr.while_loop(lambda i: i < 3, lambda i: i * 2, [1])
+    assert {"Less", "Mul", "While"} & seen >= {"Less", "Mul"}
+
+
+def test_an_answer_that_is_no_device_is_refused() -> None:
+    with (
+        hr.device(lambda op: 3),
+        pytest.raises(PlacementError, match=r"(?s)must return the name of a device.*got 3 .*test_"),
+    ):
+        hr.constant(1.0)
+    with pytest.raises(PlacementError, match="a device is named by a string"), hr.device(3):
+        pass
+
+
+def test_scopes_of_a_graph_apply_while_it_is_the_default_one() -> None:
+    graph = hr.Graph()
+    with (
+        graph.as_default(),
+        graph.device("/device:cpu:0"),
+        graph.name_scope("a") as scope,
+        graph.container("box"),
+        graph.gradient_override_map({"Square": "Mine"}),
+    ):
+        x = hr.constant(1.0)
+        with graph.control_dependencies([x]), graph.colocate_with(x):
+            y = hr.square(x)
+    assert scope == "a/"
+    assert x.device == "/device:cpu:0"
+    assert y.op.control_inputs == (x.op,)
+    assert y.op.gradient_rule == "Mine"
+    for method in ("device", "name_scope", "container", "control_dependencies", "colocate_with"):
+        with (
+            pytest.raises(GraphError, match=rf"graph\.{method}\(\) applies while the graph is"),
+            getattr(graph, method)(None),
+        ):
+            pass

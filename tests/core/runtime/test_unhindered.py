@@ -1,0 +1,76 @@
+"""Planning pauses the garbage collector, and leaves what a process starts with among the old."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+import weakref
+
+from headrace.runtime.unhindered import unhindered
+
+# Prints whether a full collection ran, how many more old objects there are, and what is frozen.
+_PROGRAM = """
+import gc
+from headrace.runtime.unhindered import unhindered
+
+collected = []
+gc.callbacks.append(lambda phase, info: collected.append(info["generation"]))
+{before}
+def old():
+    return len(gc.get_objects(generation=2)), gc.get_freeze_count()
+
+counts = []
+for _ in range(2):
+    made = old()
+    with unhindered():
+        kept = [[] for _ in range(5000)]
+    counts += [old()[0] - made[0] >= 5000]
+    gc.collect(0)
+print(2 in collected, *counts, gc.get_freeze_count() > 1000)
+"""
+
+
+def _run(before: str = "") -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM.format(before=before)],
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    return done.stdout.split()
+
+
+def test_it_goes_on_only_where_it_was_on() -> None:
+    with unhindered():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        with unhindered():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_cycles_made_meanwhile_are_collected_afterwards() -> None:
+    class Node:
+        pass
+
+    with unhindered():
+        node = Node()
+        node.itself = node  # type: ignore[attr-defined]
+        alive = weakref.ref(node)
+        del node
+    gc.collect()
+    assert alive() is None
+
+
+def test_the_first_plan_alone_makes_all_objects_old_without_visiting_them() -> None:
+    assert _run() == ["False", "True", "False", "False"]
+
+
+def test_what_a_program_froze_stays_frozen() -> None:
+    assert _run("gc.freeze()") == ["False", "False", "False", "True"]

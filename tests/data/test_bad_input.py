@@ -1,0 +1,270 @@
+"""What goes wrong in pipelines: one clear error of the right family, and what follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.errors import (
+    DataLossError,
+    DTypeError,
+    GraphError,
+    HeadraceError,
+    InvalidArgumentError,
+    NotFoundError,
+    OutOfRangeError,
+    ShapeError,
+    UnimplementedError,
+    UnknownError,
+)
+
+pytestmark = pytest.mark.needs("backend-cpu")
+Dataset = hr.data.Dataset
+experimental = hr.data.experimental
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Any:
+    with hr.Graph().as_default():
+        yield
+
+
+def _raises(error: Exception) -> Callable[[], Any]:
+    def numbers() -> Any:
+        yield 1
+        raise error
+
+    return numbers
+
+
+def _yields(*items: Any) -> Callable[[], Any]:
+    return lambda: iter(items)
+
+
+def events(dataset: Any, count: int = 8) -> list[Any]:
+    """The elements, and the errors that stand in the place of some."""
+    iterator = dataset.make_initializable_iterator()
+    element = iterator.get_next()
+    found: list[Any] = []
+    with hr.Session() as session:
+        session.run(iterator.initializer)
+        for _ in range(count):
+            try:
+                found.append(session.run(element).tolist())
+            except OutOfRangeError:
+                found.append("end")
+            except HeadraceError as error:
+                found.append(error)
+    return found
+
+
+def test_a_generator_that_raises_is_told_with_its_line_and_has_ended() -> None:
+    first, error, *later = events(Dataset.from_generator(_raises(ValueError("no")), hr.int64), 4)
+    assert first == 1
+    assert isinstance(error, InvalidArgumentError)
+    assert "the generator 'numbers' failed after 1 elements: ValueError: no" in str(error)
+    assert "raise error" in str(error)
+    assert "the data set was made at" in str(error)
+    assert "test_bad_input.py" in str(error)
+    assert isinstance(error.__cause__, HeadraceError | ValueError)
+    assert later == ["end", "end"]
+
+
+@pytest.mark.parametrize(
+    ("error", "family"),
+    [
+        (KeyError("key"), UnknownError),
+        (TypeError("type"), InvalidArgumentError),
+        (NotImplementedError("later"), UnimplementedError),
+        (NotFoundError("gone"), NotFoundError),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
+def test_what_a_generator_raises_decides_the_family(error: Exception, family: type) -> None:
+    for prefetch in (0, 2):
+        dataset = Dataset.from_generator(_raises(error), hr.int64).prefetch(prefetch)
+        assert isinstance(events(dataset, 2)[1], family)
+
+
+@pytest.mark.parametrize(
+    ("item", "types", "shapes", "match"),
+    [
+        ("text", hr.int64, None, "yielded 'text' where int64 was expected"),
+        (np.float32(1.5), hr.int64, None, "yielded float32 where int64 was expected"),
+        ([1, 2], hr.int64, [3], r"yielded shape \[2\] where \[3\] was expected"),
+        ((1, 2), hr.int64, [], "expected the structure"),
+        (1, (hr.int64, hr.int64), None, r"expected the structure \(\*, \*\)"),
+        ({"a": 1}, {"b": hr.int64}, None, "expected the structure {'b': "),
+    ],
+)
+def test_what_a_generator_may_not_yield(item: Any, types: Any, shapes: Any, match: str) -> None:
+    iterator = Dataset.from_generator(_yields(item), types, shapes).make_one_shot_iterator()
+    element = iterator.get_next()
+    with hr.Session() as session, pytest.raises(InvalidArgumentError, match=match):
+        session.run(element)
+
+
+def test_iteration_goes_on_after_an_element_that_fails() -> None:
+    def even(x: Any) -> Any:
+        with hr.control_dependencies([hr.assert_equal(x % 2, hr.constant(0, hr.int64))]):
+            return hr.identity(x)
+
+    plain = Dataset.range(5)
+    for dataset in (
+        plain.map(even),
+        plain.map(even, num_parallel_calls=2),
+        plain.map(even).prefetch(2),
+    ):
+        found = events(dataset, 6)
+        kinds = ["error" if isinstance(item, InvalidArgumentError) else item for item in found]
+        assert kinds == [0, "error", 2, "error", 4, "end"]
+        assert "test_bad_input.py" in str(found[1])
+        assert events(dataset.apply(experimental.ignore_errors()), 4) == [0, 2, 4, "end"]
+
+
+def test_batches_of_different_shapes() -> None:
+    found = events(Dataset.range(4).map(hr.range).batch(2), 3)
+    assert isinstance(found[0], InvalidArgumentError)
+    assert "element 0 has shape [0], element 1 has [1]; padded_batch" in str(found[0])
+    assert isinstance(found[1], InvalidArgumentError)
+    assert found[2] == "end"
+    found = events(Dataset.range(3).map(hr.range).padded_batch(3, [1]), 2)
+    assert isinstance(found[0], DataLossError)
+    assert "smaller size" in str(found[0])
+
+
+REFUSALS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "batch": (lambda: Dataset.range(3).batch(0), InvalidArgumentError, "greater than zero"),
+    "shuffle": (lambda: Dataset.range(3).shuffle(0), InvalidArgumentError, "greater than zero"),
+    "shard": (lambda: Dataset.range(3).shard(2, 2), InvalidArgumentError, "below num_shards"),
+    "shards": (lambda: Dataset.range(3).shard(0, 0), InvalidArgumentError, "num_shards must be"),
+    "prefetch": (lambda: Dataset.range(3).prefetch(-2), InvalidArgumentError, "must be >= 0"),
+    "window": (lambda: Dataset.range(3).window(0), InvalidArgumentError, "size must be greater"),
+    "cycle": (
+        lambda: Dataset.range(3).interleave(Dataset.range, 0),
+        InvalidArgumentError,
+        "cycle_length must be",
+    ),
+    "calls": (lambda: Dataset.range(3).map(abs, 0), InvalidArgumentError, "num_parallel_calls"),
+    "range": (lambda: Dataset.range(1, 2, 3, 4), InvalidArgumentError, "takes a stop"),
+    "rows": (lambda: Dataset.from_tensor_slices(([1], [1, 2])), ShapeError, "different numbers"),
+    "scalar": (lambda: Dataset.from_tensor_slices(3), ShapeError, "need a first axis"),
+    "zip list": (lambda: Dataset.zip([Dataset.range(3)]), DTypeError, "A list is none"),
+    "zip": (lambda: Dataset.zip(3), DTypeError, "nested structure of `Dataset`"),
+    "filter": (lambda: Dataset.range(3).filter(lambda x: x), ValueError, "bool scalar"),
+    "filter shape": (
+        lambda: Dataset.range(3).batch(2).filter(lambda x: x > 0),
+        ShapeError,
+        "return a scalar",
+    ),
+    "no function": (lambda: Dataset.range(3).map(3), ValueError, "map needs a function"),
+    "nothing": (lambda: Dataset.range(3).map(lambda x: None), DTypeError, "the function of map"),
+    "no data set": (
+        lambda: Dataset.range(3).flat_map(lambda x: x),
+        DTypeError,
+        "must return a data set",
+    ),
+    "types": (
+        lambda: Dataset.range(3).concatenate(Dataset.from_tensors(1.0)),
+        DTypeError,
+        "expected int64, got float32",
+    ),
+    "structures": (
+        lambda: Dataset.range(3).concatenate(Dataset.range(3).enumerate()),
+        GraphError,
+        "expected the structure",
+    ),
+    "padded shape": (
+        lambda: Dataset.range(3).padded_batch(2, [None]),
+        ShapeError,
+        "do not fit into",
+    ),
+    "padding value": (
+        lambda: Dataset.range(3).padded_batch(2, [], 1.5),
+        TypeError,
+        "int64",
+    ),
+    "generator": (
+        lambda: Dataset.from_generator(iter([1]), hr.int64),
+        DTypeError,
+        "must be callable",
+    ),
+    "state": (
+        lambda: Dataset.range(3).reduce(0, lambda s, x: x),
+        DTypeError,
+        "the state of reduce",
+    ),
+    "unique": (
+        lambda: Dataset.from_tensors(1.0).apply(experimental.unique()),
+        DTypeError,
+        "single component",
+    ),
+    "apply": (lambda: Dataset.range(3).apply(lambda d: 3), DTypeError, "must return a data set"),
+    "buckets": (
+        lambda: experimental.bucket_by_sequence_length(len, [3], [2]),
+        ValueError,
+        "must equal",
+    ),
+    "key": (
+        lambda: Dataset.range(3).apply(
+            experimental.group_by_window(lambda x: 1.0, lambda k, d: d, window_size=2)
+        ),
+        ValueError,
+        "`key_func`",
+    ),
+    "sizes": (
+        lambda: experimental.group_by_window(lambda x: x, lambda k, d: d),
+        ValueError,
+        "exactly one",
+    ),
+    "sloppy": (
+        lambda: experimental.parallel_interleave(Dataset.range, 2, sloppy=True),
+        UnimplementedError,
+        "sloppy=True",
+    ),
+    "sparse rows": (lambda: Dataset.from_sparse_tensor_slices([1]), TypeError, "SparseTensor"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refused_when_the_graph_is_built(name: str) -> None:
+    build, family, match = REFUSALS[name]
+    with pytest.raises(family, match=match):
+        build()
+
+
+@pytest.mark.parametrize(
+    "last", [lambda d: d, lambda d: d.repeat().prefetch(1)], ids=["alone", "inside"]
+)
+@pytest.mark.parametrize(
+    ("build", "match"),
+    [
+        (lambda n: Dataset.range(3).batch(n), "batch_size must be"),
+        (lambda n: Dataset.range(3).shuffle(n), "buffer_size must be"),
+        (lambda n: Dataset.range(3).shard(n, 0), "num_shards must be"),
+        (lambda n: Dataset.range(3).window(n), "size must be"),
+        (lambda n: Dataset.range(0, 3, n), "step must not be zero"),
+        (lambda n: Dataset.range(3).interleave(Dataset.range, n), "cycle_length must be"),
+    ],
+)
+def test_refused_when_the_iterator_starts(build: Any, match: str, last: Any) -> None:
+    number = hr.placeholder(hr.int64, [])
+    iterator = last(build(number)).make_initializable_iterator()
+    with hr.Session() as session:
+        with pytest.raises(InvalidArgumentError, match=match):
+            session.run(iterator.initializer, {number: 0})
+        session.run(iterator.initializer, {number: 1})
+
+
+def test_files_that_do_not_match(tmp_path: Any) -> None:
+    for pattern, family in (
+        (tmp_path / "*.txt", InvalidArgumentError),
+        ("/nowhere/*", NotFoundError),
+    ):
+        iterator = Dataset.list_files(str(pattern)).make_initializable_iterator()
+        with hr.Session() as session, pytest.raises(family, match=r"No (files|such)"):
+            session.run(iterator.initializer)

@@ -1,0 +1,126 @@
+"""Lines and records of files, and what is damaged in them."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from headrace.errors import DataLossError, DTypeError, NotFoundError, OutOfRangeError
+from headrace_io.records import TFRecordWriter
+
+pytestmark = pytest.mark.needs("backend-cpu")
+Dataset = hr.data.Dataset
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Any:
+    with hr.Graph().as_default():
+        yield
+
+
+def elements(dataset: Any) -> list[Any]:
+    element = dataset.make_one_shot_iterator().get_next()
+    found = []
+    with hr.Session() as session:
+        while True:
+            try:
+                found.append(session.run(element))
+            except OutOfRangeError:
+                return found
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    names = [str(tmp_path / f"{i}.txt") for i in range(3)]
+    for i, name in enumerate(names):
+        Path(name).write_bytes(b"".join(b"%d-%d\n" % (i, line) for line in range(i + 2)))
+    return names
+
+
+def test_lines_of_several_files(files: list[str]) -> None:
+    whole = [b"0-0", b"0-1", b"1-0", b"1-1", b"1-2", b"2-0", b"2-1", b"2-2", b"2-3"]
+    assert elements(hr.data.TextLineDataset(files)) == whole
+    names = Dataset.from_tensor_slices(files)
+    assert elements(hr.data.TextLineDataset(names)) == whole
+    turns = [b"0-0", b"1-0", b"0-1", b"1-1", b"1-2", b"2-0", b"2-1", b"2-2", b"2-3"]
+    assert elements(hr.data.TextLineDataset(files, num_parallel_reads=2)) == turns
+    listed = Dataset.list_files(str(Path(files[0]).parent / "*.txt"), shuffle=False)
+    assert elements(listed) == [name.encode() for name in files]
+    assert elements(listed.flat_map(hr.data.TextLineDataset)) == whole
+    shuffled = Dataset.list_files(str(Path(files[0]).parent / "*.txt"), seed=1)
+    assert sorted(elements(shuffled)) == [name.encode() for name in files]
+
+
+def test_records_and_records_of_one_length(tmp_path: Path) -> None:
+    name = str(tmp_path / "a.tfrecord")
+    with TFRecordWriter(name) as writer:
+        for item in (b"one", b"", b"three"):
+            writer.write(item)
+    assert elements(hr.data.TFRecordDataset(name)) == [b"one", b"", b"three"]
+    fixed = tmp_path / "fixed"
+    fixed.write_bytes(b"HEAD" + b"abcdef" + b"F")
+    assert elements(hr.data.FixedLengthRecordDataset(str(fixed), 2, 4, 1)) == [b"ab", b"cd", b"ef"]
+    packed = tmp_path / "lines.gz"
+    packed.write_bytes(gzip.compress(b"x\ny"))
+    assert elements(hr.data.TextLineDataset(str(packed), "GZIP")) == [b"x", b"y"]
+
+
+def test_a_damaged_record_is_named_and_the_next_file_follows(tmp_path: Path) -> None:
+    names = [str(tmp_path / f"{i}.tfrecord") for i in range(2)]
+    for name in names:
+        with TFRecordWriter(name) as writer:
+            for item in (b"one", b"two", b"three"):
+                writer.write(item)
+    data = bytearray(Path(names[0]).read_bytes())
+    data[19 + 12] ^= 1
+    Path(names[0]).write_bytes(bytes(data))
+    dataset = hr.data.TFRecordDataset(names)
+    element = dataset.make_one_shot_iterator().get_next()
+    with hr.Session() as session:
+        assert session.run(element) == b"one"
+        with pytest.raises(DataLossError, match=r"record 1 of '.*0.tfrecord', at byte 19"):
+            session.run(element)
+        assert session.run(element) == b"one"
+    assert elements(dataset.apply(hr.data.experimental.ignore_errors())) == [
+        *(b"one", b"one", b"two", b"three")
+    ]
+
+
+def test_files_that_are_not_there(files: list[str]) -> None:
+    element = hr.data.TextLineDataset(["/nowhere", files[0]]).make_one_shot_iterator().get_next()
+    with hr.Session() as session:
+        with pytest.raises(NotFoundError, match="/nowhere"):
+            session.run(element)
+        assert session.run(element) == b"0-0"
+    with pytest.raises(DTypeError, match="data set of strings"):
+        hr.data.TextLineDataset(Dataset.range(3))
+
+
+def test_a_position_in_files(files: list[str]) -> None:
+    for dataset in (
+        hr.data.TextLineDataset(files),
+        hr.data.TextLineDataset(files, num_parallel_reads=2).prefetch(2),
+        Dataset.list_files(files).interleave(hr.data.TextLineDataset, 2, 2),
+    ):
+        iterator = dataset.make_initializable_iterator()
+        element = iterator.get_next()
+        saveable = hr.data.experimental.make_saveable_from_iterator(iterator)
+        saved = hr.placeholder(hr.string, [])
+        restore = saveable.restore(saved)
+        states, whole = [], []
+        with hr.Session() as session:
+            session.run(iterator.initializer)
+            for _ in range(9):
+                states.append(session.run(saveable.snapshot))
+                whole.append(session.run(element))
+        with hr.Session() as session:
+            session.run(iterator.initializer)
+            for i, state in enumerate(states):
+                session.run(restore, {saved: state})
+                assert [session.run(element) for _ in whole[i:]] == whole[i:]
+                with pytest.raises(OutOfRangeError, match="no elements left"):
+                    session.run(element)

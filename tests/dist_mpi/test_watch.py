@@ -1,0 +1,169 @@
+"""Who lives: silence, processes of this host, and ranks that leave. Nothing here starts MPI."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from headrace.errors import TaskLostError, UnavailableError
+from headrace_mpi.members import Member
+from headrace_mpi.watch import GONE, STOPPED, Watch, process_state
+from headrace_mpi.wire import Frame, Kind
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+
+
+class Line:
+    """A transport of rank 0 that keeps what is sent, and hands over what a test says came."""
+
+    rank = 0
+
+    def __init__(self) -> None:
+        self.handlers: dict[Kind, Callable[[int, Frame], Any]] = {}
+        self.sent: list[tuple[int, Kind]] = []
+
+    def on(self, kind: Kind, handler: Callable[[int, Frame], Any]) -> None:
+        self.handlers[kind] = handler
+
+    def send(self, rank: int, frame: Frame) -> bool:
+        self.sent.append((rank, frame.kind))
+        return True
+
+    def come(self, rank: int, kind: Kind) -> None:
+        self.handlers[kind](rank, Frame(kind))
+
+
+def member(rank: int, pid: int, host: str = "") -> Member:
+    return Member(
+        rank,
+        host or socket.gethostname(),
+        pid,
+        "worker: 3",
+        f"/job:worker/task:{rank}",
+        "1",
+        (),
+        {},
+    )
+
+
+class Watched:
+    """A watch of rank 0, and what it tells."""
+
+    def __init__(self, *others: Member, slow_s: float, lost_s: float) -> None:
+        self.line = Line()
+        self.slow: list[str] = []
+        self.lost: list[tuple[int, str]] = []
+        members = [member(0, os.getpid()), *others]
+        self.watch = Watch(
+            self.line,  # type: ignore[arg-type]  # all that it uses
+            members,
+            slow_s,
+            lost_s,
+            on_slow=lambda what, who: self.slow.append(f"{who.rank}: {what}"),
+            on_lost=lambda error, rank: self.lost.append((rank, str(error))),
+        )
+
+    def until(self, condition: Callable[[], object]) -> None:
+        end = time.monotonic() + 20
+        while not condition():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def child() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+def test_states_of_processes(child: subprocess.Popen[bytes]) -> None:
+    assert process_state(child.pid) == ""
+    child.send_signal(signal.SIGSTOP)
+    end = time.monotonic() + 10
+    while process_state(child.pid) != STOPPED and time.monotonic() < end:
+        time.sleep(0.01)
+    assert process_state(child.pid) == STOPPED
+    child.kill()
+    while process_state(child.pid) != GONE and time.monotonic() < end:
+        time.sleep(0.01)
+    # Nobody has waited for it; it is a zombie.
+    assert process_state(child.pid) == GONE
+    child.wait()
+    assert process_state(child.pid) == GONE
+
+
+def test_a_process_that_is_gone_is_lost_at_once(child: subprocess.Popen[bytes]) -> None:
+    watched = Watched(member(1, child.pid), slow_s=0.5, lost_s=60.0)
+    watched.watch.start()
+    child.kill()
+    watched.until(lambda: watched.lost)
+    watched.watch.stop()
+    ((rank, text),) = watched.lost
+    assert rank == 1
+    assert text.startswith(f"/job:worker/task:1 (rank 1, host {socket.gethostname()}, pid ")
+    assert "was lost: its process ended without leaving the cluster; last sign" in text
+    assert issubclass(TaskLostError, UnavailableError)
+    assert (1, Kind.HEALTH) in watched.line.sent
+
+
+def test_a_stopped_process_is_slow_then_lost(child: subprocess.Popen[bytes]) -> None:
+    far = member(2, 1, host="elsewhere")
+    watched = Watched(member(1, child.pid), far, slow_s=0.3, lost_s=1.5)
+    child.send_signal(signal.SIGSTOP)
+    watched.watch.start()
+    while not watched.lost:
+        watched.line.come(2, Kind.HEALTH)
+        time.sleep(0.02)
+    watched.watch.stop()
+    (slow,) = watched.slow
+    assert slow.startswith("1: no sign of life for ")
+    assert slow.endswith("s: its process is stopped (SIGSTOP, or a debugger)")
+    ((rank, text),) = watched.lost
+    assert rank == 1
+    assert "or a debugger), for longer than 1.5 s; last sign of life" in text
+
+
+def test_silence_is_told_by_what_is_known(child: subprocess.Popen[bytes]) -> None:
+    far = member(2, 1, host="elsewhere")
+    watched = Watched(member(1, child.pid), far, slow_s=0.2, lost_s=60.0)
+    watched.watch.start()
+    watched.until(lambda: len(watched.slow) >= 2)
+    one, two = sorted(watched.slow)
+    assert "its process lives, but holds the interpreter, or gets no time" in one
+    assert "its host or the network does not answer" in two
+    # Who is heard of again can become slow again, and is told of again.
+    watched.line.come(1, Kind.HEALTH)
+    watched.until(lambda: len(watched.slow) >= 3)
+    watched.watch.stop()
+    assert not watched.lost
+
+
+def test_who_leaves_is_not_lost(child: subprocess.Popen[bytes]) -> None:
+    watched = Watched(member(1, child.pid), slow_s=0.2, lost_s=0.5)
+    watched.watch.start()
+    watched.line.come(1, Kind.LEAVING)
+    child.kill()
+    time.sleep(1.0)
+    watched.watch.lost([1], "MPI says that its process failed")
+    watched.watch.leave()
+    assert not watched.lost
+    assert not watched.slow
+    assert (1, Kind.LEAVING) not in watched.line.sent
+
+
+def test_what_mpi_says_is_taken_once() -> None:
+    watched = Watched(member(1, 1, "far"), member(2, 1, "far"), slow_s=5, lost_s=60)
+    watched.watch.lost([2, 2], "MPI says so")
+    watched.watch.lost([2], "MPI says so")
+    watched.watch.leave()
+    assert [rank for rank, _ in watched.lost] == [2]
+    assert watched.line.sent == [(1, Kind.LEAVING)]

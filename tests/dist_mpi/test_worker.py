@@ -1,0 +1,161 @@
+"""The worker service: steps of many clients that wait hold no thread, and go on when they can."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.device_name import DeviceName
+from headrace.graph.schema import OPS
+from headrace.graph.spec import TensorSpec
+from headrace.runtime.containers import ContainerSet
+from headrace.runtime.engine import Engine
+from headrace.shapes import Shape
+from headrace_mpi.registration import pack_registration
+from headrace_mpi.rendezvous import Exchange, first_step
+from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.worker import WorkerService
+
+pytestmark = [pytest.mark.needs("backend-cpu")]
+
+PS = DeviceName("ps", 0, "cpu", 0)
+CLIENTS = 16
+HANDLE = 5
+
+
+def worker(number: int) -> str:
+    return f"/job:worker/task:{number}/device:cpu:0"
+
+
+def rank_of(device: DeviceName) -> int:
+    return 0 if device.job == "ps" else 1 + (device.task or 0)
+
+
+class Wires:
+    """Takes the place of a transport: frames go into a list, and jobs run when they are told to."""
+
+    def __init__(self) -> None:
+        self.rank = 0
+        self.sent: list[tuple[int, Frame]] = []
+        self.jobs: deque[Any] = deque()
+        self.handlers: dict[Kind, Any] = {}
+
+    def on(self, kind: Kind, handler: Any) -> None:
+        self.handlers[kind] = handler
+
+    def send(self, rank: int, frame: Frame) -> bool:
+        self.sent.append((rank, frame))
+        return True
+
+    def post(self, job: Any) -> None:
+        self.jobs.append(job)
+
+    def arrive(self, rank: int, frame: Frame) -> None:
+        job = self.handlers[frame.kind](rank, frame)
+        if job is not None:
+            self.jobs.append(job)
+
+    def run_jobs(self) -> None:
+        while self.jobs:
+            self.jobs.popleft()()
+
+
+@pytest.fixture
+def wires() -> Wires:
+    made = Wires()
+    exchange = Exchange(made)  # type: ignore[arg-type]
+    WorkerService(made, exchange, Engine(PS.task_name), ContainerSet(), rank_of)  # type: ignore[arg-type]
+    return made
+
+
+def register(wires: Wires, number: int, *, alone: bool) -> None:
+    """Register a step that squares what a worker sends, and sends it back."""
+    ends = {"source": worker(number), "destination": str(PS)}
+    turn = {"round": 0 if alone else 1}
+    back = {"edge": "y:0", "source": str(PS), "destination": worker(number)}
+    with hr.Graph().as_default() as graph:
+        spec = TensorSpec(hr.float32, Shape(()))
+        x = graph.add_operation(
+            OPS["Recv"],
+            name="x",
+            inputs=[],
+            arity=(),
+            attrs={
+                "dtype": hr.float32,
+                "shape": spec.shape,
+                "edge": "x:0",
+                "sources": 0,
+                "may_be_dead": alone,
+                **ends,
+                **turn,
+            },
+            specs=[spec],
+            device=PS,
+        ).outputs[0]
+        with hr.device(str(PS)):
+            y = hr.square(x)
+        graph.add_operation(
+            OPS["Send"],
+            name="send",
+            inputs=[y],
+            arity=(1,),
+            attrs={**back, **turn, "sources": 0},
+            specs=[],
+            device=PS,
+        )
+    edges = [
+        (1, "x:0", ends["source"], ends["destination"], 0),
+        (2, "y:0", back["source"], back["destination"], 0),
+    ]
+    payload = pack_registration(1, {PS: graph}, edges)
+    wires.arrive(1 + number, Frame(Kind.REGISTER, edge=HANDLE, payload=payload))
+    wires.run_jobs()
+    (_, answer) = wires.sent.pop()
+    assert (answer.kind, answer.payload) == (Kind.REGISTERED, None)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_steps_of_many_clients_wait_without_threads(wires: Wires, *, alone: bool) -> None:
+    for number in range(CLIENTS):
+        register(wires, number, alone=alone)
+    before = threading.active_count()
+    steps = [first_step(1 + number) + 1 for number in range(CLIENTS)]
+    for number, step in enumerate(steps):
+        wires.arrive(1 + number, Frame(Kind.RUN, step, HANDLE))
+    wires.run_jobs()
+    assert threading.active_count() == before
+    assert not wires.sent
+    # They go on in the order in which what they wait for comes.
+    for number, step in reversed(list(enumerate(steps))):
+        wires.arrive(1 + number, Frame(Kind.TENSOR, step, 1, payload=np.float32(number)))
+    assert len(wires.jobs) == CLIENTS
+    wires.run_jobs()
+    tensors = [(rank, frame) for rank, frame in wires.sent if frame.kind is Kind.TENSOR]
+    assert [rank for rank, _ in tensors] == list(range(CLIENTS, 0, -1))
+    assert [float(f.payload) for _, f in tensors] == [n * n for n in reversed(range(CLIENTS))]
+    assert [frame.step for _, frame in wires.sent if frame.kind is Kind.DONE] == steps[::-1]
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_an_abort_ends_a_step_that_waits_and_no_other(wires: Wires, *, alone: bool) -> None:
+    for number in range(2):
+        register(wires, number, alone=alone)
+    first, second = (first_step(1 + number) + 1 for number in range(2))
+    wires.arrive(1, Frame(Kind.RUN, first, HANDLE))
+    wires.arrive(2, Frame(Kind.RUN, second, HANDLE))
+    wires.run_jobs()
+    wires.arrive(1, Frame(Kind.ABORT, first, payload=b"the client gave up"))
+    wires.run_jobs()
+    ((rank, answer),) = wires.sent
+    assert (rank, answer.kind, answer.step) == (1, Kind.ERROR, first)
+    assert "the client gave up" in answer.text
+    # What comes too late is dropped.
+    wires.arrive(1, Frame(Kind.TENSOR, first, 1, payload=np.float32(0)))
+    wires.arrive(2, Frame(Kind.TENSOR, second, 1, payload=np.float32(1)))
+    wires.run_jobs()
+    assert [frame.kind for _, frame in wires.sent[1:]] == [Kind.TENSOR, Kind.DONE]

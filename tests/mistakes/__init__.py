@@ -1,0 +1,1 @@
+"""Mistakes that programs make, with what Headrace says to each."""

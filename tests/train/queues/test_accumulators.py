@@ -1,0 +1,106 @@
+"""Accumulators: steps that wait for enough gradients, and those that add them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.errors import AttributeValueError, CancelledError, DTypeError, ShapeError
+
+pytestmark = pytest.mark.needs("backend-cpu")
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Any:
+    with hr.Graph().as_default():
+        yield
+
+
+def test_accumulators_have_all_their_names() -> None:
+    assert hr.sparse.SparseConditionalAccumulator is hr.SparseConditionalAccumulator
+    assert issubclass(hr.ConditionalAccumulator, hr.ConditionalAccumulatorBase)
+
+
+def test_synchronous_steps_of_several_workers() -> None:
+    accumulator = hr.ConditionalAccumulator(hr.float64, [])
+    gradient, step = hr.placeholder(hr.float64, []), hr.placeholder(hr.int64, [])
+    apply = accumulator.apply_grad(gradient, local_step=step)
+    taken = accumulator.take_grad(4)
+    count = accumulator.num_accumulated()
+    with hr.Session() as session, ThreadPoolExecutor(4) as pool:
+        means = []
+        for round_ in range(20):
+            future = pool.submit(session.run, taken)
+            for i in range(4):
+                assert not future.done()
+                session.run(apply, {gradient: round_ + i, step: round_})
+                session.run(apply, {gradient: 1000.0, step: round_ - 1})
+            means.append(future.result(10))
+            assert session.run(count) == 0
+    assert means == [round_ + 1.5 for round_ in range(20)]
+
+
+def test_no_gradient_is_lost_or_doubled_between_threads() -> None:
+    accumulator = hr.SparseConditionalAccumulator(hr.float64, [64], reduction_type="SUM")
+    row = hr.placeholder(hr.int64, [None])
+    apply = accumulator.apply_grad(row, hr.ones_like(row, dtype=hr.float64), local_step=10**9)
+    taken = accumulator.take_grad(10)
+    totals = np.zeros(64)
+    with hr.Session() as session, ThreadPoolExecutor(4) as pool:
+
+        def add(worker: int) -> None:
+            for i in range(250):
+                session.run(apply, {row: [(worker * 7 + i) % 64]})
+
+        futures = [pool.submit(add, worker) for worker in range(4)]
+        for future in futures:
+            future.result(60)
+        while session.run(accumulator.num_accumulated()) >= 10:
+            indices, values, _ = session.run(taken)
+            np.add.at(totals, indices, values)
+    assert totals.sum() == 1000
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_closing_the_session_ends_what_waits(kind: str) -> None:
+    made = hr.ConditionalAccumulator if kind == "dense" else hr.SparseConditionalAccumulator
+    taken = made(hr.float32, [2, 2]).take_grad(1)
+    session, caught = hr.Session(), []
+
+    def run() -> None:
+        try:
+            session.run(taken)
+        except CancelledError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    time.sleep(0.1)
+    session.close()
+    thread.join(10)
+    assert len(caught) == 1
+
+
+def test_what_accumulators_refuse() -> None:
+    with pytest.raises(DTypeError, match="takes gradients, which are floating, got int32"):
+        hr.ConditionalAccumulator(hr.int32)
+    with pytest.raises(AttributeValueError, match="reduction_type must be MEAN or SUM, got 'MAX'"):
+        hr.SparseConditionalAccumulator(hr.float32, reduction_type="MAX")
+    sparse = hr.SparseConditionalAccumulator(hr.float32, [5, 2], name="s")
+    with pytest.raises(DTypeError, match="a gradient for 's' must be float32, got"):
+        sparse.apply_grad([0], hr.constant([[1.0, 2.0]], hr.float64))
+    free = hr.ConditionalAccumulator(hr.float32, name="free")
+    x = hr.placeholder(hr.float32)
+    with hr.Session() as session:
+        session.run(free.apply_grad(x), {x: [1, 2]})
+        with pytest.raises(ShapeError, match=r"'free' takes gradients of shape \[2\], got \[3\]"):
+            session.run(free.apply_grad(x), {x: [1, 2, 3]})
+        assert session.run(free.take_grad(1)).tolist() == [1, 2]
+        with pytest.raises(ShapeError, match="has rows 0 to 4, got the indices -1 to -1"):
+            session.run(sparse.apply_grad([-1], [[1.0, 2.0]]))

@@ -1,0 +1,210 @@
+"""Who is admitted to a step, and who gets a token, without a graph around it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from headrace.errors import CancelledError, DeadlineExceededError, OutOfRangeError
+from headrace_train.sync_replicas.admission import UNKNOWN, Admission
+
+REFUSED = -1
+
+
+class Answers(list[Any]):
+    """What kernels that wait are answered."""
+
+    def __init__(self, admission: Admission) -> None:
+        self.admission = admission
+
+    def token(self, replica: int, timeout_secs: float = 60.0) -> None:
+        self.admission.token(replica, timeout_secs, self.append, None)
+
+    def admitted(self) -> None:
+        self.admission.admitted(self.append, None)
+
+
+def made(wanted: int, total: int) -> tuple[Admission, Answers]:
+    admission = Admission("a", wanted, total, ())
+    return admission, Answers(admission)
+
+
+def test_numbers_come_out_in_the_order_of_the_replicas() -> None:
+    admission, answers = made(3, 3)
+    answers.admitted()
+    assert [admission.admit(replica, 0) for replica in (2, 0)] == [0, 1]
+    assert answers == []
+    assert admission.admit(1, 0) == 2
+    assert answers == [[1, 2, 0]]
+
+
+def test_several_gradients_of_each_come_in_rounds() -> None:
+    admission, answers = made(4, 2)
+    assert [admission.admit(r, 0) for r in (1, 1, 1, 0, 0)] == [0, 1, REFUSED, 2, 3]
+    answers.admitted()
+    assert answers == [[2, 0, 3, 1]]
+
+
+def test_replicas_that_are_unknown_come_as_they_come() -> None:
+    admission, answers = made(3, 3)
+    assert [admission.admit(r, 0) for r in (UNKNOWN, UNKNOWN, 1, UNKNOWN)] == [0, 1, 2, REFUSED]
+    answers.admitted()
+    assert answers == [[2, 0, 1]]
+
+
+def test_what_is_stale_or_too_much_is_refused_and_counted() -> None:
+    admission, answers = made(2, 3)
+    admission.open(7)
+    assert admission.admit(0, 6) == REFUSED
+    assert [admission.admit(r, 7) for r in (0, 0, 1, 2)] == [0, REFUSED, 1, REFUSED]
+    answers.admitted()
+    admission.finish(8, 3)
+    assert admission.admit(2, 7) == REFUSED
+    assert admission.counters()[:2] == [2, 4]
+
+
+def test_nobody_applies_a_step_twice() -> None:
+    admission, answers = made(1, 1)
+    admission.admit(0, 0)
+    answers.admitted()
+    answers.admitted()
+    assert answers == [[0]]
+    admission.finish(1, 1)
+    assert admission.admit(0, 1) == 1
+    assert answers == [[0], [1]]
+
+
+def test_a_replica_takes_no_more_tokens_of_a_step_than_the_others() -> None:
+    admission, answers = made(2, 3)
+    admission.finish(1, 3)
+    answers.token(0)
+    answers.token(0)
+    answers.token(1)
+    assert answers == [1, 1]
+    admission.finish(2, 3)
+    assert answers == [1, 1, 2]
+
+
+def test_first_tokens_are_shared_out_and_stay() -> None:
+    admission, answers = made(2, 2)
+    admission.add_tokens(0, 2)
+    answers.token(0)
+    answers.token(0)
+    assert answers == [0]
+    admission.finish(1, 2)
+    answers.token(1)
+    assert answers == [0, 1, 0]
+
+
+def test_a_slow_replica_goes_on_with_the_step_that_the_others_are_in() -> None:
+    admission, answers = made(2, 3)
+    for step in range(5):
+        for replica in (0, 1):
+            admission.admit(replica, step)
+        answers.admitted()
+        admission.finish(step + 1, 3)
+        answers.token(0)
+        answers.token(1)
+        assert answers[-2:] == [step + 1, step + 1]
+    assert admission.admit(2, 0) == REFUSED
+    answers.token(2)
+    assert answers[-1] == 5
+
+
+def test_who_leaves_is_not_waited_for() -> None:
+    admission, answers = made(3, 3)
+    answers.admitted()
+    admission.admit(0, 0)
+    admission.admit(1, 0)
+    assert answers == []
+    admission.leave(2)
+    admission.leave(2)
+    assert answers == [[0, 1]]
+    assert admission.counters()[4] == 2
+    admission.join(2)
+    assert admission.counters()[4] == 3
+
+
+def test_who_is_left_brings_no_more_than_before() -> None:
+    admission, answers = made(3, 4)
+    for replica in (2, 3):
+        admission.leave(replica)
+    assert [admission.admit(r, 0) for r in (0, 0, 1)] == [0, REFUSED, 1]
+    answers.admitted()
+    admission.finish(1, 4)
+    for replica in (0, 0, 1):
+        answers.token(replica)
+    assert answers == [[0, 1], 1, 1]
+
+
+def test_backup_replicas_stand_in_for_those_who_left() -> None:
+    admission, answers = made(2, 3)
+    admission.leave(0)
+    answers.admitted()
+    admission.admit(1, 0)
+    assert answers == []
+    admission.admit(2, 0)
+    assert answers == [[0, 1]]
+
+
+def test_when_all_have_left_training_ends() -> None:
+    admission, answers = made(2, 2)
+    answers.admitted()
+    answers.token(0)
+    for replica in (0, 1):
+        admission.leave(replica)
+    assert [type(answer) for answer in answers] == [OutOfRangeError, OutOfRangeError]
+
+
+def test_the_end_ends_all_and_a_stop_only_who_applies() -> None:
+    admission, answers = made(2, 2)
+    answers.admitted()
+    answers.token(0)
+    admission.end(everybody=False)
+    assert [type(answer) for answer in answers] == [CancelledError]
+    answers.admitted()
+    assert [type(answer) for answer in answers] == [CancelledError] * 2
+    admission.end(everybody=True)
+    assert isinstance(answers[-1], OutOfRangeError)
+    with pytest.raises(OutOfRangeError, match="synchronous training by 'a' has ended at step 0"):
+        admission.admit(0, 0)
+    admission.open(0)
+    assert admission.admit(0, 0) == 0
+
+
+def test_gradients_that_were_taken_and_not_applied_are_gone_after_a_restart() -> None:
+    admission, answers = made(1, 1)
+    admission.admit(0, 0)
+    answers.admitted()
+    admission.open(0)
+    answers.admitted()
+    assert answers == [[0]]
+    assert admission.admit(0, 0) == 1
+    assert answers == [[0], [1]]
+
+
+def test_gradients_that_came_before_the_chief_stay() -> None:
+    admission, answers = made(2, 2)
+    admission.admit(1, 40)
+    admission.open(40)
+    answers.admitted()
+    admission.admit(0, 40)
+    assert answers == [[1, 0]]
+
+
+def test_who_waits_in_vain_is_told_for_whom() -> None:
+    admission, answers = made(3, 3)
+    admission.admit(0, 0)
+    answers.token(0, timeout_secs=0.01)
+    for _ in range(2000):
+        if answers:
+            break
+        time.sleep(0.005)
+    (error,) = answers
+    assert isinstance(error, DeadlineExceededError)
+    assert "step 0 has 1 of 3 gradients, from the replicas 0; missing are 1 (never seen)" in str(
+        error
+    )
+    assert admission.counters()[2] == 1

@@ -1,0 +1,58 @@
+"""The same programs in TensorFlow 1.15, on a cluster of threads; see ``generate_sync_table.py``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+from replica_threads import Sharing  # noqa: E402
+from sync_programs import PROGRAMS  # noqa: E402
+
+sys.path.remove(str(HERE))
+
+pytestmark = [pytest.mark.needs("autodiff", "backend-cpu")]
+
+TABLE = json.loads((HERE / "sync_table.json").read_text())
+
+
+@pytest.fixture
+def cluster() -> Iterator[Sharing]:
+    made = Sharing()
+    yield made
+    made.close()
+
+
+def flat(value: Any) -> list[float]:
+    if isinstance(value, list):
+        return [number for part in value for number in flat(part)]
+    return [value]
+
+
+def test_every_program_has_a_row() -> None:
+    assert set(TABLE["cases"]) == set(PROGRAMS)
+
+
+# The others take as long as these, and tell of the same.
+QUICK = ("one_", "several", "default", "averages", "momentum_2", "adam_3")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name.startswith(QUICK) else pytest.mark.slow)
+        for name in sorted(PROGRAMS)
+    ],
+)
+def test_it_is_as_in_tensorflow(name: str, cluster: Sharing) -> None:
+    found = PROGRAMS[name](hr, cluster)
+    np.testing.assert_allclose(flat(found), flat(TABLE["cases"][name]), rtol=1e-5, atol=1e-6)

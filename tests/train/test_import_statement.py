@@ -1,0 +1,52 @@
+"""``import headrace.train``: what plugins add is imported as a module of Headrace."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.needs("io")
+
+PROGRAM = """
+import sys, time
+import numpy
+import headrace
+begin = time.process_time()
+import headrace.train
+print(time.process_time() - begin)
+
+import headrace.train.queue_runner as runners
+from headrace.layers import dense
+from headrace.train import Saver, datasets
+import headrace_train
+assert headrace.train is headrace_train is sys.modules["headrace.train"]
+assert headrace_train.__name__ == headrace_train.__spec__.name == "headrace_train"
+assert runners is headrace.train.queue_runner
+assert headrace.train.datasets is datasets
+for name in ("headrace.nowhere", "headrace.train.nowhere"):
+    try:
+        __import__(name)
+    except ModuleNotFoundError as error:
+        assert error.name and "No module named" in str(error)
+    else:
+        raise AssertionError(name)
+import headrace.train.checkpoint
+assert headrace.train.checkpoint.__name__ == "headrace_train.checkpoint"
+import headrace.nn, headrace.extend.graphs
+assert headrace.nn.__name__ == "headrace.nn"
+"""
+
+
+def test_namespaces_of_plugins_are_imported_by_statement() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    # 30 ms on an idle machine; others are slower.
+    assert float(done.stdout) < 1

@@ -1,0 +1,87 @@
+"""Calls with odd arguments come to the same in TensorFlow 1.15, where there is one.
+
+``TENSORFLOW_PYTHON=/path/to/python nox -s oracles`` runs 3000 of them; ``VOCABULARY_CALLS`` says
+how many others, and ``VOCABULARY_SEED`` which. Each difference is printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from tests.vocabulary.generate_outcomes import difference, outcome
+from tests.vocabulary.odd_calls import programs
+
+PYTHON = os.environ.get("TENSORFLOW_PYTHON", "")
+COUNT = int(os.environ.get("VOCABULARY_CALLS", "3000"))
+SEED = int(os.environ.get("VOCABULARY_SEED", "15"))
+
+# Differences that stay, each as two expressions: of the program and of the difference.
+EXPLAINED = json.loads((Path(__file__).parent / "explained.json").read_text("utf-8"))
+
+
+def explained(program: str, found: str) -> bool:
+    """Whether a difference is one of those that stay, and why is written down."""
+    return any(
+        re.search(row["program"], program) and re.search(row["difference"], found)
+        for row in EXPLAINED
+    )
+
+
+def outcomes_of_tensorflow(calls: list[str], folder: Path) -> list[Any]:
+    """Return what programs come to in TensorFlow, whose process some of them end."""
+    given, made = folder / "programs.json", folder / "outcomes"
+    script = Path(__file__).parent / "generate_outcomes.py"
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""}
+    made.write_text("", "utf-8")
+    while (done := len(made.read_text("utf-8").splitlines())) < len(calls):
+        given.write_text(json.dumps(calls[done:]), "utf-8")
+        command = [PYTHON, str(script), "--outcomes", str(given), str(made)]
+        ended = subprocess.run(command, env=environment, timeout=1500, check=False)
+        if ended.returncode:
+            with made.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"refused": ["Crash"], "message": str(ended)[:80]}) + "\n")
+    return [json.loads(line) for line in made.read_text("utf-8").splitlines()]
+
+
+def test_calls_are_the_same_for_a_seed_and_differ_from_each_other() -> None:
+    made = programs(200, 3)
+    assert made == programs(200, 3)
+    assert len(set(made)) == 200
+    assert made != programs(200, 4)
+
+
+def test_every_explanation_says_why() -> None:
+    assert all(set(row) == {"program", "difference", "why"} for row in EXPLAINED)
+
+
+@pytest.mark.needs("backend-cpu", "autodiff")
+def test_odd_calls_yield_a_result_or_one_of_our_errors() -> None:
+    config = hr.Config(executor="plain")
+    python = {"TypeError", "AttributeError", "ValueError", "IndexError", "KeyError"}
+    for program in programs(150, 7):
+        found = outcome(hr, program, lambda: hr.Session(config=config))
+        refused = found.get("refused", ["HeadraceError"])
+        assert "HeadraceError" in refused or refused[0] in python, (program, found)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PYTHON, reason="TENSORFLOW_PYTHON names no Python")
+@pytest.mark.timeout(1800)
+def test_odd_calls_come_to_what_tensorflow_makes_of_them(tmp_path: Path) -> None:
+    calls = programs(COUNT, SEED)
+    config = hr.Config(executor="plain")
+    lost = []
+    for program, theirs in zip(calls, outcomes_of_tensorflow(calls, tmp_path), strict=True):
+        ours = outcome(hr, program, lambda: hr.Session(config=config))
+        found = difference(ours, theirs)
+        if found and not explained(program, found):
+            lost.append(f"{program}\n  -> {found}")
+    assert not lost, f"{len(lost)} of {len(calls)} differ\n" + "\n\n".join(lost)
