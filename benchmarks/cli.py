@@ -7,8 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import machine, report, studies
+from benchmarks import figures, machine, report, studies
 from benchmarks.controller import RunSettings, run_workload
+from benchmarks.figures import Figures
 from benchmarks.peers import PEERS
 from benchmarks.workload import Workload, all_workloads
 
@@ -27,7 +28,11 @@ def parser(names: Sequence[str]) -> argparse.ArgumentParser:
         "--threads", type=_positive, default=defaults.threads, help="default: %(default)s"
     )
     made.add_argument(
-        "--write", type=Path, metavar="FILE", help="replace the sections of this document"
+        "--write",
+        type=Path,
+        metavar="FILE",
+        help="replace the sections of this document, and the figures (.json) and charts (.svg) "
+        "beside it",
     )
     return made
 
@@ -44,25 +49,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     status = 0
     _say_missing()
     for name in options.workloads:
+        made: Figures | None = None
         if name in workloads:
-            body, succeeded = _workload(workloads[name], settings)
+            body, made, succeeded = _workload(workloads[name], settings)
         else:
             body, succeeded = _study(name, settings)
         sys.stdout.write(f"\n## {name}\n\n{body}")
         sys.stdout.flush()
         if options.write is not None:
-            _write(options.write, name, body)
+            _write(options.write, name, body, made)
         if not succeeded:
             status = 1
     _say_missing()
     return status
 
 
-def _workload(workload: Workload, settings: RunSettings) -> tuple[str, bool]:
-    """Run a workload; returns its section, and whether all is well."""
+def _workload(workload: Workload, settings: RunSettings) -> tuple[str, Figures, bool]:
+    """Run a workload; returns its section, its figures, and whether all is well."""
     run = run_workload(workload, settings, _say)
-    body = report.render(workload, run, settings, machine.describe())
-    return body, report.succeeded(workload, run.outcomes)
+    where = machine.describe()
+    body = report.render(workload, run, settings, where)
+    made = figures.figures(workload, run, settings, where)
+    return body, made, report.succeeded(workload, run.outcomes)
 
 
 def _study(name: str, settings: RunSettings) -> tuple[str, bool]:
@@ -79,10 +87,17 @@ def _say_missing() -> None:
         _say(f"NOT INSTALLED, and without figures: {', '.join(missing)}")
 
 
-def _write(path: Path, name: str, body: str) -> None:
-    """Replace one section of a document, which need not exist yet."""
+def _write(path: Path, name: str, body: str, made: Figures | None) -> None:
+    """Replace one section of a document, which need not exist yet, and its figures and charts."""
     document = path.read_text(encoding="utf-8") if path.exists() else "# Benchmarks\n"
     path.write_text(report.replace_section(document, name, body), encoding="utf-8")
+    if made is not None:
+        data = path.with_suffix(".json")
+        figures.write(data, name, made)
+        # Drawing needs Headrace, whose absence the tables can tell.
+        from benchmarks import chart
+
+        chart.draw(data)
 
 
 def _say(line: str) -> None:

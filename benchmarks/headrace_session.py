@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -28,14 +27,12 @@ def open_session(threads: int, variant: str = RUN) -> hr.Session:
     Raises:
         UnavailableError: if this Headrace has no such kind of session.
     """
-    known = {field.name for field in dataclasses.fields(hr.Config)}
     settings = dict(_SETTINGS.get(variant, {}))
-    missing = sorted(set(settings) - known)
-    if missing:
-        raise UnavailableError(f"this Headrace has no Config({missing[0]}=)")
-    if "threads" in known:
-        settings["threads"] = threads
-    return hr.Session(config=hr.Config(**settings))
+    try:
+        config = hr.Config(threads=threads, **settings)
+    except (TypeError, hr.errors.ConfigError) as error:
+        raise UnavailableError(f"this Headrace has no Config({', '.join(settings)}=)") from error
+    return hr.Session(config=config)
 
 
 def stepper(

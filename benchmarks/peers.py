@@ -65,7 +65,7 @@ PEERS = {
         "headrace",
         ("headrace", "headrace_cpu", "headrace_autodiff", "headrace_train"),
         ("headrace-core",),
-        parts=("numba", "onednn-cpu-gomp"),
+        parts=("llvmlite", "onednn-cpu-gomp"),
     ),
     "numpy": Peer("numpy", ("numpy",), ("numpy",)),
     "torch": Peer("torch", ("torch",), ("torch",)),

@@ -144,7 +144,7 @@ def replace_section(document: str, name: str, body: str) -> str:
     if counts != (1, 1) or document.index(begin) > document.index(end):
         raise SectionError(
             f"section {name!r}: expected one {begin!r} and one {end!r} after it, "
-            f"got {counts[0]} and {counts[1]}; mend the markers by hand"
+            f"got {counts[0]} and {counts[1]}; fix the markers by hand"
         )
     before, rest = document.split(begin)
     after = rest.split(end)[1]

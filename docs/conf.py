@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "headrace_docs",
+    "headrace_pictures",
 ]
 exclude_patterns = ["_build", "_generated"]
 nitpicky = False
@@ -36,3 +37,6 @@ smartquotes_action = "D"  # dashes only: quotes and dots are code here
 
 html_theme = "furo"
 html_title = f"Headrace {release}"
+html_static_path = ["_static"]
+html_css_files = ["headrace.css"]
+html_theme_options = {"navigation_with_keys": True}

@@ -6,9 +6,12 @@ Each function adds a model to the default graph and returns its logits, one scor
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import headrace as hr
+
+HE_NORMAL = hr.initializers.he_normal()
 
 
 class Classifier(NamedTuple):
@@ -24,7 +27,12 @@ def classifier(model: str, pixels: int, classes: int, parameters_on: str = "") -
     """Build one of ``MODELS`` with placeholders, loss and accuracy around it."""
     images = hr.placeholder(hr.float32, [None, pixels], name="images")
     labels = hr.placeholder(hr.float32, [None, classes], name="labels")
-    logits = MODELS[model](images, classes, parameters_on)
+    return judged(model, images, labels, parameters_on)
+
+
+def judged(model: str, images: hr.Tensor, labels: hr.Tensor, parameters_on: str = "") -> Classifier:
+    """Build one of ``MODELS`` on images [n, pixels] and labels [n, classes], and judge it."""
+    logits = MODELS[model](images, labels.shape[1], parameters_on)
     loss = hr.reduce_mean(
         hr.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits), name="loss"
     )
@@ -35,49 +43,32 @@ def classifier(model: str, pixels: int, classes: int, parameters_on: str = "") -
 
 def softmax_regression(images: hr.Tensor, classes: int, parameters_on: str = "") -> hr.Tensor:
     """Add a single linear layer: images [n, pixels], logits [n, classes]."""
-    return linear(images, classes, "softmax", parameters_on)
+    with hr.variable_scope("", initializer=HE_NORMAL, custom_getter=placed(parameters_on)):
+        return hr.layers.dense(images, classes, name="softmax")
 
 
 def convnet(images: hr.Tensor, classes: int, parameters_on: str = "") -> hr.Tensor:
     """Add two convolutions and two linear layers: images [n, pixels], logits [n, classes]."""
     side = round(images.shape[1] ** 0.5)
-    x = hr.reshape(images, [-1, side, side, 1])
-    x = max_pool(convolution(x, 16, "conv1", parameters_on))
-    x = max_pool(convolution(x, 32, "conv2", parameters_on))
-    x = hr.reshape(x, [-1, x.shape[1] * x.shape[2] * x.shape[3]])
-    x = hr.nn.relu(linear(x, 64, "hidden", parameters_on))
-    return linear(x, classes, "output", parameters_on)
+    relu = hr.nn.relu
+    with hr.variable_scope("", initializer=HE_NORMAL, custom_getter=placed(parameters_on)):
+        x = hr.reshape(images, [-1, side, side, 1])
+        x = hr.layers.conv2d(x, 16, 3, padding="same", activation=relu, name="conv1")
+        x = hr.layers.max_pooling2d(x, 2, 2, "same")
+        x = hr.layers.conv2d(x, 32, 3, padding="same", activation=relu, name="conv2")
+        x = hr.layers.max_pooling2d(x, 2, 2, "same")
+        x = hr.layers.dense(hr.layers.flatten(x), 64, activation=relu, name="hidden")
+        return hr.layers.dense(x, classes, name="output")
 
 
 MODELS = {"softmax regression": softmax_regression, "conv net": convnet}
 
 
-def linear(x: hr.Tensor, outputs: int, name: str, parameters_on: str = "") -> hr.Tensor:
-    """Add ``x @ weights + bias``."""
-    with hr.name_scope(name):
-        weights, bias = parameters([x.shape[1], outputs], parameters_on)
-        return hr.matmul(x, weights) + bias
+def placed(device: str) -> Callable[..., hr.Variable]:
+    """Return a custom getter that makes variables on a device."""
 
+    def get(getter: Callable[..., hr.Variable], *args: Any, **kwargs: Any) -> hr.Variable:
+        with hr.device(device or None):
+            return getter(*args, **kwargs)
 
-def convolution(x: hr.Tensor, channels: int, name: str, parameters_on: str = "") -> hr.Tensor:
-    """Add a convolution with 3x3 filters, and the positive part of its result."""
-    with hr.name_scope(name):
-        filters, bias = parameters([3, 3, x.shape[3], channels], parameters_on)
-        return hr.nn.relu(hr.nn.conv2d(x, filters, strides=[1, 1, 1, 1], padding="SAME") + bias)
-
-
-def max_pool(x: hr.Tensor) -> hr.Tensor:
-    """Halve height and width, keeping the largest of each 2x2 pixels."""
-    return hr.nn.max_pool(x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME")
-
-
-def parameters(shape: list[int], parameters_on: str) -> tuple[hr.Variable, hr.Variable]:
-    """Add weights of a shape and a bias for its last axis."""
-    fan_in = 1
-    for size in shape[:-1]:
-        fan_in *= size
-    with hr.device(parameters_on or None):
-        start = hr.truncated_normal(shape, stddev=(2 / fan_in) ** 0.5)
-        weights = hr.Variable(start, name="weights")
-        bias = hr.Variable(hr.zeros(shape[-1:]), name="bias")
-    return weights, bias
+    return get

@@ -11,7 +11,18 @@ from dataclasses import dataclass
 
 from benchmarks.controller import Progress, RunSettings
 
-NAMES = ("growth", "drift")
+NAMES = (
+    "growth",
+    "updates",
+    "records",
+    "pipelines",
+    "recomputation",
+    "monitoring",
+    "serving",
+    "collectives",
+    "null-step",
+    "drift",
+)
 
 
 @dataclass(frozen=True)
@@ -30,5 +41,5 @@ class Result:
 def study(name: str) -> Callable[[RunSettings, Progress], Result]:
     """Return the function that runs a study."""
     run: Callable[[RunSettings, Progress], Result]
-    run = importlib.import_module(f"{__name__}.{name}").run
+    run = importlib.import_module(f"{__name__}.{name.replace('-', '_')}").run
     return run

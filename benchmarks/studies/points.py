@@ -22,8 +22,8 @@ class Point:
     Attributes:
         peer: "headrace" or "tensorflow".
         variant: how its session runs.
-        varied: "batch", "width", "depth" or "nodes".
-        value: how large that is.
+        varied: "batch", "width", "depth", "nodes", or the optimizer of a table.
+        value: how large that is, or how many rows the table has.
         threads: threads to compute with.
     """
 

@@ -15,6 +15,19 @@ from benchmarks.networks.tasks import Task
 BATCH, WIDTH, DEPTH = 128, 512, 3
 # Extent of the matrices between the nodes of a chain: so small that the nodes are what costs.
 EXTENT = 8
+# Optimizers of a table, [rows, COLUMNS], of which a step names NAMED rows; and their arguments.
+OPTIMIZERS: dict[str, tuple[float, ...]] = {
+    "GradientDescentOptimizer": (0.1,),
+    "MomentumOptimizer": (0.1, 0.9),
+    "AdagradOptimizer": (0.1,),
+    "AdadeltaOptimizer": (0.1,),
+    "RMSPropOptimizer": (0.1,),
+    "FtrlOptimizer": (0.1,),
+    "ProximalAdagradOptimizer": (0.1,),
+    "LazyAdamOptimizer": (0.1,),
+    "AdamOptimizer": (0.1,),
+}
+COLUMNS, NAMED = 16, 1000
 
 
 @dataclass(frozen=True)
@@ -38,6 +51,8 @@ def build(api: Any, varied: str, value: int) -> Program:
     """Build a program with a library: ``headrace`` or ``tensorflow.compat.v1``."""
     if varied == "nodes":
         return _chain(api, value)
+    if varied in OPTIMIZERS:
+        return _table(api, varied, value)
     sizes = {"batch": BATCH, "width": WIDTH, "depth": DEPTH, varied: value}
     return _perceptron(api, **sizes)
 
@@ -80,3 +95,13 @@ def _chain(api: Any, nodes: int) -> Program:
     products = (nodes - 3) // len(turn)
     feed = np.linspace(-1, 1, EXTENT * EXTENT, dtype=np.float32).reshape(EXTENT, EXTENT)
     return Program(h, (x,), (feed,), 2.0 * products * EXTENT**3)
+
+
+def _table(api: Any, optimizer: str, rows: int) -> Program:
+    """Build a step of an optimizer that moves some rows of a table towards one."""
+    table = api.Variable(api.zeros([rows, COLUMNS]))
+    ids = api.placeholder(api.int64, [NAMED])
+    loss = api.reduce_sum(api.square(api.gather(table, ids) - 1.0))
+    step = getattr(api.train, optimizer)(*OPTIMIZERS[optimizer]).minimize(loss)
+    named = np.random.default_rng(0).integers(0, rows, NAMED)
+    return Program(step, (ids,), (named,), 0.0)

@@ -15,19 +15,36 @@ from typing import Any
 
 import headrace
 from headrace.cli import ops as ops_command
+from headrace.extend.scalars import SCALAR_FUNCTIONS
+from headrace.graph.facts import told
 from headrace.graph.schema import OPS, REQUIRED, OpSchema
 from headrace.plugins import hookspecs
 from headrace.plugins.host import host
-from headrace.settings import VARIABLES
 
 _SECTION = re.compile(r"^(Args|Returns|Yields|Raises|Attributes|References|Gradient|Example):+\s*$")
 _ENTRY = re.compile(r"^(?P<name>\*{0,2}[\w.]+): (?P<text>.*)$")
 
 
 def environment() -> str:
-    """Return a table of the environment variables."""
-    rows = [f"| `{name}` | {_escaped(text)} |" for name, text in VARIABLES.items()]
-    return "\n".join(["| variable | meaning |", "|---|---|", *rows])
+    """Return a table of the environment variables of the workspace's packages."""
+    rows = [
+        f"| `{setting.variable}` | {_escaped(setting.doc)} | {package} |"
+        for package, settings in host().settings.by_package().items()
+        for setting in settings
+    ]
+    return "\n".join(["| variable | meaning | package |", "|---|---|---|", *rows])
+
+
+def device_options() -> str:
+    """Return a table of the options of devices of the workspace's packages."""
+    rows = [
+        f"| `{kind.name}` | `{option.name}` | {_escaped(option.doc)} | {option.expected} "
+        f"| `{option.default}` | {'yes' if option.shorthand else ''} |"
+        for kind in host().devices
+        for option in kind.options
+    ]
+    head = "| kind | option | meaning | values | default | also by name |"
+    return "\n".join([head, "|---|---|---|---|---|---|", *rows])
 
 
 def hooks() -> dict[str, str]:
@@ -48,6 +65,30 @@ def hook_reference() -> str:
         first = "\n\nThe first answer that is not None counts." if options["firstresult"] else ""
         parts.append(f"## `{name}`\n\n```python\n{signature}\n```\n\n{_markdown(doc)}{first}")
     return "\n\n".join(parts)
+
+
+def scalar_functions() -> str:
+    """Return a table of the functions of scalar expressions."""
+    lines = ["| function | takes | yields | means |", "|---|---|---|---|"]
+    for function in SCALAR_FUNCTIONS.values():
+        arguments = {
+            "where": "condition, x, y",
+            "cast": "x, dtype",
+        }.get(function.name, ", ".join("xyz"[: function.arity]))
+        takes = _TAKEN[function.takes]
+        yields = "a truth value" if function.tests else "the dtype of its last argument"
+        yields = "`dtype`" if function.name == "cast" else yields
+        means = f"the op `{function.op}`" if function.op else f"`xp.{function.name}`"
+        lines.append(f"| `s.{function.name}({arguments})` | {takes} | {yields} | {means} |")
+    return "\n".join(lines)
+
+
+_TAKEN = {
+    frozenset({"float"}): "floats",
+    frozenset({"bool"}): "truth values",
+    frozenset({"float", "int", "uint"}): "numbers",
+    frozenset({"float", "int", "uint", "bool"}): "numbers or truth values",
+}
 
 
 def declared() -> list[OpSchema]:
@@ -120,20 +161,12 @@ def one_op(schema: OpSchema) -> str:
         f"* gradient: {_gradient(schema)}",
         f"* kernels: {_kernels(schema)}",
     ]
-    flags = [
-        text
-        for held, text in (
-            (schema.stateful, "stateful: never folded or merged"),
-            (schema.blocking, "may wait for something outside the step"),
-            (schema.elementwise, "elementwise"),
-            (schema.reduction, "a reduction"),
-        )
-        if held
-    ]
+    flags = told(schema)
     if flags:
         facts.append(f"* {'; '.join(flags)}")
     heading = f"({anchor(schema)})=\n## {schema.type}"
-    return f"{heading}\n\n{_markdown(schema.doc)}\n\n" + "\n".join(facts)
+    # With a heading of their own, or they would go on with the list of arguments.
+    return f"{heading}\n\n{_markdown(schema.doc)}\n\n**Facts**\n\n" + "\n".join(facts)
 
 
 def anchor(schema: OpSchema) -> str:

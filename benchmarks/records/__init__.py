@@ -1,0 +1,1 @@
+"""Training on examples from files of records, beside the same training on feeds."""
