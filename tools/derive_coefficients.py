@@ -278,6 +278,19 @@ def _erf(grade: str, terms: int) -> Fit:
     )
 
 
+def _erf_far(grade: str, terms: int) -> Fit:
+    """Fit q in erf(x) = 1 - exp(x q(x)), on x from 1 to where it rounds to 1."""
+    return Fit(
+        "ERF_FAR",
+        grade,
+        lambda x: mp.log(mp.erfc(x)) / x,
+        lambda x: x * mp.erfc(x) / mp.erf(x),
+        mp.mpf("0.9995"),
+        mp.mpf("4.0005"),
+        terms,
+    )
+
+
 def _erfc(grade: str, high: str, terms: int) -> Fit:
     """Fit q in (1 + 2 x) exp(x**2) erfc(x) = q((x - 3.75) / (x + 3.75)), on x from 0.5."""
     middle = mp.mpf("3.75")
@@ -317,8 +330,10 @@ def fits() -> list[Fit]:
         _odd("ATAN", "float64", mp.atan, -third, octant, 11),
         _odd("ASIN", "single", mp.asin, sixth, mp.mpf("0.5"), 6),
         _odd("ASIN", "float64", mp.asin, sixth, mp.mpf("0.5"), 13),
+        _erf("float32", 7),
         _erf("single", 7),
         _erf("float64", 14),
+        _erf_far("float32", 8),
         _erfc("single", "11", 12),
         _erfc("float64", "28", 24),
     ]

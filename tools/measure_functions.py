@@ -9,17 +9,19 @@ long double where that has 64 bits (x86), or with mpmath's.
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import mpmath as mp
-import numba  # noqa: TID253
 import numpy as np
 import scipy.special  # noqa: TID253
 
-from headrace_cpu.fusion.functions import FUNCTIONS
+from headrace_cpu.fusion.vocabulary import ELEMENTARY_FUNCTIONS
+from headrace_cpu.native.build import build
+from headrace_cpu.native.memory import address
+from headrace_cpu.native.source import KernelSource
+from headrace_cpu.native.threads import launch
 
 Array = Any
 Reference = Callable[..., Array]
@@ -65,23 +67,45 @@ BINARY: dict[str, Reference] = {"Atan2": np.arctan2, "Pow": np.power}
 _BY_MPMATH = {"Erf": mp.erf, "Erfc": mp.erfc}
 
 
-def loop_of(op: str, dtype: str) -> Callable[..., Any]:
-    """Return a compiled loop over contiguous arrays: those of arguments, then that of results."""
-    function = FUNCTIONS[op, dtype]
-    array = getattr(numba.types, dtype)[::1]
-    if op in BINARY:
+def source_of_loop(op: str, dtype: str, arity: int, result: str) -> KernelSource:
+    """Return a kernel that applies a function to arrays, one element after the other.
 
-        def binary(x: Array, y: Array, out: Array) -> None:
-            for i in range(out.size):
-                out[i] = function(x[i], y[i])
+    The words of its block are the number of elements, the addresses of the arguments, and that of
+    the results.
+    """
+    codes = {"float32": "f32", "float64": "f64", "bool_": "b8"}
+    places = "".join(f"    p{i} = word(block, {1 + i})\n" for i in range(arity + 1))
+    loads = (f"load_{codes[dtype]}(p{i}, i, {i})" for i in range(arity))
+    text = f"""\
+function = FUNCTIONS["{op}", "{dtype}"]
 
-        return numba.njit([numba.void(array, array, array)], error_model="numpy")(binary)
 
-    def unary(x: Array, out: Array) -> None:
-        for i in range(out.size):
-            out[i] = function(x[i])
+def loop(block):
+    count = word(block, 0)
+{places}    for i in range(count):
+        store_{codes[result]}(p{arity}, i, function({", ".join(loads)}), {arity})
+"""
+    return KernelSource("loop", text, vocabulary=ELEMENTARY_FUNCTIONS)
 
-    return numba.njit([numba.void(array, array)], error_model="numpy")(unary)
+
+def loop_of(op: str, dtype: str, result: str | None = None, arity: int = 0) -> Callable[..., Any]:
+    """Return a compiled loop over contiguous arrays: those of arguments, then that of results.
+
+    Args:
+        op: The function.
+        dtype: Of its arguments.
+        result: Of its results, None for that of the arguments.
+        arity: How many arguments it takes, where it is none of those that are measured.
+    """
+    arity = arity or (2 if op in BINARY else 1)
+    (place,) = build([source_of_loop(op, dtype, arity, result or dtype)])
+
+    def run(*arrays: Array) -> None:
+        given = [array.size for array in arrays[:1]] + [address(array) for array in arrays]
+        block = np.array(given, np.int64)
+        launch(place, address(block))()
+
+    return run
 
 
 def _by_mpmath(function: Callable[[Any], Any], x: Array) -> Array:
@@ -197,37 +221,9 @@ def measure(
     return float(error[place]), tuple(float(x[place]) for x in arguments)
 
 
-@numba.njit(error_model="numpy")
-def _worst(got: Array, want: Array, exponents: Array, units: Array) -> tuple[float, int]:
-    """Return the largest of `errors` and its place, of results in float32."""
-    worst, place = -1.0, 0
-    for i in range(got.size):
-        exact, value = want[i], float(got[i])
-        if exact == value or (np.isnan(exact) and np.isnan(value)):
-            error = 0.0
-        elif np.isnan(exact) or np.isinf(exact) or np.isnan(value):
-            error = math.inf
-        else:
-            exponent = min(max(((exponents[i] >> 52) & 0x7FF) - 1023, -126), 127)
-            beyond = 2.0**128
-            value = min(max(value, -beyond), beyond)
-            error = abs(value - min(max(exact, -beyond), beyond)) * units[exponent + 126]
-        if error > worst:
-            worst, place = error, i
-    return worst, place
-
-
 def measure_all(op: str, loop: Callable[..., Any]) -> tuple[float, tuple[float, ...]]:
     """Return the largest error of a function of one float32, over all of them, and where it is."""
-    units = np.ldexp(1.0, 23 - np.arange(-126, 128))
-    worst = (-1.0, (0.0,))
-    for x in all_float32():
-        got = np.empty_like(x)
-        loop(x, got)
-        want = reference(op, (x,))
-        error, place = _worst(got, want, want.view(np.int64), units)
-        worst = max(worst, (error, (float(x[place]),)))
-    return worst
+    return max(measure(op, loop, (x,)) for x in all_float32())
 
 
 def main() -> None:
