@@ -18,6 +18,7 @@ def _complex(function: str, count: int) -> Callable[[Any, Array], Array]:
     """Return the kernel of a transform of complex numbers over the last dimensions."""
 
     def kernel(xp: Any, input: Array) -> Array:
+        _check_dimensions(input, count)
         if not input.size:
             return input
         axes = tuple(range(-count, 0))
@@ -59,6 +60,13 @@ def _backward(count: int) -> Callable[[Any, Array, Array], Array]:
     return kernel
 
 
+def _check_dimensions(input: Array, count: int) -> None:
+    if input.ndim < count:
+        raise InvalidArgumentError(
+            f"input must have at least {count} dimensions, got shape {list(input.shape)}"
+        )
+
+
 def _lengths(fft_length: Array, count: int) -> list[int]:
     check_shape(fft_length, [count], "fft_length")
     lengths = list(integers(fft_length))
@@ -77,10 +85,7 @@ def _empty(xp: Any, input: Array, needed: list[int], sizes: list[int], dtype: An
     Raises:
         InvalidArgumentError: if the input is too small.
     """
-    if input.ndim < len(sizes):
-        raise InvalidArgumentError(
-            f"input must have at least {len(sizes)} dimensions, got shape {list(input.shape)}"
-        )
+    _check_dimensions(input, len(sizes))
     shape = (*input.shape[: input.ndim - len(sizes)], *sizes)
     if not input.size or 0 in sizes:
         return xp.zeros(shape, dtype)

@@ -77,13 +77,17 @@ def unsorted_segment_join(
     check_size((count, *inner))
     check_indices(segment_ids, count, "segment ids")
     width = math.prod(inner)
-    parts: list[list[bytes]] = [[] for _ in range(count * width)]
+    # Most of many segments may be empty: only those that are not take more than a pointer.
+    joined = np.full(count * width, b"", object)
+    parts: dict[int, list[bytes]] = {}
     rows = texts.reshape((segment_ids.size, width)).tolist()
     for segment, row in zip(segment_ids.ravel().tolist(), rows, strict=True):
         for column, text in enumerate(row):
-            parts[segment * width + column].append(text)
+            parts.setdefault(segment * width + column, []).append(text)
     glue = separator.encode()
-    return filled(map(glue.join, parts), (count, *inner))
+    for place, texts_of_segment in parts.items():
+        joined[place] = glue.join(texts_of_segment)
+    return joined.reshape((count, *inner))
 
 
 @KERNELS.plain("StringSplit")

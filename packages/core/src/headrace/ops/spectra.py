@@ -15,9 +15,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace import dtypes
 from headrace.dtypes import as_dtype
-from headrace.errors import AttributeValueError, ShapeError, UnimplementedError
+from headrace.errors import AttributeValueError, ShapeError, UnimplementedError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -314,25 +316,45 @@ def linear_to_mel_weight_matrix(
         AttributeValueError: if a number is not possible.
     """
     with name_scope(name, "linear_to_mel_weight_matrix") as scope:
-        rate = get_static_value(sample_rate) if isinstance(sample_rate, Tensor) else sample_rate
-        if rate is None:
-            raise AttributeValueError("sample_rate must be a number or a constant tensor")
+        rate = _known_number(sample_rate, "sample_rate")
+        edges_hertz = [
+            _known_number(lower_edge_hertz, "lower_edge_hertz"),
+            _known_number(upper_edge_hertz, "upper_edge_hertz"),
+        ]
         kind = as_dtype(dtype)
-        _check_mel(num_mel_bins, float(rate), lower_edge_hertz, upper_edge_hertz)
+        _check_mel(num_mel_bins, rate, *edges_hertz)
         if not kind.is_floating:
             raise AttributeValueError(f"dtype must be a floating point type, got {kind}")
-        nyquist = constant(float(rate), kind) / 2.0
+        nyquist = constant(rate, kind) / 2.0
         zero = constant(0.0, kind)
         # Nothing of frequency 0 goes into a band.
         frequencies = lin_space(zero, nyquist, num_spectrogram_bins)[1:]
         mels = expand_dims(_mel(frequencies), 1)
-        ends = [_mel(constant(edge, kind)) for edge in (lower_edge_hertz, upper_edge_hertz)]
+        ends = [_mel(constant(edge, kind)) for edge in edges_hertz]
         edges = expand_dims(lin_space(ends[0], ends[1], num_mel_bins + 2), 0)
         lower, centre, upper = edges[:, :-2], edges[:, 1:-1], edges[:, 2:]
         rising = (mels - lower) / (centre - lower)
         falling = (upper - mels) / (upper - centre)
         weights = maximum(zero, minimum(rising, falling))
         return pad(weights, [[1, 0], [0, 0]], name=scope)
+
+
+def _known_number(value: Any, label: str) -> float:
+    """Return a number that is given as such or as a constant tensor.
+
+    Raises:
+        AttributeValueError: if it is not one number, or not known.
+    """
+    known = get_static_value(value) if isinstance(value, Tensor) else value
+    if known is None:
+        raise AttributeValueError(f"{label} must be a number or a constant tensor")
+    try:
+        number = np.asarray(known, np.float64)
+    except (TypeError, ValueError) as error:
+        raise AttributeValueError(f"{label} must be a number, got {shown(known)}") from error
+    if number.ndim:
+        raise AttributeValueError(f"{label} must be one number, got shape {list(number.shape)}")
+    return float(number)
 
 
 def _check_mel(bins: Any, rate: float, lower: float, upper: float) -> None:
