@@ -37,8 +37,8 @@ class Line:
         self.sent.append((rank, frame.kind))
         return True
 
-    def come(self, rank: int, kind: Kind) -> None:
-        self.handlers[kind](rank, Frame(kind))
+    def come(self, rank: int, kind: Kind, text: str = "") -> None:
+        self.handlers[kind](rank, Frame(kind, payload=text.encode() or None))
 
 
 def member(rank: int, pid: int, host: str = "") -> Member:
@@ -167,3 +167,15 @@ def test_what_mpi_says_is_taken_once() -> None:
     watched.watch.leave()
     assert [rank for rank, _ in watched.lost] == [2]
     assert watched.line.sent == [(1, Kind.LEAVING)]
+
+
+def test_who_fails_alone_is_lost_and_says_why(child: subprocess.Popen[bytes]) -> None:
+    watched = Watched(member(1, child.pid), member(2, child.pid), slow_s=60, lost_s=60)
+    watched.line.come(1, Kind.LEAVING, "it failed with ValueError: too late")
+    ((rank, text),) = watched.lost
+    assert rank == 1
+    assert "/job:worker/task:1 (rank 1" in text
+    assert "was lost: it failed with ValueError: too late" in text
+    watched.watch.fail("it needed rank 1")
+    # Not to the one that is lost.
+    assert watched.line.sent == [(2, Kind.LEAVING)]

@@ -39,11 +39,15 @@ def rank_of(device: DeviceName) -> int:
 class Wires:
     """Takes the place of a transport: frames go into a list, and jobs run when they are told to."""
 
+    exchange: Exchange
+    service: WorkerService
+
     def __init__(self) -> None:
         self.rank = 0
         self.sent: list[tuple[int, Frame]] = []
         self.jobs: deque[Any] = deque()
         self.handlers: dict[Kind, Any] = {}
+        self.forgotten: set[int] = set()
 
     def on(self, kind: Kind, handler: Any) -> None:
         self.handlers[kind] = handler
@@ -54,6 +58,9 @@ class Wires:
 
     def post(self, job: Any) -> None:
         self.jobs.append(job)
+
+    def is_forgotten(self, rank: int) -> bool:
+        return rank in self.forgotten
 
     def arrive(self, rank: int, frame: Frame) -> None:
         job = self.handlers[frame.kind](rank, frame)
@@ -69,7 +76,8 @@ class Wires:
 def wires() -> Wires:
     made = Wires()
     exchange = Exchange(made)  # type: ignore[arg-type]
-    WorkerService(made, exchange, Engine(PS.task_name), ContainerSet(), rank_of)  # type: ignore[arg-type]
+    made.exchange = exchange
+    made.service = WorkerService(made, exchange, Engine(PS.task_name), ContainerSet(), rank_of)  # type: ignore[arg-type]
     return made
 
 
@@ -157,5 +165,36 @@ def test_an_abort_ends_a_step_that_waits_and_no_other(wires: Wires, *, alone: bo
     # What comes too late is dropped.
     wires.arrive(1, Frame(Kind.TENSOR, first, 1, payload=np.float32(0)))
     wires.arrive(2, Frame(Kind.TENSOR, second, 1, payload=np.float32(1)))
+    wires.run_jobs()
+    assert [frame.kind for _, frame in wires.sent[1:]] == [Kind.TENSOR, Kind.DONE]
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_client_that_is_lost_leaves_nothing_behind(wires: Wires, *, alone: bool) -> None:
+    for number in range(2):
+        register(wires, number, alone=alone)
+    first, second = (first_step(1 + number) + 1 for number in range(2))
+    wires.arrive(1, Frame(Kind.RUN, first, HANDLE))
+    wires.arrive(2, Frame(Kind.RUN, second, HANDLE))
+    # A value for a step of the lost client that has not begun here.
+    wires.arrive(2, Frame(Kind.TENSOR, first + 1, 1, payload=np.float32(0)))
+    wires.run_jobs()
+    assert wires.exchange.kept == 3
+    wires.service.lose_client(1)
+    wires.exchange.lose_client(1)
+    wires.run_jobs()
+    ((rank, answer),) = wires.sent
+    assert (rank, answer.kind, answer.step) == (1, Kind.ERROR, first)
+    assert "its client, rank 1, was lost" in answer.text
+    # The other client's step goes on, and nothing is kept of the first one's.
+    assert wires.exchange.kept == 1
+    wires.arrive(2, Frame(Kind.TENSOR, second, 1, payload=np.float32(1)))
+    wires.run_jobs()
+    assert [frame.kind for _, frame in wires.sent[1:]] == [Kind.TENSOR, Kind.DONE]
+    wires.sent.clear()
+    wires.arrive(1, Frame(Kind.RUN, first + 2, HANDLE))
+    assert "nothing is registered under handle" in wires.sent[0][1].text
+    wires.arrive(2, Frame(Kind.RUN, second + 1, HANDLE))
+    wires.arrive(2, Frame(Kind.TENSOR, second + 1, 1, payload=np.float32(1)))
     wires.run_jobs()
     assert [frame.kind for _, frame in wires.sent[1:]] == [Kind.TENSOR, Kind.DONE]

@@ -60,6 +60,8 @@ class AbortHooks:
         self._exit_code: int | None = None
         self._told_loss = False
         self._main_frame = _main_frame()
+        # Tells the others why this rank fails, where the job goes on without it.
+        self.leave_alone: Callable[[str], object] | None = None
 
     def install(self) -> None:
         """Put the hooks in place."""
@@ -109,7 +111,9 @@ class AbortHooks:
         code = self.failing_exit
         if code and self._ending.acquire(blocking=False):
             self._let_the_first_speak()
-            self._finish(f"{self._who()} left with exit code {code}; this ends the job\n", code)
+            ends = "the job goes on" if self.leave_alone is not None else "this ends the job"
+            text = f"{self._who()} left with exit code {code}; {ends}\n"
+            self._finish(text, code, f"it left with exit code {code}")
 
     def end(
         self,
@@ -132,9 +136,10 @@ class AbortHooks:
         if isinstance(error, TaskLostError):
             # Each survivor tells; so others, too, get the time to.
             self.tell_loss(error)
-            tell(f"left {LOST}")
-            time.sleep(GRACE_S)
-            self._finish("", LOST)
+            if self.leave_alone is None:
+                tell(f"left {LOST}")
+                time.sleep(GRACE_S)
+            self._finish("", LOST, "it needed a lost rank")
         interrupted = isinstance(error, KeyboardInterrupt)
         code = INTERRUPTED if interrupted else 1
         self._let_the_first_speak()
@@ -143,12 +148,16 @@ class AbortHooks:
             _write(headline + "\n")
             with contextlib.suppress(Exception):
                 report(type(error), error, error.__traceback__)
-            self._finish("", code)
+            self._finish("", code, _in_short(error))
         fold(error)
         prefix = f"[rank {self._launch.rank}] "
         trace = "".join(traceback.format_exception(error))
         lines = [prefix + line for line in trace.rstrip("\n").split("\n")]
-        self._finish("\n".join([headline, *lines]) + "\n", code)
+        self._finish("\n".join([headline, *lines]) + "\n", code, _in_short(error))
+
+    def say(self, text: str) -> None:
+        """Say something of this rank in a line."""
+        _write(f"{self._who()} {text}\n")
 
     def tell_loss(self, error: TaskLostError) -> None:
         """Tell, once, of the loss of another rank, which will end this one."""
@@ -169,16 +178,28 @@ class AbortHooks:
             f"pid {os.getpid()})"
         )
 
-    def _finish(self, text: str, code: int) -> NoReturn:
+    def _finish(self, text: str, code: int, why: str) -> NoReturn:
         # Should MPI itself hang, the alarm ends this process, and the launcher the others.
         with contextlib.suppress(ValueError, AttributeError):
             if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
                 signal.alarm(HARD_END_S)
         _write(text)
+        leave_alone = self.leave_alone
+        if leave_alone is not None:
+            tell(f"alone {code}")
+            with contextlib.suppress(Exception):
+                leave_alone(why)
+            # MPI takes the end of a process for the end of the job, unless it was killed.
+            os.kill(os.getpid(), signal.SIGKILL)
         tell(f"left {code}")
         with contextlib.suppress(Exception):
             self._end_job(code)
         os._exit(code)
+
+
+def _in_short(error: BaseException) -> str:
+    first = str(error).partition("\n")[0]
+    return f"it failed with {type(error).__name__}" + (f": {first}" if first else "")
 
 
 def _write(text: str) -> None:

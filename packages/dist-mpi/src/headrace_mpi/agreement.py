@@ -40,6 +40,11 @@ class Agreement:
                     )
             self._asked[client, session] = mine
 
+    def lose_client(self, client: int) -> None:
+        """Forget all sessions of a rank that is lost."""
+        with self._lock:
+            self._asked = {key: told for key, told in self._asked.items() if key[0] != client}
+
     def leave(self, client: int, session: int) -> None:
         """Forget a session."""
         with self._lock:

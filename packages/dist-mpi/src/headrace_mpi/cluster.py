@@ -13,6 +13,7 @@ from headrace.extend.runtime import Options, Runtime, join_cluster
 from headrace_mpi.jobs import WORKER, Jobs, launched, ps_and_workers
 from headrace_mpi.node import Node, RankNode, SoloNode
 from headrace_mpi.settings import JOBS, START_TIMEOUT
+from headrace_mpi.survival import END, checked_policy
 from headrace_mpi.world import get_world
 
 SCHEME = "mpi:"
@@ -32,7 +33,8 @@ class Cluster:
     ``mpirun`` plays all tasks itself, with one worker.
 
     All ranks leave the cluster together: at the end of the ``with`` block, or of the program, a
-    rank goes on serving until every rank has come so far. An exception on any rank ends all.
+    rank goes on serving until every rank has come so far. An exception on any rank ends all, unless
+    it is on a worker and the cluster was made with ``on_worker_loss="continue"``.
 
     Example:
         ::
@@ -58,6 +60,7 @@ class Cluster:
         job_name: str | None = None,
         task_index: int | None = None,
         start_deadline_s: float | None = None,
+        on_worker_loss: str = END,
     ) -> None:
         """Form the cluster.
 
@@ -73,10 +76,14 @@ class Cluster:
             task_index: The index of this rank's task in its job; 0 if the job has one task only.
             start_deadline_s: Seconds after which ranks that are still missing are reported and
                 the job is ended; by default those of ``HEADRACE_START_TIMEOUT``.
+            on_worker_loss: "end" to end the job where any rank is lost; "continue" to go on
+                without a worker that is killed, leaves, fails or stops. The loss of the chief, or
+                of a task of another job, ends the job in any case. Needs a launch that tolerates
+                faults, as ``python -m headrace run`` does.
 
         Raises:
             ClusterError: if there are too few or too many ranks, the ranks' programs do not
-                agree, there is no such task, or MPI cannot be used.
+                agree, there is no such task, MPI cannot be used, or cannot go on without a rank.
         """
         deadline_s = START_TIMEOUT.read()
         if start_deadline_s is not None:
@@ -97,6 +104,7 @@ class Cluster:
                 f"the program's cluster is {self._jobs}, but it was started with {named}: leave "
                 f"the jobs out of Cluster(), or out of python -m headrace run"
             )
+        policy = checked_policy(on_worker_loss, world.size, self._jobs)
         claim = _claim(self._jobs, job_name, task_index)
         if world.size == 1 and claim is None:
             claim = self._jobs.chief
@@ -107,7 +115,7 @@ class Cluster:
         self._node: Node = (
             SoloNode(self._jobs, task)
             if world.size == 1
-            else RankNode(world, self._jobs, task, deadline_s)
+            else RankNode(world, self._jobs, task, deadline_s, policy)
         )
         self._closed = False
         self._leave_cluster = join_cluster(self.is_chief)
@@ -137,6 +145,11 @@ class Cluster:
     def num_tasks(self, job: str) -> int:
         """Return the number of tasks of a job, 0 if it is not there."""
         return self._jobs.count(job)
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """The names of the tasks that were lost, in order, without which the job goes on."""
+        return self._node.lost()
 
     @property
     def devices(self) -> tuple[str, ...]:

@@ -1,14 +1,16 @@
-"""What happens on a rank when another is lost: its steps fail with the error, and it ends soon.
+"""What happens on a rank when another is lost.
 
-A cluster does not go on without one of its ranks. The next step of each session raises the error,
-so that a program can save what it has; what it does not end by itself by then ends here, with exit
-code 75, on which ``python -m headrace run --max-restarts`` starts anew.
+Where the job goes on without it, steps that need it fail, those of its sessions are cancelled, and
+what it had admitted returns. Otherwise the next step of each session raises the error, so that a
+program can save what it has; what it does not end by itself by then ends here, with exit code 75,
+on which ``python -m headrace run --max-restarts`` starts anew.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
 from headrace.errors import TaskLostError
@@ -17,6 +19,7 @@ from headrace_mpi.farewell import tell
 if TYPE_CHECKING:
     from headrace_mpi.members import Member
     from headrace_mpi.runtime import Client
+    from headrace_mpi.survival import Survival
     from headrace_mpi.transport import Transport
     from headrace_mpi.world import World
 
@@ -26,19 +29,30 @@ GRACE_S = 4.0
 
 @final
 class Losses:
-    """Tells of ranks that are slow or lost, and ends this one where one is lost."""
+    """Tells of ranks that are slow or lost, and ends this one where the job needs a lost one."""
 
-    def __init__(self, world: World, client: Client, transport: Transport) -> None:
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        transport: Transport,
+        survival: Survival,
+        go_on: Callable[[int], object],
+    ) -> None:
         """Know of no loss.
 
         Args:
             world: The ranks.
             client: This rank's sessions, whose steps fail.
             transport: To which the lost rank is nobody any more.
+            survival: Says without whom the job goes on.
+            go_on: Called with a rank without which it does, before steps that need it fail.
         """
         self._world = world
         self._client = client
         self._transport = transport
+        self._survival = survival
+        self._go_on = go_on
         self._lock = threading.Lock()
         self._first: TaskLostError | None = None
 
@@ -51,12 +65,23 @@ class Losses:
         sys.stderr.write("\n".join(lines) + "\n")
 
     def lost(self, error: TaskLostError, rank: int) -> None:
-        """Fail what waits for a rank that is lost, and end this one after a while."""
+        """Fail what waits for a rank that is lost; end this one after a while, or go on."""
         self._transport.forget(rank)
         waits = self._client.waits(rank)
         if waits:
             error = TaskLostError(f"{error}; {'; '.join(waits)}")
         tell(f"lost {rank}")
+        self._world.lost_somebody = True
+        why = self._survival.lose(rank)
+        if not why:
+            self._world.hooks.say(f"goes on without a worker: {error}")
+            self._go_on(rank)
+            self._client.lose(rank, error, tell=False)
+            return
+        if self._survival.may_lose(rank):
+            error = TaskLostError(f"{error}; {why}")
+        # From now on a failure is the job's.
+        self._world.hooks.leave_alone = None
         with self._lock:
             first = self._first is None
             if first:

@@ -35,6 +35,7 @@ class Member:
         version: The version of headrace-dist-mpi.
         devices: The names of its devices.
         priorities: For each kind of its devices how much it is preferred.
+        on_worker_loss: "continue" where the job is to go on without a worker, else "end".
     """
 
     rank: int
@@ -45,6 +46,7 @@ class Member:
     version: str
     devices: tuple[str, ...]
     priorities: Mapping[str, int]
+    on_worker_loss: str = "end"
 
     def pack(self) -> bytes:
         """Return it as bytes."""
@@ -59,7 +61,9 @@ class Member:
         return cls(**fields)
 
 
-def introduce(rank: int, jobs: Jobs, task: DeviceName, machine: Machine) -> Member:
+def introduce(
+    rank: int, jobs: Jobs, task: DeviceName, machine: Machine, on_worker_loss: str = "end"
+) -> Member:
     """Return what this process tells the others."""
     try:
         release = version("headrace-dist-mpi")
@@ -74,6 +78,7 @@ def introduce(rank: int, jobs: Jobs, task: DeviceName, machine: Machine) -> Memb
         release,
         tuple(map(str, machine.devices)),
         dict(machine.priorities),
+        on_worker_loss,
     )
 
 
@@ -88,6 +93,7 @@ def meet(comm: MPI.Intracomm, own: Member) -> list[Member]:
     for what, values in (
         ("the jobs of the cluster", [m.jobs for m in members]),
         ("headrace-dist-mpi", [m.version for m in members]),
+        ("on_worker_loss", [m.on_worker_loss for m in members]),
     ):
         if len(set(values)) > 1:
             lines = [f"the ranks do not agree on {what}:"]

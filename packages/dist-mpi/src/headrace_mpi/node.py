@@ -28,6 +28,8 @@ from headrace.extend.runtime import (
     SessionState,
     build_plan,
     function_partitions,
+    outlive_tasks,
+    tell_loss,
 )
 from headrace_mpi.collectives import groups
 from headrace_mpi.deadline import StartDeadline
@@ -38,8 +40,9 @@ from headrace_mpi.loss import Losses
 from headrace_mpi.members import introduce, joint_machine, meet
 from headrace_mpi.rendezvous import Exchange
 from headrace_mpi.runtime import Client, ClusterRuntime
-from headrace_mpi.settings import LOST_AFTER, SLOW_AFTER, STALL_AFTER
+from headrace_mpi.settings import LOST_AFTER, MIN_WORKERS, SLOW_AFTER, STALL_AFTER
 from headrace_mpi.stalls import StepStalls
+from headrace_mpi.survival import CONTINUE, END, Survival, end_process
 from headrace_mpi.transport import Transport
 from headrace_mpi.ulfm import failed_ranks
 from headrace_mpi.waiting import Waiter
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _FINISH_S = 5.0
+_TELL_S = 0.5
 
 
 class Node(Protocol):
@@ -59,6 +63,9 @@ class Node(Protocol):
 
     def machine(self) -> Machine:
         """Return the devices of all tasks."""
+
+    def lost(self) -> tuple[str, ...]:
+        """Return the names of the tasks that are lost."""
 
     def open_runtime(self, options: Options = DEFAULT_OPTIONS) -> Runtime:
         """Return a runtime for a new session."""
@@ -74,7 +81,14 @@ class Node(Protocol):
 class RankNode:
     """A process that plays one task, among others."""
 
-    def __init__(self, world: World, jobs: Jobs, task: DeviceName, deadline_s: float) -> None:
+    def __init__(
+        self,
+        world: World,
+        jobs: Jobs,
+        task: DeviceName,
+        deadline_s: float,
+        on_worker_loss: str = END,
+    ) -> None:
         """Meet the other ranks, and begin to serve them.
 
         Args:
@@ -83,6 +97,7 @@ class RankNode:
             task: The task that this rank plays.
             deadline_s: Time after which ranks that are still missing are reported and the job is
                 ended.
+            on_worker_loss: Whether the job goes on without a worker: "end" or "continue".
 
         Raises:
             ClusterError: if the ranks' programs do not agree.
@@ -92,7 +107,7 @@ class RankNode:
         with StartDeadline(world.launch, deadline_s):
             # A cluster has a communicator of its own, so a later one never sees its frames.
             comm = world.comm.Dup()
-            self.members = meet(comm, introduce(world.rank, jobs, task, own))
+            self.members = meet(comm, introduce(world.rank, jobs, task, own, on_worker_loss))
         tell(f"plays {task.job}:{task.task}")
         played = [DeviceName.parse(member.task) for member in self.members]
         layout = Layout(jobs, tuple(played))
@@ -109,7 +124,8 @@ class RankNode:
         )
         self.exchange = exchange
         stalls = StepStalls(self.client, self.client.where(world.rank), STALL_AFTER.read())
-        losses = Losses(world, self.client, self.transport)
+        self.survival = Survival(on_worker_loss, played, jobs.chief, MIN_WORKERS.read())
+        losses = Losses(world, self.client, self.transport, self.survival, self._go_on)
         self.watch = Watch(
             self.transport,
             self.members,
@@ -127,8 +143,12 @@ class RankNode:
         self._all_done = Waiter()
         self._said = False
         self.transport.on(Kind.SHUTDOWN, self._on_done)
+        self._leave_others = outlive_tasks() if on_worker_loss == CONTINUE else lambda: None
         self.transport.start()
         self.watch.start()
+        if self.survival.may_lose(world.rank):
+            tell("spare")
+            world.hooks.leave_alone = self._fail_alone
 
     def _on_fault(self, error: BaseException) -> None:
         """Take what MPI tells of lost ranks; any other fault is the job's."""
@@ -143,6 +163,32 @@ class RankNode:
         if self.group is not None:
             self.group.lose_member(rank, error)
         self._losses.lost(error, rank)
+
+    def _go_on(self, rank: int) -> None:
+        """Take back what a rank has here without which the job goes on."""
+        member = self.members[rank]
+        if member.host == self.members[self._world.rank].host:
+            end_process(member.pid)
+
+        def take_back() -> None:
+            self.worker.lose_client(rank)
+            self.exchange.lose_client(rank)
+            tell_loss(DeviceName.parse(member.task))
+
+        # Cancelling calls functions of kernels, which may take a while.
+        self.transport.post(take_back)
+        self._here.discard(rank)
+        if not self._here:
+            self._all_done.wake()
+
+    def lost(self) -> tuple[str, ...]:
+        """Return the names of the tasks that are lost."""
+        return tuple(self.members[rank].task for rank in sorted(self.survival.lost))
+
+    def _fail_alone(self, why: str) -> None:
+        """Tell the others that this rank fails, and that it does so alone."""
+        self.watch.fail(why)
+        self.transport.flush(_TELL_S)
 
     def machine(self) -> Machine:
         """Return the devices of all tasks."""
@@ -189,8 +235,10 @@ class RankNode:
     def close(self) -> None:
         """Serve until all are done, and stop."""
         self.serve()
+        self._world.hooks.leave_alone = None
         self.watch.leave()
         self.transport.close()
+        self._leave_others()
 
 
 @final
@@ -216,6 +264,10 @@ class SoloNode:
     def machine(self) -> Machine:
         """Return the devices of all tasks."""
         return self._machine
+
+    def lost(self) -> tuple[str, ...]:
+        """Return nothing: a process does not outlive itself."""
+        return ()
 
     def open_runtime(self, options: Options = DEFAULT_OPTIONS) -> Runtime:
         """Return a runtime for a new session."""

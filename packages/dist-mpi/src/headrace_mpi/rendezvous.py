@@ -299,7 +299,8 @@ class Exchange:
         """
         with self._lock:
             rendezvous = self._open.pop(step, None)
-            if failed and client_of(step) != self._transport.rank:
+            ours = client_of(step) == self._transport.rank
+            if failed and not (ours or self._is_over(step)):
                 self._failed.add(step)
         if rendezvous is not None:
             rendezvous.close(step)
@@ -314,6 +315,10 @@ class Exchange:
                 self._failed = {s for s in self._failed if not self._is_over(s)}
             if self._early:
                 self._early = {s: f for s, f in self._early.items() if not self._is_over(s)}
+
+    def lose_client(self, client: int) -> None:
+        """Drop what is kept for steps of a client that is lost: no other one will begin."""
+        self.raise_floor(client, first_step(client + 1))
 
     def _is_over(self, step: int) -> bool:
         return step < self._floors.get(client_of(step), 0)

@@ -168,13 +168,20 @@ class Client:
         transport.on(Kind.ERROR, self._on_error)
         transport.on(Kind.REGISTERED, self._on_registered)
 
-    def lose(self, rank: int, error: BaseException) -> None:
-        """Fail what waits for a rank that is lost; the next step raises the error, too."""
+    def lose(self, rank: int, error: BaseException, *, tell: bool = True) -> None:
+        """Fail what waits for a rank that is lost, and steps with a part on it from now on.
+
+        Args:
+            rank: The rank.
+            error: What they fail with.
+            tell: Whether the next step raises the error in any case, unless one does now.
+        """
         with self._lock:
             self._lost[rank] = error
             calls = [*self._running.values(), *self._registering.values()]
             hit = [call for call in calls if call.asks(rank)]
-            self._untold = None if hit else error
+            if tell:
+                self._untold = None if hit else error
         for call in hit:
             call.fail(error)
             call.answered(rank)
@@ -225,6 +232,7 @@ class Client:
             call = Call(step, ranks, self.transport)
             self._running[step] = call
             oldest = next(iter(self._running))
+        self._lose_late(call, ranks)
         return call, min(step - oldest, _MAX_LAG)
 
     def end(self, call: Call) -> None:
@@ -236,8 +244,18 @@ class Client:
         """Expect the answers to a registration."""
         if self._lost:
             self._check(ranks)
-        call = self._registering[handle] = Call(0, ranks, self.transport)
+        with self._lock:
+            call = self._registering[handle] = Call(0, ranks, self.transport)
+        self._lose_late(call, ranks)
         return call
+
+    def _lose_late(self, call: Call, ranks: Iterable[int]) -> None:
+        """Fail a call that began while one of its ranks was lost: nobody else tells it."""
+        for rank in ranks if self._lost else ():
+            error = self._lost.get(rank)
+            if error is not None:
+                call.fail(error)
+                call.answered(rank)
 
     def end_registration(self, handle: int) -> None:
         """Forget a registration."""

@@ -63,6 +63,13 @@ JOBS = Setting(
     "",
     "set by `python -m headrace run`: the jobs of clusters that name none, as in ps=1,worker=3",
 )
+MIN_WORKERS = Setting(
+    "HEADRACE_MIN_WORKERS",
+    whole_number(least=0),
+    0,
+    "set by `python -m headrace run --min-workers`: with how few workers a cluster that goes on "
+    "without lost ones does so (default 0: without any but the chief)",
+)
 RESTARTS = Setting(
     "HEADRACE_RESTARTS",
     whole_number(least=0),
@@ -71,5 +78,5 @@ RESTARTS = Setting(
 )
 SETTINGS = (
     *(START_TIMEOUT, SLOW_AFTER, LOST_AFTER, STALL_AFTER, FLIGHT, COLLECTIVE_TIMEOUT, READ_MEMORY),
-    *(LAUNCH, JOBS, RESTARTS),
+    *(LAUNCH, JOBS, MIN_WORKERS, RESTARTS),
 )

@@ -126,7 +126,9 @@ class Transport:
         self._followers: deque[Waits] = deque()
         self._status = MPI.Status()
         self._incoming: list[_Incoming] = []
-        self._outgoing: deque[tuple[list[MPI.Request], object]] = deque()
+        self._outgoing: deque[tuple[int, list[MPI.Request], object]] = deque()
+        # What MPI may still read or write for a lost rank: kept, and waited for by nobody.
+        self._abandoned: list[object] = []
         top = comm.Get_attr(MPI.TAG_UB)
         self._tags = (int(top) if top else 32767) - _FIRST_TAG
         self._sequence = itertools.count()
@@ -188,8 +190,12 @@ class Transport:
             return True
 
     def forget(self, rank: int) -> None:
-        """Send nothing to a rank any more: it is lost."""
+        """Send nothing to a rank any more, and take nothing of it: it is lost."""
         self._forgotten.add(rank)
+
+    def is_forgotten(self, rank: int) -> bool:
+        """Whether a rank is lost."""
+        return rank in self._forgotten
 
     def _send(self, rank: int, frame: Frame, encoded: wire.Encoded) -> bool:
         byte = self._mpi.BYTE
@@ -202,7 +208,7 @@ class Transport:
             message = encoded.header() if body is None else encoded.header() + body.tobytes()
             request = self._comm.Isend([message, byte], rank, _HEADER_TAG)
             if not request.Test():
-                self._keep([request], message)
+                self._keep(rank, [request], message)
             return True
         tag = next(self._sequence) % self._tags + _FIRST_TAG
         header = encoded.header(tag)
@@ -211,11 +217,11 @@ class Transport:
             self._comm.Isend([body[at : at + CHUNK_BYTES], byte], rank, tag)
             for at in range(0, body.size, CHUNK_BYTES)
         ]
-        self._keep(requests, (header, body))
+        self._keep(rank, requests, (header, body))
         return False
 
-    def _keep(self, requests: list[MPI.Request], memory: object) -> None:
-        self._outgoing.append((requests, memory))
+    def _keep(self, rank: int, requests: list[MPI.Request], memory: object) -> None:
+        self._outgoing.append((rank, requests, memory))
         self._bell.ring()
 
     def flush(self, timeout_s: float) -> bool:
@@ -461,6 +467,10 @@ class Transport:
     def _progress_incoming(self) -> bool:
         found = False
         for item in list(self._incoming):
+            if item.source in self._forgotten:
+                self._incoming.remove(item)
+                self._abandoned.append(item)
+                continue
             try:
                 if not self._advance(item):
                     continue
@@ -509,11 +519,16 @@ class Transport:
     def _progress_outgoing(self) -> None:
         request_type = self._mpi.Request
         for _ in range(len(self._outgoing)):
-            requests, memory = self._outgoing.popleft()
-            if not request_type.Testall(requests):
-                self._outgoing.append((requests, memory))
+            item = self._outgoing.popleft()
+            rank, requests, _ = item
+            if rank in self._forgotten:
+                self._abandoned.append(item)
+            elif not request_type.Testall(requests):
+                self._outgoing.append(item)
 
     def _dispatch(self, source: int, frame: Frame) -> None:
+        if source in self._forgotten:
+            return
         if frame.kind is not Kind.HEALTH:
             self.flight.note(False, source, frame)
             self.frames_received += 1

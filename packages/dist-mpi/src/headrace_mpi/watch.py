@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _BEAT_S = 1.0
 # What a process that is gone has sent may still be on its way: its LEAVING, or an error.
 _GONE_S = 0.6
+_MAX_WHY = 500
 GONE = "gone"
 STOPPED = "stopped"
 
@@ -113,6 +114,11 @@ class Watch:
         self.stop()
         self._send(Frame(Kind.LEAVING))
 
+    def fail(self, why: str) -> None:
+        """Tell the others that this rank fails, which is its loss to them."""
+        self._over.set()
+        self._send(Frame(Kind.LEAVING, payload=why.encode()[:_MAX_WHY]))
+
     def lost(self, ranks: Iterable[int], why: str) -> None:
         """Take the word of somebody else for the loss of ranks, such as that of MPI.
 
@@ -139,6 +145,9 @@ class Watch:
             self._heard[rank] = time.monotonic()
 
     def _on_leaving(self, rank: int, frame: Frame) -> None:
+        if frame.text:
+            self.lost([rank], frame.text)
+            return
         with self._lock:
             self._heard.pop(rank, None)
 

@@ -107,7 +107,7 @@ _TEXT_KINDS = frozenset(
     {
         *(Kind.REGISTER, Kind.REGISTERED, Kind.RUN, Kind.ERROR, Kind.ABORT, Kind.BUNDLE),
         *(Kind.COLLECTIVE_PLAN, Kind.COLLECTIVE_FAILED),
-        *(Kind.DUMP, Kind.TRACE),
+        *(Kind.DUMP, Kind.TRACE, Kind.LEAVING),
     }
 )
 _TENSOR_KINDS = frozenset({Kind.TENSOR, Kind.COLLECTIVE})

@@ -35,7 +35,7 @@ from headrace_mpi.faults import StepAbortedError
 from headrace_mpi.flight import clock
 from headrace_mpi.pool import Job
 from headrace_mpi.registration import Received, read_partitions, unpack_fields
-from headrace_mpi.rendezvous import Exchange, Routes
+from headrace_mpi.rendezvous import Exchange, Routes, client_of
 from headrace_mpi.transport import Transport
 from headrace_mpi.wire import Frame, Kind
 
@@ -117,6 +117,8 @@ class WorkerService:
             self._transport.send(client, Frame(Kind.REGISTERED, edge=handle, payload=_text(error)))
             return
         with self._lock:
+            if self._transport.is_forgotten(client):
+                return
             self._registered[client, handle] = Registered(plan, routes, session, recorder)
             self.registrations += 1
         self._transport.send(client, Frame(Kind.REGISTERED, edge=handle))
@@ -131,6 +133,21 @@ class WorkerService:
             for key, registered in list(self._registered.items()):
                 if key[0] == client and registered.session == session:
                     del self._registered[key]
+
+    def lose_client(self, client: int) -> None:
+        """Cancel the steps of a client that is lost, and drop what it registered.
+
+        It must not wait for steps: those that do not look at their cancellation run to their end.
+        """
+        self._agreement.lose_client(client)
+        with self._lock:
+            running = [c for step, c in self._running.items() if client_of(step) == client]
+            for kept in (self._registered, self._states, self._received):
+                for key in [key for key in kept if key[0] == client]:
+                    del kept[key]
+        reason = StepAbortedError(f"the step ended: its client, rank {client}, was lost")
+        for cancellation in running:
+            cancellation.cancel(reason)
 
     # -- running
 

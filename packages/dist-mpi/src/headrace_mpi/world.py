@@ -42,6 +42,8 @@ class World:
         self.rank = comm.Get_rank()
         self.size = comm.Get_size()
         self.local_rank = launch.local_rank
+        # Whether a rank was lost: MPI cannot be finalised then.
+        self.lost_somebody = False
         self._closers: list[Callable[[], object]] = []
 
     def at_close(self, closer: Callable[[], object]) -> None:
@@ -202,5 +204,6 @@ def _check_launch(launch: Launch, rank: int, size: int) -> None:
 def _end(world: World, mpi: Any) -> None:
     world.close()
     tell("left 0")
-    if mpi is not None and not mpi.Is_finalized():
+    # Without a rank it waits for ever, unless MPI itself has noticed the loss.
+    if mpi is not None and not mpi.Is_finalized() and not world.lost_somebody:
         mpi.Finalize()

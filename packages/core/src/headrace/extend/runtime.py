@@ -25,6 +25,12 @@ from headrace.runtime.executor import (
     StartedRun,
     execute,
 )
+from headrace.runtime.losses import (
+    outlive_tasks,
+    outlives_tasks,
+    tell_loss,
+    watch_losses,
+)
 from headrace.runtime.nested import (
     function_partitions,
 )
@@ -111,7 +117,11 @@ __all__ = [
     "function_partitions",
     "is_chief",
     "join_cluster",
+    "outlive_tasks",
+    "outlives_tasks",
     "pack_events",
     "set_default_config",
+    "tell_loss",
     "unpack_events",
+    "watch_losses",
 ]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from headrace.errors import ClusterError
 from headrace_mpi.launcher.request import Request
-from headrace_mpi.settings import JOBS, LAUNCH, RESTARTS
+from headrace_mpi.settings import JOBS, LAUNCH, MIN_WORKERS, RESTARTS
 
 _TIMEOUT_S = 20.0
 _FIX = (
@@ -103,6 +103,8 @@ def environment(request: Request, token: str, restarts: int) -> dict[str, str]:
         # Open MPI spins where it does not believe that ranks share cores.
         "OMPI_MCA_mpi_yield_when_idle": "1",
     }
+    if request.least_workers:
+        found[MIN_WORKERS.variable] = str(request.least_workers)
     if request.jobs is not None:
         found[JOBS.variable] = ",".join(f"{name}={count}" for name, count in request.jobs.counts)
     if request.threads is not None or "OMP_NUM_THREADS" not in os.environ:

@@ -33,6 +33,8 @@ def run(request: Request) -> int:
         _say(f"{_why(outcome)}: start {restart} of {request.max_restarts} anew, {_size(sized)}")
         request = sized
         outcome = run_once(request, restart)
+    if outcome.without:
+        _say(f"the job came to its end without {', '.join(outcome.without)}")
     if outcome.again:
         tried = f" after {request.max_restarts} restarts" if request.max_restarts else ""
         hint = "" if request.max_restarts else "; --max-restarts N goes on from a checkpoint"

@@ -26,7 +26,10 @@ class Account:
         here: The ranks that came to the start of the cluster.
         told_lost: The ranks that others lost.
         segments: Files of shared memory that the ranks use.
-        left: For each rank that left by itself its exit code, in the order in which they left.
+        spare: The ranks without which the job goes on.
+        alone: For each of those that failed by itself its exit code.
+        left: For each other rank that left by itself its exit code, in the order in which they
+            left.
     """
 
     def __init__(self, size: int, tasks: Iterable[str] = ()) -> None:
@@ -36,6 +39,8 @@ class Account:
         self.here: set[int] = set()
         self.left: dict[int, int] = {}
         self.told_lost: set[int] = set()
+        self.spare: set[int] = set()
+        self.alone: dict[int, int] = {}
         self.segments: set[str] = set()
 
     def hear(self, rank: int, note: str) -> None:
@@ -49,6 +54,10 @@ class Account:
             self.told_lost.add(int(rest))
         elif word == "uses" and rest.startswith(SEGMENTS):
             self.segments.add(rest)
+        elif word == "spare":
+            self.spare.add(rank)
+        elif word == "alone" and rest.isdigit():
+            self.alone.setdefault(rank, int(rest))
         elif word == "left" and rest.isdigit():
             self.left.setdefault(rank, int(rest))
 
@@ -56,6 +65,14 @@ class Account:
     def named(self) -> list[int]:
         """The ranks whose loss others told."""
         return sorted(self.told_lost - self.left.keys())
+
+    @property
+    def without(self) -> list[int] | None:
+        """The ranks without which the job came to its end; None where it did not come there."""
+        needed = self.names.keys() - self.spare
+        if not self.spare or any(self.left.get(rank) != 0 for rank in needed):
+            return None
+        return sorted(rank for rank in self.spare if self.left.get(rank) != 0)
 
     @property
     def lost(self) -> list[int]:

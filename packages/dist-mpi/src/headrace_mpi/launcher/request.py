@@ -29,6 +29,7 @@ class Request:
         named: Whether the jobs were named; otherwise the program alone says what they are.
         min_workers: The least number of workers to go on with where ranks are missing.
         max_workers: The largest number of workers.
+        least_workers: ``min_workers`` where it was given, else 0.
         max_restarts: How often to start anew where a rank was lost.
         threads: Threads of a rank; None for the cores of a host divided by its ranks.
         bind: Whether each rank is bound to cores of its own.
@@ -45,6 +46,7 @@ class Request:
     named: bool = False
     min_workers: int = 0
     max_workers: int = 0
+    least_workers: int = 0
     max_restarts: int = 0
     threads: int | None = None
     bind: bool = False
@@ -106,6 +108,7 @@ def parse(words: Sequence[str]) -> Request:
         named=bool(others),
         min_workers=least,
         max_workers=most,
+        least_workers=options.min_workers or 0,
         max_restarts=options.max_restarts,
         threads=options.threads,
         bind=options.bind == "cores",
@@ -160,7 +163,8 @@ def _parser() -> argparse.ArgumentParser:
         "--min-workers",
         type=_count(1),
         metavar="N",
-        help="go on with fewer workers, down to N, where ranks did not come",
+        help="go on with fewer workers, down to N, where ranks did not come, or were lost and the "
+        "program goes on without them",
     )
     add(
         "--max-workers",

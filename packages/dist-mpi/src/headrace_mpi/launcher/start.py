@@ -41,12 +41,14 @@ class Outcome:
         came: How many ranks came to the start of the cluster.
         lost: What the tasks were called that were lost.
         interrupted: Whether a signal ended it.
+        without: What the tasks were called that were lost, and without which it came to its end.
     """
 
     code: int
     came: int
     lost: tuple[str, ...] = ()
     interrupted: bool = False
+    without: tuple[str, ...] = ()
 
     @property
     def again(self) -> bool:
@@ -155,6 +157,9 @@ def _judge(account: Account, code: int, caught: list[int], notes: str) -> Outcom
     came = len(account.here)
     if caught:
         return Outcome(128 + caught[0], came, interrupted=True)
+    without = account.without
+    if without is not None:
+        return Outcome(0, came, without=tuple(account.names[rank] for rank in without))
     if account.failure not in (0, LOST):
         return Outcome(account.failure, came)
     killed = {int(rank) for rank in _KILLED.findall(notes)} & account.names.keys()

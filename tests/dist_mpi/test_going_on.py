@@ -1,0 +1,115 @@
+"""Jobs that go on without a worker, however that is lost; and those that do not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from launched import launch
+
+if TYPE_CHECKING:
+    from dist_mpi.conftest import RunProgram
+
+pytestmark = [pytest.mark.needs("mpi", "backend-cpu"), pytest.mark.timeout(150)]
+
+LOSE = """
+import os, signal, sys, time
+import headrace as hr
+
+how, victim = sys.argv[1:]
+with hr.dist.Cluster(on_worker_loss="continue") as cluster:
+    me = f"{cluster.job_name}:{cluster.task_index}"
+    with hr.device("/job:ps/task:0"):
+        begun = hr.Variable(0.0)
+        v = hr.Variable(0.0)
+        add = hr.assign_add(v, 1.0)
+        one = hr.assign_add(begun, 1.0)
+    if me == "ps:0" != victim:
+        cluster.serve()
+    else:
+        with hr.Session(cluster.target) as session:
+            if cluster.is_chief:
+                session.run([v.initializer, begun.initializer])
+            while True:
+                try:
+                    session.run(one)
+                    break
+                except hr.errors.FailedPreconditionError:
+                    time.sleep(0.01)
+            if me == victim:
+                while session.run(v) < 20:
+                    session.run(add)
+                exec(how)
+            # Until somebody is lost, and then for a while.
+            until = time.monotonic() + 60
+            while not cluster.lost and time.monotonic() < until:
+                session.run(add)
+            before = session.run(v)
+            for _ in range(50):
+                session.run(add)
+            if cluster.is_chief:
+                print("went on", session.run(v) - before >= 50, *cluster.lost, flush=True)
+"""
+GONE = r"MPI says that its process failed|its process ended without leaving the cluster"
+HOWS = {
+    "killed": ("os.kill(os.getpid(), signal.SIGKILL)", GONE),
+    "exit-0": ("os._exit(0)", GONE),
+    "exit-3": ("os._exit(3)", GONE),
+    "left": ("sys.exit(3)", "it left with exit code 3"),
+    "failed": ("raise ValueError('too late')", "it failed with ValueError: too late"),
+    "stopped": ("os.kill(os.getpid(), signal.SIGSTOP)", f"{GONE}|.*, for longer than 4 s"),
+}
+
+
+@pytest.mark.parametrize(
+    "how",
+    ["killed", *(pytest.param(how, marks=pytest.mark.slow) for how in HOWS if how != "killed")],
+)
+def test_a_job_goes_on_without_a_worker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    if how == "stopped":
+        monkeypatch.setenv("HEADRACE_SLOW_AFTER", "2")
+        monkeypatch.setenv("HEADRACE_LOST_AFTER", "4")
+    code, why = HOWS[how]
+    job = launch(tmp_path, LOSE, *("-n", "3", "--ps", "1"), words=(code, "worker:1"))
+    assert job.end(120) == 0, job.err
+    assert job.out == ["[worker:0] went on True /job:worker/task:1"]
+    told = re.findall(
+        r"\[(\S+)\] headrace: rank . of 3 .* goes on without a worker: "
+        rf"/job:worker/task:1 .rank 2, .* was lost: (?:{why})",
+        job.err,
+    )
+    assert sorted(told) == ["ps:0", "worker:0"], job.err
+    assert job.err.rstrip().endswith("headrace: the job came to its end without worker:1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["ps:0", "worker:0"])
+def test_a_job_ends_without_its_ps_or_chief(tmp_path: Path, victim: str) -> None:
+    code, _ = HOWS["killed"]
+    job = launch(tmp_path, LOSE, *("-n", "3", "--ps", "1"), words=(code, victim))
+    assert job.end(120) == 75, job.err
+    lost = victim.replace(":", "/task:")
+    told = re.findall(rf"\[(\S+)\] headrace: rank . of 3 .* ends: /job:{lost} .* was lost", job.err)
+    assert len(told) == 2, job.err
+    assert f"headrace: the job lost {victim}; the job ended with exit code 75" in job.err
+
+
+@pytest.mark.slow
+def test_a_job_ends_where_too_few_workers_are_left(tmp_path: Path) -> None:
+    code, _ = HOWS["killed"]
+    options = ("-n", "3", "--ps", "1", "--min-workers", "2")
+    job = launch(tmp_path, LOSE, *options, words=(code, "worker:1"))
+    assert job.end(120) == 75, job.err
+    assert "1 workers are left, fewer than the 2 that are needed" in job.err
+    assert "headrace: the job lost worker:1; the job ended with exit code 75" in job.err
+
+
+def test_going_on_is_refused_where_mpi_cannot(run_program: RunProgram) -> None:
+    source = 'import headrace as hr\nhr.dist.Cluster(ps=0, on_worker_loss="continue")\n'
+    ended = run_program(2, source, opening="")
+    assert ended.code == 1
+    assert "ClusterError: on_worker_loss='continue' needs an MPI that lives on" in ended.err

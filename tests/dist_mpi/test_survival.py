@@ -1,0 +1,126 @@
+"""Without whom a job goes on, and what is taken back of a rank that is lost. No MPI is started."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from headrace.errors import ClusterError
+from headrace_mpi.jobs import Jobs
+from headrace_mpi.launcher import start
+from headrace_mpi.launcher.output import Account
+from headrace_mpi.launcher.request import parse
+from headrace_mpi.launcher.start import LOST, Outcome
+from headrace_mpi.survival import Survival, checked_policy, end_process
+
+JOBS = Jobs((("ps", 1), ("evaluator", 1), ("worker", 4)))
+CHIEF = 2
+
+
+def survival(policy: str = "continue", least: int = 0) -> Survival:
+    return Survival(policy, JOBS.tasks, JOBS.chief, least)
+
+
+@pytest.mark.parametrize(
+    ("policy", "least", "lost", "why"),
+    [
+        ("end", 0, [3], "the job needs it"),
+        ("continue", 0, [0], "the job needs it"),
+        ("continue", 0, [1], "the job needs it"),
+        ("continue", 0, [CHIEF], "the job needs it"),
+        ("continue", 0, [3, 4, 5], ""),
+        ("continue", 2, [3, 4], ""),
+        ("continue", 2, [3, 4, 5], "1 workers are left, fewer than the 2 that are needed"),
+    ],
+)
+def test_workers_but_the_chief_can_be_spared(
+    policy: str, least: int, lost: list[int], why: str
+) -> None:
+    known = survival(policy, least)
+    told = [known.lose(rank) for rank in lost]
+    assert told == [""] * (len(lost) - 1) + [why]
+    assert known.lost == set(lost)
+    assert known.ending == bool(why)
+
+
+def test_who_may_be_lost() -> None:
+    assert [rank for rank in range(6) if survival().may_lose(rank)] == [3, 4, 5]
+    assert not any(survival("end").may_lose(rank) for rank in range(6))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "tolerant", "jobs", "message"),
+    [
+        ("restart", "1", JOBS, "on_worker_loss must be 'end' or 'continue', got 'restart'"),
+        (True, "1", JOBS, "on_worker_loss must be 'end' or 'continue', got True"),
+        ("continue", "0", JOBS, "was started without .ULFM.: start it with python -m headrace run"),
+        (
+            "continue",
+            "1",
+            Jobs((("ps", 5), ("worker", 1))),
+            "needs a worker beside the chief, and the cluster ps: 5, worker: 1 has 1",
+        ),
+    ],
+)
+def test_what_cannot_go_on_is_refused(
+    wanted: Any, tolerant: str, jobs: Jobs, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMPI_MCA_mpi_ft_enable", tolerant)
+    with pytest.raises(ClusterError, match=message):
+        checked_policy(wanted, 6, jobs)
+
+
+def test_a_process_that_is_alone_may_ask_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMPI_MCA_mpi_ft_enable", raising=False)
+    assert checked_policy("continue", 1, Jobs((("worker", 1),))) == "continue"
+    assert checked_policy("end", 6, JOBS) == "end"
+
+
+def test_a_lost_process_that_is_stopped_is_ended() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    child.send_signal(signal.SIGSTOP)
+    end_process(child.pid)
+    assert child.wait(10) == -signal.SIGKILL
+    # One that is gone is passed over.
+    end_process(child.pid)
+
+
+@pytest.mark.parametrize(
+    ("notes", "code", "expected"),
+    [
+        # All came to the end.
+        ({1: "left 0", 2: "left 0", 3: "left 0"}, 0, Outcome(0, 4)),
+        # One was killed, one failed: what mpirun makes of it does not count.
+        ({2: "alone 1"}, 3, Outcome(0, 4, without=("worker:1", "worker:2"))),
+        # The parameter server is lost, too.
+        ({0: "", 1: "left 75"}, 0, Outcome(LOST, 4, ("ps:0",))),
+        ({0: "left 75", 1: "left 75", 2: "left 75"}, 75, Outcome(LOST, 4, ("worker:2",))),
+        # A mistake of the chief's program is one of the job's.
+        ({1: "left 3"}, 3, Outcome(3, 4)),
+    ],
+)
+def test_exit_codes_where_workers_may_be_lost(
+    notes: dict[int, str], code: int, expected: Outcome
+) -> None:
+    account = Account(4, ["ps:0", "worker:0", "worker:1", "worker:2"])
+    for rank in range(4):
+        account.hear(rank, "here")
+        if rank > 1:
+            account.hear(rank, "spare")
+        told = notes.get(rank, "left 0" if rank < 2 else "")
+        account.hear(rank, told)
+    if expected.lost:
+        account.hear(1, f"lost {0 if expected.lost == ('ps:0',) else 3}")
+    assert start._judge(account, code, [], "") == expected
+
+
+def test_the_least_number_of_workers_is_passed_on() -> None:
+    from headrace_mpi.launcher.command import environment
+
+    words = ["-n", "4", "--ps", "1", "--min-workers", "2", "train.py"]
+    assert environment(parse(words), "", 0)["HEADRACE_MIN_WORKERS"] == "2"
+    assert "HEADRACE_MIN_WORKERS" not in environment(parse(["-n", "4", "train.py"]), "", 0)
