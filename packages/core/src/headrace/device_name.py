@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from headrace.errors import PlacementError, shown
 from headrace.records import dataclass
@@ -86,12 +85,14 @@ class DeviceName:
     def intersected(self, other: DeviceName) -> DeviceName | None:
         """Return the name that satisfies both, or None where they contradict each other."""
         parts = []
-        for name in ("job", "task", "kind", "index"):
-            mine, theirs = getattr(self, name), getattr(other, name)
+        for mine, theirs in zip(self._parts(), other._parts(), strict=True):
             if mine is not None and theirs is not None and mine != theirs:
                 return None
             parts.append(mine if theirs is None else theirs)
-        return DeviceName(*parts)
+        return DeviceName(*parts)  # type: ignore[arg-type]
+
+    def _parts(self) -> tuple[str | int | None, ...]:
+        return (self.job, self.task, self.kind, self.index)
 
     def matches(self, device: DeviceName) -> bool:
         """Whether ``device`` has all the parts that this name states."""
@@ -100,7 +101,7 @@ class DeviceName:
     @property
     def task_name(self) -> DeviceName:
         """The job and task of this name alone."""
-        return replace(self, kind=None, index=None)
+        return DeviceName(self.job, self.task)
 
     @property
     def is_full(self) -> bool:

@@ -93,7 +93,7 @@ class Shape:
 
     def is_compatible_with(self, other: Any) -> bool:
         """Whether some concrete shape satisfies both."""
-        that = Shape(other)
+        that = other if isinstance(other, Shape) else Shape(other)
         if self.dims is None or that.dims is None:
             return True
         return len(self.dims) == len(that.dims) and all(
@@ -106,7 +106,7 @@ class Shape:
         Raises:
             ShapeError: if they are incompatible.
         """
-        that = Shape(other)
+        that = other if isinstance(other, Shape) else Shape(other)
         if self.dims is None:
             return that
         if that.dims is None:
@@ -159,7 +159,7 @@ class Shape:
 
     def concatenate(self, other: Any) -> Shape:
         """Return the dimensions of this shape followed by those of ``other``."""
-        that = Shape(other)
+        that = other if isinstance(other, Shape) else Shape(other)
         if self.dims is None or that.dims is None:
             return Shape(None)
         return Shape(self.dims + that.dims)

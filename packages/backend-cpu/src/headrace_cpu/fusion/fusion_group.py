@@ -39,11 +39,8 @@ def fusible(op: Operation) -> bool:
 
 
 def _usable(tensor: Tensor) -> bool:
-    return (
-        code_of(tensor.dtype) is not None
-        and tensor.shape.is_fully_defined()
-        and 0 not in tensor.shape.known
-    )
+    shape = tensor.spec.shape
+    return code_of(tensor.dtype) is not None and shape.is_fully_defined() and 0 not in shape.known
 
 
 def is_view(op: Operation) -> bool:

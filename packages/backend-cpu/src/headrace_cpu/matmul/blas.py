@@ -196,7 +196,8 @@ def _loaded_libraries() -> list[str]:
     except OSError:
         return []
     files = dict.fromkeys(line.split(None, 5)[-1] for line in lines if ".so" in line)
-    found = [f for f in files if "blas" in Path(f).name.lower() or "mkl_rt" in Path(f).name]
+    names = {f: f.rpartition("/")[2] for f in files}
+    found = [f for f, name in names.items() if "blas" in name.lower() or "mkl_rt" in name]
     return sorted(found, key=lambda f: "numpy" not in f)
 
 

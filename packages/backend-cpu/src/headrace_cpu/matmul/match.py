@@ -100,11 +100,11 @@ def matmul_of(op: Operation) -> Matmul | None:
     dtype = a.dtype.name
     if dtype not in _DTYPES:
         return None
-    left, right = a.shape.known, b.shape.known
+    left, right = a.spec.shape.known, b.spec.shape.known
     transposed_a, transposed_b = bool(op.attrs["transpose_a"]), bool(op.attrs["transpose_b"])
     if math.prod(right[:-2]) != 1 or (transposed_a and math.prod(left[:-2]) != 1):
         return None
-    out = op.outputs[0].shape.known
+    out = op.outputs[0].spec.shape.known
     rows, columns = math.prod(out[:-1]), out[-1]
     inner = right[-1] if transposed_b else right[-2]
     if not rows or not columns or not inner:
@@ -188,7 +188,7 @@ def _scaled(op: Operation) -> _Scaled | None:
     # The matmul is the operand that a MatMul, or another factor, made.
     for value, other in (op.inputs, op.inputs[::-1]):
         made = value.op.type == "MatMul" or value.op.type in ("Mul", "Neg")
-        if math.prod(other.shape.known) != 1 or not made:
+        if math.prod(other.spec.shape.known) != 1 or not made:
             continue
         number = _number(other)
         if number is not None:

@@ -13,13 +13,13 @@ import contextlib
 import ctypes
 import ctypes.util
 import functools
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_size_t, c_uint
 from ctypes import c_void_p as handle
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any, final
 
@@ -335,6 +335,12 @@ def _path() -> str | None:
     chosen = ONEDNN_LIBRARY.read()
     if chosen is not None:
         return chosen
+    # Where its wheels put it; to read what they installed takes milliseconds.
+    usual = Path(sys.prefix) / "lib" / _FILE
+    if usual.is_file():
+        return str(usual.resolve())
+    from importlib.metadata import PackageNotFoundError, files
+
     for distribution in _DISTRIBUTIONS:
         try:
             listed = files(distribution) or ()

@@ -11,7 +11,7 @@ from headrace_cpu.program.matches import Matches
 
 def shape_of(tensor: Tensor) -> tuple[int, ...]:
     """Return the shape of a tensor of a specialised graph."""
-    return tensor.shape.known
+    return tensor.spec.shape.known
 
 
 def all_float32(tensors: Sequence[Tensor]) -> bool:

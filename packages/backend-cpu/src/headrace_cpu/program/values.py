@@ -11,6 +11,7 @@ A view (a reshape, an identity) is its root under another shape, and takes no ti
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import Enum
 from typing import Any
@@ -35,14 +36,14 @@ def is_native(tensor: Tensor) -> bool:
     """Whether a tensor is numbers in memory, of a size that is known."""
     return (
         tensor.dtype.kind not in ("resource", "list", "string")
-        and tensor.shape.is_fully_defined()
+        and tensor.spec.shape.is_fully_defined()
         and tensor.dtype.numpy.itemsize > 0
     )
 
 
 def size_of(tensor: Tensor) -> int:
     """Return the bytes of a tensor of known shape."""
-    return int(np.prod(tensor.shape.known, dtype=np.int64)) * tensor.dtype.numpy.itemsize
+    return math.prod(tensor.spec.shape.known) * tensor.dtype.numpy.itemsize
 
 
 class Values:

@@ -76,7 +76,11 @@ class Operation:
     @property
     def holds_state(self) -> bool:
         """Whether a function that it holds reads or changes state."""
-        return any(v.stateful for v in self.attrs.values() if isinstance(v, FunctionValue))
+        # Asked of every operation by every pass.
+        for value in self.attrs.values():
+            if isinstance(value, FunctionValue) and value.stateful:
+                return True
+        return False
 
     @property
     def grouped_inputs(self) -> list[Any]:

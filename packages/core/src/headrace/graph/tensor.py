@@ -12,7 +12,7 @@ from headrace.errors import GraphError, SymbolicTensorError
 from headrace.graph.default_session import default_session
 from headrace.graph.schema import OPERATORS, call_op
 from headrace.graph.spec import TensorSpec
-from headrace.graph.tensor_shape import TensorShape
+from headrace.graph.tensor_shape import TensorShape, as_tensor_shape
 from headrace.shapes import Shape
 
 if TYPE_CHECKING:
@@ -231,11 +231,11 @@ class Tensor(TensorOperators):
     @property
     def shape(self) -> TensorShape:
         """The static shape."""
-        return TensorShape(self.spec.shape)
+        return as_tensor_shape(self.spec.shape)
 
     def get_shape(self) -> TensorShape:
         """Return the static shape."""
-        return TensorShape(self.spec.shape)
+        return as_tensor_shape(self.spec.shape)
 
     def set_shape(self, shape: Any) -> None:
         """State what is known of the shape besides; nothing checks it when the graph runs.

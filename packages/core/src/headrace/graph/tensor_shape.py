@@ -259,3 +259,10 @@ def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     """
     found: Dimension = TensorShape(shape)[index]
     return found
+
+
+def as_tensor_shape(plain: Shape) -> TensorShape:
+    """Return the shape that shows a plain one: what is made often, and need not be checked."""
+    made = object.__new__(TensorShape)
+    object.__setattr__(made, "plain", plain)
+    return made

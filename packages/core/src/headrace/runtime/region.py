@@ -377,7 +377,7 @@ def _depends_on_data(op: Operation) -> bool:
 
 
 def _unknown(tensor: Tensor) -> bool:
-    return tensor.dtype.kind not in _UNSHAPED and not tensor.shape.is_fully_defined()
+    return tensor.dtype.kind not in _UNSHAPED and not tensor.spec.shape.is_fully_defined()
 
 
 def _is_last(op: Operation, step: StepGraph) -> bool:
