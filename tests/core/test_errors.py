@@ -178,3 +178,51 @@ def test_what_python_functions_raise_gets_tensorflows_family(raised, family):
     with hr.Session() as session, pytest.raises(family) as caught:
         session.run(value)
     assert caught.value.op is value.op
+
+
+# -- values in messages
+
+
+class _ReprRaises:
+    def __repr__(self) -> str:
+        raise ValueError("no")
+
+
+class _ReprRecurses:
+    def __repr__(self) -> str:
+        return repr(self)
+
+
+class _ReprIsNoText:
+    def __repr__(self) -> str:
+        return 5  # type: ignore[return-value]
+
+
+def _nested(depth: int) -> list[object]:
+    value: list[object] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (_ReprRaises(), "a _ReprRaises that cannot be shown"),
+        ([_ReprRaises()], "a list that cannot be shown"),
+        (_ReprIsNoText(), "a _ReprIsNoText that cannot be shown"),
+        (_ReprRecurses(), "a _ReprRecurses nested deeper than Python can show"),
+        (_nested(10**5), "a list nested deeper than Python can show"),
+        (10**5000, "an integer of 16610 bits"),
+        (-(10**5000), "an integer of 16610 bits"),
+        ("x" * 500, "'" + "x" * 116 + "..."),
+        (np.eye(2), "array([[1., 0.], [0., 1.]])"),
+        ("a\ud800\n", r"'a\ud800\n'"),
+    ],
+    ids=[
+        *("repr raises", "a list of such", "repr is no text", "repr recurses", "deep list"),
+        *("many digits", "many digits below 0", "long text", "array", "surrogate"),
+    ],
+)
+def test_a_message_shows_any_value_in_one_line(value, text):
+    assert errors.shown(value) == text

@@ -100,7 +100,8 @@ def run_case(campaign: Campaign, number: int, seed: int) -> str:
         if not lines or len(lines) > MAX_LINES or len(message) > _LONGEST_MESSAGE:
             return f"a message of {len(lines)} lines, {len(message)} letters: {message[:400]}"
     except Exception as error:
-        return f"{type(error).__name__}: {str(error)[:400]}\n{_where(error)}"
+        told = "; ".join([str(error)[:400], *getattr(error, "__notes__", ())])
+        return f"{type(error).__name__}: {told}\n{_where(error)}"
     else:
         return "accepted"
     return "refused"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from . import checkpoints, documents, files, folders
+from . import arguments, checkpoints, documents, files, folders
 
 CAMPAIGNS = (
+    arguments.campaign(),
     *documents.CAMPAIGNS,
     *checkpoints.campaigns(),
     *files.campaigns(),

@@ -17,7 +17,7 @@ from headrace import (
     name_scope,
     zeros_like,
 )
-from headrace.errors import GraphError, PluginError, listing
+from headrace.errors import GraphError, PluginError, listing, shown
 from headrace.extend.gradients import GradientRule
 from headrace.extend.graphs import gradient_override_map as gradient_override_map
 from headrace_autodiff.lookup import USER_RULES
@@ -53,7 +53,7 @@ class RegisterGradient:
             GraphError: if it is no string.
         """
         if not isinstance(op_type, str) or not op_type:
-            raise GraphError(f"RegisterGradient takes an op type or a name, got {op_type!r}")
+            raise GraphError(f"RegisterGradient takes an op type or a name, got {shown(op_type)}")
         self._name = op_type
 
     def __call__(self, rule: F) -> F:
@@ -138,7 +138,7 @@ def _split_result(label: str, result: Any) -> tuple[list[Tensor], bool, Callable
     if not isinstance(result, tuple) or len(result) != 2 or not callable(result[1]):
         raise GraphError(
             f"custom_gradient: {label} must return (y, grad_fn): a tensor or a list of tensors, "
-            f"and a function; got {result!r}"
+            f"and a function; got {shown(result)}"
         )
     ys, grad_fn = result
     single = not isinstance(ys, list | tuple)
@@ -194,7 +194,7 @@ def _apply(
         if not isinstance(result, tuple) or len(result) != 2:
             raise GraphError(
                 f"custom_gradient: with variables, grad_fn of {label} returns two lists, for the "
-                f"arguments and for the variables; got {result!r}"
+                f"arguments and for the variables; got {shown(result)}"
             )
         result, of_variables = result
     else:

@@ -15,7 +15,7 @@ from headrace import (
     identity_n,
     name_scope,
 )
-from headrace.errors import GraphError
+from headrace.errors import GraphError, shown
 from headrace.extend.graphs import gradient_override_map
 from headrace_autodiff.accumulate import Grad, accumulated
 from headrace_autodiff.checkpointing.again import Again
@@ -82,7 +82,7 @@ def _results(f: Callable[..., Any], answer: Any) -> list[Tensor]:
     if not given or not all(isinstance(item, Tensor | Variable) for item in given):
         raise GraphError(
             f"recompute: {getattr(f, '__name__', 'f')} must return a tensor, or a list or tuple of "
-            f"tensors; got {answer!r:.120}"
+            f"tensors; got {shown(answer)}"
         )
     return [convert_to_tensor(item) for item in given]
 

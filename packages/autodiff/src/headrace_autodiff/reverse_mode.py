@@ -88,11 +88,12 @@ def gradients(
     if aggregation_method not in (None, 0, 1, 2):
         raise AttributeValueError(
             "gradients: aggregation_method is one of hr.AggregationMethod, got "
-            f"{aggregation_method!r}"
+            f"{shown(aggregation_method)}"
         )
     if unconnected_gradients not in ("none", "zero"):
         raise AttributeValueError(
-            f"gradients: unconnected_gradients is 'none' or 'zero', got {unconnected_gradients!r}"
+            "gradients: unconnected_gradients is 'none' or 'zero', got "
+            f"{shown(unconnected_gradients)}"
         )
     outputs, inputs = _listed(ys), _listed(xs)
     if not outputs:
@@ -188,7 +189,9 @@ def _member(value: Any, graph: Graph, label: str, as_handle: bool, across: bool 
         return own
     home = _graph_of(value, label)
     if home is not graph and not (across and home in _around(graph)):
-        raise GraphError(f"gradients: {value!r} of {label} belongs to another graph than ys[0]")
+        raise GraphError(
+            f"gradients: {shown(value)} of {label} belongs to another graph than ys[0]"
+        )
     if isinstance(value, Variable):
         return value.handle if as_handle else value.value()
     if isinstance(value, Tensor):
@@ -231,16 +234,17 @@ def _initial(y: Tensor, grad: Any) -> Tensor:
     if grad is None:
         if y.dtype.is_complex:
             raise DTypeError(
-                f"gradients: {y!r} is complex, so that its gradient has no natural start; give "
+                f"gradients: {shown(y)} is complex, so that its gradient has no natural start; "
+                "give "
                 "grad_ys, or differentiate a real tensor"
             )
         return ones_like(y)
     start = convert_to_tensor(grad, preferred_dtype=y.dtype)
     if start.dtype != y.dtype:
-        raise DTypeError(f"gradients: a grad_ys is {start.dtype} for the y {y!r}")
+        raise DTypeError(f"gradients: a grad_ys is {start.dtype} for the y {shown(y)}")
     if not start.shape.is_compatible_with(y.shape):
         raise ShapeError(
-            f"gradients: a grad_ys has shape {start.spec.shape} for the y {y!r}; expected the "
+            f"gradients: a grad_ys has shape {start.spec.shape} for the y {shown(y)}; expected the "
             "shape of y"
         )
     return start

@@ -11,7 +11,14 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from headrace import Graph, IndexedSlices, Operation, Tensor, convert_to_tensor
-from headrace.errors import DTypeError, GraphError, HeadraceError, PluginError, ShapeError
+from headrace.errors import (
+    DTypeError,
+    GraphError,
+    HeadraceError,
+    PluginError,
+    ShapeError,
+    shown,
+)
 from headrace.extend.graphs import Function
 from headrace.extend.ops import TensorSpec
 from headrace.extend.primitives import tuple_
@@ -212,7 +219,7 @@ def _checked_one(op: Operation, tensor: Tensor, grad: Any) -> Grad:
     if tensor.dtype.kind == "list":
         if not isinstance(grad, Tensor) or grad.dtype != tensor.dtype:
             raise DTypeError(
-                f"the gradient rule of {op.type} returned {grad!r} for the list {tensor.name}"
+                f"the gradient rule of {op.type} returned {shown(grad)} for the list {tensor.name}"
             )
         return grad
     if isinstance(grad, IndexedSlices):
@@ -226,7 +233,7 @@ def _checked_one(op: Operation, tensor: Tensor, grad: Any) -> Grad:
         found = convert_to_tensor(grad, preferred_dtype=spec.dtype)
     except HeadraceError as error:
         raise DTypeError(
-            f"the gradient rule of {op.type} returned {grad!r:.80} for the input {tensor.name}, "
+            f"the gradient rule of {op.type} returned {shown(grad)} for the input {tensor.name}, "
             "which is no tensor; it returns a tensor, IndexedSlices or None for each input"
         ) from error
     if found.dtype != spec.dtype:

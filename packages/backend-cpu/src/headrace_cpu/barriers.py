@@ -10,7 +10,7 @@ import numpy as np
 
 import headrace as hr
 from headrace import DType, Shape
-from headrace.errors import CancelledError, InvalidInputError
+from headrace.errors import CancelledError, InvalidInputError, shown
 from headrace.extend.kernels import Cancellation
 from headrace_cpu.queues import Element, Elements, PriorityQueue
 
@@ -93,7 +93,7 @@ class Barrier:
             seen.add(key)
             if self._closed and value is None:
                 raise CancelledError(
-                    f"barrier {self.name!r} is closed and takes no new key, got {key!r}"
+                    f"barrier {self.name!r} is closed and takes no new key, got {shown(key)}"
                 )
 
     def take(

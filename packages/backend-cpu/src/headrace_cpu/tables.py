@@ -18,6 +18,7 @@ from headrace.errors import (
     ResourceStateError,
     ShapeError,
     UninitializedError,
+    shown,
 )
 from headrace.extend.files import open_regular
 
@@ -66,8 +67,8 @@ class LookupTable:
         for key, value in self._pairs(keys, values):
             if key in found and not _same(found[key], value):
                 raise ResourceMismatchError(
-                    f"table {self.name!r} has the value {found[key]!r:.60} for the key "
-                    f"{key!r:.60}, it cannot have {value!r:.60}, too"
+                    f"table {self.name!r} has the value {shown(found[key], 60)} for the key "
+                    f"{shown(key, 60)}, it cannot have {shown(value, 60)}, too"
                 )
             found[key] = value
         with self._lock:
@@ -145,7 +146,8 @@ class LookupTable:
             used = self.reserved.intersection(listed)
             if used:
                 raise ResourceMismatchError(
-                    f"table {self.name!r} reserves {min(used)!r:.60} as empty_key or deleted_key; "
+                    f"table {self.name!r} reserves {shown(min(used), 60)} as empty_key or "
+                    "deleted_key; "
                     "it cannot be a key"
                 )
         return listed
@@ -211,7 +213,7 @@ def lines_of(path: str, limit: int) -> Iterable[tuple[int, bytes]]:
                 if count == limit:
                     break
                 if not text:
-                    raise ResourceMismatchError(f"line {count + 1} of {path!r} is empty")
+                    raise ResourceMismatchError(f"line {count + 1} of {shown(path)} is empty")
                 yield count, text
                 count += 1
     except ResourceError:

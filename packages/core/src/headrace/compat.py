@@ -11,6 +11,7 @@ from numpy import number as _number
 
 from headrace.dimension import dimension_value as dimension_value
 from headrace.errors import ArgumentTypeError as _ArgumentTypeError
+from headrace.errors import shown as _shown
 from headrace.graph.tensor_shape import dimension_at_index as dimension_at_index
 
 bytes_or_text_types = (bytes, str)
@@ -36,7 +37,7 @@ def as_bytes(bytes_or_text: _Any, encoding: str = "utf-8") -> bytes:
         return bytes_or_text.encode(encoding)
     if isinstance(bytes_or_text, bytes | bytearray):
         return bytes(bytes_or_text)
-    raise _ArgumentTypeError(f"expected bytes or a string, got {bytes_or_text!r:.80}")
+    raise _ArgumentTypeError(f"expected bytes or a string, got {_shown(bytes_or_text)}")
 
 
 def as_text(bytes_or_text: _Any, encoding: str = "utf-8") -> str:
@@ -53,7 +54,7 @@ def as_text(bytes_or_text: _Any, encoding: str = "utf-8") -> str:
         return bytes_or_text
     if isinstance(bytes_or_text, bytes):
         return bytes_or_text.decode(encoding)
-    raise _ArgumentTypeError(f"expected bytes or a string, got {bytes_or_text!r:.80}")
+    raise _ArgumentTypeError(f"expected bytes or a string, got {_shown(bytes_or_text)}")
 
 
 as_str = as_text

@@ -57,7 +57,7 @@ class DeviceName:
             match = _PART.match(rest, position)
             if match is None:
                 raise PlacementError(
-                    f"{text!r} is not a device name; expected parts of "
+                    f"{shown(text)} is not a device name; expected parts of "
                     "/job:<name>/task:<index>/device:<kind>:<index>"
                 )
             if match[1]:

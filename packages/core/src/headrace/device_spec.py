@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from headrace.device_name import DeviceName
-from headrace.errors import ArgumentTypeError
+from headrace.errors import ArgumentTypeError, shown
 
 
 class DeviceSpec:
@@ -43,10 +43,10 @@ class DeviceSpec:
         """
         for label, text in (("job", job), ("device_type", device_type)):
             if text is not None and not isinstance(text, str):
-                raise ArgumentTypeError(f"{label} must be a string or None, got {text!r:.80}")
+                raise ArgumentTypeError(f"{label} must be a string or None, got {shown(text)}")
         for label, number in (("replica", replica), ("task", task), ("device_index", device_index)):
             if number is not None and not isinstance(number, int):
-                raise ArgumentTypeError(f"{label} must be an integer or None, got {number!r:.80}")
+                raise ArgumentTypeError(f"{label} must be an integer or None, got {shown(number)}")
         self.job, self.replica, self.task = job, replica, task
         upper = device_type in ("cpu", "gpu")
         self.device_type = device_type.upper() if upper and device_type else device_type

@@ -35,7 +35,7 @@ class Dimension:
             return UNKNOWN_DIMENSION
         try:
             size = int(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             raise ShapeError(
                 f"a dimension is an integer >= 0 or None, got {shown(value)}"
             ) from None

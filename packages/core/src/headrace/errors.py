@@ -477,15 +477,25 @@ def error_code_from_exception_type(cls: type[BaseException]) -> int:
 # -- texts
 
 
-def shown(value: object, length: int = 80) -> str:
-    """Return a value as messages show it: cut, and by its class where it cannot be shown."""
+def shown(value: object, length: int = 120) -> str:
+    """Return a value as messages show it: in one line, cut, and whatever its ``repr`` does.
+
+    Args:
+        value: Any object of the program.
+        length: How many letters are shown at most; what is longer ends in dots.
+    """
     try:
         text = repr(value)
     except RecursionError:
         return f"a {type(value).__name__} nested deeper than Python can show"
     except Exception:
         # Whatever is wrong with a value, the message about it comes.
+        if isinstance(value, int):
+            return f"an integer of {int.bit_length(value)} bits"
         return f"a {type(value).__name__} that cannot be shown"
+    if "\n" in text:
+        # Arrays are written in lines, and a message has few of them.
+        text = " ".join(text.split())
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 

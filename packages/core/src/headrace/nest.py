@@ -7,6 +7,7 @@ from typing import Any as _Any
 
 from headrace.errors import ArgumentTypeError as _ArgumentTypeError
 from headrace.errors import AttributeValueError as _AttributeValueError
+from headrace.errors import shown as _shown
 from headrace.graph import structure as _structure
 
 
@@ -40,7 +41,7 @@ def pack_sequence_as(
         AttributeValueError: if there are more or fewer of them than in the structure.
     """
     if not isinstance(flat_sequence, list | tuple):
-        raise _ArgumentTypeError(f"flat_sequence must be a list, got {flat_sequence!r:.80}")
+        raise _ArgumentTypeError(f"flat_sequence must be a list, got {_shown(flat_sequence)}")
     count = len(flatten(structure, expand_composites))
     if count != len(flat_sequence):
         raise _AttributeValueError(
@@ -65,7 +66,7 @@ def assert_same_structure(
         ArgumentTypeError: if they are of other types, or dicts of other keys.
     """
     if is_nested(nest1) != is_nested(nest2):
-        raise _AttributeValueError(f"the structures differ: {nest1!r:.80} and {nest2!r:.80}")
+        raise _AttributeValueError(f"the structures differ: {_shown(nest1)} and {_shown(nest2)}")
     if not is_nested(nest1):
         return
     if check_types and type(nest1) is not type(nest2):
@@ -75,7 +76,7 @@ def assert_same_structure(
     if isinstance(nest1, _Mapping) and isinstance(nest2, _Mapping) and set(nest1) != set(nest2):
         raise _AttributeValueError(f"the keys differ: {list(nest1)} and {list(nest2)}")
     if len(nest1) != len(nest2):
-        raise _AttributeValueError(f"the structures differ: {nest1!r:.80} and {nest2!r:.80}")
+        raise _AttributeValueError(f"the structures differ: {_shown(nest1)} and {_shown(nest2)}")
     pairs = (
         [(nest1[key], nest2[key]) for key in nest1]
         if isinstance(nest1, _Mapping)
@@ -98,7 +99,7 @@ def map_structure(func: _Callable[..., _Any], *structure: _Any, **kwargs: _Any) 
         AttributeValueError: if no structure is given, or they differ.
     """
     if not callable(func):
-        raise _ArgumentTypeError(f"func must be a function, got {func!r:.80}")
+        raise _ArgumentTypeError(f"func must be a function, got {_shown(func)}")
     if not structure:
         raise _AttributeValueError("map_structure needs a structure at least")
     composites = kwargs.pop("expand_composites", False)

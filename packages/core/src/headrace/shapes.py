@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, SupportsIndex
 
 from headrace.dimension import UNKNOWN_DIMENSION
 from headrace.errors import ShapeError, shown
 
 Dim = int | None
+
+
+# Tensors have 64 axes at most; what is between is refused where one is made.
+_MOST_DIMENSIONS = 10_000
 
 
 class Shape:
@@ -31,11 +36,18 @@ class Shape:
         elif dims is None:
             checked = None
         elif isinstance(dims, str | bytes):
-            raise ShapeError(f"a shape is a sequence of dimensions, got {dims!r}")
+            raise ShapeError(f"a shape is a sequence of dimensions, got {shown(dims)}")
         else:
             # NumPy's arrays without dimensions look as if they could be iterated over.
             several = isinstance(dims, Iterable) and getattr(dims, "ndim", 1) != 0
             items = dims if several else (dims,)
+            if not isinstance(items, list | tuple):
+                # A range, or whatever else a program made, may have no end.
+                items = list(islice(items, _MOST_DIMENSIONS + 1))
+                if len(items) > _MOST_DIMENSIONS:
+                    raise ShapeError(
+                        f"a shape has at most {_MOST_DIMENSIONS} dimensions, got {shown(dims)}"
+                    )
             checked = tuple(_dim(item) for item in items)
         object.__setattr__(self, "dims", checked)
 

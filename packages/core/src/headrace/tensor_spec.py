@@ -6,7 +6,7 @@ from typing import Any, final
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import ArgumentTypeError, AttributeValueError
+from headrace.errors import ArgumentTypeError, AttributeValueError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
@@ -57,7 +57,7 @@ class TensorSpec:
             AttributeValueError: if it is no tensor.
         """
         if not isinstance(tensor, Tensor):
-            raise AttributeValueError(f"`tensor` should be a Tensor, got {tensor!r:.80}")
+            raise AttributeValueError(f"`tensor` should be a Tensor, got {shown(tensor)}")
         return cls(tensor.shape, tensor.dtype, name or tensor.op.name)
 
     @property
@@ -103,9 +103,9 @@ class TensorSpec:
             AttributeValueError: if it has another dtype.
         """
         if not isinstance(other, TensorSpec):
-            raise ArgumentTypeError(f"expected a TensorSpec, got {other!r:.80}")
+            raise ArgumentTypeError(f"expected a TensorSpec, got {shown(other)}")
         if other.dtype != self._dtype:
-            raise AttributeValueError(f"Types are not compatible: {self!r} vs {other!r}")
+            raise AttributeValueError(f"Types are not compatible: {shown(self)} vs {shown(other)}")
         shape = self._shape.most_specific_compatible_shape(other.shape)
         return TensorSpec(shape, self._dtype, self._name if self._name == other.name else None)
 

@@ -15,6 +15,7 @@ from headrace.errors import (
     DTypeError,
     GraphError,
     HeadraceError,
+    shown,
 )
 from headrace.extend.graphs import (
     Function,
@@ -108,7 +109,7 @@ def trace(
         DTypeError: if it returns what it may not.
     """
     if not callable(function):
-        raise AttributeValueError(f"{what} needs a function, got {function!r:.80}")
+        raise AttributeValueError(f"{what} needs a function, got {shown(function)}")
     name = getattr(function, "__name__", type(function).__name__).strip("<>") or "function"
     graph = Function(f"{what}/{name}", get_default_graph())
     with inside(graph):
@@ -120,7 +121,7 @@ def trace(
         returned = function(*given)
         if returns == "dataset" and not isinstance(returned, Described):
             raise DTypeError(
-                f"the function of {what} must return a data set, got {returned!r:.100}"
+                f"the function of {what} must return a data set, got {shown(returned)}"
             )
         element, results = _results(returned, what)
         changes = [op for op in graph.operations if _acts(op)]

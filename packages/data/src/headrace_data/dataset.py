@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import headrace as hr
-from headrace.errors import DTypeError, FailedPreconditionError
+from headrace.errors import DTypeError, FailedPreconditionError, shown
 from headrace_data import structure
 from headrace_data.iterators.iterator import (
     Iterator,
@@ -83,7 +83,7 @@ class Dataset(structure.Described):
             DTypeError: if it is something else.
         """
         if not isinstance(options, Options):
-            raise DTypeError(f"with_options takes an hr.data.Options, got {options!r:.80}")
+            raise DTypeError(f"with_options takes an hr.data.Options, got {shown(options)}")
         made = Dataset(self.variant, self.element_spec, [self])
         made._options = options
         return made

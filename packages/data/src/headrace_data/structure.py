@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias, final
 
 import headrace as hr
 from headrace import DType, Shape, Tensor, TensorShape
-from headrace.errors import DTypeError, GraphError, ShapeError
+from headrace.errors import DTypeError, GraphError, ShapeError, shown
 from headrace.extend import TensorSpec
 from headrace.extend.ops import handle_spec
 
@@ -302,7 +302,7 @@ def from_legacy(types: Any, shapes: Any = None, classes: Any = None) -> Any:
             return SparseComponent(dtype, as_shape(shape))
         if of is hr.Tensor:
             return TensorComponent(dtype, as_shape(shape))
-        raise DTypeError(f"a component is an hr.Tensor or an hr.SparseTensor, got {of!r}")
+        raise DTypeError(f"a component is an hr.Tensor or an hr.SparseTensor, got {shown(of)}")
 
     return map_structure(component, types, classes, like(types, shapes, "output_shapes"))
 
@@ -317,7 +317,9 @@ def like(structure: Any, shapes: Any, what: str) -> Any:
         made = {key: like(structure[key], shapes[key], what) for key in structure}
         return type(structure)(made.items())  # type: ignore[call-arg]
     if not isinstance(shapes, list | tuple) or len(shapes) != len(structure):
-        raise GraphError(f"{what}: expected one for each of {describe(structure)}, got {shapes!r}")
+        raise GraphError(
+            f"{what}: expected one for each of {describe(structure)}, got {shown(shapes)}"
+        )
     items = [like(s, given, what) for s, given in zip(structure, shapes, strict=True)]
     return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
 
@@ -348,7 +350,9 @@ def to_components(value: Any) -> tuple[Any, list[Any]]:
             tensors.extend(item.flatten())
             return SparseComponent(item.dtype, item.shape.plain)
         if isinstance(item, hr.Operation) or item is None:
-            raise DTypeError(f"a component of an element is a tensor or data set, got {item!r}")
+            raise DTypeError(
+                f"a component of an element is a tensor or data set, got {shown(item)}"
+            )
         tensor = hr.convert_to_tensor(item)
         tensors.append(tensor)
         return TensorComponent(tensor.dtype, tensor.spec.shape)

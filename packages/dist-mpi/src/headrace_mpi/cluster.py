@@ -7,7 +7,7 @@ import threading
 from types import TracebackType
 from typing import Any, final
 
-from headrace.errors import ClusterError, listing
+from headrace.errors import ClusterError, listing, shown
 from headrace.extend.devices import DeviceName
 from headrace.extend.runtime import Options, Runtime, join_cluster
 from headrace_mpi.jobs import WORKER, Jobs, launched, ps_and_workers
@@ -89,7 +89,9 @@ class Cluster:
         if start_deadline_s is not None:
             deadline_s = start_deadline_s
         if ps is not None and jobs is not None:
-            raise ClusterError(f"Cluster takes ps or jobs, got ps={ps!r} and jobs={jobs!r:.80}")
+            raise ClusterError(
+                f"Cluster takes ps or jobs, got ps={shown(ps)} and jobs={shown(jobs)}"
+            )
         world = get_world(deadline_s)
         self._world = world
         named = launched(JOBS.read(), world.size)
@@ -212,7 +214,7 @@ def _claim(jobs: Jobs, job_name: str | None, task_index: int | None) -> DeviceNa
     if task_index is None:
         if jobs.count(job_name) > 1:
             raise ClusterError(
-                f"job {job_name!r} has {jobs.count(job_name)} tasks: task_index must say which"
+                f"job {shown(job_name)} has {jobs.count(job_name)} tasks: task_index must say which"
             )
         task_index = 0
     return DeviceName(job_name, task_index)

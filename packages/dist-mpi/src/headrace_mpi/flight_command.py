@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from headrace.errors import DataLossError, NotFoundError
+from headrace.errors import DataLossError, NotFoundError, shown
 from headrace_mpi.flight import Noted, lost_frames
 from headrace_mpi.rendezvous import client_of, number_of
 from headrace_mpi.wire import Kind
@@ -72,7 +72,7 @@ def _read(path: Path) -> tuple[int, tuple[dict[str, Any], list[Noted]]]:
     except OSError as error:
         raise NotFoundError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise DataLossError(f"{path} is no flight record: {error!r:.200}") from error
+        raise DataLossError(f"{path} is no flight record: {shown(error, 200)}") from error
 
 
 def _told(rank: int, noted: Noted, end: int) -> str:

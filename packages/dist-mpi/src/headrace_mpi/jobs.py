@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace.errors import ClusterError, listing
+from headrace.errors import ClusterError, listing, shown
 from headrace.extend.devices import DeviceName
 
 PS = "ps"
@@ -47,7 +47,7 @@ class Jobs:
         if not isinstance(jobs, Mapping) or not jobs:
             raise ClusterError(
                 "jobs must be a dictionary from names of jobs to numbers of tasks, such as "
-                f"{{'ps': 1, 'worker': 2}}, got {jobs!r:.80}"
+                f"{{'ps': 1, 'worker': 2}}, got {shown(jobs)}"
             )
         counts = {name: _count(name, tasks) for name, tasks in jobs.items()}
         rest = [name for name, count in counts.items() if count is None]
@@ -112,21 +112,23 @@ class Jobs:
 
 def _count(name: Any, tasks: Any) -> int | None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ClusterError(f"the name of a job must be letters, digits and _, got {name!r:.80}")
+        raise ClusterError(f"the name of a job must be letters, digits and _, got {shown(name)}")
     if isinstance(tasks, list | tuple):
         return len(tasks)
     if isinstance(tasks, Mapping):
         if sorted(tasks) != list(range(len(tasks))):
             raise ClusterError(
-                f"job {name!r} leaves out tasks, it has {sorted(tasks)}: each task is a rank here"
+                f"job {shown(name)} leaves out tasks, it has {sorted(tasks)}: each task is a rank "
+                "here"
             )
         return len(tasks)
     if tasks is None:
         return None
     if isinstance(tasks, bool) or not isinstance(tasks, int) or tasks < 0:
         raise ClusterError(
-            f"job {name!r} must have a whole number >= 0 of tasks, or a list of addresses, got "
-            f"{tasks!r:.80}"
+            f"job {shown(name)} must have a whole number >= 0 of tasks, or a list of addresses, "
+            "got "
+            f"{shown(tasks)}"
         )
     return tasks
 
@@ -138,7 +140,7 @@ def ps_and_workers(ps: Any, size: int) -> Jobs:
         ClusterError: if a job would have no rank.
     """
     if isinstance(ps, bool) or not isinstance(ps, int) or ps < 0:
-        raise ClusterError(f"Cluster: ps must be a whole number >= 0, got {ps!r}")
+        raise ClusterError(f"Cluster: ps must be a whole number >= 0, got {shown(ps)}")
     if 1 < size <= ps:
         raise ClusterError(
             f"Cluster: ps={ps} needs at least {ps + 1} ranks ({ps} for the job 'ps', one worker), "
@@ -165,7 +167,8 @@ def launched(text: str, size: int) -> Jobs | None:
     wrong = [f"{name}={count}" for name, count in pairs if not count.isdigit()]
     if wrong:
         raise ClusterError(
-            f"HEADRACE_JOBS must name jobs as in ps=1,worker=3, got {text!r}: python -m headrace "
+            f"HEADRACE_JOBS must name jobs as in ps=1,worker=3, got {shown(text)}: python -m "
+            "headrace "
             f"run sets it; unset it otherwise"
         )
     return Jobs.of({name: int(count) for name, count in pairs}, size)

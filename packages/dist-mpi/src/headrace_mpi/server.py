@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple, final
 
-from headrace.errors import AttributeValueError, ClusterError, DTypeError
+from headrace.errors import AttributeValueError, ClusterError, DTypeError, shown
 from headrace.extend.runtime import set_default_config
 from headrace_mpi.cluster import Cluster
 from headrace_mpi.server_def import checked_config, is_message, make_server_def, parts_of
@@ -82,7 +82,8 @@ class Server:
             tasks = self._jobs.get(job_name, ())
             if len(tasks) > 1:
                 raise AttributeValueError(
-                    f"job {job_name!r} has {len(tasks)} tasks: task_index must say which this is"
+                    f"job {shown(job_name)} has {len(tasks)} tasks: task_index must say which "
+                    "this is"
                 )
             task_index = 0
         self._task = (job_name, task_index)
@@ -170,14 +171,14 @@ def tf_config(text: str | None = None) -> TaskConfig:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ClusterError(f"{_VARIABLE} is no JSON ({error}): {text!r:.200}") from error
+        raise ClusterError(f"{_VARIABLE} is no JSON ({error}): {shown(text, 200)}") from error
     cluster, task = _part(data, "cluster"), _part(data, "task")
     jobs = _jobs(cluster) if cluster else {}
     name, index = task.get("type", ""), task.get("index", 0)
     if not isinstance(name, str) or isinstance(index, bool) or not isinstance(index, int):
         raise ClusterError(
             f"{_VARIABLE}: a task has a 'type', the name of its job, and an 'index', got "
-            f"{task!r:.200}"
+            f"{shown(task, 200)}"
         )
     if jobs and name and not 0 <= index < len(jobs.get(name, ())):
         raise ClusterError(
@@ -192,7 +193,7 @@ def _part(data: Any, key: str) -> dict[str, Any]:
     if not isinstance(part, dict):
         raise ClusterError(
             f"{_VARIABLE} must be an object with the objects 'cluster' and 'task', got "
-            f"{data!r:.200}"
+            f"{shown(data, 200)}"
         )
     return part
 
@@ -208,6 +209,6 @@ def _jobs(cluster: Any) -> dict[str, Any]:
     ):
         raise DTypeError(
             "a cluster is described by a dictionary from the names of jobs to lists of addresses, "
-            f"or by a hr.train.ClusterSpec, got {cluster!r:.80}"
+            f"or by a hr.train.ClusterSpec, got {shown(cluster)}"
         )
     return dict(found)

@@ -20,6 +20,7 @@ from headrace.errors import (
     PermissionDeniedError,
     ResourceExhaustedError,
     UnknownError,
+    shown,
 )
 
 # A file's name: as text, as the bytes that the system has, or as a path.
@@ -52,7 +53,7 @@ def file_name(path: FileName) -> str:
     """
     name = os.fsdecode(path)
     if "\0" in name:
-        raise InvalidArgumentError(f"{name!r:.120} is no name of a file: it has a NUL byte")
+        raise InvalidArgumentError(f"{shown(name)} is no name of a file: it has a NUL byte")
     return name
 
 
@@ -80,7 +81,7 @@ def check_compression(compression: str) -> str:
     """
     if compression != "" and compression not in WINDOW_BITS:
         raise AttributeValueError(
-            f"compression must be '', 'ZLIB' or 'GZIP', got {compression!r:.80}"
+            f"compression must be '', 'ZLIB' or 'GZIP', got {shown(compression)}"
         )
     return compression
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from headrace.errors import ConfigError
+from headrace.errors import ConfigError, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +79,4 @@ def _check(
             good = isinstance(value, int if whole else (int, float)) and value is not True
             if not good or not (value >= bound if sign == ">=" else value > bound):
                 kind = "a whole number" if whole else "a number"
-                raise ConfigError(f"{name}: expected {kind} {sign} {bound}, got {value!r}")
+                raise ConfigError(f"{name}: expected {kind} {sign} {bound}, got {shown(value)}")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import headrace as hr
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 
 _HEADINGS = ("scope", "variable", "dtype", "shape", "parameters", "bytes")
 # Columns of numbers stand to the right.
@@ -116,7 +116,7 @@ def model_summary(variables: Sequence[Any] | None = None) -> ModelSummary:
     found = hr.global_variables() if variables is None else list(variables)
     for variable in found:
         if not isinstance(variable, hr.Variable):
-            raise AttributeValueError(f"expected variables, got {variable!r:.80}")
+            raise AttributeValueError(f"expected variables, got {shown(variable)}")
     changed = set(hr.trainable_variables())
     rows = [_row(variable, variable in changed) for variable in found]
     # Of one scope together, in the order in which the scopes begin.

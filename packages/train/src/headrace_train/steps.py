@@ -7,7 +7,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import Graph, Tensor, Variable
-from headrace.errors import DTypeError, FailedPreconditionError, GraphError
+from headrace.errors import DTypeError, FailedPreconditionError, GraphError, shown
 
 _NAME = "global_step"
 
@@ -77,12 +77,13 @@ def assert_global_step(global_step_tensor: Any) -> None:
     """
     if not isinstance(global_step_tensor, Variable | Tensor):
         raise DTypeError(
-            f"the global step must be a variable or a tensor, got {global_step_tensor!r}"
+            f"the global step must be a variable or a tensor, got {shown(global_step_tensor)}"
         )
     shape = global_step_tensor.shape.plain
     if not (global_step_tensor.dtype.is_integer and shape.is_compatible_with(())):
         raise DTypeError(
-            f"the global step must be an integer scalar, got {global_step_tensor!r}; give one of "
+            f"the global step must be an integer scalar, got {shown(global_step_tensor)}; give "
+            "one of "
             "them another name"
         )
 

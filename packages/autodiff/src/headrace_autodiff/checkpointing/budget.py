@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from headrace import Graph, Tensor
-from headrace.errors import AttributeValueError, GraphError
+from headrace.errors import AttributeValueError, GraphError, shown
 
 _EXPECTED = (
     "memory_budget is a number of bytes, a fraction such as 0.3 of what would be kept, "
@@ -64,12 +64,14 @@ def read_budget(given: Any, graph: Graph) -> Budget | None:
             return Budget(fraction=float(given))
     elif isinstance(given, Sequence):
         return Budget(checkpoints=tuple(_checkpoint(item, graph) for item in given))
-    raise AttributeValueError(f"gradients: {_EXPECTED}; got {given!r:.80}")
+    raise AttributeValueError(f"gradients: {_EXPECTED}; got {shown(given)}")
 
 
 def _checkpoint(item: Any, graph: Graph) -> Tensor:
     if not isinstance(item, Tensor):
-        raise AttributeValueError(f"gradients: {_EXPECTED}; the list has {item!r:.80}")
+        raise AttributeValueError(f"gradients: {_EXPECTED}; the list has {shown(item)}")
     if item.graph is not graph:
-        raise GraphError(f"gradients: the checkpoint {item!r} belongs to another graph than ys[0]")
+        raise GraphError(
+            f"gradients: the checkpoint {shown(item)} belongs to another graph than ys[0]"
+        )
     return item

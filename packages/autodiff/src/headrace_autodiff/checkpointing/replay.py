@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, final
 
 from headrace import IndexedSlices, Operation, Tensor
-from headrace.errors import AttributeValueError, NoDeviceError
+from headrace.errors import AttributeValueError, NoDeviceError, shown
 from headrace.extend.graphs import Graph, with_inputs
 from headrace.extend.plugins import host
 from headrace_autodiff.accumulate import Grad
@@ -152,7 +152,8 @@ def _check_sizes(stages: Sequence[Stage]) -> None:
             if not is_known(tensor):
                 raise AttributeValueError(
                     f"gradients: a memory_budget in bytes needs the sizes of all values, and that "
-                    f"of {tensor!r} is not known before the step; give a fraction such as 0.3 of "
+                    f"of {shown(tensor)} is not known before the step; give a fraction such as "
+                    "0.3 of "
                     f"what would be kept, or 'memory'\n  at {tensor.op.site}"
                 )
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from headrace.errors import ResourceMismatchError
+from headrace.errors import ResourceMismatchError, shown
 from headrace.extend import KernelTable
 from headrace.extend.kernels import KernelContext
 from headrace_cpu.kernels.numeric import Array, check_indices, check_shape
@@ -315,7 +315,7 @@ def _read_counts(vocab_file: str) -> list[float]:
                 counts.append(float(last))
             except ValueError:
                 raise ValueError(
-                    f"line {number} of {vocab_file} must end in a count, got {last[:40]!r}"
+                    f"line {number} of {vocab_file} must end in a count, got {shown(last[:40])}"
                 ) from None
     return counts
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace import DType, Shape
-from headrace.errors import DTypeError, ResourceMismatchError
+from headrace.errors import DTypeError, ResourceMismatchError, shown
 from headrace.extend import KernelTable
 from headrace.extend.kernels import KernelContext
 from headrace_cpu.kernels.numeric import Array
@@ -69,14 +69,14 @@ def _column(index: int, dtype: DType, delimiter: bytes, path: str) -> Callable[[
         parts = line.split(delimiter)
         if index >= len(parts):
             raise ResourceMismatchError(
-                f"line {count + 1} of {path!r} has {len(parts)} columns, no column {index}"
+                f"line {count + 1} of {shown(path)} has {len(parts)} columns, no column {index}"
             )
         if dtype.kind == "string":
             return parts[index]
         found = number(parts[index], dtype.numpy)
         if found is None:
             raise ResourceMismatchError(
-                f"column {index} of line {count + 1} of {path!r} is no {dtype}: "
+                f"column {index} of line {count + 1} of {shown(path)} is no {dtype}: "
                 f"{parts[index][:60]!r}"
             )
         return found

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from headrace import DType
+from headrace.errors import shown
 from headrace.extend import KernelTable
 from headrace_cpu.kernels.numeric import Array, widened
 from headrace_cpu.kernels.tensor_proto import parse, serialize
@@ -235,7 +236,8 @@ def _fields(record: bytes, delimiter: bytes, quotes: bool, row: int) -> list[byt
             match = quoted.match(record, at)
             if match is None:
                 raise ValueError(
-                    f"a quoted field of record {row} does not end with a quote and {delimiter!r}, "
+                    f"a quoted field of record {row} does not end with a quote and "
+                    f"{shown(delimiter)}, "
                     "or has a single quote inside, which must be doubled"
                 )
             fields.append(match[1].replace(b'""', b'"'))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import DocumentError, FeedError
+from headrace.errors import DocumentError, FeedError, shown
 from headrace.graph.graph import Graph
 from headrace.graph.tensor import Tensor
 from headrace.regular_files import open_regular
@@ -97,7 +97,7 @@ def _feed(graph: Graph, word: str) -> tuple[Tensor, np.ndarray[Any, Any]]:
     except ValueError:
         separator = ""
     if not separator or any(size < 0 for size in shape):
-        raise FeedError(f"--feed: expected a name and a shape, as in x:0=50,784; got {word!r}")
+        raise FeedError(f"--feed: expected a name and a shape, as in x:0=50,784; got {shown(word)}")
     tensor = graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
     return tensor, np.zeros(shape, tensor.dtype.numpy)
 

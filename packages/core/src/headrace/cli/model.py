@@ -18,6 +18,7 @@ from headrace.errors import (
     SavedModelError,
     listing,
 )
+from headrace.errors import shown as _shown
 from headrace.saved_model.directory import SavedModelDirectory
 from headrace.saved_model.manifest import GraphRecord
 from headrace.saved_model.messages import SignatureDef, TensorInfo
@@ -155,7 +156,7 @@ def _tensors(infos: Mapping[str, TensorInfo]) -> dict[str, Any]:
 def _input(word: str) -> tuple[str, _Array]:
     name, separator, place = word.partition("=")
     if not separator or not name or not place:
-        raise FeedError(f"--input: expected NAME=FILE.npy or NAME=FILE.npz:KEY, got {word!r}")
+        raise FeedError(f"--input: expected NAME=FILE.npy or NAME=FILE.npz:KEY, got {_shown(word)}")
     file, colon, key = place.rpartition(":")
     if not colon or not file.endswith(".npz"):
         file, key = place, ""

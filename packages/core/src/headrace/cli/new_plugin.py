@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import headrace
-from headrace.errors import ConfigError
+from headrace.errors import ConfigError, shown
 from headrace.graph.schema import OPS
 from headrace.plugins.host import host
 from headrace.version import __version__
@@ -81,7 +81,7 @@ def _checked(name: str) -> str:
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", name) or keyword.iskeyword(name):
         raise ConfigError(
             f"a plugin's name is lower-case words of letters and digits joined by _, as in "
-            f"soft_clip, got {name!r}"
+            f"soft_clip, got {shown(name)}"
         )
     type_name = "".join(word.capitalize() for word in name.split("_"))
     host().declare_ops()

@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from headrace.documents.reader import GraphReader
-from headrace.errors import DocumentError, HeadraceError
+from headrace.errors import DocumentError, HeadraceError, shown
 from headrace.graph.attributes import encode
 from headrace.graph.collections import usual_collections
 from headrace.graph.function import Function, functions_in
@@ -90,7 +90,7 @@ def load(text: str | bytes) -> Graph:
     version = data.get("version")
     if type(version) is not int or version != VERSION:
         raise DocumentError(
-            f"the graph document is of version {version!r:.40}, this Headrace reads version "
+            f"the graph document is of version {shown(version, 40)}, this Headrace reads version "
             f"{VERSION}; write it again, or install a newer headrace-core"
         )
     found = set(data) - {_FUNCTIONS}

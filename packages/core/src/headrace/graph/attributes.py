@@ -30,6 +30,8 @@ _NDArray = np.ndarray[Any, np.dtype[Any]]
 
 # Attributes are tuples of tuples at most; a program can nest a few more.
 MAX_NESTING = 8
+# What is deeper is no value that any op takes, and would end in a RecursionError.
+_MOST_TUPLES = 64
 # Far more than any dtype or seed needs, far less than what is slow to read.
 MAX_BITS = 256
 
@@ -47,11 +49,15 @@ class FunctionValue:
         raise NotImplementedError
 
 
-def canonical(value: Any) -> Any:
+def canonical(value: Any, depth: int = 0) -> Any:
     """Return an attribute's value as an immutable one of the kinds that documents hold.
 
+    Args:
+        value: The value.
+        depth: How many tuples it is in.
+
     Raises:
-        AttributeValueError: if it is of no such kind.
+        AttributeValueError: if it is of no such kind, or nested too deep.
     """
     if isinstance(value, np.generic):
         # First, because some of NumPy's scalars are Python's floats and strings, too.
@@ -67,7 +73,9 @@ def canonical(value: Any) -> Any:
     if isinstance(value, TensorSpec):
         return TensorSpec(value.dtype, value.shape, content=value.content)
     if isinstance(value, list | tuple):
-        return tuple(canonical(item) for item in value)
+        if depth >= _MOST_TUPLES:
+            raise AttributeValueError(f"tuples of attributes are nested at most {depth} deep")
+        return tuple(canonical(item, depth + 1) for item in value)
     raise AttributeValueError(
         f"{type(value).__name__} is no attribute value; attributes are numbers, strings, dtypes, "
         "shapes, arrays and tuples of these"

@@ -10,7 +10,13 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, promote
-from headrace.errors import AttributeValueError, DTypeError, HeadraceError, located
+from headrace.errors import (
+    AttributeValueError,
+    DTypeError,
+    HeadraceError,
+    located,
+    shown,
+)
 from headrace.graph.attributes import fits, hint_name
 from headrace.graph.convert import (
     as_tensor,
@@ -88,7 +94,7 @@ def _attribute(param: AttrParam, value: Any) -> Any:
     found = param.read(value)
     if not fits(found, param.hint):
         raise AttributeValueError(
-            f"{param.name} must be {hint_name(param.hint)}, got {value!r:.80}"
+            f"{param.name} must be {hint_name(param.hint)}, got {shown(value)}"
         )
     return found
 
@@ -148,7 +154,7 @@ def _tensor_of(kind: Kind, value: Any) -> Tensor | None:
 def _variadic_items(value: Any, label: str, least: int) -> list[Any]:
     listed = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim > 0)
     if isinstance(value, Tensor | str | bytes) or not listed:
-        raise DTypeError(f"{label} is a list of tensors, got {value!r}")
+        raise DTypeError(f"{label} is a list of tensors, got {shown(value)}")
     if len(value) < least:
         raise AttributeValueError(f"{label} needs at least one tensor")
     return list(value)

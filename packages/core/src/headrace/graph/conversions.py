@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import ArgumentTypeError, DTypeError
+from headrace.errors import ArgumentTypeError, DTypeError, shown
 
 # By priority, and in order of registration within one; empty in most programs.
 CONVERSIONS: list[tuple[int, Any, Callable[..., Any]]] = []
@@ -30,9 +30,11 @@ def register_tensor_conversion_function(
     """
     types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not types or not all(isinstance(one, type) for one in types):
-        raise ArgumentTypeError(f"base_type must be a type or a tuple of types, got {base_type!r}")
+        raise ArgumentTypeError(
+            f"base_type must be a type or a tuple of types, got {shown(base_type)}"
+        )
     if not callable(conversion_func):
-        raise ArgumentTypeError(f"conversion_func must be a function, got {conversion_func!r:.80}")
+        raise ArgumentTypeError(f"conversion_func must be a function, got {shown(conversion_func)}")
     if any(issubclass(one, int | float | complex | np.generic | np.ndarray) for one in types):
         raise ArgumentTypeError("numbers and arrays of Python and NumPy convert in one way only")
     CONVERSIONS.append((priority, types, conversion_func))
@@ -59,7 +61,7 @@ def converted(value: Any, is_tensor: Callable[[Any], bool]) -> Any:
         if not is_tensor(made):
             raise DTypeError(
                 f"the conversion function {getattr(function, '__name__', function)!r} must return "
-                f"a tensor or NotImplemented, got {made!r:.80}"
+                f"a tensor or NotImplemented, got {shown(made)}"
             )
         return made
     return None

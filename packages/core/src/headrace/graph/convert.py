@@ -11,7 +11,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dimension import UNKNOWN_DIMENSION
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import DTypeError, HeadraceError, ShapeError, shown
+from headrace.errors import DTypeError, HeadraceError, ResourceExhaustedError, ShapeError, shown
 from headrace.graph.conversions import CONVERSIONS, converted, converts
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import get_default_graph
@@ -179,7 +179,7 @@ def is_python_literal(value: Any) -> bool:
 
 def _natural_array(value: Any) -> _NDArray:
     if isinstance(value, range):
-        value = list(value)
+        value = _listed(value)
     elif isinstance(value, Shape | TensorShape):
         # Refuses shapes that are not fully defined.
         value = list(value.known)
@@ -194,7 +194,10 @@ def _natural_array(value: Any) -> _NDArray:
                 f"{_brief(value)} has masked elements, which tensors cannot have; replace them "
                 "with its method filled(...)"
             )
-        array = np.array(value)
+        try:
+            array = np.array(value)
+        except ValueError as error:
+            raise DTypeError(f"{_brief(value)} cannot be converted to an array: {error}") from None
         if array.dtype.kind == "T":
             array = array.astype(object)
         if array.dtype.kind not in "USO":
@@ -218,6 +221,10 @@ def _natural_array(value: Any) -> _NDArray:
             ) from None
         except OverflowError:
             raise DTypeError(f"{_brief(value)} does not fit any integer dtype") from None
+        except MemoryError:
+            raise ResourceExhaustedError(
+                f"{_brief(value)} has more elements than there is memory for"
+            ) from None
     if array.dtype.kind in "US":
         return _bytes_array(array.astype(object), value)
     if array.dtype.kind == "O":
@@ -231,6 +238,15 @@ def _natural_array(value: Any) -> _NDArray:
     elif isinstance(value, list | tuple) and array.dtype.kind in "iufc":
         return _mixed_array(array, value)
     return array
+
+
+def _listed(value: range) -> list[int]:
+    try:
+        return list(value)
+    except (MemoryError, OverflowError):
+        raise ResourceExhaustedError(
+            f"{_brief(value)} has more elements than there is memory for"
+        ) from None
 
 
 def _mixed_array(array: _NDArray, value: Any) -> _NDArray:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from headrace.errors import PluginError
+from headrace.errors import PluginError, shown
 
 if TYPE_CHECKING:
     from headrace.graph.schema import InputParam, OpSchema
@@ -53,7 +53,7 @@ def effects_of(op: str, stateful: bool, effects: str | Sequence[str]) -> frozens
     for effect in stated:
         if effect not in EFFECTS:
             raise PluginError(
-                f"op {op!r}: effects are {', '.join(map(repr, EFFECTS))}; got {effect!r}"
+                f"op {op!r}: effects are {', '.join(map(repr, EFFECTS))}; got {shown(effect)}"
             )
     return stated
 
@@ -67,7 +67,7 @@ def checked_reach(op: str, reaches: str) -> str:
     if reaches and reaches not in REACHES:
         raise PluginError(
             f"op {op!r}: reaches is one of {', '.join(map(repr, REACHES))} or empty, got "
-            f"{reaches!r}"
+            f"{shown(reaches)}"
         )
     return reaches
 
@@ -96,7 +96,7 @@ def check_names(op: str, fact: str, inputs: tuple[InputParam, ...], names: Seque
     if isinstance(names, str) or not all(name in known for name in names):
         raise PluginError(
             f"op {op!r}: {fact} is a list of names of tensors that the op takes "
-            f"({', '.join(known) or 'it takes none'}), got {names!r}"
+            f"({', '.join(known) or 'it takes none'}), got {shown(names)}"
         )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import GraphError
+from headrace.errors import GraphError, shown
 from headrace.graph.attributes import FunctionValue
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
@@ -164,7 +164,9 @@ class Function(Graph, FunctionValue):
             )
             return copy.outputs[0]
         if self._complete:
-            raise GraphError(f"{tensor!r} cannot be used in {self.name!r} any more: it is complete")
+            raise GraphError(
+                f"{shown(tensor)} cannot be used in {self.name!r} any more: it is complete"
+            )
         parameter = self.add_parameter(tensor.spec, op.name)
         self.captures[tensor] = parameter
         return parameter

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from headrace.device_name import DeviceName
-from headrace.errors import GraphError, GraphFinalizedError
+from headrace.errors import GraphError, GraphFinalizedError, shown
 from headrace.graph.graph_scopes import GraphScopes
 from headrace.graph.operation import Operation
 from headrace.graph.rendering import renderer
@@ -110,7 +110,7 @@ class Graph(GraphScopes):
         op_name, colon, index = name.rpartition(":")
         if not colon or not index.isdecimal() or not index.isascii():
             hint = f"; did you mean '{name}:0'?" if name in self._by_name else ""
-            raise GraphError(f"a tensor is named 'operation:index', got {name!r}{hint}")
+            raise GraphError(f"a tensor is named 'operation:index', got {shown(name)}{hint}")
         op = self.get_operation_by_name(op_name)
         if int(index) >= len(op.outputs):
             raise GraphError(
@@ -140,10 +140,11 @@ class Graph(GraphScopes):
             )
         if element.graph is not self:
             raise GraphError(
-                f"{value!r} belongs to another graph; use hr.Session(graph=tensor.graph), or build "
+                f"{shown(value)} belongs to another graph; use hr.Session(graph=tensor.graph), or "
+                "build "
                 "it in this one"
                 if element.graph.outermost is element.graph
-                else f"{value!r} belongs to {element.graph.described}: return it from there"
+                else f"{shown(value)} belongs to {element.graph.described}: return it from there"
             )
         return element
 
@@ -188,11 +189,11 @@ class Graph(GraphScopes):
         """
         if tensor.op.graph is not self:
             raise GraphError(
-                f"{tensor!r} belongs to {tensor.op.graph.described}; build with it inside 'with "
-                "graph.as_default():'"
+                f"{shown(tensor)} belongs to {tensor.op.graph.described}; build with it inside "
+                "'with graph.as_default():'"
                 if tensor.op.graph.outermost is tensor.op.graph
-                else f"{tensor!r} belongs to {tensor.op.graph.described}: return it from there to "
-                "use it outside"
+                else f"{shown(tensor)} belongs to {tensor.op.graph.described}: return it from "
+                "there to use it outside"
             )
         return tensor
 
@@ -207,7 +208,7 @@ class Graph(GraphScopes):
             GraphError: if it belongs to another graph.
         """
         if op.graph is not self:
-            raise GraphError(f"{op!r} belongs to {op.graph.described}")
+            raise GraphError(f"{shown(op)} belongs to {op.graph.described}")
         return op
 
     @property
@@ -471,7 +472,7 @@ class Graph(GraphScopes):
         return self.to_svg()
 
     def __reduce__(self) -> NoReturn:
-        raise GraphError(f"{self!r} cannot be pickled or copied; use its to_document()")
+        raise GraphError(f"{shown(self)} cannot be pickled or copied; use its to_document()")
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self._operations)} operations>"

@@ -41,7 +41,7 @@ class GraphScopes:
             check_name(chosen)
             if not scope.name and chosen.startswith("_"):
                 raise GraphError(
-                    f"the name of an outermost scope does not start with '_', got {chosen!r:.80}"
+                    f"the name of an outermost scope does not start with '_', got {shown(chosen)}"
                 )
         if not name:
             full = ""
@@ -149,7 +149,7 @@ class GraphScopes:
             if not isinstance(op_type, str) or not isinstance(rule, str):
                 raise GraphError(
                     "gradient_override_map takes op types and names of rules, as in "
-                    f'{{"Relu": "GuidedRelu"}}, got {op_type!r}: {rule!r}'
+                    f'{{"Relu": "GuidedRelu"}}, got {shown(op_type)}: {rule!r}'
                 )
         scope = self._scope("gradient_override_map")
         merged = {**dict(scope.gradient_rules), **op_type_map}
@@ -183,7 +183,7 @@ def place_by_functions(op: Operation, scope: Scope) -> None:
             name = getattr(function, "__name__", repr(function))
             raise PlacementError(
                 f"the device function {name} must return the name of a device, or an empty "
-                f"string, got {answer!r:.80} for {op!r}\n  at {op.site}"
+                f"string, got {shown(answer)} for {shown(op)}\n  at {op.site}"
             )
         asked = outer.merged(DeviceName.parse(answer))
     _set_device(op, asked)
@@ -201,7 +201,7 @@ def as_operation(item: Any, graph: Graph) -> Operation:
     """
     op = operation_of(item)
     if op.graph is not graph:
-        raise GraphError(f"{item!r} belongs to {op.graph.described}")
+        raise GraphError(f"{shown(item)} belongs to {op.graph.described}")
     return op
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, final
 
-from headrace.errors import GraphError
+from headrace.errors import GraphError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import call_op
 from headrace.graph.spec import as_shape
@@ -85,7 +85,9 @@ class IndexedSlices(TensorOperators):
 
     def _as_tensor(self) -> Tensor:
         if self.dense_shape is None:
-            raise GraphError(f"{self!r} converts to no dense tensor: its dense_shape was not given")
+            raise GraphError(
+                f"{shown(self)} converts to no dense tensor: its dense_shape was not given"
+            )
         rows: Any = call_op("UnsortedSegmentSum", self.values, self.indices, self.dense_shape[0])
         dense: Any = call_op("Reshape", rows, self.dense_shape)
         assert isinstance(dense, Tensor)

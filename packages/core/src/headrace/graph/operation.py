@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from headrace.device_name import DeviceName
-from headrace.errors import GraphError
+from headrace.errors import GraphError, shown
 from headrace.graph.attributes import FunctionValue
 from headrace.graph.default_session import default_session
 from headrace.graph.rendering import renderer
@@ -102,7 +102,7 @@ class Operation:
 
     def __reduce__(self) -> NoReturn:
         raise GraphError(
-            f"{self!r} cannot be pickled or copied: it is part of a graph; use its name and "
+            f"{shown(self)} cannot be pickled or copied: it is part of a graph; use its name and "
             "graph.to_document()"
         )
 

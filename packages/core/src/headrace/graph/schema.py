@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.dtypes import DType
-from headrace.errors import GraphError, HeadraceError, PluginError, ShapeError
+from headrace.errors import GraphError, HeadraceError, PluginError, ShapeError, shown
 from headrace.graph.attributes import canonical
 from headrace.graph.spec import MAX_RANK, TensorSpec, is_addressable, like
 from headrace.plugins.blame import described, line_of_error
@@ -244,7 +244,7 @@ class OpSchema:
     def _rule_error(self, error: Exception, answer: Any) -> PluginError:
         failed = f"failed: {described(error)}"
         if answer is not REQUIRED:
-            failed = f"returned {answer!r:.80}, and returns a TensorSpec, several, or None"
+            failed = f"returned {shown(answer)}, and returns a TensorSpec, several, or None"
         place = self.where if answer is not REQUIRED else line_of_error(error, self.infer)
         return PluginError(
             f"the rule of {self.type} {failed}\n  in package {package_of(self.where)}, at {place}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, final
 
 from headrace.dtypes import DType, int64
-from headrace.errors import DTypeError, GraphError, ShapeError
+from headrace.errors import DTypeError, GraphError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.default_session import default_session
 from headrace.graph.schema import OPERATORS
@@ -140,7 +140,7 @@ class SparseTensor:
             return sparse_tensor_value
         if not isinstance(sparse_tensor_value, SparseTensorValue):
             raise DTypeError(
-                f"expected a SparseTensor or a SparseTensorValue, got {sparse_tensor_value!r:.80}"
+                f"expected a SparseTensor or a SparseTensorValue, got {shown(sparse_tensor_value)}"
             )
         return cls(*sparse_tensor_value)
 
@@ -194,7 +194,7 @@ class SparseTensor:
 
     def _as_tensor(self) -> NoReturn:
         raise DTypeError(
-            f"{self!r} is sparse where a dense tensor is expected; convert it with "
+            f"{shown(self)} is sparse where a dense tensor is expected; convert it with "
             "hr.sparse.to_dense, or use a function of hr.sparse"
         )
 
@@ -202,10 +202,12 @@ class SparseTensor:
         self._as_tensor()
 
     def __iter__(self) -> NoReturn:
-        raise GraphError(f"{self!r} cannot be iterated over; use its parts, or hr.sparse.split")
+        raise GraphError(
+            f"{shown(self)} cannot be iterated over; use its parts, or hr.sparse.split"
+        )
 
     def __reduce__(self) -> NoReturn:
-        raise GraphError(f"{self!r} cannot be pickled or copied: it is part of a graph")
+        raise GraphError(f"{shown(self)} cannot be pickled or copied: it is part of a graph")
 
     def __repr__(self) -> str:
         return f"<SparseTensor {self.name!r} {self.dtype}{self.shape}>"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 import numpy as np
 
 from headrace.dtypes import DType
-from headrace.errors import GraphError, SymbolicTensorError
+from headrace.errors import GraphError, SymbolicTensorError, shown
 from headrace.graph.default_session import default_session
 from headrace.graph.schema import OPERATORS, call_op
 from headrace.graph.spec import TensorSpec
@@ -122,32 +122,36 @@ class TensorOperators:
 
     def __bool__(self) -> NoReturn:
         raise SymbolicTensorError(
-            f"{self!r} has no truth value while the graph is built: its value exists only inside a "
+            f"{shown(self)} has no truth value while the graph is built: its value exists only "
+            "inside a "
             "step. Fetch it with session.run, or compute with it (hr.where, hr.cond)"
         )
 
     def __iter__(self) -> Iterator[NoReturn]:
         raise SymbolicTensorError(
-            f"{self!r} cannot be iterated over while the graph is built. Index it (t[0], t[1]), "
+            f"{shown(self)} cannot be iterated over while the graph is built. Index it (t[0], "
+            "t[1]), "
             "take it apart with hr.unstack, loop over it with hr.map_fn, or fetch it with "
             "session.run and iterate over the array"
         )
 
     def __len__(self) -> NoReturn:
         raise SymbolicTensorError(
-            f"{self!r} has no len() while the graph is built. Its static shape is t.shape, and "
+            f"{shown(self)} has no len() while the graph is built. Its static shape is t.shape, "
+            "and "
             "hr.shape(t) computes the shape in a step"
         )
 
     def __float__(self) -> NoReturn:
-        raise SymbolicTensorError(f"{self!r} is no number while the graph is built. {_FETCH}")
+        raise SymbolicTensorError(f"{shown(self)} is no number while the graph is built. {_FETCH}")
 
     def __int__(self) -> NoReturn:
-        raise SymbolicTensorError(f"{self!r} is no number while the graph is built. {_FETCH}")
+        raise SymbolicTensorError(f"{shown(self)} is no number while the graph is built. {_FETCH}")
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise SymbolicTensorError(
-            f"{self!r} does not change: its elements cannot be assigned to. Build a new tensor "
+            f"{shown(self)} does not change: its elements cannot be assigned to. Build a new "
+            "tensor "
             "with hr.where, hr.concat or hr.tensor_scatter_update, or assign to an hr.Variable"
         )
 
@@ -160,13 +164,14 @@ class TensorOperators:
         if operator is not None and len(inputs) == 2 and isinstance(inputs[1], TensorOperators):
             return _result(getattr(inputs[1], operator)(inputs[0]))
         raise SymbolicTensorError(
-            f"numpy.{ufunc.__name__} computes with values, got {self!r}, which has none while the "
+            f"numpy.{ufunc.__name__} computes with values, got {shown(self)}, which has none "
+            "while the "
             "graph is built. Use a function of Headrace, as hr.sin for numpy.sin"
         )
 
     def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise SymbolicTensorError(
-            f"{self!r} is a node of a graph and holds no values: NumPy cannot take it. Use "
+            f"{shown(self)} is a node of a graph and holds no values: NumPy cannot take it. Use "
             "Headrace's functions on it, or fetch it with session.run first"
         )
 
@@ -278,7 +283,7 @@ class Tensor(TensorOperators):
 
     def __reduce__(self) -> NoReturn:
         raise GraphError(
-            f"{self!r} cannot be pickled or copied: it is part of a graph; use its name and "
+            f"{shown(self)} cannot be pickled or copied: it is part of a graph; use its name and "
             "graph.to_document()"
         )
 

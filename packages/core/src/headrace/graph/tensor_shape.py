@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, SupportsIndex, overload
 
 from headrace.dimension import UNKNOWN_DIMENSION, Dimension, known_dimension
-from headrace.errors import ArgumentTypeError, ShapeError
+from headrace.errors import ArgumentTypeError, ShapeError, shown
 from headrace.graph.rendering import renderer
 from headrace.shapes import Shape
 
@@ -36,7 +36,7 @@ class TensorShape:
             ArgumentTypeError: if it is a string.
         """
         if isinstance(dims, str | bytes):
-            raise ArgumentTypeError(f"a shape is a list of sizes or one size, got {dims!r:.80}")
+            raise ArgumentTypeError(f"a shape is a list of sizes or one size, got {shown(dims)}")
         if hasattr(dims, "unknown_rank"):
             sizes = (part.size for part in dims.dim)
             dims = None if dims.unknown_rank else [None if s < 0 else s for s in sizes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, DTypeError
+from headrace.errors import AttributeValueError, DTypeError, shown
 from headrace.graph.spec import TensorSpec
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Anything, Index, Resource
@@ -18,7 +18,9 @@ def _handle(dtype: DType, reduction_type: str) -> TensorSpec:
     if dtype.kind not in ("float", "complex"):
         raise DTypeError(f"an accumulator takes gradients, which are floating, got {dtype}")
     if reduction_type not in _REDUCTIONS:
-        raise AttributeValueError(f"reduction_type must be MEAN or SUM, got {reduction_type!r}")
+        raise AttributeValueError(
+            f"reduction_type must be MEAN or SUM, got {shown(reduction_type)}"
+        )
     return TensorSpec(dtypes.resource, SCALAR)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 
 
 def renamed(name: str, value: Any, old_name: str, old_value: Any) -> Any:
@@ -32,4 +32,4 @@ def flag(name: str, value: Any) -> bool:
     """
     if value is None or isinstance(value, bool | int | np.bool_):
         return bool(value)
-    raise AttributeValueError(f"{name} must be true or false, got {value!r:.80}")
+    raise AttributeValueError(f"{name} must be true or false, got {shown(value)}")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.dimension import UNKNOWN_DIMENSION, UNKNOWN_IS_NO_INTEGER
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.early import EarlyValues, Limits
 from headrace.graph.operation import Operation
@@ -71,14 +71,14 @@ def as_ints(value: Any, label: str) -> Any:
     dims = getattr(getattr(value, "plain", value), "dims", None)
     try:
         array = np.asarray(list(dims) if isinstance(dims, tuple) else value)
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, MemoryError):
         raise ShapeError(
-            f"{label} must be integers in lists of one length, got {value!r:.80}"
+            f"{label} must be integers in lists of one length, got {shown(value)}"
         ) from None
     if array.dtype.kind == "O" and any(item is UNKNOWN_DIMENSION for item in array.flat):
         raise DTypeError(f"{label}: {UNKNOWN_IS_NO_INTEGER}")
     if (array.dtype.kind not in "iu" or array.dtype.itemsize > 8) and array.size:
-        raise DTypeError(f"{label} must hold integers, got {value!r:.80}")
+        raise DTypeError(f"{label} must hold integers, got {shown(value)}")
     if array.dtype.kind == "u" and array.size:
         _within_int64(int(array.max()), label)
     return array.tolist()
@@ -86,7 +86,7 @@ def as_ints(value: Any, label: str) -> Any:
 
 def _within_int64(value: int, label: str) -> int:
     if not -(2**63) <= value < 2**63:
-        raise DTypeError(f"{label} must hold integers of 64 bits, got {value:.3e}")
+        raise DTypeError(f"{label} must hold integers of 64 bits, got {shown(value)}")
     return value
 
 
@@ -117,7 +117,9 @@ def static_int(value: Any, label: str) -> int:
     """
     found = as_int(value, label)
     if isinstance(found, Tensor):
-        raise AttributeValueError(f"{label} must be known while the graph is built, got {found!r}")
+        raise AttributeValueError(
+            f"{label} must be known while the graph is built, got {shown(found)}"
+        )
     return int(found)
 
 
@@ -128,7 +130,7 @@ def as_list(values: Any, label: str) -> list[Any]:
         DTypeError: if they are none.
     """
     if isinstance(values, Tensor) or not isinstance(values, Sequence | np.ndarray):
-        raise DTypeError(f"{label} must be a list of tensors, got {values!r:.80}")
+        raise DTypeError(f"{label} must be a list of tensors, got {shown(values)}")
     if isinstance(values, np.ndarray) and not values.ndim:
         raise DTypeError(f"{label} must be a list of tensors, got a scalar")
     return list(values)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.dtypes import as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.naming import names_result
@@ -53,7 +53,7 @@ def accumulate_n(
         ShapeError: if one has another shape.
     """
     if not isinstance(inputs, list | tuple) or not inputs:
-        raise AttributeValueError(f"accumulate_n: inputs is a list of tensors, got {inputs!r:.80}")
+        raise AttributeValueError(f"accumulate_n: inputs is a list of tensors, got {shown(inputs)}")
     tensors = [convert_to_tensor(t) for t in inputs]
     dtype = tensors[0].dtype if tensor_dtype is None else as_dtype(tensor_dtype)
     wanted = Shape(shape)
@@ -112,7 +112,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     if isinstance(coeffs, np.ndarray) and coeffs.ndim:
         coeffs = list(coeffs)
     if not isinstance(coeffs, list | tuple):
-        raise AttributeValueError(f"polyval: coeffs is a list of tensors, got {coeffs!r:.80}")
+        raise AttributeValueError(f"polyval: coeffs is a list of tensors, got {shown(coeffs)}")
     with name_scope(name, "polyval"):
         at = convert_to_tensor(x)
         if not coeffs:

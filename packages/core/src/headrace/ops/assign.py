@@ -374,7 +374,7 @@ def batch_scatter_update(
         rank = rows.shape.rank
         if not rank:
             raise ShapeError(
-                f"indices must have a known number of dimensions above 0, got {rows!r}"
+                f"indices must have a known number of dimensions above 0, got {shown(rows)}"
             )
         sizes = shape_op(rows)
         columns = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
@@ -51,7 +51,9 @@ def _divided(dim: Any, by: Any, what: str) -> Any:
 
 def _image(input: Any, block_size: Any, data_format: str, what: str) -> Tensor:
     if data_format not in ("NHWC", "NCHW"):
-        raise AttributeValueError(f"{what}: data_format must be NHWC or NCHW, got {data_format!r}")
+        raise AttributeValueError(
+            f"{what}: data_format must be NHWC or NCHW, got {shown(data_format)}"
+        )
     if not isinstance(block_size, int | np.integer) or block_size < 2:
         raise AttributeValueError(f"{what}: block_size must be an integer >= 2, got {block_size}")
     x = convert_to_tensor(input)
@@ -138,7 +140,9 @@ def _block_sizes(block_shape: Any, what: str) -> list[Any]:
     given = as_ints(block_shape, "block_shape")
     if isinstance(given, Tensor):
         if given.shape.rank != 1 or not given.shape.is_fully_defined():
-            raise ShapeError(f"{what}: block_shape must be a vector of known length, got {given!r}")
+            raise ShapeError(
+                f"{what}: block_shape must be a vector of known length, got {shown(given)}"
+            )
         return [given[i] for i in range(given.spec.shape[0])]
     sizes = [given] if isinstance(given, int) else given
     if any(not isinstance(s, int) or s < 1 for s in sizes):

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -355,7 +355,7 @@ def _counts(unigrams: Any) -> list[float]:
         return [float(count) for count in unigrams]
     except (TypeError, ValueError):
         raise AttributeValueError(
-            f"unigrams must be a list of numbers, got {unigrams!r:.60}"
+            f"unigrams must be a list of numbers, got {shown(unigrams, 60)}"
         ) from None
 
 

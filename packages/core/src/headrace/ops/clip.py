@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.naming import names_result
@@ -180,5 +180,5 @@ def _check_kept(values: Tensor, result: Tensor, label: str) -> None:
 def _listed(t_list: Any) -> list[Any]:
     listed = isinstance(t_list, list | tuple) or hasattr(t_list, "__next__")
     if not listed and not (isinstance(t_list, np.ndarray) and t_list.ndim):
-        raise AttributeValueError(f"t_list must be a list of tensors, got {t_list!r:.80}")
+        raise AttributeValueError(f"t_list must be a list of tensors, got {shown(t_list)}")
     return list(t_list)

@@ -241,11 +241,13 @@ def case(
                 "is written as lambda: x"
             )
         if not isinstance(pair[0], Tensor) or not pair[0].dtype.is_bool:
-            raise DTypeError(f"case: a condition must be a scalar bool tensor, got {pair[0]!r:.80}")
+            raise DTypeError(
+                f"case: a condition must be a scalar bool tensor, got {shown(pair[0])}"
+            )
     if not pairs and default is None:
         raise GraphError("case needs at least one pair of a condition and a function")
     if default is not None and not callable(default):
-        raise GraphError(f"case: default must be a function, got {default!r:.80}")
+        raise GraphError(f"case: default must be a function, got {shown(default)}")
     if not pairs:
         assert default is not None
         return default()
@@ -327,7 +329,9 @@ def switch_case(
             f"{numbers}"
         )
     if not isinstance(branch_index, Tensor) or branch_index.dtype != dtypes.int32:
-        raise DTypeError(f"switch_case: branch_index must be an int32 tensor, got {branch_index!r}")
+        raise DTypeError(
+            f"switch_case: branch_index must be an int32 tensor, got {shown(branch_index)}"
+        )
     with name_scope(name, "switch_case"):
         otherwise = default if default is not None else pairs[-1][1]
         chosen = [(equal(branch_index, number), function) for number, function in pairs]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import control_dependencies, name_scope
@@ -94,10 +94,10 @@ def _axes_of_step(axes: Any) -> Tensor | None:
     if tensor is None or static_value(tensor) is not None:
         return None
     if tensor.dtype not in (dtypes.int32, dtypes.int64):
-        raise AttributeValueError(f"tensordot: axes must be integers, got {tensor!r}")
+        raise AttributeValueError(f"tensordot: axes must be integers, got {shown(tensor)}")
     if tensor.shape.rank == 0 or (tensor.shape.rank and tensor.spec.shape[0] not in (2, None)):
         raise AttributeValueError(
-            f"tensordot: axes that a step decides have a row for each tensor, got {tensor!r}"
+            f"tensordot: axes that a step decides have a row for each tensor, got {shown(tensor)}"
         )
     found: Tensor = cast(tensor, dtypes.int32)
     return found
@@ -116,16 +116,16 @@ def _axes_argument(axes: Any) -> Any:
         return int(axes)
     if not isinstance(axes, list | tuple) or len(axes) != 2:
         raise AttributeValueError(
-            f"tensordot: axes must be a number, or two lists of axes, got {axes!r}"
+            f"tensordot: axes must be a number, or two lists of axes, got {shown(axes)}"
         )
     pair = []
     for part in axes:
         listed = part if isinstance(part, list | tuple | np.ndarray) else [part]
         if not all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in listed):
-            raise AttributeValueError(f"tensordot: axes must be integers, got {axes!r}")
+            raise AttributeValueError(f"tensordot: axes must be integers, got {shown(axes)}")
         pair.append([int(i) for i in listed])
     if len(pair[0]) != len(pair[1]):
-        raise AttributeValueError(f"tensordot: axes must be pairs, got {axes!r}")
+        raise AttributeValueError(f"tensordot: axes must be pairs, got {shown(axes)}")
     return tuple(pair)
 
 
@@ -141,7 +141,7 @@ def _pairs(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
     left = [normalize_axis(i, rank_a, "tensordot: axis") for i in given[0]]
     right = [normalize_axis(i, rank_b, "tensordot: axis") for i in given[1]]
     if len(set(left)) < len(left) or len(set(right)) < len(right):
-        raise AttributeValueError(f"tensordot: an axis is named twice in {axes!r}")
+        raise AttributeValueError(f"tensordot: an axis is named twice in {shown(axes)}")
     return left, right
 
 
@@ -152,7 +152,7 @@ def _unranked_dot(x: Tensor, y: Tensor, axes: Any) -> Tensor:
         for axis in (*given[0], *given[1]):
             if not -MAX_RANK <= axis < MAX_RANK:
                 raise AttributeValueError(
-                    f"tensordot: no tensor has an axis {axis}, as in axes {axes!r:.80}"
+                    f"tensordot: no tensor has an axis {axis}, as in axes {shown(axes)}"
                 )
         left, right = (np.array(axes, np.int32).reshape(-1) for axes in given)
         return _dot_by_masks(x, y, left, right)
@@ -249,7 +249,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         ellipsis = max(ranks)
         if ellipsis and ELLIPSIS not in output:
             raise AttributeValueError(
-                f"einsum: the axes of ... are missing on the right of {equation!r}"
+                f"einsum: the axes of ... are missing on the right of {shown(equation)}"
             )
         parts = [
             _Labeled(x, _labels_of(term, count)).diagonal()
@@ -271,7 +271,7 @@ ELLIPSIS = "."
 def _parsed(equation: str, count: int) -> tuple[list[str], str]:
     """Return the labels of each input and those of the output; an ellipsis is one point."""
     if not isinstance(equation, str):
-        raise AttributeValueError(f"einsum: the equation must be a string, got {equation!r}")
+        raise AttributeValueError(f"einsum: the equation must be a string, got {shown(equation)}")
     text = re.sub(r"\s", "", equation).replace("...", ELLIPSIS)
     match = re.fullmatch(r"([a-zA-Z.,]*)(?:->([a-zA-Z.]*))?", text)
     if match is None:
@@ -291,11 +291,11 @@ def _parsed(equation: str, count: int) -> tuple[list[str], str]:
         return terms, ELLIPSIS * any(ELLIPSIS in term for term in terms) + "".join(once)
     named = output.replace(ELLIPSIS, "")
     if len(set(named)) < len(named):
-        raise AttributeValueError(f"einsum: a label stands twice on the right of {equation!r}")
+        raise AttributeValueError(f"einsum: a label stands twice on the right of {shown(equation)}")
     unknown = sorted(set(named) - set(letters))
     if unknown:
         raise AttributeValueError(
-            f"einsum: {', '.join(unknown)} on the right of {equation!r} is not on the left"
+            f"einsum: {', '.join(unknown)} on the right of {shown(equation)} is not on the left"
         )
     return terms, output
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
@@ -194,7 +194,7 @@ def _frames_first(scores: Any, time_major: bool) -> Tensor:
 
 def _sparse(labels: Any) -> SparseTensor:
     if not isinstance(labels, SparseTensor) and not hasattr(labels, "dense_shape"):
-        raise AttributeValueError(f"ctc_loss needs labels as a SparseTensor, got {labels!r:.80}")
+        raise AttributeValueError(f"ctc_loss needs labels as a SparseTensor, got {shown(labels)}")
     return SparseTensor.from_value(labels)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
@@ -76,7 +76,7 @@ _N = _Numbers()
 def _matrix(input: Any, what: str) -> Tensor:
     x = convert_to_tensor(input)
     if x.shape.rank is not None and x.shape.rank < 2:
-        raise ShapeError(f"{what}: matrices have 2 axes at least, got {x!r}")
+        raise ShapeError(f"{what}: matrices have 2 axes at least, got {shown(x)}")
     return x
 
 
@@ -166,7 +166,7 @@ def _band(k: Any, what: str) -> tuple[int, int]:
 def _aligned(align: str, what: str) -> tuple[bool, bool]:
     """Return whether diagonals above the main one, and below it, stand at the right."""
     if align not in _ALIGNMENTS:
-        raise AttributeValueError(f"{what}: align must be one of {_ALIGNMENTS}, got {align!r}")
+        raise AttributeValueError(f"{what}: align must be one of {_ALIGNMENTS}, got {shown(align)}")
     upper, lower = align.split("_")
     return upper == "RIGHT", lower == "RIGHT"
 
@@ -373,7 +373,7 @@ def matrix_set_diag(
             own = 1 if low == high else 2
             if given.shape.rank is not None and given.shape.rank < own:
                 raise ShapeError(
-                    f"matrix_set_diag: diagonal has {own} axes at least, got {given!r}"
+                    f"matrix_set_diag: diagonal has {own} axes at least, got {shown(given)}"
                 )
             rest = shape(given)
             last = [rest[i - own] for i in range(own)]
@@ -409,7 +409,7 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "Diag"):
         x = convert_to_tensor(diagonal)
         if not x.shape.rank:
-            raise ShapeError(f"diag: the rank must be known and above 0, got {x!r}")
+            raise ShapeError(f"diag: the rank must be known and above 0, got {shown(x)}")
         dims = sizes_of(x)
         return reshape(matrix_diag(reshape(x, [product_of(dims)])), [*dims, *dims])
 
@@ -432,7 +432,7 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "DiagPart"):
         x = convert_to_tensor(input)
         if not x.shape.rank or x.shape.rank % 2:
-            raise ShapeError(f"diag_part: the rank must be known and even, got {x!r}")
+            raise ShapeError(f"diag_part: the rank must be known and even, got {shown(x)}")
         half = x.shape.rank // 2
         common = x.spec.shape[:half].merge_with(x.spec.shape[half:])
         dims = [

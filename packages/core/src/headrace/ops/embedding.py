@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import colocate_with, name_scope
 from headrace.graph.tensor import Tensor
@@ -58,7 +58,7 @@ def embedding_lookup(
         raise AttributeValueError("embedding_lookup needs a table, or a list of its shards")
     if partition_strategy not in ("mod", "div"):
         raise AttributeValueError(
-            f"partition_strategy must be 'mod' or 'div', got {partition_strategy!r}"
+            f"partition_strategy must be 'mod' or 'div', got {shown(partition_strategy)}"
         )
     with name_scope(name, "embedding_lookup"):
         wanted = convert_to_tensor(ids)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.scopes import name_scope
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.tensor import Tensor
@@ -67,7 +67,9 @@ def embedding_lookup_sparse(
     """
     chosen = "mean" if combiner is None else combiner
     if chosen not in _UNWEIGHTED:
-        raise AttributeValueError(f"combiner must be 'mean', 'sqrtn' or 'sum', got {combiner!r}")
+        raise AttributeValueError(
+            f"combiner must be 'mean', 'sqrtn' or 'sum', got {shown(combiner)}"
+        )
     ids = _sparse(sp_ids, "sp_ids")
     weights = None if sp_weights is None else _sparse(sp_weights, "sp_weights")
     if weights is not None and not ids.values.shape.is_compatible_with(weights.values.shape):
@@ -174,5 +176,5 @@ def _retained(
 
 def _sparse(value: Any, label: str) -> SparseTensor:
     if not isinstance(value, SparseTensor) and not hasattr(value, "dense_shape"):
-        raise DTypeError(f"{label} must be a SparseTensor, got {value!r:.80}")
+        raise DTypeError(f"{label} must be a SparseTensor, got {shown(value)}")
     return SparseTensor.from_value(value)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import DTypeError, GraphError, ShapeError
+from headrace.errors import DTypeError, GraphError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.sparse_tensor import SparseTensor
@@ -97,7 +97,7 @@ def map_fn(
             if not same_structure(made, form):
                 raise GraphError(
                     "map_fn: fn must return the structure that dtype states (that of elems if it "
-                    f"is None), got {made!r:.100}"
+                    f"is None), got {shown(made)}"
                 )
             values = _converted(flatten(made), kinds)
             return i + 1, [a.write(i, v) for a, v in zip(written, values, strict=True)]
@@ -292,7 +292,7 @@ def _applied(what: str, fn: Fn, form: Any, held: Any, part: Any) -> list[Tensor]
     made = fn(pack(form, held), part)
     if not same_structure(made, form):
         raise GraphError(
-            f"{what}: fn must return the structure of what it accumulates, got {made!r:.100}"
+            f"{what}: fn must return the structure of what it accumulates, got {shown(made)}"
         )
     return _converted(flatten(made), [h.dtype for h in held])
 
@@ -316,4 +316,4 @@ def _rest(tensor: Tensor) -> Shape:
 
 def _check_function(fn: Any, what: str) -> None:
     if not callable(fn):
-        raise GraphError(f"{what} takes a function first, got {fn!r:.80}")
+        raise GraphError(f"{what} takes a function first, got {shown(fn)}")

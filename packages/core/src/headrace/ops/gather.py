@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
@@ -159,7 +159,7 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """
     rows = convert_to_tensor(indices)
     if not rows.shape.rank:
-        raise ShapeError(f"batch_gather: indices must have a known rank above 0, got {rows!r}")
+        raise ShapeError(f"batch_gather: indices must have a known rank above 0, got {shown(rows)}")
     return gather(params, rows, name=name, axis=rows.shape.rank - 1, batch_dims=rows.shape.rank - 1)
 
 
@@ -228,7 +228,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
         source, rows = convert_to_tensor(params), convert_to_tensor(indices)
         if rows.shape.rank is None or rows.shape.rank <= batch_dims:
             raise ShapeError(
-                f"gather_nd: indices must have more than {batch_dims} axes, got {rows!r}"
+                f"gather_nd: indices must have more than {batch_dims} axes, got {shown(rows)}"
             )
         source.spec.shape.with_rank_at_least(batch_dims)
         rows.spec.shape[:batch_dims].merge_with(source.spec.shape[:batch_dims])
@@ -311,7 +311,7 @@ def _tensor_scatter(tensor: Same, indices: Index, updates: Same, mode: str) -> S
         The shape and dtype of ``tensor``.
     """
     if mode not in ("update", "add", "sub"):
-        raise AttributeValueError(f"mode must be 'update', 'add' or 'sub', got {mode!r}")
+        raise AttributeValueError(f"mode must be 'update', 'add' or 'sub', got {shown(mode)}")
     if mode != "update" and not tensor.dtype.is_numeric:
         raise DTypeError(f"tensor must be numeric, got {tensor.dtype}")
     _check_updates(tensor.shape, indices.shape, updates.shape, "tensor")
@@ -416,7 +416,9 @@ def boolean_mask(
         source = convert_to_tensor(tensor)
         chosen = convert_to_tensor(mask)
         if not chosen.shape.rank:
-            raise ShapeError(f"boolean_mask: mask must have a known rank above 0, got {chosen!r}")
+            raise ShapeError(
+                f"boolean_mask: mask must have a known rank above 0, got {shown(chosen)}"
+            )
         at = 0 if axis is None else static_int(axis, "axis")
         if at < 0:
             if source.shape.rank is None:

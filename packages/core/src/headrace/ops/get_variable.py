@@ -10,7 +10,13 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError
+from headrace.errors import (
+    AttributeValueError,
+    DTypeError,
+    GraphError,
+    ShapeError,
+    shown,
+)
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import as_tensor, convert_to_tensor, natural_dtype
 from headrace.graph.graph_scopes import check_name
@@ -85,7 +91,7 @@ def get_variable(
     """
     del caching_device, use_resource, synchronization, aggregation
     if partitioner is not None and not callable(partitioner):
-        raise AttributeValueError(f"partitioner must be a function, got {partitioner!r:.80}")
+        raise AttributeValueError(f"partitioner must be a function, got {shown(partitioner)}")
     check_name(name)
     scope = get_variable_scope()
     if dtype is not None and initializer is not None and not callable(initializer):
@@ -189,7 +195,8 @@ def _get_partitioned(
     if partitioner is not None:
         if shape is None or not Shape(shape).is_fully_defined():
             raise ShapeError(
-                f"variable {name!r} needs a shape that is fully known to be divided, got {shape!r}"
+                f"variable {name!r} needs a shape that is fully known to be divided, got "
+                f"{shown(shape)}"
             )
         asked = partitioner(shape=TensorShape(shape), dtype=wanted)
         partitions = check_partitions(asked, Shape(shape), name)
@@ -340,7 +347,7 @@ def _start(
     if not required and not hasattr(initializer, "dtype"):
         return initializer  # type: ignore[no-any-return]
     raise ShapeError(
-        f"variable {name!r} needs a shape that is fully known, got {shape!r:.60}; or an "
+        f"variable {name!r} needs a shape that is fully known, got {shown(shape, 60)}; or an "
         "initializer that is a value, or a function without arguments"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, TypeAlias
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.schema import Kind
 from headrace.graph.spec import TensorSpec, as_shape, like
 from headrace.ops.declare import Spec, op
@@ -23,7 +23,7 @@ def _resized(
     half_pixel_centers: bool,
 ) -> TensorSpec:
     if method not in METHODS:
-        raise AttributeValueError(f"method must be one of {list(METHODS)}, got {method!r}")
+        raise AttributeValueError(f"method must be one of {list(METHODS)}, got {shown(method)}")
     if align_corners and half_pixel_centers:
         raise AttributeValueError("align_corners and half_pixel_centers exclude one another")
     if method != "nearest" and not images.dtype.is_floating:

@@ -6,7 +6,7 @@ import numbers
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
@@ -70,7 +70,7 @@ def _integer(value: Any, label: str) -> Any:
         return int(value)
     tensor = convert_to_tensor(value)
     if not tensor.dtype.is_integer or tensor.shape.rank not in (None, 0):
-        raise ShapeError(f"{label} must be an integer, got {tensor!r}")
+        raise ShapeError(f"{label} must be an integer, got {shown(tensor)}")
     found = tensor.spec.value
     return int(found) if found is not None else saturate_cast(tensor, dtypes.int32)
 

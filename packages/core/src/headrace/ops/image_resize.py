@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import as_shape
@@ -172,7 +172,7 @@ def _method_name(method: Any) -> str:
     elif isinstance(method, int) and 0 <= method < len(METHODS):
         return METHODS[method]
     raise AttributeValueError(
-        f"method must be one of hr.image.ResizeMethod, or of {list(METHODS)}, got {method!r}"
+        f"method must be one of hr.image.ResizeMethod, or of {list(METHODS)}, got {shown(method)}"
     )
 
 
@@ -263,7 +263,8 @@ def resize_image_with_pad(
     for size in (target_height, target_width):
         if not isinstance(size, int | np.integer) or not 0 < size < 1 << 31:
             raise ShapeError(
-                f"the new size must be positive numbers, got {target_height!r} x {target_width!r}"
+                f"the new size must be positive numbers, got {shown(target_height)} x "
+                f"{shown(target_width)}"
             )
     if target_height * target_width > _MOST_ELEMENTS:
         raise ShapeError(f"a new size of {target_height} x {target_width} is too large")
@@ -315,7 +316,7 @@ def crop_and_resize(
     which = given("image.crop_and_resize", "box_ind", box_ind, box_indices)
     size = given("image.crop_and_resize", "crop_size", crop_size)
     if method not in ("bilinear", "nearest"):
-        raise AttributeValueError(f"method must be 'bilinear' or 'nearest', got {method!r}")
+        raise AttributeValueError(f"method must be 'bilinear' or 'nearest', got {shown(method)}")
     with name_scope(name, "crop_and_resize"):
         images = cast(convert_to_tensor(image), dtypes.float32)
         corners = convert_to_tensor(boxes, preferred_dtype=dtypes.float32)

@@ -54,7 +54,9 @@ def _strided_slice(
     if not len(entries) == len(open_begin) == len(open_end):
         raise AttributeValueError("entries, open_begin and open_end must have one length")
     if set(entries) - {SLICE, NEW_AXIS, ELLIPSIS, ELEMENT} or entries.count(ELLIPSIS) > 1:
-        raise AttributeValueError(f"entries must be of 's', 'n', 'i' and one 'e', got {entries!r}")
+        raise AttributeValueError(
+            f"entries must be of 's', 'n', 'i' and one 'e', got {shown(entries)}"
+        )
     bounds = [_known(part, entries) for part in (begin, end, strides)]
     index: Any = None
     if begin.value is not None and end.value is not None and strides.value is not None:
@@ -251,7 +253,7 @@ def assign_slice(part: Tensor, value: Any, name: str | None = None) -> Tensor:
     op = part.op
     read = op.inputs[0].op if op.type == "StridedSlice" else op
     if op.type != "StridedSlice" or read.type != "ReadVariable":
-        raise GraphError(f"{part!r} is no slice of a variable, and has nothing to assign to")
+        raise GraphError(f"{shown(part)} is no slice of a variable, and has nothing to assign to")
     handle = read.inputs[0]
     update = convert_to_tensor(value, preferred_dtype=part.dtype)
     with colocate_with(handle):

@@ -21,7 +21,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import is_python_literal
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import reshape
@@ -122,7 +122,8 @@ class constant_initializer(Initializer):  # noqa: N801 - TensorFlow's name
     ) -> None:
         if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
             raise DTypeError(
-                f"constant_initializer: value must be a number, a list or an array, got {value!r}"
+                "constant_initializer: value must be a number, a list or an array, got "
+                f"{shown(value)}"
             )
         self.value = value
         self.dtype = as_dtype(dtype)
@@ -290,11 +291,11 @@ class variance_scaling_initializer(Initializer):  # noqa: N801 - TensorFlow's na
         if not scale > 0:
             raise AttributeValueError(f"scale must be positive, got {scale}")
         if mode not in ("fan_in", "fan_out", "fan_avg"):
-            raise AttributeValueError(f"mode must be fan_in, fan_out or fan_avg, got {mode!r}")
+            raise AttributeValueError(f"mode must be fan_in, fan_out or fan_avg, got {shown(mode)}")
         known = ("normal", "uniform", "truncated_normal", "untruncated_normal")
         if str(distribution).lower() not in known:
             raise AttributeValueError(
-                f"distribution must be one of {', '.join(known)}, got {distribution!r}"
+                f"distribution must be one of {', '.join(known)}, got {shown(distribution)}"
             )
         self.scale = scale
         self.mode = mode

@@ -240,7 +240,9 @@ def unstack(
     if count is None and tensor.spec.shape.dims is not None:
         count = tensor.spec.shape[normalize_axis(axis, len(tensor.spec.shape))]
     if count is None:
-        raise ShapeError(f"unstack: the size of axis {axis} of {tensor!r} is unknown; pass num=")
+        raise ShapeError(
+            f"unstack: the size of axis {axis} of {shown(tensor)} is unknown; pass num="
+        )
     return _unstack(tensor, count, axis, name=name)
 
 
@@ -348,7 +350,7 @@ def split(
             return _split_by(tensor, given, len(given), at, name=name)
         rest = whole - sum(s for s in given if s != -1)
         if given.count(-1) > 1 or rest < 0:
-            raise ShapeError(f"split: sizes {given} do not divide axis {axis} of {tensor!r}")
+            raise ShapeError(f"split: sizes {given} do not divide axis {axis} of {shown(tensor)}")
         given = [rest if s == -1 else s for s in given]
     return _split(tensor, given, at, name=name)
 
@@ -358,7 +360,7 @@ def _split_evenly(
 ) -> list[Tensor]:
     if count < 1 or count > _MOST_PARTS or (whole is not None and whole % count):
         raise ShapeError(
-            f"split: axis {axis} of {tensor!r} does not divide into {count} parts "
+            f"split: axis {axis} of {shown(tensor)} does not divide into {count} parts "
             "of one size; pass a list of sizes for others"
         )
     if whole is not None:
@@ -371,7 +373,7 @@ def _split_evenly(
 def _count_of(sizes: Tensor, num: int | None) -> int:
     count = sizes.spec.shape[0] if num is None and sizes.shape.rank == 1 else num
     if count is None:
-        raise ShapeError(f"split: the number of parts is not known from {sizes!r}; pass num=")
+        raise ShapeError(f"split: the number of parts is not known from {shown(sizes)}; pass num=")
     return int(count)
 
 

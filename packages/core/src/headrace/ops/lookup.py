@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.spec import TensorSpec
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Anything, Resource, String
@@ -48,7 +48,7 @@ def lookup_table(
     if value_dtype.kind == "resource":
         raise DTypeError("values of tables are no handles")
     if kind not in ("static", "mutable"):
-        raise AttributeValueError(f"kind must be 'static' or 'mutable', got {kind!r}")
+        raise AttributeValueError(f"kind must be 'static' or 'mutable', got {shown(kind)}")
     if not value_shape.is_fully_defined():
         raise ShapeError(f"the shape of a table's values must be known, got {value_shape}")
     return TensorSpec(dtypes.resource, SCALAR)
@@ -117,7 +117,7 @@ def table_initialize_from_file(
     if vocab_size < -1 or vocab_size == 0:
         raise AttributeValueError(f"vocab_size must be positive, or -1 for all, got {vocab_size}")
     if len(delimiter) != 1:
-        raise AttributeValueError(f"delimiter must be one character, got {delimiter!r:.40}")
+        raise AttributeValueError(f"delimiter must be one character, got {shown(delimiter, 40)}")
 
 
 @op("LookupTableInsert", effects="changes", public="", no_gradient=_TABLE)

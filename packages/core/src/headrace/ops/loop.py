@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError
+from headrace.errors import (
+    AttributeValueError,
+    DTypeError,
+    GraphError,
+    ShapeError,
+    shown,
+)
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import Function, rebuilt
 from headrace.graph.indexed_slices import IndexedSlices
@@ -130,7 +136,7 @@ def while_loop(
         raise GraphError("while_loop needs at least one loop variable")
     if not isinstance(parallel_iterations, int) or parallel_iterations < 1:
         raise AttributeValueError(
-            f"parallel_iterations must be a positive integer, got {parallel_iterations!r}"
+            f"parallel_iterations must be a positive integer, got {shown(parallel_iterations)}"
         )
     with name_scope(name, "while") as scope:
         structure = loop_vars if isinstance(loop_vars, list | tuple) else [loop_vars]
@@ -299,7 +305,7 @@ def _traced_body(
         if not same_structure(_listed(returned), expected):
             raise GraphError(
                 f"while_loop: body must return the structure of the loop variables, of which there "
-                f"are {len(expected)}; got {returned!r:.120}"
+                f"are {len(expected)}; got {shown(returned)}"
             )
         results = result_tensors(flatten(returned), "while_loop: body")
         for i, (spec, result) in enumerate(zip(specs, results, strict=False)):

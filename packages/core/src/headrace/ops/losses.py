@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, final
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.collections import GraphKeys, add_to_collection, get_collection
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import control_dependencies, name_scope
@@ -68,7 +68,7 @@ class Reduction:
         """
         if key not in cls.all():
             raise AttributeValueError(
-                f"reduction must be one of {', '.join(cls.all())}, got {key!r}"
+                f"reduction must be one of {', '.join(cls.all())}, got {shown(key)}"
             )
 
 

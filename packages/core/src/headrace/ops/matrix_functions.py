@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
@@ -163,7 +163,7 @@ def _tridiagonal(diagonals: Any, form: str, label: str) -> Tensor:
         above, main, below = (whole[..., i, :] for i in range(3))
     else:
         raise AttributeValueError(
-            f"{label}: diagonals_format must be compact, sequence or matrix, got {form!r}"
+            f"{label}: diagonals_format must be compact, sequence or matrix, got {shown(form)}"
         )
     return _shifted(above, 1) + diagonal_matrix(main) + _shifted(below, -1)
 

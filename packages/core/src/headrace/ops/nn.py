@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
 from headrace.ops.declare import Spec, op
@@ -60,7 +60,7 @@ def _class_axis(function: str, axis: Any, dim: Any) -> int | None:
         return operator.index(chosen)
     except TypeError:
         raise AttributeValueError(
-            f"nn.{function}: axis must be an integer, got {chosen!r}"
+            f"nn.{function}: axis must be an integer, got {shown(chosen)}"
         ) from None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
@@ -160,7 +160,7 @@ def fused_batch_norm(
     """
     if data_format not in LAYOUTS:
         raise AttributeValueError(
-            f"data_format must be one of {list(LAYOUTS)}, got {data_format!r}"
+            f"data_format must be one of {list(LAYOUTS)}, got {shown(data_format)}"
         )
     if not is_training and (mean is None or variance is None):
         raise AttributeValueError("fused_batch_norm: give mean and variance, or is_training=True")
@@ -454,7 +454,7 @@ def bias_add(
     """
     if data_format is not None and data_format not in (*LAYOUTS, "N...C", "NC...", "NC"):
         raise AttributeValueError(
-            f"data_format must be one of {list(LAYOUTS)}, got {data_format!r}"
+            f"data_format must be one of {list(LAYOUTS)}, got {shown(data_format)}"
         )
     tensor = convert_to_tensor(value)
     offsets = convert_to_tensor(bias, preferred_dtype=tensor.dtype)
@@ -474,7 +474,7 @@ def bias_add(
         )
     if first:
         if rank is None:
-            raise ShapeError(f"bias_add: the rank of value must be known for {data_format!r}")
+            raise ShapeError(f"bias_add: the rank of value must be known for {shown(data_format)}")
         offsets = reshape(offsets, [-1] + [1] * (rank - 2))
     return add(tensor, offsets, name=name or "BiasAdd")
 

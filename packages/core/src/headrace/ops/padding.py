@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -60,7 +60,7 @@ def _pad(tensor: Same, paddings: Index, constant_values: Same | None = None) -> 
 
 def _check_mirror(shape: Shape, paddings: TensorSpec, mode: str) -> None:
     if mode not in ("REFLECT", "SYMMETRIC"):
-        raise AttributeValueError(f"mode must be 'REFLECT' or 'SYMMETRIC', got {mode!r}")
+        raise AttributeValueError(f"mode must be 'REFLECT' or 'SYMMETRIC', got {shown(mode)}")
     if paddings.value is None or shape.dims is None:
         return
     less = int(mode == "REFLECT")
@@ -103,7 +103,7 @@ def mirror_pad_grad(dy: Numeric, paddings: Index, mode: str) -> Spec:
     """
     _padded(dy.shape, paddings)
     if mode not in ("REFLECT", "SYMMETRIC"):
-        raise AttributeValueError(f"mode must be 'REFLECT' or 'SYMMETRIC', got {mode!r}")
+        raise AttributeValueError(f"mode must be 'REFLECT' or 'SYMMETRIC', got {shown(mode)}")
     if paddings.value is None or dy.shape.dims is None:
         return TensorSpec(dy.dtype, UNKNOWN if dy.rank is None else Shape([None] * dy.rank))
     pairs = [sum(pair) for pair in paddings.value.tolist()]
@@ -144,7 +144,7 @@ def pad(
     if wanted != "CONSTANT":
         if wanted not in ("REFLECT", "SYMMETRIC"):
             raise AttributeValueError(
-                f"pad: mode must be 'CONSTANT', 'REFLECT' or 'SYMMETRIC', got {mode!r}"
+                f"pad: mode must be 'CONSTANT', 'REFLECT' or 'SYMMETRIC', got {shown(mode)}"
             )
         return _mirror_pad(tensor, pairs, wanted, name=name)
     source = convert_to_tensor(tensor)

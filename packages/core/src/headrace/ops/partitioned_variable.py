@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.scopes import init_scope, name_scope
 from headrace.graph.tensor import Tensor, TensorOperators
 from headrace.graph.tensor_shape import TensorShape
@@ -93,7 +93,7 @@ def check_partitions(partitions: Any, shape: Shape, name: str) -> list[int]:
     ):
         raise AttributeValueError(
             f"variable {name!r}: a partitioner must return a positive number of parts for each "
-            f"axis, got {partitions!r:.80}"
+            f"axis, got {shown(partitions)}"
         )
     dims = shape.known
     if len(partitions) != len(dims):
@@ -154,10 +154,10 @@ class PartitionedVariable(TensorOperators):
         """
         if not isinstance(variable_list, list | tuple):
             raise DTypeError(
-                f"variable_list must be a list of variables, got {variable_list!r:.80}"
+                f"variable_list must be a list of variables, got {shown(variable_list)}"
             )
         if not isinstance(partitions, list | tuple):
-            raise DTypeError(f"partitions must be a list of integers, got {partitions!r:.80}")
+            raise DTypeError(f"partitions must be a list of integers, got {shown(partitions)}")
         if not variable_list:
             raise AttributeValueError("a partitioned variable needs at least one part")
         dims = list(Shape(shape).known)
@@ -256,7 +256,7 @@ class PartitionedVariable(TensorOperators):
             values = list(value)
             if len(values) != len(self._parts):
                 raise ShapeError(
-                    f"{self!r} has {len(self._parts)} parts, got {len(values)} values for them"
+                    f"{shown(self)} has {len(self._parts)} parts, got {len(values)} values for them"
                 )
         else:
             axis = divided_axis(self.partitions)

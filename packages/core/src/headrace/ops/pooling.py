@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.dtypes import as_dtype
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -380,7 +380,7 @@ def pool(
             exist.
     """
     if pooling_type not in ("MAX", "AVG"):
-        raise AttributeValueError(f"pooling_type must be 'MAX' or 'AVG', got {pooling_type!r}")
+        raise AttributeValueError(f"pooling_type must be 'MAX' or 'AVG', got {shown(pooling_type)}")
     op: Callable[..., Tensor] = max_pool_op if pooling_type == "MAX" else avg_pool_op
     images = convert_to_tensor(input)
     count = spatial_count(images, None, data_format)
@@ -423,7 +423,7 @@ def max_pool_with_argmax(
     """
     if data_format != "NHWC":
         raise AttributeValueError(
-            f"max_pool_with_argmax takes data_format 'NHWC', got {data_format!r}"
+            f"max_pool_with_argmax takes data_format 'NHWC', got {shown(data_format)}"
         )
     kind = Targmax if Targmax is not None else output_dtype
     return max_pool_with_argmax_op(

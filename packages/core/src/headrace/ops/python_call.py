@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError
+from headrace.errors import AttributeValueError, DTypeError, shown
 from headrace.graph.scopes import get_default_graph
 from headrace.graph.spec import TensorSpec
 from headrace.ops.declare import Spec, op
@@ -152,7 +152,7 @@ def py_func(
         DTypeError: if ``Tout`` holds no dtypes.
     """
     if not callable(func):
-        raise AttributeValueError(f"py_func needs a function, got {func!r:.80}")
+        raise AttributeValueError(f"py_func needs a function, got {shown(func)}")
     listed = isinstance(Tout, list | tuple)
     types = tuple(as_dtype(t) for t in (Tout if listed else [Tout]))
     token = f"{_PROCESS}-{next(_NUMBERS)}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import get_default_graph, name_scope
@@ -46,8 +46,15 @@ def op_seeds(seed: int | None) -> tuple[int, int] | None:
     if graph.seed is None and seed is None:
         return None
     if graph.seed is None:
-        return DEFAULT_GRAPH_SEED, int(seed or 0)
-    return graph.seed, len(graph) if seed is None else seed
+        return DEFAULT_GRAPH_SEED, _whole(seed)
+    return graph.seed, len(graph) if seed is None else _whole(seed)
+
+
+def _whole(seed: Any) -> int:
+    try:
+        return int(seed)
+    except (TypeError, ValueError, OverflowError):
+        raise AttributeValueError(f"seed must be an integer or None, got {shown(seed)}") from None
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:

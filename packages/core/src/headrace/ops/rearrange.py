@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec, as_shape
@@ -252,7 +252,7 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         if axis is None or x.shape.rank == 0:
             x, axis = reshape(x, [-1]), 0
         if x.shape.rank is None:
-            raise ShapeError(f"repeat: the rank of the input must be known, got {x!r}")
+            raise ShapeError(f"repeat: the rank of the input must be known, got {shown(x)}")
         at = normalize_axis(static_int(axis, "axis"), x.shape.rank)
         dims = sizes_of(x)
         times = as_ints(repeats, "repeats")

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import DTypeError, ShapeError
+from headrace.errors import DTypeError, ShapeError, shown
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import MAX_RANK, TensorSpec, as_shape
@@ -183,7 +183,7 @@ def _arg(x: TensorSpec, axis: int | None, output_type: DType) -> TensorSpec:
     if not output_type.is_integer:
         raise DTypeError(f"output_type must be an integer dtype, got {output_type}")
     if axis is not None and not isinstance(axis, int):
-        raise ShapeError(f"axis must be one integer, got {axis!r}")
+        raise ShapeError(f"axis must be one integer, got {shown(axis)}")
     chosen = 0 if axis is None else axis
     if x.rank == 0:
         raise ShapeError("a scalar has no axis along which to look for an index")

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import shown as _shown
 from headrace.graph.convert import as_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
@@ -92,7 +93,8 @@ def _format(
         raise AttributeValueError("placeholder must not be empty")
     if template.count(placeholder) != len(inputs):
         raise AttributeValueError(
-            f"the template has {template.count(placeholder)} placeholders {placeholder!r:.40} for "
+            f"the template has {template.count(placeholder)} placeholders "
+            f"{_shown(placeholder, 40)} for "
             f"{len(inputs)} tensors"
         )
     return TensorSpec(dtypes.string, SCALAR)
@@ -244,7 +246,7 @@ def _stream(output_stream: Any) -> str:
             return f"log({_LEVELS[functions.index(output_stream)]})"
     raise AttributeValueError(
         "output_stream must be sys.stderr, sys.stdout, a function of logging such as "
-        f"logging.info, or 'file://path', got {output_stream!r:.60}"
+        f"logging.info, or 'file://path', got {_shown(output_stream)}"
     )
 
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.structure import flatten, pack
 from headrace.graph.tensor import Tensor
@@ -205,7 +205,7 @@ def _depth(cell: RNNCell, inputs_shape: Any) -> int:
 
 def _positive(units: Any) -> int:
     if not isinstance(units, int) or units < 1:
-        raise AttributeValueError(f"num_units must be an integer >= 1, got {units!r}")
+        raise AttributeValueError(f"num_units must be an integer >= 1, got {shown(units)}")
     return units
 
 

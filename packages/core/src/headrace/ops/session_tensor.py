@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import colocate_with, device
 from headrace.graph.spec import TensorSpec
@@ -79,7 +79,7 @@ def get_session_handle(data: Any, name: str | None = None) -> Tensor:
         DTypeError: if ``data`` is no tensor.
     """
     if not isinstance(data, Tensor):
-        raise DTypeError(f"get_session_handle keeps a tensor of the graph, got {data!r:.80}")
+        raise DTypeError(f"get_session_handle keeps a tensor of the graph, got {shown(data)}")
     with colocate_with(data):
         return _get_session_handle(data, name=name)
 
@@ -127,6 +127,6 @@ def _device_of(handle: Any) -> str:
     if len(parts) != 3:
         raise AttributeValueError(
             f"a handle is the string of what a session returned for get_session_handle, got "
-            f"{text!r:.80}"
+            f"{shown(text)}"
         )
     return parts[2]

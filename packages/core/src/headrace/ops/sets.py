@@ -6,7 +6,13 @@ from typing import Annotated, Any, TypeAlias
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError
+from headrace.errors import (
+    ArgumentTypeError,
+    AttributeValueError,
+    DTypeError,
+    ShapeError,
+    shown,
+)
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import Kind
 from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -58,7 +64,7 @@ def _result(
 ) -> tuple[Spec, Spec, Spec]:
     if operation not in _OPERATIONS:
         raise AttributeValueError(
-            f"set_operation must be one of {', '.join(_OPERATIONS)}, got {operation!r:.80}"
+            f"set_operation must be one of {', '.join(_OPERATIONS)}, got {shown(operation)}"
         )
     if a is not None and b is not None and not Shape(a).is_compatible_with(Shape(b)):
         raise ShapeError(
@@ -194,7 +200,7 @@ def set_size(a: Any, validate_indices: bool = True) -> Tensor:
     """
     a = _converted(a, "a")
     if not isinstance(a, SparseTensor):
-        raise ArgumentTypeError(f"expected a SparseTensor, got {a!r:.80}")
+        raise ArgumentTypeError(f"expected a SparseTensor, got {shown(a)}")
     _check_dtype(a, "a")
     return _set_size(a.indices, a.values, a.dense_shape, validate_indices=validate_indices)
 

@@ -10,6 +10,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import shown as _shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import control_dependencies, name_scope
@@ -291,7 +292,7 @@ def _symbols(stated: Any) -> list[Any]:
         text = stated.replace("...", "*")
         return list(text)
     if isinstance(stated, int) or stated is None:
-        raise ShapeError(f"a shape is a list, a tuple or a string, got {stated!r}")
+        raise ShapeError(f"a shape is a list, a tuple or a string, got {_shown(stated)}")
     return [int(s) if isinstance(s, np.integer) else s for s in stated]
 
 
@@ -320,7 +321,7 @@ def assert_type(
         found = tensor if isinstance(tensor, SparseTensor) else convert_to_tensor(tensor)
         if found.dtype != wanted:
             said = f"{message}: " if message else ""
-            raise DTypeError(f"{said}{found!r} must be of dtype {wanted}, got {found.dtype}")
+            raise DTypeError(f"{said}{_shown(found)} must be of dtype {wanted}, got {found.dtype}")
         return no_op(name="statically_determined_correct_type")
 
 
@@ -342,7 +343,9 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
         found = convert_to_tensor(x)
         if not found.dtype.is_integer:
             said = f"{message}: " if message else ""
-            raise DTypeError(f"{said}{found!r} must be of an integer dtype, got {found.dtype}")
+            raise DTypeError(
+                f"{said}{_shown(found)} must be of an integer dtype, got {found.dtype}"
+            )
         return no_op(name="statically_determined_was_integer")
 
 
@@ -366,7 +369,7 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = N
         own = tensor if hasattr(tensor, "dtype") else convert_to_tensor(tensor)
         found = as_dtype(own.dtype)
         if wanted is not None and found != wanted:
-            raise DTypeError(f"{tensor!r:.80} is {found}, expected {wanted} as before")
+            raise DTypeError(f"{_shown(tensor)} is {found}, expected {wanted} as before")
         wanted = found
     if wanted is None:
         return dtypes.float32

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import colocate_with, name_scope
 from headrace.graph.tensor import Tensor
@@ -54,7 +54,7 @@ def sharded_logits(
         raise AttributeValueError("sharded_logits needs weights, or a list of their shards")
     if partition_strategy not in ("mod", "div"):
         raise AttributeValueError(
-            f"partition_strategy must be 'mod' or 'div', got {partition_strategy!r}"
+            f"partition_strategy must be 'mod' or 'div', got {shown(partition_strategy)}"
         )
     with name_scope(name, "sharded_logits"):
         hidden = convert_to_tensor(inputs)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec, like
@@ -116,7 +116,7 @@ def _search_sorted(
         [..., m], ``out_type``, from 0 to n.
     """
     if side not in ("left", "right"):
-        raise AttributeValueError(f"side must be 'left' or 'right', got {side!r}")
+        raise AttributeValueError(f"side must be 'left' or 'right', got {shown(side)}")
     _check_index_type("out_type", out_type)
     for part, label in ((sorted_sequence, "sorted_sequence"), (values, "values")):
         if part.rank == 0:
@@ -194,7 +194,7 @@ def _sorted(
 ) -> tuple[Tensor, Tensor]:
     if not isinstance(direction, str) or direction not in ("ASCENDING", "DESCENDING"):
         raise AttributeValueError(
-            f"direction must be 'ASCENDING' or 'DESCENDING', got {direction!r}"
+            f"direction must be 'ASCENDING' or 'DESCENDING', got {shown(direction)}"
         )
     with name_scope(name, default):
         moved, back = axis_last(convert_to_tensor(values), as_int(axis, "axis"))

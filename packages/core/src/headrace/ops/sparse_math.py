@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -373,10 +373,10 @@ def _axes(axis: Any) -> tuple[int, ...] | None:
     if known is None:
         if axis is None:
             return None
-        raise AttributeValueError(f"axis must be known when the graph is built, got {axis!r}")
+        raise AttributeValueError(f"axis must be known when the graph is built, got {shown(axis)}")
     found = np.atleast_1d(np.asarray(known if not isinstance(known, Sequence) else list(known)))
     if found.ndim > 1 or (found.size and found.dtype.kind not in "iu"):
-        raise AttributeValueError(f"axis must be an integer or a list of them, got {axis!r:.80}")
+        raise AttributeValueError(f"axis must be an integer or a list of them, got {shown(axis)}")
     return tuple(int(a) for a in found)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.scopes import name_scope
@@ -68,7 +68,7 @@ def sparse_concat(
     expand = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims
     at = known_number(axis, "axis")
     if not isinstance(sp_inputs, list | tuple):
-        raise DTypeError(f"sp_inputs must be a list of SparseTensors, got {sp_inputs!r:.80}")
+        raise DTypeError(f"sp_inputs must be a list of SparseTensors, got {shown(sp_inputs)}")
     parts = [as_sparse(part, "sp_inputs") for part in sp_inputs]
     if not parts:
         raise AttributeValueError("sp_inputs needs one sparse tensor at least")

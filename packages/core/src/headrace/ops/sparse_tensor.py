@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import control_dependencies, name_scope
 from headrace.graph.sparse_tensor import SparseTensor
@@ -44,7 +44,7 @@ def as_sparse(value: Any, name: str = "sp_input") -> SparseTensor:
     try:
         return SparseTensor.from_value(value)
     except DTypeError:
-        raise DTypeError(f"{name} must be a SparseTensor, got {value!r:.80}") from None
+        raise DTypeError(f"{name} must be a SparseTensor, got {shown(value)}") from None
 
 
 def static_rank(sparse: SparseTensor) -> int | None:
@@ -429,4 +429,4 @@ def known_number(value: Any, label: str) -> int:
     try:
         return int(np.asarray(known)[()].__index__())
     except (AttributeError, TypeError, ValueError):
-        raise AttributeValueError(f"{label} must be an integer, got {value!r:.80}") from None
+        raise AttributeValueError(f"{label} must be an integer, got {shown(value)}") from None

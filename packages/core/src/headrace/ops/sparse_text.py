@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.sparse_tensor import SparseTensor
@@ -162,4 +162,4 @@ def deserialize_many_sparse(
 
 def _check_string(out_type: Any) -> None:
     if as_dtype(out_type) != dtypes.string:
-        raise AttributeValueError(f"sparse tensors are serialized as string, got {out_type!r}")
+        raise AttributeValueError(f"sparse tensors are serialized as string, got {shown(out_type)}")

@@ -82,7 +82,7 @@ def _chosen_axes(axes: Any, count: int, label: str) -> list[int]:
     try:
         numbers = [int(axis) for axis in chosen]
     except (TypeError, ValueError):
-        raise AttributeValueError(f"axes of {label} must be integers, got {axes!r:.80}") from None
+        raise AttributeValueError(f"axes of {label} must be integers, got {shown(axes)}") from None
     if not all(-count <= axis < count for axis in numbers):
         raise ShapeError(f"axes of {label} must be from {-count} to {count - 1}, got {numbers}")
     return numbers
@@ -162,13 +162,13 @@ def idct(
 
 def _check_dct(input: Any, kind: Any, n: Any, axis: Any, norm: Any) -> None:
     if axis != -1:
-        raise UnimplementedError(f"axis must be -1, got {axis!r:.80}; transpose the input")
+        raise UnimplementedError(f"axis must be -1, got {shown(axis)}; transpose the input")
     if n is not None and n < 1:
-        raise AttributeValueError(f"n should be a positive integer or None, got {n!r:.80}")
+        raise AttributeValueError(f"n should be a positive integer or None, got {shown(n)}")
     if kind not in (1, 2, 3):
-        raise AttributeValueError(f"type must be 1, 2 or 3, got {kind!r:.80}")
+        raise AttributeValueError(f"type must be 1, 2 or 3, got {shown(kind)}")
     if norm not in (None, "ortho"):
-        raise AttributeValueError(f"norm must be None or 'ortho', got {norm!r:.80}")
+        raise AttributeValueError(f"norm must be None or 'ortho', got {shown(norm)}")
     if kind == 1 and norm == "ortho":
         raise AttributeValueError("the transform of type 1 has no norm, got 'ortho'")
     dims = convert_to_tensor(input, dtypes.float32).spec.shape.dims

@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError
+from headrace.errors import AttributeValueError, DTypeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -311,14 +311,14 @@ def _norm_axes(axis: Any) -> tuple[int, ...] | None:
 def _check_order(ord: Any, matrix: bool) -> None:
     number = isinstance(ord, int | float | np.integer | np.floating) and not isinstance(ord, bool)
     if not number and not isinstance(ord, str):
-        raise AttributeValueError(f"ord must be a number, 'euclidean' or 'fro', got {ord!r:.80}")
+        raise AttributeValueError(f"ord must be a number, 'euclidean' or 'fro', got {shown(ord)}")
     if matrix and not (ord in ("euclidean", "fro") or (number and ord in (1, 2, math.inf))):
         raise AttributeValueError(
-            f"ord of matrices must be 'euclidean', 'fro', 1, 2 or infinity, got {ord!r}"
+            f"ord of matrices must be 'euclidean', 'fro', 1, 2 or infinity, got {shown(ord)}"
         )
     if not matrix and not (ord == "euclidean" or (number and ord > 0)):
         raise AttributeValueError(
-            f"ord of vectors must be 'euclidean' or a number > 0, got {ord!r}"
+            f"ord of vectors must be 'euclidean' or a number > 0, got {shown(ord)}"
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any, final
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
@@ -282,7 +282,7 @@ class StaticHashTable(Table):
             ShapeError: if it is no scalar.
         """
         if not isinstance(initializer, TableInitializer):
-            raise DTypeError(f"expected an initializer of hr.lookup, got {initializer!r:.80}")
+            raise DTypeError(f"expected an initializer of hr.lookup, got {shown(initializer)}")
         super().__init__(
             initializer.key_dtype,
             initializer.value_dtype,

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, final
 
-from headrace.errors import GraphError, HeadraceError
+from headrace.errors import GraphError, HeadraceError, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph_scopes import check_name
 from headrace.graph.scopes import get_default_graph
@@ -152,7 +152,7 @@ def make_template(
     """
     check_name(name_)
     if not callable(func_):
-        raise GraphError(f"make_template takes a function, got {func_!r:.80}")
+        raise GraphError(f"make_template takes a function, got {shown(func_)}")
     function = functools.partial(func_, **kwargs) if kwargs else func_
     template = Template(name_, function, unique_name_, custom_getter_)
     if create_scope_now_:

@@ -6,7 +6,13 @@ from typing import Any, final
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError
+from headrace.errors import (
+    AttributeValueError,
+    DTypeError,
+    GraphError,
+    ShapeError,
+    shown,
+)
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
@@ -89,7 +95,9 @@ class TensorArray:
                     convert_to_tensor(size), spec=TensorSpec(self._dtype, self._known[0])
                 )
         elif not isinstance(given, Tensor) or given.dtype != dtypes.tensor_list:
-            raise DTypeError(f"a TensorArray's handle is the handle of another one, got {given!r}")
+            raise DTypeError(
+                f"a TensorArray's handle is the handle of another one, got {shown(given)}"
+            )
         self._flow = given
 
     # -- what it is

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.sparse_tensor import SparseTensor
@@ -156,7 +156,9 @@ def _only_sparse(result_type: str) -> None:
     if result_type == "RaggedTensor":
         raise AttributeValueError("there are no ragged tensors; use result_type='SparseTensor'")
     if result_type != "SparseTensor":
-        raise AttributeValueError(f"result_type must be 'SparseTensor', got {result_type!r:.40}")
+        raise AttributeValueError(
+            f"result_type must be 'SparseTensor', got {shown(result_type, 40)}"
+        )
 
 
 def string_split(
@@ -505,10 +507,10 @@ def _encoding(name: str) -> None:
     try:
         found = codecs.lookup(name)
     except (LookupError, ValueError):
-        raise AttributeValueError(f"there is no encoding {name!r:.40}") from None
+        raise AttributeValueError(f"there is no encoding {shown(name, 40)}") from None
     # Codecs such as "zlib" turn bytes into bytes.
     if not getattr(found, "_is_text_encoding", True):
-        raise AttributeValueError(f"{name!r:.40} is no encoding of text")
+        raise AttributeValueError(f"{shown(name, 40)} is no encoding of text")
 
 
 def _code_point(value: int) -> None:

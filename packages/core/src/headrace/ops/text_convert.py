@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
@@ -104,7 +104,7 @@ def as_string(
         )
     if fill not in ("", " ", "+", "-", "0", "#"):
         raise AttributeValueError(
-            f"fill must be one of ' ', '+', '-', '0' and '#', got {fill!r:.40}"
+            f"fill must be one of ' ', '+', '-', '0' and '#', got {shown(fill, 40)}"
         )
     if max(width, precision) > _MAX_WIDTH:
         raise AttributeValueError(
@@ -221,7 +221,7 @@ def _decode_csv(
         For each column [...], the dtype of its default.
     """
     if len(field_delim.encode()) != 1 or field_delim in '"\n\r':
-        raise AttributeValueError(f"field_delim must be one byte, got {field_delim!r:.40}")
+        raise AttributeValueError(f"field_delim must be one byte, got {shown(field_delim, 40)}")
     if select_cols and len(select_cols) != len(record_defaults):
         raise AttributeValueError(
             f"there must be one default per selected column, got {len(record_defaults)} and "
@@ -270,7 +270,7 @@ def decode_csv(
     """
     if not isinstance(record_defaults, list | tuple):
         raise DTypeError(
-            f"record_defaults is a list of one default per column, got {record_defaults!r:.80}"
+            f"record_defaults is a list of one default per column, got {shown(record_defaults)}"
         )
     defaults = [
         np.zeros(0, np.float32) if isinstance(d, list | tuple) and not len(d) else d

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.declare import Spec, op
@@ -92,5 +92,5 @@ def string_to_hash_bucket_strong(input: String, num_buckets: int, key: tuple[int
         [...], int64, in [0, num_buckets).
     """
     if len(key) != 2 or not all(-(2**63) <= part < 2**64 for part in key):
-        raise AttributeValueError(f"key must be two integers of 64 bits, got {key!r:.80}")
+        raise AttributeValueError(f"key must be two integers of 64 bits, got {shown(key)}")
     return _bucketed(input, num_buckets)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.collections import GraphKeys, usual_collections
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.default_session import default_session
@@ -127,10 +127,10 @@ class Variable(TensorOperators, metaclass=Created):
             isinstance(collections, str) or not isinstance(collections, Iterable)
         ):
             raise AttributeValueError(
-                f"collections must be a list of names of collections, got {collections!r:.80}"
+                f"collections must be a list of names of collections, got {shown(collections)}"
             )
         if constraint is not None and not callable(constraint):
-            raise AttributeValueError(f"constraint must be a function, got {constraint!r:.80}")
+            raise AttributeValueError(f"constraint must be a function, got {shown(constraint)}")
         self.trainable = True if trainable is None else bool(trainable)
         self.constraint = constraint
         self.save_slice_info: SaveSliceInfo | None = None
@@ -391,7 +391,8 @@ def _result(updated: Tensor, read_value: bool) -> Any:
 def _slices(sparse_delta: Any) -> tuple[Tensor, Tensor]:
     if not isinstance(sparse_delta, IndexedSlices):
         raise DTypeError(
-            f"expected hr.IndexedSlices(values, indices), got {sparse_delta!r:.80}; functions such "
+            f"expected hr.IndexedSlices(values, indices), got {shown(sparse_delta)}; functions "
+            "such "
             "as hr.scatter_add(variable, indices, updates) take indices and updates"
         )
     return sparse_delta.indices, sparse_delta.values

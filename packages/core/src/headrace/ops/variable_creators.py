@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
-from headrace.errors import ArgumentTypeError
+from headrace.errors import ArgumentTypeError, shown
 from headrace.graph.graph import Graph
 from headrace.graph.scopes import get_default_graph
 
@@ -36,7 +36,7 @@ def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
     """
     if not callable(variable_creator):
         raise ArgumentTypeError(
-            f"variable_creator must be a function, got {variable_creator!r:.80}"
+            f"variable_creator must be a function, got {shown(variable_creator)}"
         )
     graph = get_default_graph().outermost
     token = _CREATORS.set((*_CREATORS.get(), (graph, variable_creator)))

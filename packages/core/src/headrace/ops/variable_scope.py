@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, GraphError
+from headrace.errors import AttributeValueError, GraphError, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import check_name
@@ -203,13 +203,13 @@ def variable_scope(
     """
     del caching_device, use_resource
     if partitioner is not None and not callable(partitioner):
-        raise AttributeValueError(f"partitioner must be a function, got {partitioner!r:.80}")
+        raise AttributeValueError(f"partitioner must be a function, got {shown(partitioner)}")
     if reuse not in (None, False, True) and reuse is not AUTO_REUSE:
-        raise AttributeValueError(f"reuse must be True, False or hr.AUTO_REUSE, got {reuse!r:.80}")
+        raise AttributeValueError(f"reuse must be True, False or hr.AUTO_REUSE, got {shown(reuse)}")
     if name_or_scope is None and default_name is None:
         raise GraphError("variable_scope needs a name: name_or_scope or default_name")
     if name_or_scope is not None and not isinstance(name_or_scope, str | VariableScope):
-        raise GraphError(f"expected a name or a VariableScope, got {name_or_scope!r:.80}")
+        raise GraphError(f"expected a name or a VariableScope, got {shown(name_or_scope)}")
     if name_or_scope is None and reuse:
         raise AttributeValueError("reuse needs a name_or_scope: a default_name is made unique")
     with ExitStack() as stack:

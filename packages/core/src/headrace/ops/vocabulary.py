@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError
+from headrace.errors import AttributeValueError, DTypeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
@@ -169,7 +169,9 @@ def _initialized(
     if hasher_spec is FastHashSpec:
         hasher_spec = FastHashSpec()
     if not isinstance(hasher_spec, FastHashSpec | StrongHashSpec):
-        raise DTypeError(f"hasher_spec must be FastHashSpec or StrongHashSpec, got {hasher_spec!r}")
+        raise DTypeError(
+            f"hasher_spec must be FastHashSpec or StrongHashSpec, got {shown(hasher_spec)}"
+        )
     if num_oov_buckets:
         return StaticVocabularyTable(
             initializer, num_oov_buckets, key_dtype, name, hasher_spec=hasher_spec

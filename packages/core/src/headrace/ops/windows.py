@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.spec import TensorSpec
 from headrace.shapes import Dim, Shape
 
@@ -39,7 +39,7 @@ def spatial_axes(data_format: Any, count: int = 2) -> tuple[int, ...]:
     choices = (CHANNELS_LAST[count], CHANNELS_FIRST[count])
     if data_format not in choices:
         raise AttributeValueError(
-            f"data_format must be {choices[0]!r} or {choices[1]!r}, got {data_format!r}"
+            f"data_format must be {choices[0]!r} or {choices[1]!r}, got {shown(data_format)}"
         )
     return LAYOUTS[data_format]
 
@@ -112,7 +112,7 @@ def per_axis(values: Any, data_format: str, label: str) -> tuple[int, ...]:
     try:
         given = tuple(operator.index(v) for v in (values if _many(values) else [values]))
     except TypeError:
-        raise AttributeValueError(f"{label} must be integers, got {values!r}") from None
+        raise AttributeValueError(f"{label} must be integers, got {shown(values)}") from None
     if len(given) == 1:
         given = given * len(axes)
     if len(given) == len(data_format) and len(given) != len(axes):
@@ -124,7 +124,7 @@ def per_axis(values: Any, data_format: str, label: str) -> tuple[int, ...]:
     if len(given) != len(axes) or min(given) < 1:
         counts = ", ".join(map(str, sorted({1, len(axes)})))
         raise AttributeValueError(
-            f"{label} must be {counts} or {len(data_format)} integers >= 1, got {values!r:.80}"
+            f"{label} must be {counts} or {len(data_format)} integers >= 1, got {shown(values)}"
         )
     return given
 
@@ -145,25 +145,26 @@ def checked_padding(padding: Any, data_format: str) -> Padding:
     """
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
-            raise AttributeValueError(f"padding must be 'SAME' or 'VALID', got {padding!r}")
+            raise AttributeValueError(f"padding must be 'SAME' or 'VALID', got {shown(padding)}")
         return padding.upper()
     axes = LAYOUTS[data_format]
     try:
         pairs = tuple(tuple(operator.index(v) for v in pair) for pair in padding)
     except TypeError:
         raise AttributeValueError(
-            f"padding must be 'SAME', 'VALID' or a list of pairs of integers, got {padding!r:.80}"
+            f"padding must be 'SAME', 'VALID' or a list of pairs of integers, got {shown(padding)}"
         ) from None
     if len(pairs) == len(data_format):
         if any(any(pair) for i, pair in enumerate(pairs) if i not in axes):
             raise AttributeValueError(
-                f"padding must be 0 along batch and channels, got {padding!r} for {data_format}"
+                f"padding must be 0 along batch and channels, got {shown(padding)} for "
+                f"{data_format}"
             )
         pairs = tuple(pairs[axis] for axis in axes)
     if len(pairs) != len(axes) or any(len(p) != 2 or min(p) < 0 for p in pairs):
         raise AttributeValueError(
             f"padding must be 'SAME', 'VALID' or {len(data_format)} pairs of integers >= 0, "
-            f"got {padding!r:.80}"
+            f"got {shown(padding)}"
         )
     return pairs
 
@@ -186,7 +187,7 @@ def check_geometry(
         spatial_axes(data_format, count)
     elif data_format not in LAYOUTS:
         raise AttributeValueError(
-            f"data_format must be one of {list(LAYOUTS)}, got {data_format!r}"
+            f"data_format must be one of {list(LAYOUTS)}, got {shown(data_format)}"
         )
     axes = LAYOUTS[data_format]
     for label, values in numbers.items():
@@ -196,7 +197,7 @@ def check_geometry(
             )
     if checked_padding(padding, data_format) != padding:
         raise AttributeValueError(
-            f"padding must be 'SAME', 'VALID' or {len(axes)} pairs, got {padding!r:.80}"
+            f"padding must be 'SAME', 'VALID' or {len(axes)} pairs, got {shown(padding)}"
         )
     return axes
 

@@ -236,7 +236,7 @@ def _bytes(device: str, size: Any) -> int:
     if isinstance(size, int) and not isinstance(size, bool) and size >= 0:
         return size
     raise ConfigError(
-        f"the memory of {device!r} must be a number of bytes, or a text such as '512 MiB' or "
+        f"the memory of {shown(device)} must be a number of bytes, or a text such as '512 MiB' or "
         f"'2 GB', got {shown(size)}"
     )
 

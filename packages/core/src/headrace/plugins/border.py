@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import HeadraceError, PluginError
+from headrace.errors import HeadraceError, PluginError, shown
 from headrace.graph.operation import Operation
 from headrace.graph.spec import TensorSpec
 from headrace.plugins.blame import line_of_error
@@ -203,7 +203,7 @@ def _shape(value: Any) -> Shape:
 def _shown(value: Any) -> str:
     if _is_array(value):
         return f"{value.dtype}{list(value.shape)}"
-    return f"{type(value).__name__} {value!r:.60}"
+    return f"{type(value).__name__} {shown(value, 60)}"
 
 
 # -- who holds an array

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import ConfigError, HeadraceError, PluginError
+from headrace.errors import ConfigError, HeadraceError, PluginError, shown
 from headrace.plugins.blame import blamed, noted, origin
 from headrace.plugins.ownership import Provider
 
@@ -91,7 +91,7 @@ def diagnose(function: Callable[[], object], provider: Provider) -> dict[str, ob
         if report is None:
             return {}
         if not isinstance(report, dict):
-            raise TypeError(f"it returned {report!r:.80}, which is no dictionary")
+            raise TypeError(f"it returned {shown(report)}, which is no dictionary")
         return report
     except _FAILURES as error:
         problem = str(blamed(error, function, provider, "headrace_diagnose"))

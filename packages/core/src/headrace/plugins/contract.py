@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.errors import PluginError
+from headrace.errors import PluginError, shown
 
 # Raised when plugins that worked would no longer: a hook, argument or promise that goes away.
 API_VERSION = 1
@@ -37,7 +37,7 @@ def check_version(plugin: Any, package: Callable[[], str]) -> None:
     if not isinstance(built_for, int) or isinstance(built_for, bool):
         raise PluginError(
             f"headrace_api must be a whole number, as in headrace_api = {API_VERSION}, got "
-            f"{built_for!r}; fix it in {package()}"
+            f"{shown(built_for)}; fix it in {package()}"
         )
     if built_for in SUPPORTED:
         return

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from headrace.errors import shown
 from headrace.records import dataclass
 
 if TYPE_CHECKING:
@@ -271,4 +272,4 @@ def check_reason(override: object) -> str:
     """
     if isinstance(override, str):
         return override.strip()
-    raise TypeError(f'override takes the reason, as in override="faster", got {override!r}')
+    raise TypeError(f'override takes the reason, as in override="faster", got {shown(override)}')

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace import errors
-from headrace.errors import HeadraceError, NoKernelError, PluginError
+from headrace.errors import HeadraceError, NoKernelError, PluginError, shown
 from headrace.graph.operation import Operation
 from headrace.placement.place import kernel_dtype
 from headrace.plugins.blame import described, line_of_error, noted
@@ -185,7 +185,7 @@ def _specialized(kernel: Kernel, node: NodeView, provider: Provider) -> Callable
         text = f"failed: {described(error)}, at {line_of_error(error, kernel.function)}"
         raise _factory_error(kernel, op, provider, text) from error
     if made is not None and not callable(made):
-        text = f"returned {made!r:.60}, and must return a function, or None to refuse the node"
+        text = f"returned {shown(made, 60)}, and must return a function, or None to refuse the node"
         raise _factory_error(kernel, op, provider, text)
     return made  # type: ignore[no-any-return]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import ConfigError
+from headrace.errors import ConfigError, shown
 from headrace.records import dataclass
 from headrace.settings import nearest
 
@@ -81,7 +81,7 @@ def checked(
     if not isinstance(given, Mapping):
         raise ConfigError(
             "device_options must be a dictionary of options for each kind of devices, as in "
-            f'{{"cpu": {{"threads": 2}}}}, got {given!r:.80}'
+            f'{{"cpu": {{"threads": 2}}}}, got {shown(given)}'
         )
     known = {kind.name: kind for kind in kinds}
     found: dict[str, dict[str, Any]] = {}
@@ -93,7 +93,9 @@ def checked(
                 + _meant(str(name), list(known))
             )
         if not isinstance(options, Mapping):
-            raise ConfigError(f"device_options[{name!r}] must be a dictionary, got {options!r:.80}")
+            raise ConfigError(
+                f"device_options[{name!r}] must be a dictionary, got {shown(options)}"
+            )
         found[name] = {key: _value(kind, key, value) for key, value in options.items()}
     for key, value in shorthands.items():
         owners = [kind for kind in known.values() if key in _short([kind])]
@@ -124,7 +126,7 @@ def _value(kind: DeviceKind, name: str, value: Any) -> Any:
             + _meant(str(name), [o.name for o in kind.options])
         )
     if not option.accepts(value):
-        raise ConfigError(f"{name} must be {option.expected}, got {value!r:.80}")
+        raise ConfigError(f"{name} must be {option.expected}, got {shown(value)}")
     return value
 
 

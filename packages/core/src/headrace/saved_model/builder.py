@@ -17,6 +17,7 @@ from headrace.errors import (
     SavedModelError,
     SavedModelUseError,
 )
+from headrace.errors import shown as _shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
@@ -240,7 +241,7 @@ class SavedModelBuilder:
         """Return what the manifest says of a graph, and its document."""
         labels = (tags,) if isinstance(tags, str) else tuple(tags)
         if not all(isinstance(tag, str) for tag in labels):
-            raise ArgumentTypeError(f"tags must be strings, got {labels!r:.80}")
+            raise ArgumentTypeError(f"tags must be strings, got {_shown(labels)}")
         check_no_python(graph, self._folder, exporting=True)
         for name, signature in signatures.items():
             _check_tensors(graph, name, signature)
@@ -319,7 +320,7 @@ def _add_main_op(graph: Graph, main_op: Any) -> None:
     if main_op is None:
         return
     if not isinstance(main_op, Operation):
-        raise ArgumentTypeError(f"main_op must be an operation, got {main_op!r:.80}")
+        raise ArgumentTypeError(f"main_op must be an operation, got {_shown(main_op)}")
     for key in (constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY):
         if graph.get_collection(key):
             raise AttributeValueError(
@@ -354,13 +355,13 @@ def _path_of(tensor: Any) -> Path:
     """Return the path that a constant holds."""
     if not isinstance(tensor, Tensor):
         raise AttributeValueError(
-            f"an asset is a tensor with the path of a file, got {tensor!r:.80}"
+            f"an asset is a tensor with the path of a file, got {_shown(tensor)}"
         )
     value = tensor.spec.value if tensor.op.type == "Const" else None
     item = None if value is None or value.size != 1 else value.ravel()[0]
     if not isinstance(item, bytes) or not item:
         raise AttributeValueError(
-            f"{tensor!r} is no asset: expected a constant string, the path of a file"
+            f"{_shown(tensor)} is no asset: expected a constant string, the path of a file"
         )
     return Path(os.fsdecode(item))
 

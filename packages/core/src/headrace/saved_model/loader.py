@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.documents.graft import graft
 from headrace.errors import ArgumentTypeError
+from headrace.errors import shown as _shown
 from headrace.saved_model import constants
 from headrace.saved_model.directory import SavedModelDirectory
 from headrace.saved_model.meta_graph import MetaGraph
@@ -49,7 +50,7 @@ def load(
         GraphError: if the session's graph has operations of these names.
     """
     if import_scope is not None and not isinstance(import_scope, str):
-        raise ArgumentTypeError(f"import_scope must be a name, got {import_scope!r:.80}")
+        raise ArgumentTypeError(f"import_scope must be a name, got {_shown(import_scope)}")
     model = SavedModelDirectory(export_dir)
     record = model.record(tags)
     source = model.read_graph(record)

@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import Any, final
 
 from headrace.dtypes import as_dtype
-from headrace.errors import HeadraceError, SavedModelDamagedError, SavedModelNotFoundError
+from headrace.errors import (
+    HeadraceError,
+    SavedModelDamagedError,
+    SavedModelNotFoundError,
+    shown,
+)
 from headrace.graph.attributes import brief, is_integer
 from headrace.saved_model import constants
 from headrace.saved_model.arrays import StoredArray
@@ -241,7 +246,7 @@ def _blaming(path: Path) -> Iterator[None]:
         yield
     except KeyError as error:
         raise SavedModelDamagedError(
-            f"{path} is damaged: {error.args[0]!r:.80} is missing"
+            f"{path} is damaged: {shown(error.args[0])} is missing"
         ) from error
     except (HeadraceError, TypeError, ValueError, AttributeError) as error:
         raise SavedModelDamagedError(f"{path} is damaged: {error}") from error
@@ -256,7 +261,7 @@ def _parsed(path: Path, content: bytes) -> dict[str, Any]:
         raise SavedModelDamagedError(f"{path} is no manifest: it does not say 'format': {FORMAT!r}")
     if data.get("version") != VERSION:
         raise SavedModelDamagedError(
-            f"{path} is of version {data.get('version')!r:.40}, this Headrace reads version "
+            f"{path} is of version {shown(data.get('version'), 40)}, this Headrace reads version "
             f"{VERSION}; install a newer headrace-core"
         )
     return data

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from headrace.dtypes import as_dtype
-from headrace.errors import GraphError
+from headrace.errors import GraphError, shown
 from headrace.shapes import Shape
 
 
@@ -122,7 +122,7 @@ def tensor_info(given: Any) -> TensorInfo:
         return TensorInfo(given.name, int(given.dtype), shape, sparse)
     except (AttributeError, TypeError, ValueError) as error:
         raise GraphError(
-            f"expected what hr.saved_model.build_tensor_info returns, got {given!r:.80}"
+            f"expected what hr.saved_model.build_tensor_info returns, got {shown(given)}"
         ) from error
 
 
@@ -137,7 +137,7 @@ def signature(given: Any) -> SignatureDef:
     parts = [getattr(given, name, None) for name in ("inputs", "outputs", "method_name")]
     if not isinstance(parts[0], Mapping) or not isinstance(parts[1], Mapping):
         raise GraphError(
-            f"expected what hr.saved_model.build_signature_def returns, got {given!r:.80}"
+            f"expected what hr.saved_model.build_signature_def returns, got {shown(given)}"
         )
     return SignatureDef(infos(parts[0]), infos(parts[1]), str(parts[2]))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.dtypes import DType, float32, string
 from headrace.errors import ArgumentTypeError, AttributeValueError
+from headrace.errors import shown as _shown
 from headrace.graph.tensor import Tensor
 from headrace.saved_model import signature_constants as names
 from headrace.saved_model.messages import SignatureDef, TensorInfo, infos
@@ -40,9 +41,13 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
     """
     for what, given in (("inputs", inputs), ("outputs", outputs)):
         if not given:
-            raise AttributeValueError(f"a signature for predictions needs {what}, got {given!r}")
+            raise AttributeValueError(
+                f"a signature for predictions needs {what}, got {_shown(given)}"
+            )
         if not isinstance(given, Mapping):
-            raise ArgumentTypeError(f"{what} must be a dict of tensors by name, got {given!r:.80}")
+            raise ArgumentTypeError(
+                f"{what} must be a dict of tensors by name, got {_shown(given)}"
+            )
     return build_signature_def(
         {key: build_tensor_info(tensor) for key, tensor in inputs.items()},
         {key: build_tensor_info(tensor) for key, tensor in outputs.items()},
@@ -120,6 +125,6 @@ def _are(infos_by_name: Mapping[str, Any], wanted: Mapping[str, DType]) -> bool:
 
 def _info(what: str, tensor: Any, dtype: DType) -> TensorInfo:
     if not isinstance(tensor, Tensor) or tensor.dtype != dtype:
-        found = tensor.dtype if isinstance(tensor, Tensor) else repr(tensor)[:80]
+        found = tensor.dtype if isinstance(tensor, Tensor) else _shown(tensor)
         raise AttributeValueError(f"{what} must be a tensor of {dtype}, got {found}")
     return build_tensor_info(tensor)

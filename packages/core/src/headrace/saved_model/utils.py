@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.errors import GraphError
+from headrace.errors import shown as _shown
 from headrace.graph.graph import Graph
 from headrace.graph.scopes import get_default_graph
 from headrace.graph.sparse_tensor import SparseTensor
@@ -31,7 +32,7 @@ def build_tensor_info(tensor: Any) -> TensorInfo:
     found = convert() if convert is not None else tensor
     if not isinstance(found, Tensor):
         raise GraphError(
-            f"expected a tensor or sparse tensor, got {tensor!r:.80}; inputs and outputs are "
+            f"expected a tensor or sparse tensor, got {_shown(tensor)}; inputs and outputs are "
             "dictionaries of tensors, and hr.constant makes one of a value"
         )
     shape = TensorShape.of(found.spec.shape)

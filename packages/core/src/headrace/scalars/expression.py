@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import PluginError
+from headrace.errors import PluginError, shown
 from headrace.graph.attributes import attribute_key
 from headrace.graph.schema import REQUIRED, AttrParam, InputParam, OpSchema
 from headrace.records import dataclass
@@ -211,7 +211,7 @@ def _check_arguments(schema: OpSchema) -> None:
     assert schema.expression is not None
     code = getattr(schema.expression, "__code__", None)
     if code is None:
-        raise _wrong(schema, f"is no function: {schema.expression!r:.80}")
+        raise _wrong(schema, f"is no function: {shown(schema.expression)}")
     count, attrs = code.co_argcount, {a.name for a in schema.attrs}
     keywords = set(code.co_varnames[count : count + code.co_kwonlyargcount])
     if keywords != attrs and not code.co_flags & inspect.CO_VARKEYWORDS:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, final
 
 from headrace.dtypes import DType, as_dtype, bool_
+from headrace.errors import shown as _shown
 from headrace.records import dataclass
 from headrace.scalars.functions import SCALAR_FUNCTIONS, ScalarFunction
 
@@ -163,7 +164,7 @@ def constant(value: Any, dtype: DType) -> Scalar:
     """
     number = value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value
     if not isinstance(number, bool | int | float):
-        raise ScalarError(f"expected a scalar or a number, got {value!r:.80}")
+        raise ScalarError(f"expected a scalar or a number, got {_shown(value)}")
     if dtype.is_bool or isinstance(number, bool):
         fits = dtype.is_bool and isinstance(number, bool)
     elif dtype.is_integer:
@@ -173,7 +174,7 @@ def constant(value: Any, dtype: DType) -> Scalar:
     else:
         fits, number = dtype.is_floating, float(number)
     if not fits:
-        raise ScalarTypeError(f"{value!r:.80} is no {dtype}")
+        raise ScalarTypeError(f"{_shown(value)} is no {dtype}")
     return Scalar(CONSTANT, dtype, value=number)
 
 
@@ -217,7 +218,7 @@ def _of_one_dtype(name: str, args: tuple[Any, ...]) -> tuple[Scalar, ...]:
 
 def _scalar(name: str, value: Any) -> Scalar:
     if not isinstance(value, Scalar):
-        raise ScalarError(f"{name} takes a scalar of the expression, got {value!r:.80}")
+        raise ScalarError(f"{name} takes a scalar of the expression, got {_shown(value)}")
     return value
 
 

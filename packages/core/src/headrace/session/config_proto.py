@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from headrace.errors import ConfigError
+from headrace.errors import ConfigError, shown
 from headrace.session.config import Config
 from headrace.session.messages import Message
 
@@ -140,7 +140,7 @@ def as_config(config: Any) -> Config:
         return config
     if not isinstance(config, ConfigProto):
         raise ConfigError(
-            f"config must be an hr.Config or an hr.ConfigProto, got {config!r:.80}; as in "
+            f"config must be an hr.Config or an hr.ConfigProto, got {shown(config)}; as in "
             "hr.Config(threads=2)"
         )
     config.refuse("device_count", "device_filters")

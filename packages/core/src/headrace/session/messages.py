@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from headrace.errors import ConfigError
+from headrace.errors import ConfigError, shown
 
 
 class Message:
@@ -40,7 +40,7 @@ class Message:
             value = float(value)
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
             raise ConfigError(
-                f"{name} of {kind} must be of type {wanted.__name__}, got {value!r:.80}"
+                f"{name} of {kind} must be of type {wanted.__name__}, got {shown(value)}"
             )
         object.__setattr__(self, name, value)
 

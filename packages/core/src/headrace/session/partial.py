@@ -12,7 +12,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from headrace.errors import FailedPreconditionError, FeedError, InvalidArgumentError
+from headrace.errors import (
+    FailedPreconditionError,
+    FeedError,
+    InvalidArgumentError,
+    shown,
+)
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
@@ -205,7 +210,7 @@ class PartialRuns:
         found = self._open.get(str(handle))
         if found is None:
             raise InvalidArgumentError(
-                f"{handle!r:.80} is the handle of no partial run that goes on: call "
+                f"{shown(handle)} is the handle of no partial run that goes on: call "
                 "session.partial_run_setup first, once for each time that all of it runs"
             )
         result = found.run(fetches, feed_dict or {})

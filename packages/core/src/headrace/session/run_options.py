@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from headrace.errors import ConfigError
+from headrace.errors import ConfigError, shown
 from headrace.session.messages import Message
 
 if TYPE_CHECKING:
@@ -119,9 +119,9 @@ def checked_options(options: Any, run_metadata: Any) -> RunOptions:
     if options is None:
         options = RunOptions()
     if not isinstance(options, RunOptions):
-        raise ConfigError(f"options must be hr.RunOptions, got {options!r:.80}")
+        raise ConfigError(f"options must be hr.RunOptions, got {shown(options)}")
     if run_metadata is not None and not isinstance(run_metadata, RunMetadata):
-        raise ConfigError(f"run_metadata must be an hr.RunMetadata, got {run_metadata!r:.80}")
+        raise ConfigError(f"run_metadata must be an hr.RunMetadata, got {shown(run_metadata)}")
     options.refuse("output_partition_graphs")
     if options.timeout_in_ms < 0:
         raise ConfigError(f"timeout_in_ms must be 0 or more, got {options.timeout_in_ms}")

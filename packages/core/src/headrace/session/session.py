@@ -22,6 +22,7 @@ from headrace.errors import (
     SessionClosedError,
     UnimplementedError,
     listing,
+    shown,
 )
 from headrace.graph.default_session import use_session
 from headrace.graph.graph import Graph
@@ -115,10 +116,10 @@ class Session:
         """
         if not isinstance(target, str):
             raise AttributeValueError(
-                f"target must be a string, got {target!r:.80}; a graph is passed as graph=..."
+                f"target must be a string, got {shown(target)}; a graph is passed as graph=..."
             )
         if graph is not None and not isinstance(graph, Graph):
-            raise AttributeValueError(f"graph must be an hr.Graph, got {graph!r:.80}")
+            raise AttributeValueError(f"graph must be an hr.Graph, got {shown(graph)}")
         self.graph = graph if graph is not None else get_default_graph()
         self.config = as_config(default_config(target) if config is None else config)
         self._runtime: Runtime
@@ -186,7 +187,7 @@ class Session:
         try:
             prepared = self._prepared.get(key)
         except TypeError:
-            raise FetchError(f"cannot fetch or feed {fetches!r}") from None
+            raise FetchError(f"cannot fetch or feed {shown(fetches)}") from None
         if prepared is None and fetches in ([], (), {}) and not len(self.graph):
             raise FailedPreconditionError("the graph of the session has no operations to run")
         if prepared is None or self._closed:
@@ -246,11 +247,11 @@ class Session:
             A function of the feeds' values that runs one step and returns what ``run`` would.
         """
         if feed_list is not None and not isinstance(feed_list, list | tuple):
-            raise ArgumentTypeError(f"feed_list must be a list of tensors, got {feed_list!r:.80}")
+            raise ArgumentTypeError(f"feed_list must be a list of tensors, got {shown(feed_list)}")
         keys = tuple(feed_list or ())
         odd = [key for key in keys if not isinstance(key, Hashable)]
         if odd:
-            raise FeedError(f"cannot feed {odd[0]!r:.80}: expected a tensor or its name")
+            raise FeedError(f"cannot feed {shown(odd[0])}: expected a tensor or its name")
         prepared = self._prepare(fetches, keys, (fetch_key(fetches), keys))
         names = [feed_tensors(key, self.graph)[0].name for key in keys]
 
@@ -381,7 +382,7 @@ class Session:
         del config
         if target:
             raise UnimplementedError(
-                f"Session.reset drops the state of this process, not that of {target!r}: each "
+                f"Session.reset drops the state of this process, not that of {shown(target)}: each "
                 "process resets its own, with hr.reset_containers"
             )
         reset_containers(*([containers] if isinstance(containers, str) else containers or ()))
@@ -582,7 +583,7 @@ class Session:
         self.close()
 
     def __reduce__(self) -> NoReturn:
-        raise GraphError(f"{self!r} cannot be pickled or copied: open one in each process")
+        raise GraphError(f"{shown(self)} cannot be pickled or copied: open one in each process")
 
     def __repr__(self) -> str:
         return f"<Session{' closed' if self._closed else ''} on {self.graph!r}>"

@@ -6,7 +6,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import Operation, Tensor
-from headrace.errors import DTypeError, GraphError
+from headrace.errors import DTypeError, GraphError, shown
 from headrace.extend.graphs import current_scope, get_default_graph
 from headrace_data import structure
 from headrace_data.errors import NoInitializerError
@@ -238,7 +238,7 @@ def _handle(element: Any, shared_name: str | None, function: Any = None) -> Tens
 
 def _check_graph(dataset: structure.Described) -> None:
     if not isinstance(dataset, structure.Described):
-        raise DTypeError(f"an iterator goes over a data set, got {dataset!r:.80}")
+        raise DTypeError(f"an iterator goes over a data set, got {shown(dataset)}")
     if dataset.variant.graph is not get_default_graph():
         raise GraphError(
             "the data set belongs to another graph than the default one; make its iterator "
@@ -252,12 +252,12 @@ def _check_fits(expected: Any, given: Any) -> None:
         if a.kind != b.kind or a.dtype != b.dtype:
             raise DTypeError(
                 f"make_initializer: expected output types {structure.dtypes_of(expected)!r}, got "
-                f"{structure.dtypes_of(given)!r}"
+                f"{shown(structure.dtypes_of(given))}"
             )
         if a.kind != "dataset" and not a.shape.is_compatible_with(b.shape):
             raise DTypeError(
                 f"make_initializer: expected output shapes compatible with "
-                f"{structure.shapes_of(expected)!r}, got {structure.shapes_of(given)!r}"
+                f"{structure.shapes_of(expected)!r}, got {shown(structure.shapes_of(given))}"
             )
 
 

@@ -20,6 +20,7 @@ from headrace.errors import (
     ResourceExhaustedError,
     UnimplementedError,
     UnknownError,
+    shown,
 )
 from headrace.extend.graphs import get_default_graph, is_python_literal, to_array, user_site
 from headrace_data import structure
@@ -138,7 +139,7 @@ class GeneratorStream(Stream):
             parts = structure.leaves(_with_lists(source.element, item))
         except HeadraceError:
             raise InvalidArgumentError(
-                f"{self._which()} yielded {item!r:.100}, expected the structure "
+                f"{self._which()} yielded {shown(item)}, expected the structure "
                 f"{structure.describe(source.element)}"
             ) from None
         return tuple(
@@ -151,13 +152,14 @@ class GeneratorStream(Stream):
             array = np.array(to_array(part, spec.dtype if literal else None))
         except HeadraceError as error:
             raise InvalidArgumentError(
-                f"{self._which()} yielded {part!r:.80} where {spec.dtype} was expected: {error}"
+                f"{self._which()} yielded {shown(part)} where {spec.dtype} was expected: {error}"
             ) from None
         if array.dtype != spec.dtype.numpy:
             if not np.can_cast(array.dtype, spec.dtype.numpy, "same_kind"):
                 found = "string" if array.dtype == object else array.dtype
                 raise InvalidArgumentError(
-                    f"{self._which()} yielded {found} where {spec.dtype} was expected: {part!r:.80}"
+                    f"{self._which()} yielded {found} where {spec.dtype} was expected: "
+                    f"{shown(part)}"
                 )
             array = array.astype(spec.dtype.numpy)
         if not spec.shape.is_compatible_with(array.shape):

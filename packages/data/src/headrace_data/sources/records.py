@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace_data import structure
 from headrace_data.build import make, scalar
 from headrace_data.dataset import Dataset
@@ -183,7 +183,7 @@ class RecordsStream(Stream):
         compression = bytes(np.asarray(value.arguments[1])[()]).decode()
         if compression not in ("", "ZLIB", "GZIP"):
             raise AttributeValueError(
-                f"compression_type must be '', 'ZLIB' or 'GZIP', got {compression!r}"
+                f"compression_type must be '', 'ZLIB' or 'GZIP', got {shown(compression)}"
             )
 
     def next(self) -> Element | None:

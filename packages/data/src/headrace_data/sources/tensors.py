@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import DTypeError, InvalidArgumentError, ShapeError
+from headrace.errors import DTypeError, InvalidArgumentError, ShapeError, shown
 from headrace_data import structure
 from headrace_data.build import make
 from headrace_data.runtime.passes import Pass
@@ -70,7 +70,8 @@ def range_(*args: Any) -> Described:
     """Return a data set of the numbers of a range."""
     if not 1 <= len(args) <= 3:
         raise InvalidArgumentError(
-            f"Dataset.range takes a stop, start and stop, or start, stop and step; got {args!r}"
+            "Dataset.range takes a stop, start and stop, or start, stop and step; got "
+            f"{shown(args)}"
         )
     start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args, 1)[:3]
     with hr.name_scope("RangeDataset"):

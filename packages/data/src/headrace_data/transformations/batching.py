@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import DataLossError, DTypeError, GraphError, InvalidArgumentError, ShapeError
+from headrace.errors import (
+    DataLossError,
+    DTypeError,
+    GraphError,
+    InvalidArgumentError,
+    ShapeError,
+    shown,
+)
 from headrace_data import structure
 from headrace_data.build import make, scalar, static
 from headrace_data.runtime.passes import Pass
@@ -103,12 +110,12 @@ def _aligned(spec: Any, given: Any, what: str) -> list[Any]:
     if isinstance(spec, dict):
         if not isinstance(given, dict) or set(given) != set(spec):
             raise GraphError(
-                f"{what}: expected the structure {structure.describe(spec)}, got {given!r:.80}"
+                f"{what}: expected the structure {structure.describe(spec)}, got {shown(given)}"
             )
         return [p for key in sorted(spec) for p in _aligned(spec[key], given[key], what)]
     if not isinstance(given, list | tuple) or len(given) != len(spec):
         raise GraphError(
-            f"{what}: expected the structure {structure.describe(spec)}, got {given!r:.80}"
+            f"{what}: expected the structure {structure.describe(spec)}, got {shown(given)}"
         )
     return [p for s, g in zip(spec, given, strict=True) for p in _aligned(s, g, what)]
 

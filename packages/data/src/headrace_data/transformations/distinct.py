@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import DTypeError
+from headrace.errors import DTypeError, shown
 from headrace_data import structure
 from headrace_data.build import make
 from headrace_data.runtime.passes import Pass
@@ -28,7 +28,7 @@ def unique() -> Callable[[Any], Any]:
         if not isinstance(spec, structure.TensorComponent) or spec.dtype not in taken:
             raise DTypeError(
                 "unique takes elements of a single component of "
-                f"dtype int32, int64 or string, got {structure.dtypes_of(spec)!r}"
+                f"dtype int32, int64 or string, got {shown(structure.dtypes_of(spec))}"
             )
         return make("unique", spec, sources=[dataset])
 

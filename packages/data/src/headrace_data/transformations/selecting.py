@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import AttributeValueError, InvalidArgumentError, ShapeError
+from headrace.errors import (
+    AttributeValueError,
+    InvalidArgumentError,
+    ShapeError,
+    shown,
+)
 from headrace_data import structure
 from headrace_data.build import Traced, arguments_of, make, scalar, static, trace
 from headrace_data.runtime.calls import CountedCalls
@@ -73,7 +78,7 @@ def _predicate(dataset: Described, predicate: Callable[..., Any], what: str) -> 
     found = chosen.element
     if not isinstance(found, structure.TensorComponent) or found.dtype != hr.bool:
         raise AttributeValueError(
-            f"the function of {what} must return a bool scalar, got {found!r:.100}"
+            f"the function of {what} must return a bool scalar, got {shown(found)}"
         )
     if not found.shape.is_compatible_with([]):
         raise ShapeError(f"the function of {what} must return a scalar, got shape {found.shape}")

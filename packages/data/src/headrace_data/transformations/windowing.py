@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import AttributeValueError, InvalidArgumentError
+from headrace.errors import AttributeValueError, InvalidArgumentError, shown
 from headrace_data import structure
 from headrace_data.build import arguments_of, make, scalar, static, trace
 from headrace_data.runtime.calls import CountedCalls
@@ -130,7 +130,7 @@ def group_by_window(
     if not _is_number(key.element):
         raise AttributeValueError(
             "`key_func` of group_by_window must return a single int64 scalar, got "
-            f"{key.element!r:.100}"
+            f"{shown(key.element)}"
         )
     reducer = trace(
         reduce_func, [number, structure.DatasetSpec(spec)], "group_by_window", returns="dataset"
@@ -139,7 +139,7 @@ def group_by_window(
     if not _is_number(sizer.element):
         raise AttributeValueError(
             "`window_size_func` of group_by_window must return a single int64 scalar, got "
-            f"{sizer.element!r:.100}"
+            f"{shown(sizer.element)}"
         )
     return make(
         "group_by_window",

@@ -18,7 +18,7 @@ from headrace import (
     name_scope,
     size,
 )
-from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError
+from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError, shown
 from headrace.extend.graphs import Function, get_default_graph
 from headrace_mpi.ops import collective as ops
 
@@ -65,7 +65,7 @@ def bucketed_all_reduce(x: Any, op: str, bucket_bytes: int, name: str | None = N
 
 def _gathered_slices(x: IndexedSlices, op: str, name: str | None) -> IndexedSlices:
     if op not in ("sum", "mean"):
-        raise AttributeValueError(f"IndexedSlices have op='sum' or 'mean', got {op!r}")
+        raise AttributeValueError(f"IndexedSlices have op='sum' or 'mean', got {shown(op)}")
     with name_scope(name, "all_reduce_slices", [x.values, x.indices]):
         values, sizes = ops.all_gather(x.values)
         indices, _ = ops.all_gather(x.indices)

@@ -6,7 +6,7 @@ from typing import Any, final
 
 import headrace as hr
 from headrace import DType, IndexedSlices
-from headrace.errors import ArgumentTypeError, AttributeValueError
+from headrace.errors import ArgumentTypeError, AttributeValueError, shown
 from headrace_mpi.collectives.functions import DEFAULT_BUCKET_BYTES, bucketed_all_reduce
 
 _COMPRESSIONS: dict[str | None, DType | None] = {
@@ -63,7 +63,7 @@ class DistributedOptimizer(hr.train.Optimizer):
             )
         if type(bucket_bytes) is not int or bucket_bytes < 0:
             raise AttributeValueError(
-                f"bucket_bytes must be a number of bytes >= 0, got {bucket_bytes!r}"
+                f"bucket_bytes must be a number of bytes >= 0, got {shown(bucket_bytes)}"
             )
         super().__init__(False, name or f"Distributed{type(opt).__name__}")
         self._optimizer = opt

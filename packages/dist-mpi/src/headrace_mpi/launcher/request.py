@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from headrace.errors import ConfigError
+from headrace.errors import ConfigError, shown
 from headrace_mpi.jobs import PS, WORKER, Jobs
 
 _HELP = """\
@@ -124,7 +124,8 @@ def _job(word: str) -> tuple[str, int]:
     name, _, count = word.partition("=")
     if not name.isidentifier() or not count.isdigit() or name == WORKER:
         raise ConfigError(
-            f"run --job: expected NAME=COUNT, as in evaluator=1, got {word!r}; workers are the "
+            f"run --job: expected NAME=COUNT, as in evaluator=1, got {shown(word)}; workers are "
+            "the "
             f"ranks that are left"
         )
     return name, int(count)
@@ -133,7 +134,9 @@ def _job(word: str) -> tuple[str, int]:
 def _count(least: int) -> type[int]:
     def count(text: str) -> int:
         if not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"expected a whole number >= {least}, got {text!r}")
+            raise argparse.ArgumentTypeError(
+                f"expected a whole number >= {least}, got {shown(text)}"
+            )
         return int(text)
 
     return count  # type: ignore[return-value]  # argparse calls it

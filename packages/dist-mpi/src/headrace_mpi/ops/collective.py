@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace import Shape, int64
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.extend import Anything, Index, Numeric, Same, Spec, TensorSpec, op
 
 REDUCTIONS = ("sum", "mean", "min", "max")
@@ -27,7 +27,7 @@ def check_reduction(reduction: str, tensors: Sequence[TensorSpec]) -> None:
     """
     if reduction not in REDUCTIONS:
         raise AttributeValueError(
-            f"op must be one of {', '.join(map(repr, REDUCTIONS))}, got {reduction!r}"
+            f"op must be one of {', '.join(map(repr, REDUCTIONS))}, got {shown(reduction)}"
         )
     for tensor in tensors:
         dtype = tensor.dtype

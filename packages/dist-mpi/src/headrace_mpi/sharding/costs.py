@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import headrace as hr
-from headrace.errors import ClusterError
+from headrace.errors import ClusterError, shown
 from headrace_mpi.cluster import Cluster
 
 _ELEMENTS = 2_000_000
@@ -53,7 +53,9 @@ def measure_costs(cluster: Cluster, job: str = "ps") -> ShardingCosts:
         ClusterError: if the cluster has no such job.
     """
     if not cluster.num_tasks(job):
-        raise ClusterError(f"{cluster!r} has no job {job!r}, whose tasks would hold the shards")
+        raise ClusterError(
+            f"{shown(cluster)} has no job {job!r}, whose tasks would hold the shards"
+        )
     known = _measured.get(cluster)
     if known is None:
         known = _measured[cluster] = _measure(cluster, job)

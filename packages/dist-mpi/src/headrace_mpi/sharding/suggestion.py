@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import headrace as hr
-from headrace.errors import ArgumentTypeError, AttributeValueError
+from headrace.errors import ArgumentTypeError, AttributeValueError, shown
 from headrace_mpi.cluster import Cluster
 from headrace_mpi.sharding.costs import ShardingCosts, measure_costs
 
@@ -54,10 +54,12 @@ def suggest_shards(
         AttributeValueError: if ``rows_per_step`` or ``max_shards`` is less than 1.
     """
     if not isinstance(cluster, Cluster):
-        raise ArgumentTypeError(f"cluster must be an hr.dist.Cluster, got {cluster!r:.80}")
+        raise ArgumentTypeError(f"cluster must be an hr.dist.Cluster, got {shown(cluster)}")
     for name, value in (("rows_per_step", rows_per_step), ("max_shards", max_shards)):
         if value is not None and (type(value) is not int or value < 1):
-            raise AttributeValueError(f"{name} must be a whole number from 1 on, got {value!r:.80}")
+            raise AttributeValueError(
+                f"{name} must be a whole number from 1 on, got {shown(value)}"
+            )
     found = hr.get_default_graph() if graph is None else graph
     if costs is None:
         costs = measure_costs(cluster, job)

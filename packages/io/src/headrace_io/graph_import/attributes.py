@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace import Shape
-from headrace.errors import DocumentError
+from headrace.errors import DocumentError, shown
 from headrace.extend.graphs import Function, attribute_fits, decode_attribute
 from headrace.extend.ops import REQUIRED, AttrParam, OpSchema, TensorSpec
 from headrace_io.dtype_protos import dtype_of, shape_of
@@ -52,7 +52,7 @@ def _attribute(node: Any, param: AttrParam, functions: Mapping[str, Function]) -
     else:
         found = attribute_value(given, param.hint, functions)
     if not attribute_fits(found, param.hint):
-        raise DocumentError(f"the attribute {param.name!r} cannot be {found!r:.60}")
+        raise DocumentError(f"the attribute {param.name!r} cannot be {shown(found, 60)}")
     return found
 
 
@@ -104,7 +104,7 @@ def _single(kind: str, value: Any, hint: Any, functions: Mapping[str, Function])
         return array
     if kind == "func":
         if value.name not in functions:
-            raise DocumentError(f"no function {value.name!r:.60} comes before it")
+            raise DocumentError(f"no function {shown(value.name, 60)} comes before it")
         return functions[value.name]
     return value
 

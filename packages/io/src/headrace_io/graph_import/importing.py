@@ -14,6 +14,7 @@ from headrace.errors import (
     DTypeError,
     GraphError,
     listing,
+    shown,
 )
 from headrace.extend.documents import Grafted, graft
 from headrace_io.graph_import.reading import GraphDefReader
@@ -104,7 +105,7 @@ def _checked_names(names: Any) -> list[str] | None:
     if names is None:
         return None
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise ArgumentTypeError(f"return_elements must be a list of names, got {names!r:.80}")
+        raise ArgumentTypeError(f"return_elements must be a list of names, got {shown(names)}")
     return list(names)
 
 
@@ -117,13 +118,13 @@ def mapped_inputs(
     missing = []
     for name, value in input_map.items():
         if not isinstance(name, str):
-            raise ArgumentTypeError(f"the keys of input_map are names, got {name!r:.80}")
+            raise ArgumentTypeError(f"the keys of input_map are names, got {shown(name)}")
         try:
             if name.startswith("^"):
                 found = source.get_operation_by_name(name[1:])
                 given = value.op if isinstance(value, Tensor) else value
                 if not isinstance(given, Operation):
-                    raise ArgumentTypeError(f"input_map gives {given!r:.60} for {name!r}")
+                    raise ArgumentTypeError(f"input_map gives {shown(given, 60)} for {name!r}")
                 controls[found] = given
                 continue
             tensor = source.get_tensor_by_name(name if ":" in name else f"{name}:0")

@@ -15,6 +15,7 @@ from headrace.errors import (
     HeadraceError,
     NotFoundError,
     listing,
+    shown,
 )
 from headrace.extend.devices import DeviceName
 from headrace.extend.documents import checked_specs
@@ -155,7 +156,7 @@ class GraphDefReader:
         arguments = {}
         for i, (argument, spec) in enumerate(zip(signature.input_arg, specs, strict=True)):
             if not isinstance(spec, TensorSpec):
-                raise AttributeValueError(f"{spec!r:.60} does not say what an argument is")
+                raise AttributeValueError(f"{shown(spec, 60)} does not say what an argument is")
             name = names[i] if i < len(names) else argument.name
             arguments[argument.name] = function.add_parameter(spec, name)
         reader.read_nodes(message.node_def, arguments)
@@ -206,7 +207,7 @@ def _in_order(nodes: Iterable[Any], given: set[str]) -> list[Described]:
     known: dict[str, Described] = {}
     for message in nodes:
         if not message.name or message.name in known:
-            raise GraphError(f"two nodes have the name {message.name!r:.60}")
+            raise GraphError(f"two nodes have the name {shown(message.name, 60)}")
         inputs = [_named(text) for text in message.input if not text.startswith("^")]
         controls = [text[1:] for text in message.input if text.startswith("^")]
         known[message.name] = Described(message, inputs, controls)
@@ -254,7 +255,7 @@ def _functions_in_order(library: Mapping[str, Any]) -> list[Any]:
 def _named(text: str) -> tuple[str, int]:
     match = _INPUT.fullmatch(text)
     if match is None:
-        raise GraphError(f"{text!r:.60} is no input of a node")
+        raise GraphError(f"{shown(text, 60)} is no input of a node")
     return match[1], int(match[2] or 0)
 
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError
+from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError, shown
 from headrace_io import protos
 from headrace_io.graph_util.nodes import extract_sub_graph, node_name, on_graphs
 from headrace_io.protos.pool import message_class
@@ -49,7 +49,7 @@ def convert_variables_to_constants(
     """
     if isinstance(output_node_names, str):
         raise ArgumentTypeError(
-            f"output_node_names must be a list of names, got {output_node_names!r:.80}"
+            f"output_node_names must be a list of names, got {shown(output_node_names)}"
         )
 
     def change(message: Any) -> Any:

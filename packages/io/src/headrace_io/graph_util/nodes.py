@@ -7,7 +7,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import Graph, Operation, TensorShape
-from headrace.errors import ArgumentTypeError, MissingNodeError, listing
+from headrace.errors import ArgumentTypeError, MissingNodeError, listing, shown
 from headrace_io import protos
 from headrace_io.dtype_protos import number_of
 from headrace_io.graph_import.importing import as_graph_def, read_graph_def
@@ -52,7 +52,7 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
     """
     message = node.node_def if isinstance(node, Operation) else node
     if type(message).__name__ != "NodeDef" or not hasattr(message, "attr"):
-        raise ArgumentTypeError(f"node must be an Operation or a NodeDef, got {node!r:.80}")
+        raise ArgumentTypeError(f"node must be an Operation or a NodeDef, got {shown(node)}")
     if pin_variables_on_cpu and _is_of_variables(message.op):
         return True
     if message.op == "Const":
@@ -79,7 +79,7 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
         MissingNodeError: if the graph has no such operations.
     """
     if isinstance(dest_nodes, str) or not all(isinstance(name, str) for name in dest_nodes):
-        raise ArgumentTypeError(f"dest_nodes must be a list of names, got {dest_nodes!r:.80}")
+        raise ArgumentTypeError(f"dest_nodes must be a list of names, got {shown(dest_nodes)}")
     return on_graphs(graph_def, lambda message: _extracted(message, list(dest_nodes)))
 
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import headrace as hr
 from headrace import DType
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, UnimplementedError
+from headrace.errors import (
+    AttributeValueError,
+    DTypeError,
+    ShapeError,
+    UnimplementedError,
+    shown,
+)
 from headrace.extend import Index, Integer, Shape, Spec, String, TensorSpec, op, require
 from headrace_io.ops.files import STRING, one
 
@@ -33,7 +39,8 @@ def _check_jpeg(
         raise AttributeValueError(f"ratio must be 1, 2, 4 or 8, got {ratio}")
     if dct_method not in ("", "INTEGER_FAST", "INTEGER_ACCURATE"):
         raise AttributeValueError(
-            f"dct_method must be '', 'INTEGER_FAST' or 'INTEGER_ACCURATE', got {dct_method!r:.40}"
+            "dct_method must be '', 'INTEGER_FAST' or 'INTEGER_ACCURATE', got "
+            f"{shown(dct_method, 40)}"
         )
     if not fancy_upscaling:
         raise UnimplementedError(
@@ -254,7 +261,9 @@ def encode_jpeg(
     """
     _to_encode(image, (hr.uint8,))
     if format not in ("", "grayscale", "rgb"):
-        raise AttributeValueError(f"format must be '', 'grayscale' or 'rgb', got {format!r:.40}")
+        raise AttributeValueError(
+            f"format must be '', 'grayscale' or 'rgb', got {shown(format, 40)}"
+        )
     wanted = {"": None, "grayscale": 1, "rgb": 3}[format]
     have = None if image.rank is None else image.shape[2]
     if wanted is not None and have not in (None, wanted):
@@ -262,7 +271,9 @@ def encode_jpeg(
     if not 0 <= quality <= 100:
         raise AttributeValueError(f"quality must be 0 to 100, got {quality}")
     if density_unit not in ("in", "cm"):
-        raise AttributeValueError(f"density_unit must be 'in' or 'cm', got {density_unit!r:.40}")
+        raise AttributeValueError(
+            f"density_unit must be 'in' or 'cm', got {shown(density_unit, 40)}"
+        )
     for name, density in (("x_density", x_density), ("y_density", y_density)):
         if not 0 < density < 1 << 16:
             raise AttributeValueError(f"{name} must be 1 to 65535, got {density}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import SparseTensor, Tensor
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 from headrace_io.ops.parsing import parse_example_op, parse_sequence_example_op
 from headrace_io.parsing.features import (
     FixedLenFeature,
@@ -81,7 +81,7 @@ def _parsed(
     serialized: Any, features: Mapping[str, Any], name: str | None, names: Any, *, single: bool
 ) -> dict[str, Any]:
     if not features:
-        raise AttributeValueError(f"there must be features to parse, got {features!r}")
+        raise AttributeValueError(f"there must be features to parse, got {shown(features)}")
     with hr.name_scope(name, "ParseSingleExample" if single else "ParseExample"):
         asked = wanted(features, _OF_EXAMPLES)
         outputs = parse_example_op(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import headrace as hr
 from headrace import DType, Shape, SparseTensor, Tensor
-from headrace.errors import AttributeValueError, DTypeError
+from headrace.errors import AttributeValueError, DTypeError, shown
 
 # The dtypes of the three kinds of features: FloatList, Int64List and BytesList.
 KINDS = (hr.float32, hr.int64, hr.string)
@@ -115,7 +115,9 @@ def wanted(features: Mapping[str, Any], kinds: Sequence[type], *, lists: bool = 
         feature: Any = features[key]
         if type(feature) not in kinds:
             taken = ", ".join(kind.__name__ for kind in kinds)
-            raise AttributeValueError(f"feature {key!r} must be one of {taken}, got {feature!r}")
+            raise AttributeValueError(
+                f"feature {shown(key)} must be one of {taken}, got {shown(feature)}"
+            )
         dtype = _dtype(key, feature.dtype)
         if isinstance(feature, VarLenFeature):
             _add_sparse(sparse, key, dtype)

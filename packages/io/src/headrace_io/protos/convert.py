@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.errors import DataLossError, DTypeError
+from headrace.errors import DataLossError, DTypeError, shown
 from headrace_io.protos.pool import PACKAGE, message_class, parsed
 
 # TensorBoard has the same messages in a package of its own.
@@ -39,7 +39,8 @@ def as_message(name: str, value: Any, what: str) -> Any:
     if full in {f"{package}.{name}" for package in _PACKAGES}:
         return parsed(name, value.SerializeToString(), what)
     raise DTypeError(
-        f"{what} must be a {name}, got {type(value).__name__}: {value!r:.60}; {name}.FromString "
+        f"{what} must be a {name}, got {type(value).__name__}: {shown(value, 60)}; "
+        f"{name}.FromString "
         "reads the bytes of one"
     )
 
@@ -73,7 +74,7 @@ def message_from_json(name: str, text: str | bytes) -> Any:
     try:
         return Parse(text, message_class(name)())
     except (ParseError, UnicodeDecodeError) as error:
-        raise DataLossError(f"{text!r:.60} is no {name} in JSON: {error}") from error
+        raise DataLossError(f"{shown(text, 60)} is no {name} in JSON: {error}") from error
 
 
 def as_text(message: Any) -> str:

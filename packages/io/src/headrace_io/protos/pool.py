@@ -15,7 +15,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
-from headrace.errors import DataLossError
+from headrace.errors import DataLossError, shown
 from headrace_io.protos.schema import read_schema, resolve
 
 PACKAGE = "tensorflow"
@@ -80,7 +80,7 @@ def parsed(name: str, data: bytes, what: str) -> Any:
     try:
         return message_class(name).FromString(data)
     except (DecodeError, TypeError) as error:
-        raise DataLossError(f"{what} is no serialized {name}: {data!r:.60}") from error
+        raise DataLossError(f"{what} is no serialized {name}: {shown(data, 60)}") from error
 
 
 @functools.cache

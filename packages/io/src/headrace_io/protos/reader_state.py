@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.errors import DataLossError, InvalidArgumentError
+from headrace.errors import DataLossError, InvalidArgumentError, shown
 
 
 def pack(started: int, finished: int, produced: int, work: bytes) -> bytes:
@@ -39,11 +39,11 @@ def unpack(state: bytes) -> tuple[int, int, int, bytes]:
     try:
         found = parsed("ReaderBaseState", state, "it")
     except DataLossError as error:
-        raise InvalidArgumentError(f"{state!r:.80} is no state of a reader: {error}") from error
+        raise InvalidArgumentError(f"{shown(state)} is no state of a reader: {error}") from error
     started, finished = found.work_started, found.work_finished
     if not 0 <= finished <= started <= finished + 1 or found.num_records_produced < 0:
         raise InvalidArgumentError(
-            f"{state!r:.80} is no state of a reader: {started} pieces of work begun, {finished} "
+            f"{shown(state)} is no state of a reader: {started} pieces of work begun, {finished} "
             f"finished, {found.num_records_produced} records made"
         )
     return started, finished, found.num_records_produced, found.current_work

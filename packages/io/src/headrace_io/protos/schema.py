@@ -20,6 +20,8 @@ from google.protobuf.descriptor_pb2 import (
     OneofDescriptorProto,
 )
 
+from headrace.errors import shown
+
 _COMMENT = re.compile(r"//[^\n]*")
 _TOKEN = re.compile(r"\"[^\"]*\"|[\w.]+|[^\s\w]")
 _SCALARS = (
@@ -197,7 +199,7 @@ class _Reader:
     def _expect(self, expected: str) -> None:
         token = self._next()
         if token != expected:
-            raise ValueError(f"{self._name}: expected {expected!r}, got {token!r}")
+            raise ValueError(f"{self._name}: expected {expected!r}, got {shown(token)}")
 
     def _refused(self, token: str) -> ValueError:
         return ValueError(f"{self._name}: {token!r} is nothing that schemas here use")

@@ -6,7 +6,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import Operation, Tensor
-from headrace.errors import AttributeValueError, GraphError
+from headrace.errors import AttributeValueError, GraphError, shown
 from headrace.extend.graphs import current_scope
 from headrace_io.ops.readers import (
     fixed_length_record_reader,
@@ -269,7 +269,7 @@ def _handle_of(queue: Any) -> Tensor:
     handle = queue if isinstance(queue, Tensor) else getattr(queue, "queue_ref", None)
     if not isinstance(handle, Tensor):
         raise AttributeValueError(
-            f"a reader takes its work from a queue, or the handle to one, got {queue!r:.80}"
+            f"a reader takes its work from a queue, or the handle to one, got {shown(queue)}"
         )
     return handle
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, final
 
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 
 
 @final
@@ -87,5 +87,5 @@ class TFRecordOptions:
             return cls.compression_type_map[options]
         raise AttributeValueError(
             "expected a compression: '', 'ZLIB', 'GZIP', a TFRecordCompressionType or "
-            f"TFRecordOptions, got {options!r:.80}"
+            f"TFRecordOptions, got {shown(options)}"
         )

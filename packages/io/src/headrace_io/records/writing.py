@@ -7,7 +7,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, final
 
-from headrace.errors import AttributeValueError, FailedPreconditionError, OpError
+from headrace.errors import (
+    AttributeValueError,
+    FailedPreconditionError,
+    OpError,
+    shown,
+)
 from headrace_io.records.checksum import crc32c, masked
 from headrace_io.records.options import TFRecordOptions
 from headrace_io.records.reading import CHECKSUM, LENGTH
@@ -69,7 +74,7 @@ class TFRecordWriter:
             FailedPreconditionError: if the file is closed.
         """
         if not isinstance(record, bytes):
-            raise TypeError(f"a record is bytes, got {type(record).__name__}: {record!r:.60}")
+            raise TypeError(f"a record is bytes, got {type(record).__name__}: {shown(record, 60)}")
         self._check_open()
         self._waiting += framed(record)
         self._waiting_bytes += len(record) + 16

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from headrace.errors import shown
 from headrace_serve.errors import (
     REQUEST_TIMEOUT,
     TOO_LARGE,
@@ -36,7 +37,8 @@ async def read_body(headers: dict[bytes, bytes], receive: Receive, limits: Limit
     encoding = headers.get(b"content-encoding", b"identity").decode("latin-1")
     if encoding != "identity":
         raise RequestError(
-            UNSUPPORTED_MEDIA_TYPE, f"content-encoding: expected no compression, got {encoding!r}"
+            UNSUPPORTED_MEDIA_TYPE,
+            f"content-encoding: expected no compression, got {shown(encoding)}",
         )
     announced = headers.get(b"content-length", b"")
     if announced.isdigit() and int(announced) > limits.max_body:

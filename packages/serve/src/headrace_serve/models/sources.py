@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import TypeAlias
 
 import headrace as hr
-from headrace.errors import ConfigError, HeadraceError, InvalidArgumentError, NotFoundError
+from headrace.errors import (
+    ConfigError,
+    HeadraceError,
+    InvalidArgumentError,
+    NotFoundError,
+    shown,
+)
 from headrace_serve.counters import Counters
 from headrace_serve.limits import Batching
 from headrace_serve.models.loading import is_saved_model, load, loaded
@@ -44,7 +50,7 @@ class Sources:
             HeadraceError: if one cannot be loaded, or has no name.
         """
         if not poll >= 0:
-            raise ConfigError(f"poll: expected a number of seconds >= 0, got {poll!r}")
+            raise ConfigError(f"poll: expected a number of seconds >= 0, got {shown(poll)}")
         self.models: dict[str, Model] = {}
         self._batching = batching
         self._counters = counters

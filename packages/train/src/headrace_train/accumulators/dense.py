@@ -6,7 +6,7 @@ from typing import Any, final
 
 import headrace as hr
 from headrace import Operation, Shape, Tensor
-from headrace.errors import ShapeError
+from headrace.errors import ShapeError, shown
 from headrace.extend.primitives import (
     accumulator_apply_gradient,
     accumulator_place_gradient,
@@ -121,6 +121,6 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         gradient = hr.convert_to_tensor(grad, self._dtype)
         if not self._shape.is_compatible_with(gradient.spec.shape):
             raise ShapeError(
-                f"a gradient for {self.name!r} must have shape {self._shape}, got {gradient!r}"
+                f"a gradient for {self.name!r} must have shape {self._shape}, got {shown(gradient)}"
             )
         return gradient

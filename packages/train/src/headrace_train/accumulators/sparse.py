@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, final
 
 import headrace as hr
 from headrace import IndexedSlices, Operation, Shape, Tensor
-from headrace.errors import DTypeError
+from headrace.errors import DTypeError, shown
 from headrace.extend.primitives import (
     sparse_accumulator_apply_gradient,
     sparse_accumulator_place_gradient,
@@ -171,6 +171,8 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         check_graph(self._ref, "accumulator")
         values = hr.convert_to_tensor(grad_values)
         if values.dtype != self._dtype:
-            raise DTypeError(f"a gradient for {self.name!r} must be {self._dtype}, got {values!r}")
+            raise DTypeError(
+                f"a gradient for {self.name!r} must be {self._dtype}, got {shown(values)}"
+            )
         shape = hr.constant([], hr.int64) if grad_shape is None else as_int64(grad_shape)
         return as_int64(grad_indices), values, shape

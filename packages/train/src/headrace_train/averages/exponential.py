@@ -7,7 +7,7 @@ from typing import Any, final
 
 import headrace as hr
 from headrace import Operation, Tensor, Variable
-from headrace.errors import AttributeValueError, DTypeError, GraphError
+from headrace.errors import AttributeValueError, DTypeError, GraphError, shown
 from headrace_train.optimizers.hyperparameters import as_scalar
 from headrace_train.optimizers.slots import make_beside, scope_prefix
 
@@ -68,7 +68,9 @@ class ExponentialMovingAverage:
         for source in sources:
             dtype = getattr(source, "dtype", None)
             if not isinstance(dtype, hr.DType) or not dtype.is_floating:
-                raise DTypeError(f"averages are of floating variables and tensors, got {source!r}")
+                raise DTypeError(
+                    f"averages are of floating variables and tensors, got {shown(source)}"
+                )
         for source in sources:
             if source not in self._averages:
                 self._averages[source] = self._made(source)
@@ -114,7 +116,7 @@ class ExponentialMovingAverage:
         if isinstance(source, Variable):
             return make_beside(source, self._name, source.initialized_value)
         if not source.shape.is_fully_defined():
-            raise GraphError(f"the average of {source!r} needs a shape that is fully known")
+            raise GraphError(f"the average of {shown(source)} needs a shape that is fully known")
         name = source.graph.unique_name(f"{scope_prefix()}{source.op.name}/{self._name}")
         with hr.name_scope(""):
             return Variable(

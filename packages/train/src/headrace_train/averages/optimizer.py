@@ -7,7 +7,12 @@ from typing import Any
 
 import headrace as hr
 from headrace import Operation, Variable
-from headrace.errors import AttributeValueError, FailedPreconditionError, GraphError
+from headrace.errors import (
+    AttributeValueError,
+    FailedPreconditionError,
+    GraphError,
+    shown,
+)
 from headrace_train.averages.exponential import ExponentialMovingAverage
 from headrace_train.optimizers.checks import Gradient
 from headrace_train.optimizers.optimizer import Optimizer
@@ -45,7 +50,7 @@ class MovingAverageOptimizer(Optimizer):
             AttributeValueError: if ``opt`` is no optimizer.
         """
         if not isinstance(opt, Optimizer):
-            raise AttributeValueError(f"opt must be an optimizer, got {opt!r}")
+            raise AttributeValueError(f"opt must be an optimizer, got {shown(opt)}")
         super().__init__(False, opt.get_name())
         self._optimizer = opt
         self._average = ExponentialMovingAverage(average_decay, num_updates=num_updates)

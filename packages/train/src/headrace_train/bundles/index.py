@@ -9,7 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, final
 
 import headrace as hr
-from headrace.errors import CheckpointDamagedError, DTypeError, UnimplementedError
+from headrace.errors import (
+    CheckpointDamagedError,
+    DTypeError,
+    UnimplementedError,
+    shown,
+)
 from headrace_io.dtype_protos import dtype_of
 from headrace_io.protos.pool import enum_values, parsed
 from headrace_train.bundles.parts import Part, check_cover
@@ -93,7 +98,7 @@ def read_index(stream: io.BufferedIOBase, what: str) -> Index:
         header = parsed("BundleHeaderProto", value, "its header")
         _check_header(header, what)
         messages = {
-            key: parsed("BundleEntryProto", value, f"the entry {key!r:.60}")
+            key: parsed("BundleEntryProto", value, f"the entry {shown(key, 60)}")
             for key, value in entries
         }
         if messages and not 0 < header.num_shards < 100_000:
@@ -138,7 +143,7 @@ class _Joined:
             tensors[name] = entry
         lost = [key for key in self._messages if key.startswith(b"\0") and key not in self._stored]
         if lost:
-            raise ValueError(f"the part {lost[0]!r:.60} belongs to no tensor")
+            raise ValueError(f"the part {shown(lost[0], 60)} belongs to no tensor")
         stored = tuple(sorted(self._stored.values(), key=lambda entry: entry.key))
         _check_places(stored)
         return Index(self._shards, tensors, stored)
@@ -153,11 +158,11 @@ class _Joined:
             place = part.within(shape)
             key = part.key(name.encode())
             if key not in self._messages:
-                raise ValueError(f"the part {part.starts} of {name!r} is not there")
+                raise ValueError(f"the part {part.starts} of {shown(name)} is not there")
             entry = self._entry(name, key)
             if entry.dtype != dtype or entry.shape != tuple(s.stop - s.start for s in place):
                 raise ValueError(
-                    f"the part {part.starts} of {name!r} is {entry.dtype}{list(entry.shape)}"
+                    f"the part {part.starts} of {shown(name)} is {entry.dtype}{list(entry.shape)}"
                 )
             parts.append((place, entry))
         try:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, final
 
-from headrace.errors import CheckpointDamagedError
+from headrace.errors import CheckpointDamagedError, shown
 from headrace_train.bundles.checksums import extend_crc32c, masked
 from headrace_train.bundles.snappy import decompressed
 from headrace_train.bundles.varints import read_varint
@@ -75,7 +75,9 @@ class _Table:
                 span, _ = _handle(handle, 0)
                 for key, value in _block_entries(self._block(*span)):
                     if last is not None and key <= last:
-                        raise ValueError(f"the keys {last!r:.60} and {key!r:.60} are out of order")
+                        raise ValueError(
+                            f"the keys {shown(last, 60)} and {shown(key, 60)} are out of order"
+                        )
                     last = key
                     yield key, value
         except ValueError as reason:

@@ -24,7 +24,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from headrace import as_dtype
-from headrace.errors import CheckpointDamagedError, CheckpointMismatchError, DTypeError
+from headrace.errors import (
+    CheckpointDamagedError,
+    CheckpointMismatchError,
+    DTypeError,
+    shown,
+)
 from headrace_train.checkpoint.files import open_regular
 
 if TYPE_CHECKING:
@@ -303,7 +308,7 @@ def _decode_parts(listed: Any) -> tuple[PartEntry, ...]:
     for part in parts:
         # Nothing outside the folder may be meant.
         if not part.file or "/" in part.file or "\0" in part.file or part.file in (".", ".."):
-            raise ValueError(f"{part.file!r:.80} is no name of a part")
+            raise ValueError(f"{shown(part.file)} is no name of a part")
     if len({part.file for part in parts}) != len(parts):
         raise ValueError("a part is listed twice")
     return parts
@@ -311,7 +316,7 @@ def _decode_parts(listed: Any) -> tuple[PartEntry, ...]:
 
 def _of(kind: type, value: Any) -> Any:
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"expected {kind.__name__}, got {value!r:.60}")
+        raise TypeError(f"expected {kind.__name__}, got {shown(value, 60)}")
     return value
 
 

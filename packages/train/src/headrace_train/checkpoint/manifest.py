@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headrace.errors import CheckpointError, CheckpointMismatchError
+from headrace.errors import CheckpointError, CheckpointMismatchError, shown
 from headrace_train.checkpoint.files import open_regular, sync_folder
 from headrace_train.checkpoint.header import PartEntry, read_header
 from headrace_train.checkpoint.paths import SUFFIX, file_of, find_file, is_regular
@@ -146,5 +146,5 @@ def _check_names(moved: Mapping[PartEntry, Sequence[str]]) -> None:
     for names in moved.values():
         for name in names:
             if name in seen:
-                raise CheckpointMismatchError(f"two parts have the tensor {name!r:.80}")
+                raise CheckpointMismatchError(f"two parts have the tensor {shown(name)}")
             seen.add(name)

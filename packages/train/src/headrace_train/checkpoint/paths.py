@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from headrace.errors import ArgumentTypeError, CheckpointMismatchError
+from headrace.errors import ArgumentTypeError, CheckpointMismatchError, shown
 
 SUFFIX = ".h5"
 # What file systems take; the temporary name of a file is never longer than this.
@@ -29,7 +29,7 @@ def as_prefix(path: Any, label: str = "save_path") -> str:
         text: str | bytes = os.fspath(path)
     except TypeError:
         raise ArgumentTypeError(
-            f"{label} must be the path of a checkpoint, got {path!r:.80}"
+            f"{label} must be the path of a checkpoint, got {shown(path)}"
         ) from None
     if isinstance(text, bytes):
         text = os.fsdecode(text)
@@ -52,18 +52,18 @@ def check_path(text: str, label: str) -> None:
         data = text.encode()
     except UnicodeEncodeError as reason:
         raise CheckpointMismatchError(
-            f"{label} cannot be written as UTF-8: {text!r:.80} holds a lone surrogate at "
+            f"{label} cannot be written as UTF-8: {shown(text)} holds a lone surrogate at "
             f"{reason.start}"
         ) from None
     if b"\0" in data:
         raise CheckpointMismatchError(
-            f"{label} holds a zero character, which no name of a file may have: {text!r:.80}"
+            f"{label} holds a zero character, which no name of a file may have: {shown(text)}"
         )
     longest = max((len(part) for part in data.split(b"/")), default=0)
     if longest + len(SUFFIX) > _LONGEST_NAME_BYTES:
         raise CheckpointMismatchError(
             f"{label} has a part of {longest} bytes, expected at most "
-            f"{_LONGEST_NAME_BYTES - len(SUFFIX)}: {text!r:.80}"
+            f"{_LONGEST_NAME_BYTES - len(SUFFIX)}: {shown(text)}"
         )
 
 

@@ -15,6 +15,7 @@ from headrace.errors import (
     CheckpointNotFoundError,
     listing,
     shorten,
+    shown,
 )
 from headrace_train.checkpoint.encoding import dataset_paths, decode, stored_dtype
 from headrace_train.checkpoint.files import open_regular
@@ -195,7 +196,7 @@ class CheckpointReader:
         twice = [name for name, count in names.items() if count > 1]
         if twice:
             raise CheckpointDamagedError(
-                f"{self.path} is damaged: several parts have the tensor {twice[0]!r:.80}"
+                f"{self.path} is damaged: several parts have the tensor {shown(twice[0])}"
             )
 
     def _check_structure(self) -> None:

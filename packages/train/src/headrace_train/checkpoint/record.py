@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, final
 
-from headrace.errors import CheckpointError
+from headrace.errors import CheckpointError, shown
 from headrace_train.checkpoint.files import open_regular, replaced
 from headrace_train.checkpoint.paths import check_path
 
@@ -140,7 +140,7 @@ def _entry(item: Any, file: Path) -> Entry | None:
         metric=None if item["metric"] is None else _time(item["metric"]),
     )
     if entry.kept not in _REASONS:
-        raise ValueError(f"a checkpoint is kept because of {entry.kept!r:.80}")
+        raise ValueError(f"a checkpoint is kept because of {shown(entry.kept)}")
     try:
         check_path(entry.name, "a name")
     except CheckpointError as reason:

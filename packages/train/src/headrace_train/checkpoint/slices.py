@@ -15,7 +15,7 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import NDArray
 
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InvalidArgumentError, shown
 
 _PART = re.compile(r"-|(\d{1,18}),(\d{1,18})")
 
@@ -46,13 +46,13 @@ class Slice:
         found = [_PART.fullmatch(part) for part in parts.split(":")]
         if not all(re.fullmatch(r"\d{1,18}", extent) for extent in extents) or not all(found):
             raise InvalidArgumentError(
-                f"{text!r:.80} is no slice of a tensor: expected extents and a range for each, as "
+                f"{shown(text)} is no slice of a tensor: expected extents and a range for each, as "
                 "in '10 20 0,5:-'"
             )
         whole = tuple(map(int, extents))
         if len(whole) != len(found):
             raise InvalidArgumentError(
-                f"the slice {text!r:.80} has {len(found)} ranges for {len(whole)} extents"
+                f"the slice {shown(text)} has {len(found)} ranges for {len(whole)} extents"
             )
         ranges = []
         for extent, match in zip(whole, found, strict=True):
@@ -60,7 +60,7 @@ class Slice:
             first, count = (0, extent) if match[1] is None else (int(match[1]), int(match[2]))
             if first + count > extent:
                 raise InvalidArgumentError(
-                    f"the slice {text!r:.80} takes {count} from {first} on, of {extent}"
+                    f"the slice {shown(text)} takes {count} from {first} on, of {extent}"
                 )
             ranges.append((first, first + count))
         return cls(whole, tuple(ranges))
@@ -89,7 +89,7 @@ def joined(names: Sequence[str], slices: Sequence[Slice], tensors: Sequence[Any]
     parts: dict[str, list[tuple[Slice, Any]]] = {}
     for name, part, tensor in zip(names, slices, tensors, strict=True):
         if name in whole or (part.whole is None and name in parts):
-            raise InvalidArgumentError(f"two tensors are saved under one name, {name!r:.80}")
+            raise InvalidArgumentError(f"two tensors are saved under one name, {shown(name)}")
         if part.whole is None:
             whole[name] = tensor
         else:
@@ -106,7 +106,7 @@ def _put_together(name: str, parts: Sequence[tuple[Slice, Any]]) -> NDArray[Any]
     sizes = sum(array.size for array in arrays)
     if sizes != math.prod(shape):
         raise InvalidArgumentError(
-            f"the parts of {name!r:.80} have {sizes} of the {math.prod(shape)} elements of "
+            f"the parts of {shown(name)} have {sizes} of the {math.prod(shape)} elements of "
             f"shape {list(shape)}: save all of them together"
         )
     made: NDArray[Any] = np.empty(shape, arrays[0].dtype)
@@ -115,10 +115,10 @@ def _put_together(name: str, parts: Sequence[tuple[Slice, Any]]) -> NDArray[Any]
         place = tuple(slice(*one) for one in part.ranges)
         if part.whole != shape or array.shape != part.shape or array.dtype != made.dtype:
             raise InvalidArgumentError(
-                f"a part of {name!r:.80} is {array.dtype}{list(array.shape)} for "
+                f"a part of {shown(name)} is {array.dtype}{list(array.shape)} for "
                 f"{part.shape} of {part.whole}, beside parts of {made.dtype}{list(shape)}"
             )
         if filled[place].any():
-            raise InvalidArgumentError(f"two parts of {name!r:.80} hold the same elements")
+            raise InvalidArgumentError(f"two parts of {shown(name)} hold the same elements")
         made[place], filled[place] = array, True
     return made

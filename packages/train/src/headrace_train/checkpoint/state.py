@@ -19,6 +19,7 @@ from headrace.errors import (
     CheckpointError,
     CheckpointMismatchError,
     FailedPreconditionError,
+    shown,
 )
 from headrace_io import protos
 from headrace_train.checkpoint.files import is_temporary, open_regular, replaced
@@ -223,11 +224,11 @@ def state_file(folder: Path, latest_filename: str | None) -> Path:
     """
     name = DEFAULT_NAME if latest_filename is None else latest_filename
     if not isinstance(name, str):
-        raise ArgumentTypeError(f"latest_filename must be a string, got {name!r:.80}")
+        raise ArgumentTypeError(f"latest_filename must be a string, got {shown(name)}")
     check_path(name, "latest_filename")
     if split(name)[0]:
         raise CheckpointMismatchError(
-            f"'latest_filename' must not contain path components, got {name!r}"
+            f"'latest_filename' must not contain path components, got {shown(name)}"
         )
     return folder / name
 
@@ -246,7 +247,7 @@ def _folder(checkpoint_dir: Any) -> Path:
         text = os.fspath(checkpoint_dir)
     except TypeError:
         raise ArgumentTypeError(
-            f"checkpoint_dir must be the path of a folder, got {checkpoint_dir!r:.80}"
+            f"checkpoint_dir must be the path of a folder, got {shown(checkpoint_dir)}"
         ) from None
     text = os.fsdecode(text) if isinstance(text, bytes) else text
     check_path(text, "checkpoint_dir")

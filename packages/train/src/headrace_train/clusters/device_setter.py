@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from headrace import Operation
-from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError
+from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, shown
 from headrace.extend.devices import DeviceName
 from headrace_train.clusters.spec import ClusterSpec
 from headrace_train.clusters.strategies import GreedyLoadBalancingStrategy, byte_size_load_fn
@@ -62,13 +62,13 @@ def replica_device_setter(
         ps_tasks = spec.num_tasks(job)
     count: Any = ps_tasks
     if not isinstance(count, int):
-        raise ArgumentTypeError(f"ps_tasks must be a number of tasks, got {ps_tasks!r:.80}")
+        raise ArgumentTypeError(f"ps_tasks must be a number of tasks, got {shown(ps_tasks)}")
     if not ps_tasks:
         return None
     if ps_tasks < 0:
         raise AttributeValueError(f"ps_tasks must be at least 0, got {ps_tasks}")
     if ps_strategy is not None and not callable(ps_strategy):
-        raise DTypeError(f"ps_strategy must be a function, got {ps_strategy!r:.80}")
+        raise DTypeError(f"ps_strategy must be a function, got {shown(ps_strategy)}")
     strategy = ps_strategy or GreedyLoadBalancingStrategy(ps_tasks, _load)
     on_ps = set(STANDARD_PS_OPS if ps_ops is None else ps_ops)
     if on_ps & _VARIABLES:

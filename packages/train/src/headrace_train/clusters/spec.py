@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, final
 
-from headrace.errors import AttributeValueError, DTypeError
+from headrace.errors import AttributeValueError, DTypeError, shown
 
 
 @final
@@ -40,7 +40,7 @@ class ClusterSpec:
         else:
             raise DTypeError(
                 "a cluster is described by a dictionary from the names of jobs to lists of "
-                f"addresses, or by a ClusterDef, got {cluster!r:.80}"
+                f"addresses, or by a ClusterDef, got {shown(cluster)}"
             )
 
     @property
@@ -73,7 +73,7 @@ class ClusterSpec:
         tasks = self._job(job_name)
         if task_index not in tasks:
             raise AttributeValueError(
-                f"job {job_name!r} has no task {task_index!r}, it has {sorted(tasks)}"
+                f"job {job_name!r} has no task {shown(task_index)}, it has {sorted(tasks)}"
             )
         return tasks[task_index]
 
@@ -134,12 +134,15 @@ def _tasks(job: Any, tasks: Any) -> dict[int, str]:
         tasks = dict(enumerate(tasks))
     if not isinstance(tasks, Mapping):
         raise DTypeError(
-            f"the tasks of job {job!r} must be a list of addresses, or a dictionary from indices "
-            f"to addresses, got {tasks!r:.80}"
+            f"the tasks of job {shown(job)} must be a list of addresses, or a dictionary from "
+            "indices "
+            f"to addresses, got {shown(tasks)}"
         )
     for index in tasks:
         if isinstance(index, bool) or not isinstance(index, int) or index < 0:
-            raise DTypeError(f"tasks of job {job!r} are numbered from 0 up, got {index!r:.80}")
+            raise DTypeError(
+                f"tasks of job {shown(job)} are numbered from 0 up, got {shown(index)}"
+            )
     return {index: _text(address, "address of a task") for index, address in tasks.items()}
 
 
@@ -147,5 +150,5 @@ def _text(value: Any, what: str) -> str:
     if isinstance(value, bytes):
         return value.decode()
     if not isinstance(value, str):
-        raise DTypeError(f"the {what} must be a string, got {value!r:.80}")
+        raise DTypeError(f"the {what} must be a string, got {shown(value)}")
     return value

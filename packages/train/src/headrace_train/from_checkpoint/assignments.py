@@ -17,6 +17,7 @@ from headrace.errors import (
     CheckpointNotFoundError,
     GraphError,
     listing,
+    shown,
 )
 
 if TYPE_CHECKING:
@@ -56,13 +57,13 @@ def assignments(assignment_map: Any, opened: OpenCheckpoint) -> list[Assignment]
     if not isinstance(assignment_map, Mapping):
         raise ArgumentTypeError(
             "assignment_map must be a dict from names in the checkpoint to variables, or to their "
-            f"names, got {assignment_map!r:.80}"
+            f"names, got {shown(assignment_map)}"
         )
     made = []
     for tensor, wanted in sorted(assignment_map.items(), key=lambda item: str(item[0])):
         if not isinstance(tensor, str):
             raise AttributeValueError(
-                f"the keys of assignment_map are names in the checkpoint, got {tensor!r:.80}"
+                f"the keys of assignment_map are names in the checkpoint, got {shown(tensor)}"
             )
         found = as_variables(wanted)
         if found is None and isinstance(wanted, str):
@@ -74,7 +75,7 @@ def assignments(assignment_map: Any, opened: OpenCheckpoint) -> list[Assignment]
         else:
             raise ArgumentTypeError(
                 "the values of assignment_map are variables, lists of the parts of one, names and "
-                f"scopes, got {wanted!r:.80} for {tensor!r}"
+                f"scopes, got {shown(wanted)} for {tensor!r}"
             )
     for assignment in made:
         check(assignment, opened)

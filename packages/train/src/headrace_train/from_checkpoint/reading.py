@@ -13,6 +13,7 @@ from headrace.errors import (
     CheckpointNotFoundError,
     DTypeError,
     UnimplementedError,
+    shown,
 )
 from headrace_train.checkpoint import latest_checkpoint
 from headrace_train.checkpoint.opening import open_checkpoint
@@ -175,7 +176,7 @@ def _text(value: Any, label: str) -> str:
     try:
         return os.fsdecode(value)
     except TypeError:
-        raise ArgumentTypeError(f"{label} must be a string, got {value!r:.80}") from None
+        raise ArgumentTypeError(f"{label} must be a string, got {shown(value)}") from None
 
 
 def _type(entry: StoredTensor, number: int | None) -> bytes:

@@ -18,6 +18,7 @@ from headrace.errors import (
     FailedPreconditionError,
     InvalidArgumentError,
     NotFoundError,
+    shown,
 )
 from headrace_train.checkpoint.opening import OpenCheckpoint
 from headrace_train.from_checkpoint.assignments import entry_of, whole_of
@@ -68,7 +69,7 @@ class VocabInfo(_Fields):
             AttributeValueError: if ``axis`` is neither 0 nor 1.
         """
         if axis not in (0, 1):
-            raise AttributeValueError(f"axis must be 0 or 1, got {axis!r}")
+            raise AttributeValueError(f"axis must be 0 or 1, got {shown(axis)}")
         fields = (new_vocab, new_vocab_size, num_oov_buckets, old_vocab)
         return super().__new__(cls, *fields, old_vocab_size, backup_initializer, axis)
 
@@ -101,8 +102,9 @@ def prepared(
     """
     if not (info.new_vocab and info.new_vocab_size and info.old_vocab):
         raise AttributeValueError(
-            f"a VocabInfo needs new_vocab, new_vocab_size and old_vocab, got {info.new_vocab!r}, "
-            f"{info.new_vocab_size!r} and {info.old_vocab!r}"
+            "a VocabInfo needs new_vocab, new_vocab_size and old_vocab, got "
+            f"{shown(info.new_vocab)}, "
+            f"{shown(info.new_vocab_size)} and {shown(info.old_vocab)}"
         )
     entry = entry_of(tensor, opened)
     whole = list((whole_of(variables) or hr.Shape(None)).known)
@@ -181,7 +183,7 @@ class _Part:
             return hr.zeros(shape, dtype)
         if not callable(initializer):
             raise ArgumentTypeError(
-                f"backup_initializer must be a function of a shape, got {initializer!r:.80}"
+                f"backup_initializer must be a function of a shape, got {shown(initializer)}"
             )
         if isinstance(initializer, type):
             initializer = initializer()

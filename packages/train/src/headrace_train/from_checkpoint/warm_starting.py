@@ -9,7 +9,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import Variable
-from headrace.errors import AttributeValueError, listing
+from headrace.errors import AttributeValueError, listing, shown
 from headrace_train.checkpoint.opening import open_checkpoint
 from headrace_train.from_checkpoint.assignments import Assignment, check
 from headrace_train.from_checkpoint.initializing import initialize
@@ -77,7 +77,7 @@ def _grouped(chosen: Any) -> dict[str, list[Variable]]:
         found = hr.get_collection(keys.TRAINABLE_VARIABLES, scope=chosen)
     elif not isinstance(chosen, list | tuple):
         raise AttributeValueError(
-            f"vars_to_warm_start must be a string or a list, got {chosen!r:.80}"
+            f"vars_to_warm_start must be a string or a list, got {shown(chosen)}"
         )
     elif all(isinstance(item, str) for item in chosen):
         found = [v for name in chosen for v in hr.get_collection(keys.GLOBAL_VARIABLES, scope=name)]

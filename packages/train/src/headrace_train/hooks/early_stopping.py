@@ -7,7 +7,7 @@ import math
 from typing import Any, Literal
 
 import headrace as hr
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 from headrace_train.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -61,7 +61,7 @@ class EarlyStoppingHook(SessionRunHook):
             if value < least:
                 raise AttributeValueError(f"{name} must be at least {least}, got {value}")
         if mode not in ("min", "max"):
-            raise AttributeValueError(f"mode must be 'min' or 'max', got {mode!r}")
+            raise AttributeValueError(f"mode must be 'min' or 'max', got {shown(mode)}")
         if not min_delta >= 0:
             raise AttributeValueError(f"min_delta must be at least 0, got {min_delta}")
         self._metric = metric

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import AttributeValueError, GraphError
+from headrace.errors import AttributeValueError, GraphError, shown
 from headrace_train.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -109,7 +109,8 @@ def _element(obj: Any) -> Any:
     if not isinstance(obj, str):
         if getattr(obj, "graph", None) is not graph:
             raise AttributeValueError(
-                f"Passed {obj!r:.200} should have graph attribute that is equal to current graph "
+                f"Passed {shown(obj, 200)} should have graph attribute that is equal to current "
+                "graph "
                 f"{graph!r}."
             )
         return obj

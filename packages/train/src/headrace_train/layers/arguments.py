@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError
+from headrace.errors import AttributeValueError, DTypeError, shown
 from headrace.extend import Tensor
 
 # The layouts of ``headrace.nn`` by number of spatial axes.
@@ -39,7 +41,7 @@ def sizes(value: Any, count: int, name: str) -> tuple[int, ...]:
     Raises:
         AttributeValueError: if it is neither.
     """
-    wanted = f"{name} must be an integer or {count} of them, got {value!r:.80}"
+    wanted = f"{name} must be an integer or {count} of them, got {shown(value)}"
     if isinstance(value, str | bytes):
         raise AttributeValueError(wanted)
     try:
@@ -48,7 +50,7 @@ def sizes(value: Any, count: int, name: str) -> tuple[int, ...]:
         pass
     try:
         found = tuple(int(item) for item in value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError, np.ma.MaskError):
         raise AttributeValueError(wanted) from None
     if len(found) != count:
         raise AttributeValueError(wanted)
@@ -68,7 +70,7 @@ def padding_mode(value: Any, causal: bool = False) -> str:
     known = ("valid", "same", "causal") if causal else ("valid", "same")
     found = value.lower() if isinstance(value, str) else value
     if found not in known:
-        raise AttributeValueError(f"padding must be one of {', '.join(known)}, got {value!r:.80}")
+        raise AttributeValueError(f"padding must be one of {', '.join(known)}, got {shown(value)}")
     return str(found)
 
 
@@ -82,7 +84,7 @@ def channels_place(value: Any) -> str:
     found = found.lower() if isinstance(found, str) else found
     if found not in ("channels_last", "channels_first"):
         raise AttributeValueError(
-            f"data_format must be 'channels_last' or 'channels_first', got {value!r:.80}"
+            f"data_format must be 'channels_last' or 'channels_first', got {shown(value)}"
         )
     return str(found)
 
@@ -107,13 +109,14 @@ def activation_function(value: Any) -> Activation | None:
     if isinstance(value, str):
         if value not in _ACTIVATIONS:
             raise AttributeValueError(
-                f"there is no activation {value!r}: give a function, such as hr.nn.relu, or one "
+                f"there is no activation {shown(value)}: give a function, such as hr.nn.relu, or "
+                "one "
                 f"of {', '.join(_ACTIVATIONS)}"
             )
         named: Activation = getattr(hr.nn, value)
         return named
     if not callable(value):
-        raise DTypeError(f"activation must be a function of a tensor, got {value!r:.80}")
+        raise DTypeError(f"activation must be a function of a tensor, got {shown(value)}")
     chosen: Activation = value
     return chosen
 
@@ -132,7 +135,7 @@ def initializer(value: Any) -> Any:
     found = None if value.startswith("_") else getattr(hr.initializers, value, None)
     if found is None:
         raise AttributeValueError(
-            f"there is no initializer {value!r}: give one of hr.initializers, such as "
+            f"there is no initializer {shown(value)}: give one of hr.initializers, such as "
             "hr.initializers.he_normal()"
         )
     return found()
@@ -145,5 +148,5 @@ def checked_function(value: Any, name: str) -> Any:
         AttributeValueError: if it is neither.
     """
     if value is not None and not callable(value):
-        raise AttributeValueError(f"{name} must be a function, got {value!r:.80}")
+        raise AttributeValueError(f"{name} must be a function, got {shown(value)}")
     return value

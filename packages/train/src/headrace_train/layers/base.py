@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError
+from headrace.errors import (
+    AttributeValueError,
+    DTypeError,
+    GraphError,
+    ShapeError,
+    shown,
+)
 from headrace.extend import DType, Operation, Shape, Tensor
 from headrace.extend.graphs import flatten, pack
 from headrace.extend.ops import as_dtype
@@ -480,7 +486,7 @@ class Layer:
     def input_spec(self, value: Any) -> None:
         for spec in flatten(value):
             if spec is not None and not isinstance(spec, InputSpec):
-                raise DTypeError(f"input_spec must be an InputSpec, got {spec!r:.80}")
+                raise DTypeError(f"input_spec must be an InputSpec, got {shown(spec)}")
         self._input_spec = value
 
     @property

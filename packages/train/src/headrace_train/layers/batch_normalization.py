@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.extend import DType, Shape, Tensor
 from headrace_train.layers.arguments import checked_function, initializer
 from headrace_train.layers.base import Layer
@@ -110,7 +110,7 @@ class BatchNormalization(Layer):
         """
         super().__init__(trainable=trainable, name=name, **kwargs)
         if not isinstance(axis, int | list):
-            raise DTypeError(f"axis must be an integer or a list of them, got {axis!r:.80}")
+            raise DTypeError(f"axis must be an integer or a list of them, got {shown(axis)}")
         clipping = dict(renorm_clipping or {})
         if renorm and set(clipping) - {"rmin", "rmax", "dmax"}:
             raise AttributeValueError(

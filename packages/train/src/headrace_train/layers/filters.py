@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.extend import Shape, Tensor
 from headrace_train.layers.arguments import (
     activation_function,
@@ -60,8 +60,8 @@ class Filters(Layer):
         self.rank = rank
         try:
             self.filters = int(filters)
-        except (TypeError, ValueError):
-            raise AttributeValueError(f"filters must be an integer, got {filters!r:.80}") from None
+        except (TypeError, ValueError, OverflowError):
+            raise AttributeValueError(f"filters must be an integer, got {shown(filters)}") from None
         if self.filters < 0:
             raise AttributeValueError(f"filters must be at least 0, got {filters}")
         self.kernel_size = sizes(kernel_size, rank, "kernel_size")

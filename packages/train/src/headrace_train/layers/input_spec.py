@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.extend import Tensor
 from headrace.extend.graphs import flatten
 from headrace.extend.ops import Shape, as_dtype
@@ -54,7 +54,7 @@ class InputSpec:
         try:
             self.axes = {int(axis): size for axis, size in (axes or {}).items()}
         except (TypeError, ValueError):
-            raise DTypeError(f"axes must have integers as keys, got {axes!r:.80}") from None
+            raise DTypeError(f"axes must have integers as keys, got {shown(axes)}") from None
         most = self.ndim or self.max_ndim
         if self.axes and most is not None and max(self.axes) >= most:
             raise AttributeValueError(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 from headrace.extend import Tensor
 from headrace_train.metrics.state import Metric, listed
 from headrace_train.metrics.thresholds import Counts, counts_at_thresholds
@@ -68,10 +68,10 @@ def auc(
         2006, https://doi.org/10.1145/1143844.1143874
     """
     if curve not in ("ROC", "PR"):
-        raise AttributeValueError(f"curve must be 'ROC' or 'PR', got {curve!r}")
+        raise AttributeValueError(f"curve must be 'ROC' or 'PR', got {shown(curve)}")
     if summation_method not in _METHODS:
         raise AttributeValueError(
-            f"summation_method must be one of {', '.join(_METHODS)}, got {summation_method!r}"
+            f"summation_method must be one of {', '.join(_METHODS)}, got {shown(summation_method)}"
         )
     inner = _evenly(num_thresholds) if thresholds is None else sorted(thresholds)
     with hr.variable_scope(name, "auc", [labels, predictions, weights]):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import DTypeError
+from headrace.errors import DTypeError, shown
 from headrace.extend import Tensor
 from headrace_train.metrics.inputs import broadcast_weights, matched
 from headrace_train.metrics.state import Metric, listed, metric_variable
@@ -48,7 +48,7 @@ def counts_at_thresholds(
             ``InvalidArgumentError``.
     """
     if not isinstance(thresholds, list | tuple | np.ndarray):
-        raise DTypeError(f"thresholds must be a list of numbers, got {thresholds!r:.80}")
+        raise DTypeError(f"thresholds must be a list of numbers, got {shown(thresholds)}")
     given = hr.convert_to_tensor(predictions)
     message = "predictions must be in [0, 1]"
     checks = [

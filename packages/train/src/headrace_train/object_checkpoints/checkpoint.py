@@ -7,7 +7,7 @@ from typing import Any, final
 
 import headrace as hr
 from headrace import Graph, Variable
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 from headrace.extend.state import Saveable
 from headrace_train.checkpoint.opening import open_checkpoint
 from headrace_train.checkpoint.paths import as_prefix
@@ -61,7 +61,7 @@ class Checkpoint(Tracked):
             if not is_tracked(value):
                 raise AttributeValueError(
                     f"`Checkpoint` was expecting a trackable object for {name!r}: a variable, "
-                    f"layer, cell, optimizer or Checkpoint, got {value!r:.80}"
+                    f"layer, cell, optimizer or Checkpoint, got {shown(value)}"
                 )
             setattr(self, name, value)
 

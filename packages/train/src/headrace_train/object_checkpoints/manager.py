@@ -9,7 +9,7 @@ import time
 from typing import Any, final
 
 from headrace import Tensor, Variable
-from headrace.errors import ArgumentTypeError, AttributeValueError
+from headrace.errors import ArgumentTypeError, AttributeValueError, shown
 from headrace_train.checkpoint.removal import remove_checkpoint
 from headrace_train.checkpoint.state import get_checkpoint_state, write_state
 from headrace_train.object_checkpoints.checkpoint import Checkpoint
@@ -106,7 +106,7 @@ class CheckpointManager:
             number = operator.index(number)
         except TypeError:
             raise ArgumentTypeError(
-                f"checkpoint_number must be a whole number, got {checkpoint_number!r:.80}"
+                f"checkpoint_number must be a whole number, got {shown(checkpoint_number)}"
             ) from None
         path = self._checkpoint.write(f"{self._prefix}-{number}", session)
         self._kept.pop(path, None)

@@ -10,7 +10,12 @@ import numpy as np
 
 import headrace as hr
 from headrace import Variable
-from headrace.errors import CheckpointDamagedError, CheckpointMismatchError, listing
+from headrace.errors import (
+    CheckpointDamagedError,
+    CheckpointMismatchError,
+    listing,
+    shown,
+)
 from headrace_io.protos.pool import parsed
 from headrace_train.checkpoint.opening import OpenCheckpoint
 from headrace_train.object_checkpoints.objects import (
@@ -328,7 +333,7 @@ def _paths(message: Any) -> list[str]:
 
 
 def _named(nodes: list[Node]) -> str:
-    return listing([f"{node.path or '(root)'} ({node.found!r:.60})" for node in nodes])
+    return listing([f"{node.path or '(root)'} ({shown(node.found, 60)})" for node in nodes])
 
 
 def _variables(root: Checkpoint) -> list[Variable]:

@@ -7,7 +7,14 @@ from typing import Any, TypeAlias
 
 import headrace as hr
 from headrace import DType, IndexedSlices, Tensor, Variable
-from headrace.errors import DTypeError, GraphError, ShapeError, UnimplementedError, listing
+from headrace.errors import (
+    DTypeError,
+    GraphError,
+    ShapeError,
+    UnimplementedError,
+    listing,
+    shown,
+)
 
 Gradient: TypeAlias = Tensor | IndexedSlices
 
@@ -19,7 +26,9 @@ def check_loss(owner: str, loss: Tensor, valid: Collection[DType], what: str = "
         DTypeError: if its dtype is not among the valid ones.
     """
     if loss.dtype not in valid:
-        raise DTypeError(f"{owner}: {what} must be floating, got {loss!r}; convert it with hr.cast")
+        raise DTypeError(
+            f"{owner}: {what} must be floating, got {shown(loss)}; convert it with hr.cast"
+        )
 
 
 def flat_sources(owner: str, var_list: Any) -> list[Variable | Tensor]:
@@ -31,7 +40,7 @@ def flat_sources(owner: str, var_list: Any) -> list[Variable | Tensor]:
     found: list[Variable | Tensor] = []
     for item in _flat(var_list):
         if not isinstance(item, Variable | Tensor):
-            raise GraphError(f"{owner} changes variables, got {item!r} in var_list")
+            raise GraphError(f"{owner} changes variables, got {shown(item)} in var_list")
         found.append(item)
     if not found:
         raise GraphError(f"{owner}: var_list is empty, there is nothing to change")
@@ -60,11 +69,11 @@ def check_variables(owner: str, variables: Iterable[Any]) -> None:
     for variable in listed:
         if isinstance(variable, Tensor):
             raise UnimplementedError(
-                f"{owner} changes variables, got {variable!r}; make it with hr.Variable or "
+                f"{owner} changes variables, got {shown(variable)}; make it with hr.Variable or "
                 "hr.get_variable"
             )
         if not isinstance(variable, Variable):
-            raise GraphError(f"{owner} changes variables, got {variable!r}")
+            raise GraphError(f"{owner} changes variables, got {shown(variable)}")
     _check_once(owner, listed)
 
 
@@ -139,7 +148,7 @@ def checked_step(global_step: Any) -> Variable:
     """
     if not isinstance(global_step, Variable) or not global_step.dtype.is_integer:
         raise DTypeError(
-            f"global_step must be an integer variable, got {global_step!r}; make one with "
+            f"global_step must be an integer variable, got {shown(global_step)}; make one with "
             "hr.train.get_or_create_global_step()"
         )
     return global_step
@@ -154,7 +163,8 @@ def checked_counter(global_step: Any) -> Variable | Tensor:
     fits = isinstance(global_step, Variable | Tensor) and global_step.dtype.is_integer
     if not fits or not global_step.shape.is_compatible_with(()):
         raise DTypeError(
-            f"global_step must be an integer scalar variable or tensor, got {global_step!r}; make "
+            f"global_step must be an integer scalar variable or tensor, got {shown(global_step)}; "
+            "make "
             "one with hr.train.get_or_create_global_step()"
         )
     counter: Variable | Tensor = global_step

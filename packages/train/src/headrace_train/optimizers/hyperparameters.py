@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, final
 
 import headrace as hr
 from headrace import DType, Tensor, Variable
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 
 # A number, a scalar tensor or variable, or a function of no arguments that returns one of these
 # and is called each time that updates are built.
@@ -77,7 +77,7 @@ class Hyperparameters:
         if not fits or isinstance(value, bool):
             raise AttributeValueError(
                 f"{self._owner}: {name} must be a number, a floating scalar tensor, or a function "
-                f"that returns one of these, got {value!r}"
+                f"that returns one of these, got {shown(value)}"
             )
 
 

@@ -9,7 +9,13 @@ from typing import Any, TypeAlias, final
 
 import headrace as hr
 from headrace import DType, Graph, IndexedSlices, Operation, Tensor, Variable
-from headrace.errors import AttributeValueError, GraphError, UnimplementedError, listing
+from headrace.errors import (
+    AttributeValueError,
+    GraphError,
+    UnimplementedError,
+    listing,
+    shown,
+)
 from headrace_train.optimizers.checks import (
     Gradient,
     check_dtypes,
@@ -75,7 +81,7 @@ class Optimizer:
         """
         if not name or not isinstance(name, str):
             raise AttributeValueError(
-                f"an optimizer needs a name that is not empty, got {name!r}; the arguments of "
+                f"an optimizer needs a name that is not empty, got {shown(name)}; the arguments of "
                 "Optimizer are use_locking and name, in this order"
             )
         self._name = name
@@ -182,7 +188,7 @@ class Optimizer:
         if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
             raise AttributeValueError(
                 f"{self._name}: gate_gradients must be Optimizer.GATE_NONE, GATE_OP or GATE_GRAPH, "
-                f"got {gate_gradients!r}"
+                f"got {shown(gate_gradients)}"
             )
         target = hr.convert_to_tensor(loss() if callable(loss) else loss)
         valid = self._valid_dtypes()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from headrace import Operation, Tensor, Variable
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 from headrace_train.optimizers.adam import AdamOptimizer
 from headrace_train.optimizers.elementwise import Elements, ElementwiseOptimizer, Step
 from headrace_train.optimizers.hyperparameters import Hyperparameter, Hyperparameters
@@ -138,7 +138,7 @@ def extend_with_decoupled_weight_decay(base_optimizer: Any) -> Any:
     if not isinstance(base_optimizer, type) or not issubclass(base_optimizer, ElementwiseOptimizer):
         raise AttributeValueError(
             "weight decay is for subclasses of hr.train.ElementwiseOptimizer, got "
-            f"{base_optimizer!r}"
+            f"{shown(base_optimizer)}"
         )
     bases = (DecoupledWeightDecayExtension, base_optimizer)
     name = f"{base_optimizer.__name__}WithDecoupledWeightDecay"

@@ -8,7 +8,13 @@ from typing import Any
 
 import headrace as hr
 from headrace import Operation, Shape, Tensor
-from headrace.errors import AttributeValueError, CancelledError, DTypeError, OutOfRangeError
+from headrace.errors import (
+    AttributeValueError,
+    CancelledError,
+    DTypeError,
+    OutOfRangeError,
+    shown,
+)
 from headrace_train.pipelines.batching import in_order, restored, stored
 from headrace_train.pipelines.examples import Keep, Structure, components_of
 from headrace_train.queues import PaddingFIFOQueue, QueueBase
@@ -246,12 +252,12 @@ def bucket_by_sequence_length(
 
 def _checked_boundaries(boundaries: Any) -> list[int]:
     if not isinstance(boundaries, list | tuple):
-        raise DTypeError(f"bucket_boundaries must be a list of integers, got {boundaries!r:.80}")
+        raise DTypeError(f"bucket_boundaries must be a list of integers, got {shown(boundaries)}")
     if not boundaries:
         raise AttributeValueError("bucket_boundaries must hold at least one length")
     for boundary in boundaries:
         if not isinstance(boundary, int):
-            raise DTypeError(f"bucket_boundaries must be integers, got {boundary!r}")
+            raise DTypeError(f"bucket_boundaries must be integers, got {shown(boundary)}")
     for lower, upper in itertools.pairwise(boundaries):
         if lower >= upper:
             raise AttributeValueError(

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, final
 
 import headrace as hr
 from headrace import DType, Shape, SparseTensor, Tensor
-from headrace.errors import ShapeError
+from headrace.errors import ShapeError, shown
 
 
 @final
@@ -70,7 +70,8 @@ class SparseComponent:
             rank -= 1
         if rank is not None and rank < 1:
             raise ShapeError(
-                f"with enqueue_many=True each row of {column[0]!r} is an example, so that it needs "
+                f"with enqueue_many=True each row of {shown(column[0])} is an example, so that it "
+                "needs "
                 "2 dimensions or more"
             )
         return SparseComponent(column[0].dtype, rank)

@@ -14,6 +14,7 @@ from headrace.errors import (
     ShapeError,
     SymbolicTensorError,
     listing,
+    shown,
 )
 from headrace_train.pipelines.components import Component, DenseComponent, SparseComponent
 
@@ -44,15 +45,16 @@ class Structure:
         """
         if isinstance(example, Tensor | SparseTensor):
             raise SymbolicTensorError(
-                f"{function} takes examples as lists or dicts of tensors, got {example!r}; pass "
+                f"{function} takes examples as lists or dicts of tensors, got {shown(example)}; "
+                "pass "
                 "[tensor]"
             )
         if not isinstance(example, list | tuple | Mapping):
             raise DTypeError(
-                f"{function} takes examples as lists or dicts of tensors, got {example!r:.80}"
+                f"{function} takes examples as lists or dicts of tensors, got {shown(example)}"
             )
         if not example:
-            raise AttributeValueError(f"{function} needs at least one tensor, got {example!r}")
+            raise AttributeValueError(f"{function} needs at least one tensor, got {shown(example)}")
         return Structure(tuple(sorted(example, key=str)) if isinstance(example, Mapping) else None)
 
     def components(self, example: Any) -> list[Tensor | SparseTensor]:
@@ -77,7 +79,7 @@ def same_structures(examples: Any, function: str) -> Structure:
     """
     if isinstance(examples, Tensor) or not isinstance(examples, list | tuple):
         raise DTypeError(
-            f"{function} takes a list of examples, one for each thread, got {examples!r:.80}"
+            f"{function} takes a list of examples, one for each thread, got {shown(examples)}"
         )
     if not examples:
         raise AttributeValueError(f"{function} needs at least one example, got none")
@@ -121,7 +123,8 @@ def components_of(
     count = len(rows[0])
     if shapes is not None and len(shapes) != count:
         raise AttributeValueError(
-            f"{function} needs a shape for each of {count} tensors, got {len(shapes)}: {shapes!r}"
+            f"{function} needs a shape for each of {count} tensors, got {len(shapes)}: "
+            f"{shown(shapes)}"
         )
     found: list[Component] = []
     for i in range(count):
@@ -183,7 +186,7 @@ class Keep:
         rank = self.value.shape.rank
         if rank is None:
             raise ShapeError(
-                f"{function}: the rank of keep_input must be known, got {self.value!r}"
+                f"{function}: the rank of keep_input must be known, got {shown(self.value)}"
             )
         if rank > 1 or (rank == 1 and not enqueue_many):
             raise ShapeError(

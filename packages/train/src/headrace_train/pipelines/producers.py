@@ -6,7 +6,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import Operation, Shape, Tensor
-from headrace.errors import AttributeValueError, ShapeError, SymbolicTensorError
+from headrace.errors import AttributeValueError, ShapeError, SymbolicTensorError, shown
 from headrace_train.queues import FIFOQueue
 from headrace_train.runners import QueueRunner, add_queue_runner
 
@@ -81,7 +81,8 @@ def input_producer(
         row_shape = row_shape.merge_with(element_shape)
         if not row_shape.is_fully_defined():
             raise ShapeError(
-                f"the shape of a row of {rows!r} is known as {row_shape} only; pass element_shape="
+                f"the shape of a row of {shown(rows)} is known as {row_shape} only; pass "
+                "element_shape="
             )
         if shuffle:
             rows = hr.random_shuffle(rows, seed=seed)
@@ -204,7 +205,7 @@ def slice_input_producer(
     """
     if isinstance(tensor_list, Tensor):
         raise SymbolicTensorError(
-            f"slice_input_producer takes a list of tensors, got {tensor_list!r}; pass [tensor]"
+            f"slice_input_producer takes a list of tensors, got {shown(tensor_list)}; pass [tensor]"
         )
     with hr.name_scope(name, "input_producer"):
         tensors = [hr.convert_to_tensor(tensor) for tensor in tensor_list]

@@ -7,7 +7,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import DType, Shape, Tensor, TensorShape
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 from headrace.extend.graphs import current_scope
 
 
@@ -35,7 +35,7 @@ def shape_list(shapes: Any, count: int) -> list[Shape]:
         given = [shapes]
     if len(given) != count:
         raise AttributeValueError(
-            f"a queue of {count} components needs as many shapes, got {len(given)}: {shapes!r}"
+            f"a queue of {count} components needs as many shapes, got {len(given)}: {shown(shapes)}"
         )
     return [Shape(shape) for shape in given]
 
@@ -80,7 +80,7 @@ def whole_number(value: Any, what: str) -> int:
         AttributeValueError: if it is none.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise AttributeValueError(f"{what} must be a whole number, got {value!r}")
+        raise AttributeValueError(f"{what} must be a whole number, got {shown(value)}")
     return int(value.__index__())
 
 

@@ -7,7 +7,14 @@ from typing import Any, final
 
 import headrace as hr
 from headrace import DType, Shape, Tensor
-from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError, listing
+from headrace.errors import (
+    AttributeValueError,
+    DTypeError,
+    GraphError,
+    ShapeError,
+    listing,
+    shown,
+)
 
 
 @final
@@ -57,7 +64,8 @@ class Components:
                 many and tensor.shape.rank == 0
             ):
                 raise ShapeError(
-                    f"{self.labels[i]} of {self.owner!r} must have shape {expected}, got {tensor!r}"
+                    f"{self.labels[i]} of {self.owner!r} must have shape {expected}, got "
+                    f"{shown(tensor)}"
                 )
             if many and tensor.shape.rank is not None:
                 rows = rows.merge_with(tensor.spec.shape[:1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, final
 
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 from headrace.extend.primitives import padding_fifo_queue
 from headrace_train.queues.arguments import components, handle, room
 from headrace_train.queues.queue_base import QueueBase
@@ -51,7 +51,8 @@ class PaddingFIFOQueue(QueueBase):
             shape is None or isinstance(shape, int) for shape in shapes
         ):
             raise AttributeValueError(
-                f"a PaddingFIFOQueue needs a list with the shape of each component, got {shapes!r}"
+                "a PaddingFIFOQueue needs a list with the shape of each component, got "
+                f"{shown(shapes)}"
             )
         kinds, forms, labels = components(dtypes, shapes, names)
         ref = handle(

@@ -7,11 +7,7 @@ from typing import Any, TypeAlias
 
 import headrace as hr
 from headrace import DType, Operation, Shape, Tensor, TensorShape
-from headrace.errors import (
-    ArgumentTypeError,
-    ShapeError,
-    listing,
-)
+from headrace.errors import ArgumentTypeError, ShapeError, listing, shown
 from headrace.extend.primitives import (
     queue_close,
     queue_dequeue,
@@ -82,15 +78,15 @@ class QueueBase:
         """
         given: Any = queues
         if not isinstance(given, list) or not given:
-            raise ArgumentTypeError(f"from_list takes a list of queues, got {queues!r:.80}")
+            raise ArgumentTypeError(f"from_list takes a list of queues, got {shown(queues)}")
         odd = [queue for queue in given if not isinstance(queue, QueueBase)]
         if odd:
-            raise ArgumentTypeError(f"from_list takes a list of queues, got {odd[0]!r:.80} in it")
+            raise ArgumentTypeError(f"from_list takes a list of queues, got {shown(odd[0])} in it")
         first = queues[0]
         for queue in queues[1:]:
             if (queue.dtypes, queue.names) != (first.dtypes, first.names):
                 raise ArgumentTypeError(
-                    f"queues to choose from must have the same components, got {first!r} and "
+                    f"queues to choose from must have the same components, got {shown(first)} and "
                     f"{queue!r}"
                 )
         shapes = [

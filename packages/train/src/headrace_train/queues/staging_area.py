@@ -7,7 +7,7 @@ from typing import Any, final
 
 import headrace as hr
 from headrace import DType, Operation, Tensor, TensorShape
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 from headrace.extend.primitives import (
     stage,
     stage_clear,
@@ -53,7 +53,7 @@ class StagingArea:
                 less than 0.
         """
         if shared_name is not None and not isinstance(shared_name, str):
-            raise AttributeValueError(f"shared_name must be a string, got {shared_name!r}")
+            raise AttributeValueError(f"shared_name must be a string, got {shown(shared_name)}")
         kinds, forms, labels = components(dtypes, shapes, names)
         self._capacity = whole_number(capacity, "capacity")
         self._memory_limit = whole_number(memory_limit, "memory_limit")

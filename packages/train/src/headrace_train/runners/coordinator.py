@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from headrace.errors import ArgumentTypeError, OutOfRangeError
+from headrace.errors import ArgumentTypeError, OutOfRangeError, shown
 
 _log = logging.getLogger(__name__)
 
@@ -180,5 +180,5 @@ def _exc_info(ex: Any) -> ExcInfo | None:
     if isinstance(ex, tuple) and len(ex) == 3 and isinstance(ex[1], BaseException):
         return type(ex[1]), ex[1], ex[2]
     raise ArgumentTypeError(
-        f"request_stop takes an exception, or what sys.exc_info() returned, got {ex!r:.80}"
+        f"request_stop takes an exception, or what sys.exc_info() returned, got {shown(ex)}"
     )

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 from headrace_train.runners.coordinator import Coordinator
 
 
@@ -41,7 +41,7 @@ class LooperThread(threading.Thread):
                 target.
         """
         if not isinstance(coord, Coordinator):
-            raise AttributeValueError(f"coord must be a Coordinator, got {coord!r:.80}")
+            raise AttributeValueError(f"coord must be a Coordinator, got {shown(coord)}")
         if target is None and (args or kwargs):
             raise AttributeValueError("args and kwargs are for a target, and there is none")
         super().__init__(daemon=True)

@@ -18,6 +18,7 @@ from headrace.errors import (
     OpError,
     OutOfRangeError,
     SessionClosedError,
+    shown,
 )
 from headrace_train.queues import QueueBase
 from headrace_train.runners.coordinator import Coordinator
@@ -80,7 +81,7 @@ class QueueRunner:
         ):
             raise ArgumentTypeError(
                 "queue_closed_exception_types must be a tuple of classes of hr.errors, such as "
-                f"(hr.errors.OutOfRangeError,), got {kinds!r:.80}"
+                f"(hr.errors.OutOfRangeError,), got {shown(kinds)}"
             )
         self._queue = queue
         self._enqueue_ops = list(enqueue_ops)
@@ -273,7 +274,7 @@ def start_queue_runners(
                 "this inside 'with hr.Session() as session:'"
             )
     if not isinstance(sess, Session):
-        raise ArgumentTypeError(f"sess must be an hr.Session, got {sess!r:.80}")
+        raise ArgumentTypeError(f"sess must be an hr.Session, got {shown(sess)}")
     runners = sess.graph.get_collection(collection)
     if not runners:
         _log.warning(

@@ -13,6 +13,7 @@ from headrace.errors import (
     CheckpointNotFoundError,
     FetchError,
     GraphError,
+    shown,
 )
 from headrace_train.checkpoint.opening import OpenCheckpoint, open_checkpoint
 
@@ -30,7 +31,7 @@ def step_in(sess: Any, global_step: Any) -> int | None:
         return operator.index(global_step)
     except TypeError:
         raise ArgumentTypeError(
-            f"global_step must be a whole number, got {global_step!r:.80}"
+            f"global_step must be a whole number, got {shown(global_step)}"
         ) from None
 
 
@@ -41,7 +42,7 @@ def number(metric: Any) -> float | None:
     try:
         return float(metric)
     except (TypeError, ValueError):
-        raise ArgumentTypeError(f"metric must be a number, got {metric!r:.80}") from None
+        raise ArgumentTypeError(f"metric must be a number, got {shown(metric)}") from None
 
 
 @contextlib.contextmanager
@@ -60,7 +61,7 @@ def known_checkpoint(prefix: str) -> Iterator[OpenCheckpoint]:
 def check_list(label: str, value: Any) -> None:
     """Refuse what is no list."""
     if not isinstance(value, list):
-        raise _NoListError(f"{label} must be a list, got {value!r:.80}")
+        raise _NoListError(f"{label} must be a list, got {shown(value)}")
 
 
 class _NoListError(ArgumentTypeError, AssertionError):

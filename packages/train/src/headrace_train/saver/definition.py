@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.errors import AttributeValueError, UnimplementedError
+from headrace.errors import AttributeValueError, UnimplementedError, shown
 from headrace_io import protos
 from headrace_train.saver.graph import Names
 
@@ -19,7 +19,7 @@ def check_version(write_version: Any) -> None:
     """
     if write_version not in (V1, V2):
         raise AttributeValueError(
-            f"write_version must be SaverDef.V1 or SaverDef.V2, got {write_version!r:.80}"
+            f"write_version must be SaverDef.V1 or SaverDef.V2, got {shown(write_version)}"
         )
 
 
@@ -31,7 +31,7 @@ def check_builder(builder: Any) -> None:
     """
     if builder is not None:
         raise UnimplementedError(
-            f"a Saver adds its ops itself, and takes no builder, got {builder!r:.80}; to save "
+            f"a Saver adds its ops itself, and takes no builder, got {shown(builder)}; to save "
             "other state, put a Saveable into the collection SAVEABLE_OBJECTS"
         )
 
@@ -43,7 +43,7 @@ def check_definition(saver_def: Any) -> None:
         AttributeValueError: if it is something else, or names no nodes.
     """
     if not isinstance(saver_def, protos.SaverDef):
-        raise AttributeValueError(f"saver_def must be a SaverDef, got {saver_def!r:.80}")
+        raise AttributeValueError(f"saver_def must be a SaverDef, got {shown(saver_def)}")
     for field in ("save_tensor_name", "restore_op_name"):
         if not getattr(saver_def, field):
             raise AttributeValueError(f"saver_def must specify the {field}, got {saver_def!s:.80}")

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
-from headrace.errors import AttributeValueError, CheckpointError
+from headrace.errors import AttributeValueError, CheckpointError, shown
 from headrace_train.checkpoint.paths import join
 from headrace_train.checkpoint.record import BEST, HOURS, LATEST, Entry, Record
 
@@ -63,7 +63,7 @@ class Policy:
             raise CheckpointError(f"keep_best must be at least 0, got {self.best}")
         if self.order not in ("lowest", "highest"):
             raise AttributeValueError(
-                f"best_is must be 'lowest' or 'highest', got {self.order!r:.80}"
+                f"best_is must be 'lowest' or 'highest', got {shown(self.order)}"
             )
 
     def __str__(self) -> str:

@@ -22,6 +22,7 @@ from headrace.errors import (
     UnimplementedError,
     UninitializedError,
     listing,
+    shown,
 )
 from headrace_io import protos
 from headrace_train.checkpoint.files import replaced
@@ -553,7 +554,7 @@ class Saver:
         if not callable(getattr(sess, "run", None)) or not isinstance(
             getattr(sess, "graph", None), Graph
         ):
-            raise ArgumentTypeError(f"'sess' must be a Session; got {sess!r:.80}")
+            raise ArgumentTypeError(f"'sess' must be a Session; got {shown(sess)}")
         if self._graph is not None and sess.graph is not self._graph:
             raise GraphError(
                 "the session runs another graph than that of the variables of this Saver; make a "

@@ -13,6 +13,7 @@ from headrace.errors import (
     CheckpointMismatchError,
     GraphError,
     listing,
+    shown,
 )
 from headrace.extend.state import Saveable
 
@@ -66,7 +67,7 @@ def items_of(var_list: Any) -> list[Item]:
         items = [item for value in var_list for item in _by_own_name(value)]
     else:
         raise ArgumentTypeError(
-            f"a Saver takes its variables in a dict or a list, got {var_list!r:.80}"
+            f"a Saver takes its variables in a dict or a list, got {shown(var_list)}"
         )
     for item in items:
         if item.target.graph is not items[0].target.graph:
@@ -88,15 +89,15 @@ def _by_own_name(value: Any) -> list[Item]:
 
 def _named(name: Any, value: Any) -> list[Item]:
     if not isinstance(name, str):
-        raise ArgumentTypeError(f"a variable is saved under a string, got {name!r:.80}")
+        raise ArgumentTypeError(f"a variable is saved under a string, got {shown(name)}")
     if isinstance(value, PartitionedVariable | list | tuple):
         items = []
         for part in value:
             info = getattr(part, "save_slice_info", None)
             if info is None:
                 raise ArgumentTypeError(
-                    f"what is saved under {name!r:.80} is a list of the parts of a variable, got "
-                    f"{part!r:.80}"
+                    f"what is saved under {shown(name)} is a list of the parts of a variable, got "
+                    f"{shown(part)}"
                 )
             items.append(Item(name, info.spec, part))
         return items
@@ -106,7 +107,7 @@ def _named(name: Any, value: Any) -> list[Item]:
 
 def _check_kind(value: Any) -> None:
     if not isinstance(value, Variable | Saveable):
-        raise ArgumentTypeError(f"a Saver saves variables, got {value!r:.80}")
+        raise ArgumentTypeError(f"a Saver saves variables, got {shown(value)}")
 
 
 def _check_names(items: list[Item]) -> None:
@@ -121,7 +122,7 @@ def _check_names(items: list[Item]) -> None:
             item.name.encode()
         except UnicodeEncodeError:
             raise CheckpointMismatchError(
-                f"{item.name!r:.80} holds a lone surrogate, which no name in a file may have"
+                f"{shown(item.name)} holds a lone surrogate, which no name in a file may have"
             ) from None
     if twice:
         raise CheckpointMismatchError(f"variables are listed twice: {listing(sorted(twice))}")

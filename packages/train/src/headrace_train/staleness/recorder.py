@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any, final
 
 import headrace as hr
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 from headrace_train.staleness.summary import StalenessSummary
 
 
@@ -53,7 +53,7 @@ class StalenessRecorder:
             AttributeValueError: if the limit is less than 1.
         """
         if type(limit) is not int or limit < 1:
-            raise AttributeValueError(f"limit must be a whole number from 1 on, got {limit!r:.80}")
+            raise AttributeValueError(f"limit must be a whole number from 1 on, got {shown(limit)}")
         self.limit = limit
         self._name = name
         self.staleness: hr.Tensor | None = None

@@ -7,7 +7,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import Tensor
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 from headrace_io import protos
 from headrace_train.summary import summaries
 from headrace_train.summary.naming import clean_tag, summary_scope
@@ -216,7 +216,7 @@ def merge(
         InvalidArgumentError: when it runs, if two have one tag, or one is no summary.
     """
     if not isinstance(inputs, list | tuple) or not inputs:
-        raise AttributeValueError(f"merge takes a list of one summary or more, got {inputs!r:.80}")
+        raise AttributeValueError(f"merge takes a list of one summary or more, got {shown(inputs)}")
     name = clean_tag(name)
     with hr.name_scope(name, "Merge", inputs):
         made = summaries.merge_summary(list(inputs), name=name or "MergeSummary")

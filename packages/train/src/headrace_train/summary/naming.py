@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
 
 _ILLEGAL = re.compile(r"[^-/\w.]")
 _LOG = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ def clean_tag(name: str | None) -> str | None:
     if name is None:
         return None
     if not isinstance(name, str):
-        raise AttributeValueError(f"the name of a summary is text, got {name!r:.80}")
+        raise AttributeValueError(f"the name of a summary is text, got {shown(name)}")
     cleaned = _ILLEGAL.sub("_", name).lstrip("/")
     if cleaned != name:
         _LOG.info("Summary name %s is illegal; using %s instead.", name, cleaned)

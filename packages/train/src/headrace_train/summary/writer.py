@@ -13,7 +13,13 @@ from types import TracebackType
 from typing import Any, Self, final
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, OpError, UnimplementedError
+from headrace.errors import (
+    AttributeValueError,
+    DTypeError,
+    OpError,
+    UnimplementedError,
+    shown,
+)
 from headrace_io import protos
 from headrace_io.graph_protos import graph_def_of
 from headrace_io.meta_graph import meta_graph_def_of
@@ -282,7 +288,9 @@ class FileWriter:
             try:
                 event.step = int(global_step)
             except (TypeError, ValueError) as error:
-                raise DTypeError(f"global_step is a number, got {global_step!r:.60}") from error
+                raise DTypeError(
+                    f"global_step is a number, got {shown(global_step, 60)}"
+                ) from error
         event.wall_time = time.time()
         if self._closed:
             warnings.warn(_CLOSED, stacklevel=3)

@@ -12,6 +12,7 @@ from headrace.errors import (
     AttributeValueError,
     FailedPreconditionError,
     GraphError,
+    shown,
 )
 from headrace.extend.devices import DeviceName
 from headrace_train.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
@@ -118,7 +119,7 @@ class SyncReplicasOptimizer(Optimizer):
         """
         super().__init__(use_locking, name)
         if not isinstance(opt, Optimizer):
-            raise ArgumentTypeError(f"opt must be an optimizer, got {opt!r}")
+            raise ArgumentTypeError(f"opt must be an optimizer, got {shown(opt)}")
         if total_num_replicas is None:
             total_num_replicas = replicas_to_aggregate
         self._opt = opt
@@ -132,7 +133,7 @@ class SyncReplicasOptimizer(Optimizer):
                     f"{self._total} replicas; got {replica_index}"
                 )
         if not timeout_secs > 0:
-            raise AttributeValueError(f"timeout_secs must be above 0, got {timeout_secs!r}")
+            raise AttributeValueError(f"timeout_secs must be above 0, got {shown(timeout_secs)}")
         self._index = replica_index
         self._timeout_secs = float(timeout_secs)
         self._variable_averages = variable_averages
@@ -405,7 +406,7 @@ class SyncReplicasOptimizer(Optimizer):
             ):
                 return IndexedSlices(values, hr.identity(indices), sound.dense_shape)
         if not isinstance(gradient, Tensor):
-            raise AttributeValueError(f"Unknown grad type! Got {gradient!r:.80}")
+            raise AttributeValueError(f"Unknown grad type! Got {shown(gradient)}")
         dense = checked_gradient(self._name, gradient, variable)
         return hr.ensure_shape(dense, variable.shape.plain)
 

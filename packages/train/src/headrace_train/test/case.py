@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import AttributeValueError, OpError
+from headrace.errors import AttributeValueError, OpError, shown
 from headrace.extend import DeviceName, Tensor
 from headrace.extend.ops import as_dtype
 from headrace_train.test.comparisons import difference, difference_in_value
@@ -375,7 +375,7 @@ class TestCase(unittest.TestCase):
         found = len(container)
         same = found == expected_len
         self._fail(
-            None if same else f"{container!r:.200} has {found} items, not {expected_len}", msg
+            None if same else f"{shown(container, 200)} has {found} items, not {expected_len}", msg
         )
 
     def assertEmpty(self, container: Any, msg: Any = None) -> None:
@@ -384,12 +384,15 @@ class TestCase(unittest.TestCase):
 
     def assertNotEmpty(self, container: Any, msg: Any = None) -> None:
         """Fail if a container has no items."""
-        self._fail(None if len(container) else f"{container!r} is empty", msg)
+        self._fail(None if len(container) else f"{shown(container)} is empty", msg)
 
     def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: Any = None) -> None:
         """Fail unless ``minv <= value <= maxv``."""
         inside = minv <= value <= maxv
-        self._fail(None if inside else f"{value!r} is not between {minv!r} and {maxv!r}", msg)
+        self._fail(
+            None if inside else f"{shown(value)} is not between {shown(minv)} and {shown(maxv)}",
+            msg,
+        )
 
     @contextmanager
     def assertRaisesWithPredicateMatch(

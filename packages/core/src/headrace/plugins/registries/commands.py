@@ -6,7 +6,7 @@ import re
 import sys
 from collections.abc import Iterator
 
-from headrace.errors import PluginError
+from headrace.errors import PluginError, shown
 from headrace.plugins.ownership import check_reason
 from headrace.plugins.registries.registry import Registry
 from headrace.records import dataclass
@@ -54,7 +54,7 @@ class CommandRegistry(Registry[Command]):
         if not _NAME.fullmatch(name) or not _TARGET.fullmatch(target):
             raise PluginError(
                 "a command is a word in small letters and its function is 'module:function', got "
-                f"{name!r} and {target!r}"
+                f"{shown(name)} and {target!r}"
             )
         frame = sys._getframe(1)
         where = f"{frame.f_globals.get('__name__', '?')}:{frame.f_lineno}"

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from headrace.dtypes import DType
-from headrace.errors import PluginError
+from headrace.errors import PluginError, shown
 from headrace.graph.schema import OPS
 from headrace.plugins.blame import described, line_of_error
 from headrace.plugins.ownership import (
@@ -124,7 +124,7 @@ class KernelRegistry(Registry[Kernel]):
         if not module or not name:
             raise PluginError(
                 f"a table for later is named as 'module:name', as in "
-                f"'headrace_io.kernels.files:KERNELS', got {target!r}"
+                f"'headrace_io.kernels.files:KERNELS', got {shown(target)}"
             )
         self.later.append(Later(device_kind, target, frozenset(declared_in)))
 

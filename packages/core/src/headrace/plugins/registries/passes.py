@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, final
 
-from headrace.errors import PluginError
+from headrace.errors import PluginError, shown
 from headrace.graph.schema import OPS
 from headrace.passes.pipeline import Added, Pass, PassFunction, Stage
 from headrace.passes.simplify.rules import ELEMENTWISE, Rule
@@ -55,11 +55,12 @@ class PassRegistry(Registry[Any]):
             near = difflib.get_close_matches(str(stage), stages, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise PluginError(
-                f"pass {chosen!r} at {where}: stages are {', '.join(stages)}, got {stage!r}{hint}"
+                f"pass {chosen!r} at {where}: stages are {', '.join(stages)}, got "
+                f"{shown(stage)}{hint}"
             )
         _check_name(chosen, "pass", where)
         if not callable(function):
-            raise PluginError(f"pass {chosen!r}: expected a function, got {function!r}")
+            raise PluginError(f"pass {chosen!r}: expected a function, got {shown(function)}")
         found = Pass(chosen, Stage(stage), function, where=where)
         self._check_new(("pass", stage, chosen), where)
         self._put(("pass", stage, chosen, where), found)
@@ -75,7 +76,7 @@ class PassRegistry(Registry[Any]):
                 plugin added a rule of that name.
         """
         if not isinstance(rule, Rule):
-            raise PluginError(f"a rule is made by RuleTable.add, got {rule!r:.80}")
+            raise PluginError(f"a rule is made by RuleTable.add, got {shown(rule)}")
         _check_name(rule.name, "rule", rule.where)
         if not rule.ops or not rule.reason.strip():
             raise PluginError(
@@ -124,6 +125,6 @@ class PassRegistry(Registry[Any]):
 def _check_name(name: str, kind: str, where: str) -> None:
     if not _NAME.fullmatch(name):
         raise PluginError(
-            f"the name of a {kind} is in kebab case, as in 'double-negation', got {name!r} at "
+            f"the name of a {kind} is in kebab case, as in 'double-negation', got {shown(name)} at "
             f"{where}"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from headrace.errors import PluginError
+from headrace.errors import PluginError, shown
 from headrace.plugins.ownership import (
     check_reason,
     line_of_function,
@@ -54,7 +54,8 @@ class TargetRegistry(Registry[Target]):
         """
         if not scheme or ":" in scheme:
             raise PluginError(
-                f"a scheme is what stands before the colon of a target, as in 'mpi', got {scheme!r}"
+                "a scheme is what stands before the colon of a target, as in 'mpi', got "
+                f"{shown(scheme)}"
             )
         where = line_of_function(open)
         known = self.offers.get(scheme)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, final
 
 import headrace as hr
 from headrace import Operation, Tensor, Variable
-from headrace.errors import AttributeValueError, DTypeError, GraphError, listing
+from headrace.errors import AttributeValueError, DTypeError, GraphError, listing, shown
 from headrace_train.optimizers.checks import check_variables, checked_step, flat_sources
 from headrace_train.optimizers.lbfgs.direction import History, direction, extended
 from headrace_train.optimizers.lbfgs.line_search import Trial, Wolfe, search
@@ -194,7 +194,9 @@ class LBFGSOptimizer:
             raise GraphError(f"{self._name} minimizes a loss already; make one optimizer for each")
         target = hr.convert_to_tensor(loss() if callable(loss) else loss)
         if not target.dtype.is_floating:
-            raise DTypeError(f"a loss must be floating, got {target!r}; convert it with hr.cast")
+            raise DTypeError(
+                f"a loss must be floating, got {shown(target)}; convert it with hr.cast"
+            )
         variables = self._chosen(target, var_list)
         counter = None if global_step is None else checked_step(global_step)
         objective = Objective(target, variables, self._name)
@@ -350,4 +352,4 @@ def _first_of(*cases: tuple[Tensor, LBFGSStatus]) -> Tensor:
 
 def _check(holds: bool, label: str, expected: str, value: Any) -> None:
     if isinstance(value, bool) or not holds:
-        raise AttributeValueError(f"LBFGSOptimizer: {label} must be {expected}, got {value!r}")
+        raise AttributeValueError(f"LBFGSOptimizer: {label} must be {expected}, got {shown(value)}")
