@@ -54,7 +54,7 @@ def test_a_payload_larger_than_a_message_of_mpi_comes_in_chunks(run_program: Run
     done = run_program(
         2,
         """
-        import headrace_mpi.transport as module
+        import headrace_mpi.channel as module
         module.CHUNK_BYTES = 1 << 20
         waiter, got = Waiter(), []
         transport.on(Kind.TENSOR, lambda source, frame: got.append(frame) or waiter.wake())
@@ -237,6 +237,7 @@ def test_bad_frames_are_reported_and_the_rest_still_arrives(run_program: RunProg
     done = run_program(
         2,
         """
+        from mpi4py import MPI
         from headrace_mpi import wire
         faults, waiter = [], Waiter()
         transport._on_fault = faults.append
@@ -246,7 +247,7 @@ def test_bad_frames_are_reported_and_the_rest_still_arrives(run_program: RunProg
         transport.on(Kind.RUN, broken)
         transport.start()
         if world.rank == 0:
-            send = lambda data, tag=1: world.comm.Send([data, transport._mpi.BYTE], 1, tag)
+            send = lambda data, tag=1: world.comm.Send([data, MPI.BYTE], 1, tag)
             send(b"not a frame at all, by any means: really not a frame")
             send(b"")
             send(bytes(200_000))

@@ -89,7 +89,7 @@ def meet(comm: MPI.Intracomm, own: Member) -> list[Member]:
         ClusterError: on every rank, if programs or versions do not agree, or two ranks play one
             task.
     """
-    members = [Member.unpack(data) for data in _gather(comm, own.pack())]
+    members = [Member.unpack(data) for data in gather(comm, own.pack())]
     for what, values in (
         ("the jobs of the cluster", [m.jobs for m in members]),
         ("headrace-dist-mpi", [m.version for m in members]),
@@ -115,7 +115,8 @@ def meet(comm: MPI.Intracomm, own: Member) -> list[Member]:
     return members
 
 
-def _gather(comm: MPI.Intracomm, data: bytes) -> list[bytes]:
+def gather(comm: MPI.Intracomm, data: bytes) -> list[bytes]:
+    """Return what each rank gives; all ranks call it."""
     from mpi4py import MPI
 
     size = comm.Get_size()

@@ -6,6 +6,7 @@ when every rank has said so, no step can run any more, and each may end.
 
 from __future__ import annotations
 
+import functools
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol, final
@@ -36,8 +37,9 @@ from headrace_mpi.deadline import StartDeadline
 from headrace_mpi.farewell import tell
 from headrace_mpi.forensics import Forensics
 from headrace_mpi.jobs import Jobs, Layout
+from headrace_mpi.links.links import open_links
 from headrace_mpi.loss import Losses
-from headrace_mpi.members import introduce, joint_machine, meet
+from headrace_mpi.members import gather, introduce, joint_machine, meet
 from headrace_mpi.rendezvous import Exchange
 from headrace_mpi.runtime import Client, ClusterRuntime
 from headrace_mpi.settings import LOST_AFTER, MIN_WORKERS, SLOW_AFTER, STALL_AFTER
@@ -113,7 +115,9 @@ class RankNode:
         layout = Layout(jobs, tuple(played))
         self._world = world
         self._comm = comm
-        self.transport = Transport(comm, self._on_fault)
+        hosts = [member.host for member in self.members]
+        links = open_links(world.rank, hosts, functools.partial(gather, comm))
+        self.transport = Transport(comm, self._on_fault, links)
         self._machine = joint_machine(own, self.members)
         containers = ContainerSet()
         exchange = Exchange(self.transport)

@@ -29,6 +29,7 @@ from headrace.extend.devices import DeviceName
 from headrace.extend.runtime import DEAD, Key, Receive
 from headrace_mpi import wire
 from headrace_mpi.buffers import Buffers
+from headrace_mpi.channel import INLINE_BYTES
 from headrace_mpi.transport import Transport
 from headrace_mpi.wire import FLAG_DEAD, Frame, Header, Kind
 
@@ -109,6 +110,15 @@ class Routes:
 
 def _value(frame: Frame) -> Any:
     return DEAD if frame.dead else frame.payload
+
+
+def _own(value: Any) -> Any:
+    """Return a value in memory of its own, where it lies in memory that another rank lends.
+
+    Programs keep what they fetch, and what is lent is to come back.
+    """
+    lent = isinstance(value, np.ndarray) and value.nbytes > INLINE_BYTES and value.base is not None
+    return value.copy() if lent else value
 
 
 class _Held:
@@ -286,6 +296,7 @@ class Exchange:
         with self._lock:
             self._open[step] = rendezvous
             early = self._early.pop(step, None) if self._early else None
+        # Nothing comes to a client's step before that has begun, so none of this is fetched.
         for frame in early or ():
             rendezvous.deliver((frame.edge, frame.iteration), _value(frame))
         return rendezvous
@@ -332,7 +343,10 @@ class Exchange:
                     self._early.setdefault(step, []).extend(frames)
                 return
         for frame in frames:
-            rendezvous.deliver((frame.edge, frame.iteration), _value(frame))
+            value = _value(frame)
+            if frame.edge in rendezvous.fetched:
+                value = _own(value)
+            rendezvous.deliver((frame.edge, frame.iteration), value)
 
     def waits(self) -> list[tuple[int, str, str]]:
         """Return what steps wait for: the step's number, the tensor and its source."""

@@ -35,6 +35,13 @@ READ_MEMORY = Setting(
     "0 lets collectives of ranks on one host send large values by MPI (default 1: ranks read "
     "them from each other's memory where the system allows it)",
 )
+SHARE_MEMORY = Setting(
+    "HEADRACE_SHARE_MEMORY",
+    switch,
+    True,
+    "0 lets ranks of one host talk by MPI alone (default 1: through memory that they share, where "
+    "the system allows it)",
+)
 STALL_AFTER = Setting(
     "HEADRACE_STALL_AFTER",
     seconds,
@@ -78,5 +85,6 @@ RESTARTS = Setting(
 )
 SETTINGS = (
     *(START_TIMEOUT, SLOW_AFTER, LOST_AFTER, STALL_AFTER, FLIGHT, COLLECTIVE_TIMEOUT, READ_MEMORY),
+    SHARE_MEMORY,
     *(LAUNCH, JOBS, MIN_WORKERS, RESTARTS),
 )

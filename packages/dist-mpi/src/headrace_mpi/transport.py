@@ -15,26 +15,23 @@ So there is no fixed receiving thread. *The thread that waits drives*:
   meanwhile to the pool. So do all others who hold the pump, because they have a wait of their own
   to end.
 
-Polling adapts: for ``SPIN_S`` after the last sign of life the holder polls without a pause, giving
-its core away between polls; then it naps an eighth of the time that it has waited, at most
-``MAX_NAP_S``, or ``LONG_NAP_S`` where nothing happened for a second. While a large payload is on
-its way it keeps its naps short, because MPI moves data only when it is called.
+Ranks of one host talk through memory that they share (``links``), all others, and what is large
+and finds no room there, by MPI (``channel``).
+
+Polling adapts (``patience``): for a moment after the last sign of life the holder polls without a
+pause, giving its core away between polls; then it naps an eighth of the time that it has waited, at
+most ``MAX_NAP_S``, or ``LONG_NAP_S`` where nothing happened for a second. Ranks of the same host
+ring a bell that ends the nap. While a large payload is on its way by MPI it keeps its naps short,
+because MPI moves data only when it is called.
 
 A handler runs on the thread that holds the pump and must not wait. For what may wait it returns a
 job. Frames of one sender are dispatched in the order in which they *complete*: a small frame
 overtakes a large one that was sent before it, so nothing may rest on their order.
-
-Payloads up to ``INLINE_BYTES`` travel in the message of their header. Larger ones follow apart,
-under a tag of their own, out of the sender's array and into one of exactly the size that MPI itself
-reports, on a matched probe; so a header that lies allocates nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
-import itertools
-import os
 import threading
 import time
 from collections import deque
@@ -42,55 +39,29 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, final
 
-import numpy as np
-
 from headrace.errors import ClusterError
 from headrace_mpi import wire
+from headrace_mpi.channel import INLINE_BYTES, Channel
 from headrace_mpi.flight import FlightRecord
+from headrace_mpi.links.leases import Leases
+from headrace_mpi.patience import MIN_NAP_S, Patience, nap_s
 from headrace_mpi.pool import Job, Pool
 from headrace_mpi.waiting import QueueWaiter, Waiter, Waits
-from headrace_mpi.wire import Frame, Header, Kind, WireError
+from headrace_mpi.wire import Frame, Header, Kind
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
+    from headrace_mpi.links.links import Link, Links
+
 Handler = Callable[[int, Frame], "Job | None"]
 
-INLINE_BYTES = 32 * 1024
-CHUNK_BYTES = 1 << 30
-# A tensor of a megabyte takes about as long to be made and moved; a nap costs more than it says.
-SPIN_S = 0.001
-MOVING_SPIN_S = 0.005
-MIN_NAP_S = 0.00005
 # A job that runs longer no longer holds up the others.
 LONG_JOB_S = 0.001
 MAX_NAP_S = 0.001
-LONG_NAP_S = 0.004
 _BATCH = 32
-_HEADER_TAG = 1
-_FIRST_TAG = 2
-_MAX_MESSAGE_BYTES = wire.MAX_HEADER_BYTES + INLINE_BYTES
-
-_yield_core: Callable[[], object] = getattr(os, "sched_yield", lambda: time.sleep(0))
-
-
-def _nap(idle_s: float) -> float:
-    """Return how long to sleep between polls when nothing has come for ``idle_s`` seconds."""
-    return min(max(idle_s / 8, MIN_NAP_S), MAX_NAP_S if idle_s < 1.0 else LONG_NAP_S)
-
-
-class _Incoming:
-    """A payload that travels apart and has not arrived completely."""
-
-    __slots__ = ("array", "body", "filled", "header", "request", "source")
-
-    def __init__(self, source: int, header: Header) -> None:
-        self.source = source
-        self.header = header
-        self.array: Any = None
-        self.body: np.ndarray[Any, np.dtype[np.uint8]] | None = None
-        self.filled = 0
-        self.request: MPI.Request | None = None
+# How often MPI is asked where nothing is expected from it.
+ASK_MPI_S = 0.01
 
 
 @final
@@ -100,47 +71,53 @@ class Transport:
     The communicator must be Headrace's own, and MPI must allow calls from many threads at once.
     """
 
-    def __init__(self, comm: MPI.Intracomm, on_fault: Callable[[BaseException], None]) -> None:
+    def __init__(
+        self,
+        comm: MPI.Intracomm,
+        on_fault: Callable[[BaseException], None],
+        links: Links | None = None,
+    ) -> None:
         """Make a transport; nothing is received before ``start``.
 
         Args:
             comm: A communicator that nobody else uses.
             on_fault: Called when something fails that no sender can be told of: a frame that
                 cannot be read, a handler or job that raises, MPI itself. The transport goes on.
+            links: The ways to other ranks of this host; they are closed with the transport.
         """
         from mpi4py import MPI
 
         self.rank = comm.Get_rank()
         self.size = comm.Get_size()
-        self._mpi = MPI
-        self._comm = comm
+        self._mpi_error = MPI.Exception
         self._on_fault = on_fault
         self._handlers: dict[Kind, Handler] = {}
         self._pool = Pool("headrace-step", on_fault, size=1)
-        # Makes room for a tensor that travels apart, given its header, shape and dtype.
-        self.room: Callable[[Header, tuple[int, ...], Any], Any] = lambda header, shape, dtype: (
-            np.empty(shape, dtype)
-        )
+        self._forgotten: set[int] = set()
+        self._channel = Channel(comm, self._dispatch, self._on_channel_fault, self._forgotten)
+        self._links = links
+        self._to: dict[int, Link] = {} if links is None else links.to
+        self._leases = Leases(self._to)
+        # Ranks of this host for which messages found no room.
+        self._behind: set[int] = set()
+        # Whether all others are of this host: MPI has to be asked for large payloads only then, and
+        # now and then for ranks that are lost.
+        self._near = len(self._to) == self.size - 1
+        self._asked = 0.0
+        self._patience = Patience(0 if links is None else links.ranks)
         self._jobs: deque[Job] = deque()
         self._pump = threading.Lock()
         self._followers: deque[Waits] = deque()
-        self._status = MPI.Status()
-        self._incoming: list[_Incoming] = []
-        self._outgoing: deque[tuple[int, list[MPI.Request], object]] = deque()
-        # What MPI may still read or write for a lost rank: kept, and waited for by nobody.
-        self._abandoned: list[object] = []
-        top = comm.Get_attr(MPI.TAG_UB)
-        self._tags = (int(top) if top else 32767) - _FIRST_TAG
-        self._sequence = itertools.count()
         self._bell = Waiter()
         # When a thread that serves began with a job; 0 while it receives.
         self._job_since = 0.0
         # The thread that receives, or runs jobs in between; 0 where that is the service thread.
         self._driver = 0
+        # When a thread last stopped to receive.
+        self._left = 0.0
         self._posted = False
         self._closing = False
         self._service: threading.Thread | None = None
-        self._forgotten: set[int] = set()
         self.flight = FlightRecord()
         self.frames_sent = 0
         self.bytes_sent = 0
@@ -149,6 +126,15 @@ class Transport:
     def on(self, kind: Kind, handler: Handler) -> None:
         """Dispatch arriving frames of ``kind`` to ``handler(source, frame)``."""
         self._handlers[kind] = handler
+
+    @property
+    def room(self) -> Callable[[Header, tuple[int, ...], Any], Any]:
+        """What makes room for a tensor that travels apart, given its header, shape and dtype."""
+        return self._channel.room
+
+    @room.setter
+    def room(self, room: Callable[[Header, tuple[int, ...], Any], Any]) -> None:
+        self._channel.room = room
 
     def start(self) -> None:
         """Begin to receive. All handlers should be there."""
@@ -182,51 +168,56 @@ class Transport:
         encoded = wire.encode(frame)
         if rank in self._forgotten:
             return True
+        if frame.kind is not Kind.HEALTH:
+            self.flight.note(True, rank, frame)
+            self.frames_sent += 1
+            self.bytes_sent += encoded.nbytes
+        link = self._to.get(rank)
+        if link is not None and encoded.nbytes <= INLINE_BYTES:
+            self._post(rank, link, encoded.message())
+            return True
         try:
-            return self._send(rank, frame, encoded)
-        except self._mpi.Exception as error:
+            if link is None:
+                free = self._channel.send(rank, encoded)
+            else:
+                free = self._send_large(rank, link, encoded)
+        except self._mpi_error as error:
             # Where MPI tells of a lost rank, the frame is nobody's; else the fault ends the job.
             self._on_fault(error)
             return True
+        if self._channel.sending:
+            self._bell.ring()
+        return free
+
+    def _send_large(self, rank: int, link: Link, encoded: wire.Encoded) -> bool:
+        """Send a frame to a rank of this host that does not fit into its ring."""
+        lease = self._leases.lend(rank, encoded)
+        if lease is None:
+            self._post(rank, link, self._channel.send_body(rank, encoded))
+            return False
+        self._post(rank, link, encoded.header(lease=True) + lease)
+        return True
+
+    def _post(self, rank: int, link: Link, message: bytes) -> None:
+        if not link.send(message):
+            self._behind.add(rank)
+            self._bell.ring()
 
     def forget(self, rank: int) -> None:
         """Send nothing to a rank any more, and take nothing of it: it is lost."""
         self._forgotten.add(rank)
+        link = self._to.get(rank)
+        if link is not None:
+            link.drop()
+            self._leases.reclaim(rank)
 
     def is_forgotten(self, rank: int) -> bool:
         """Whether a rank is lost."""
         return rank in self._forgotten
 
-    def _send(self, rank: int, frame: Frame, encoded: wire.Encoded) -> bool:
-        byte = self._mpi.BYTE
-        body = encoded.body
-        if frame.kind is not Kind.HEALTH:
-            self.flight.note(True, rank, frame)
-            self.frames_sent += 1
-            self.bytes_sent += encoded.nbytes
-        if body is None or body.size <= INLINE_BYTES:
-            message = encoded.header() if body is None else encoded.header() + body.tobytes()
-            request = self._comm.Isend([message, byte], rank, _HEADER_TAG)
-            if not request.Test():
-                self._keep(rank, [request], message)
-            return True
-        tag = next(self._sequence) % self._tags + _FIRST_TAG
-        header = encoded.header(tag)
-        requests = [self._comm.Isend([header, byte], rank, _HEADER_TAG)]
-        requests += [
-            self._comm.Isend([body[at : at + CHUNK_BYTES], byte], rank, tag)
-            for at in range(0, body.size, CHUNK_BYTES)
-        ]
-        self._keep(rank, requests, (header, body))
-        return False
-
-    def _keep(self, rank: int, requests: list[MPI.Request], memory: object) -> None:
-        self._outgoing.append((rank, requests, memory))
-        self._bell.ring()
-
     def flush(self, timeout_s: float) -> bool:
         """Wait until all that was sent has left; return whether it did in time."""
-        return self._wait_until(lambda: not self._outgoing, timeout_s)
+        return self._wait_until(lambda: not (self._channel.sending or self._behind), timeout_s)
 
     def post(self, job: Job) -> None:
         """Let a job run soon, on a thread that serves or on one of the pool; from any thread."""
@@ -287,6 +278,7 @@ class Transport:
         finally:
             if self._driver == threading.get_ident():
                 self._driver = 0
+                self._left = time.monotonic()
 
     def _wait_or_drive(self, waiter: Waits, deadline: float | None, *, serving: bool) -> bool:
         while not waiter.woken:
@@ -322,10 +314,20 @@ class Transport:
                 return
             idle = now - alive
             moving = self._moving
-            if idle < (MOVING_SPIN_S if moving else SPIN_S):
-                _yield_core()
-            else:
-                waiter.nap(MIN_NAP_S if moving else _nap(idle))
+            if not self._patience.spins(idle, moving=moving):
+                self._nap(waiter, MIN_NAP_S if moving else nap_s(idle))
+
+    def _nap(self, waiter: Waits, seconds: float) -> None:
+        """Sleep until the waiter is disturbed, a rank of this host rings, or the time is over."""
+        links = self._links
+        if links is None:
+            waiter.nap(seconds)
+            return
+        heard = links.bell.listen()
+        if links.waiting:
+            links.bell.stay()
+        else:
+            waiter.nap_by(links.bell, heard, seconds)
 
     def _follow(self, waiter: Waits, deadline: float | None) -> None:
         """Sleep until woken, or until the pump is offered."""
@@ -376,9 +378,10 @@ class Transport:
         while not self._closing:
             self._pool.relieve()
             since = self._job_since
-            if since and time.monotonic() - since < LONG_JOB_S:
-                # Whoever serves is back in a moment.
-                alive = time.monotonic()
+            now = time.monotonic()
+            if (since and now - since < LONG_JOB_S) or now - self._left < MAX_NAP_S:
+                # Whoever serves, or waits for one step after another, is back in a moment.
+                alive = now
                 self._bell.sleep(LONG_JOB_S)
             elif self._pump.acquire(blocking=False):
                 try:
@@ -391,7 +394,7 @@ class Transport:
                 now = time.monotonic()
                 if busy:
                     alive = now
-                self._bell.sleep(MIN_NAP_S if moving else _nap(now - alive))
+                self._nap(self._bell, MIN_NAP_S if moving else nap_s(now - alive))
             else:
                 # A waiting thread receives; be there soon after it stops.
                 alive = time.monotonic()
@@ -408,123 +411,70 @@ class Transport:
         service = self._service
         if service is not None and service is not threading.current_thread():
             service.join(timeout_s)
+        self._leases.close()
+        if self._links is not None:
+            self._links.close()
         return flushed
 
     # -- the pump: all below runs on the thread that holds it ---------------------------------
 
     @property
     def _moving(self) -> bool:
-        """Whether MPI has data to move, for which it must be called."""
-        return bool(self._incoming or self._outgoing)
+        """Whether there is data to move, for which this rank has to do something."""
+        return self._channel.moving or bool(self._behind)
 
     def _poll(self) -> bool:
         """Receive what is there and dispatch it; return whether there was anything."""
         found = False
         try:
-            for _ in range(_BATCH):
-                message = self._comm.Improbe(self._mpi.ANY_SOURCE, _HEADER_TAG, self._status)
-                if message is None:
-                    break
-                found = True
-                self._receive(message)
-            if self._incoming:
-                found |= self._progress_incoming()
-            if self._outgoing:
-                self._progress_outgoing()
+            if self._links is not None:
+                for source, message in self._links.receive(_BATCH):
+                    found = True
+                    self._take_in(source, message)
+                if self._behind:
+                    self._push()
+            if not self._near or self._channel.moving or self._is_due():
+                found |= self._channel.poll()
         except Exception as error:
             # A fault must not take the thread that happens to hold the pump with it.
             self._on_fault(error)
         return found
 
-    def _receive(self, message: MPI.Message) -> None:
-        status = self._status
-        source = status.Get_source()
-        nbytes = status.Get_count(self._mpi.BYTE)
-        if nbytes > _MAX_MESSAGE_BYTES:
-            self._drop(message, nbytes)
-            raise WireError(
-                f"a message of {nbytes} bytes came from rank {source}, expected at most "
-                f"{_MAX_MESSAGE_BYTES}"
-            )
-        buffer = np.empty(nbytes, np.uint8)
-        message.Recv([buffer, self._mpi.BYTE])
-        try:
-            header = wire.parse_header(buffer)
-            if not header.apart:
-                self._dispatch(source, wire.decode(header, buffer[header.header_bytes :]))
-                return
-        except WireError as error:
-            error.add_note(f"the frame came from rank {source}")
-            raise
-        self._incoming.append(_Incoming(source, header))
-
-    def _drop(self, message: MPI.Message, nbytes: int) -> None:
-        # A matched message must be received. Into less room than it needs it must not be: Open MPI
-        # writes beyond the buffer then. Its size is what MPI holds, not what a header claims.
-        with contextlib.suppress(self._mpi.Exception, MemoryError):
-            message.Recv([np.empty(nbytes, np.uint8), self._mpi.BYTE])
-
-    def _progress_incoming(self) -> bool:
-        found = False
-        for item in list(self._incoming):
-            if item.source in self._forgotten:
-                self._incoming.remove(item)
-                self._abandoned.append(item)
-                continue
-            try:
-                if not self._advance(item):
-                    continue
-                found = True
-                self._incoming.remove(item)
-                if item.body is not None:
-                    frame = wire.decode(item.header, item.body, item.array)
-                    self._dispatch(item.source, frame)
-            except Exception as error:
-                if item in self._incoming:
-                    self._incoming.remove(item)
-                error.add_note(f"the payload came from rank {item.source}")
-                self._on_fault(error)
-        return found
-
-    def _advance(self, item: _Incoming) -> bool:
-        """Take in what has come of a payload; return whether it is complete."""
-        header = item.header
-        expected = min(CHUNK_BYTES, header.nbytes - item.filled)
-        if item.request is None:
-            message = self._comm.Improbe(item.source, header.tag, self._status)
-            if message is None:
-                return False
-            nbytes = self._status.Get_count(self._mpi.BYTE)
-            if nbytes != expected:
-                self._drop(message, nbytes)
-                raise WireError(
-                    f"the payload of a {header.kind.name} frame comes in {nbytes} bytes, "
-                    f"announced were {expected}"
-                )
-            if item.body is None:
-                try:
-                    empty = functools.partial(self.room, header)
-                    item.array, item.body = wire.allocate(header, empty)
-                except MemoryError:
-                    self._drop(message, nbytes)
-                    raise
-            room = item.body[item.filled : item.filled + expected]
-            item.request = message.Irecv([room, self._mpi.BYTE])
-        if not item.request.Test():
+    def _is_due(self) -> bool:
+        """Whether MPI was not asked for a while."""
+        now = time.monotonic()
+        if now - self._asked < ASK_MPI_S:
             return False
-        item.request = None
-        item.filled += expected
-        return bool(item.filled == header.nbytes)
+        self._asked = now
+        return True
 
-    def _progress_outgoing(self) -> None:
-        request_type = self._mpi.Request
-        for _ in range(len(self._outgoing)):
-            item = self._outgoing.popleft()
-            rank, requests, _ = item
-            if rank in self._forgotten:
-                self._abandoned.append(item)
-            elif not request_type.Testall(requests):
-                self._outgoing.append(item)
+    def _take_in(self, source: int, message: bytearray) -> None:
+        try:
+            if source in self._forgotten:
+                return
+            header = wire.parse_header(message)
+            if header.leased:
+                body = self._leases.take(source, header, message)
+                frame = wire.decode(header, body)
+            elif header.apart:
+                self._channel.expect(source, header)
+                return
+            else:
+                frame = wire.parse_body(header, message)
+            self._dispatch(source, frame)
+        except Exception as error:
+            error.add_note(f"the frame came from rank {source}")
+            self._on_fault(error)
+
+    def _push(self) -> None:
+        for rank in list(self._behind):
+            # First, for another thread may just find no room.
+            self._behind.discard(rank)
+            if not self._to[rank].push():
+                self._behind.add(rank)
+
+    def _on_channel_fault(self, error: BaseException) -> None:
+        self._on_fault(error)
 
     def _dispatch(self, source: int, frame: Frame) -> None:
         if source in self._forgotten:

@@ -9,6 +9,19 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, Protocol, final
 
 
+class Bell(Protocol):
+    """What other processes ring."""
+
+    def sleep(self, heard: int, seconds: float) -> None:
+        """Sleep until it rings, unless it has done so since ``heard``."""
+
+    def stay(self) -> None:
+        """Do not sleep after all."""
+
+    def ring(self) -> None:
+        """Wake who sleeps."""
+
+
 class Waits(Protocol):
     """A wait that can be ended, and that can be disturbed without ending it."""
 
@@ -22,6 +35,9 @@ class Waits(Protocol):
     def nap(self, seconds: float) -> None:
         """Sleep between two looks at what may have come: about ``seconds``, or until woken."""
 
+    def nap_by(self, bell: Bell, heard: int, seconds: float) -> None:
+        """Sleep like ``nap``, or until the bell rings; ``heard`` is what its ``listen`` said."""
+
     def sleep(self, timeout_s: float) -> None:
         """Sleep until woken or rung, at most about ``timeout_s``."""
 
@@ -30,11 +46,13 @@ class Waits(Protocol):
 class Waiter:
     """What a thread waits on: a flag that any thread or handler can raise."""
 
-    __slots__ = ("_bell", "woken")
+    __slots__ = ("_bell", "_door", "woken")
 
     def __init__(self) -> None:
         self._bell = threading.Lock()
         self._bell.acquire()
+        # What the waiting thread sleeps on, where that is not the lock.
+        self._door: Bell | None = None
         self.woken = False
 
     def wake(self) -> None:
@@ -47,6 +65,20 @@ class Waiter:
         # Releasing a lock that is free means that the bell rings already.
         with contextlib.suppress(RuntimeError):
             self._bell.release()
+        door = self._door
+        if door is not None:
+            door.ring()
+
+    def nap_by(self, bell: Bell, heard: int, seconds: float) -> None:
+        """Sleep for about ``seconds``, or until woken or rung, or the bell rings."""
+        self._door = bell
+        # Who rings now rings the bell, too, and it has been listened to before.
+        if self._bell.acquire(blocking=False):
+            bell.stay()
+        else:
+            bell.sleep(heard, seconds)
+            self._bell.acquire(blocking=False)
+        self._door = None
 
     def nap(self, seconds: float) -> None:
         """Sleep for about ``seconds``, or until woken or rung."""
@@ -88,6 +120,13 @@ class QueueWaiter:
         """Sleep for about ``seconds``; the item may come meanwhile."""
         if not self.woken:
             time.sleep(seconds)
+
+    def nap_by(self, bell: Bell, heard: int, seconds: float) -> None:
+        """Sleep for about ``seconds``, or until the bell rings; the item may come meanwhile."""
+        if self.woken:
+            bell.stay()
+        else:
+            bell.sleep(heard, seconds)
 
     def sleep(self, timeout_s: float) -> None:
         """Sleep until the item comes or the bell rings. There is no time limit."""

@@ -44,7 +44,10 @@ MAX_HEADER_BYTES = HEADER_BYTES + 8 * MAX_RANK
 FLAG_DEAD = 1
 FLAG_REPLY = 2
 FLAG_APART = 4
-_ALL_FLAGS = FLAG_DEAD | FLAG_REPLY | FLAG_APART
+FLAG_LEASED = 8
+_ALL_FLAGS = FLAG_DEAD | FLAG_REPLY | FLAG_APART | FLAG_LEASED
+# What stands in place of a payload that is lent: where it is in shared memory.
+LEASE_BYTES = 32
 
 RAW = 0
 STRING = 16
@@ -162,6 +165,11 @@ class Header(NamedTuple):
         """Whether the payload travels as a message of its own."""
         return bool(self.flags & FLAG_APART)
 
+    @property
+    def leased(self) -> bool:
+        """Whether the payload lies in memory that the sender lends."""
+        return bool(self.flags & FLAG_LEASED)
+
 
 class Encoded(NamedTuple):
     """A frame as it is sent: its header fields, and its payload as one run of bytes."""
@@ -176,15 +184,25 @@ class Encoded(NamedTuple):
         """Bytes of the payload."""
         return 0 if self.body is None else self.body.size
 
-    def header(self, tag: int = 0) -> bytes:
-        """Return the packed header; a ``tag`` says that the payload travels apart."""
+    def message(self) -> bytes:
+        """Return header and payload as one message."""
+        body = self.body
+        return self.header() if body is None else self.header() + body.tobytes()
+
+    def header(self, tag: int = 0, *, lease: bool = False) -> bytes:
+        """Return the packed header.
+
+        Args:
+            tag: Says that the payload travels apart, under this tag.
+            lease: Whether the payload is lent.
+        """
         frame = self.frame
         try:
             fixed = _HEADER.pack(
                 MAGIC,
                 VERSION,
                 frame.kind,
-                frame.flags | (FLAG_APART if tag else 0),
+                frame.flags | (FLAG_APART if tag else 0) | (FLAG_LEASED if lease else 0),
                 frame.step,
                 frame.edge,
                 frame.iteration,
@@ -321,13 +339,18 @@ def parse_header(message: Any) -> Header:
     if apart != bool(tag):
         raise WireError(f"a {kind.name} frame has tag {tag} and the apart flag {apart}")
     inside = view.nbytes - header_bytes
-    if inside != (0 if apart else nbytes):
+    leased = bool(flags & FLAG_LEASED)
+    if leased and (apart or (code == RAW and kind is not Kind.BUNDLE)):
+        raise WireError(f"a {kind.name} frame says that a payload is lent that cannot be")
+    if inside != (0 if apart else LEASE_BYTES if leased else nbytes):
         raise WireError(
-            f"a {kind.name} frame announces {nbytes} bytes {'apart' if apart else 'inside'} and "
-            f"has {inside} inside"
+            f"a {kind.name} frame announces {nbytes} bytes "
+            f"{'apart' if apart else 'lent' if leased else 'inside'} and has {inside} inside"
         )
-    if apart and not nbytes:
-        raise WireError(f"a {kind.name} frame announces an empty payload apart")
+    if (apart or leased) and not nbytes:
+        raise WireError(
+            f"a {kind.name} frame announces an empty payload {'apart' if apart else 'lent'}"
+        )
     _check_body(kind, flags, code, dims, nbytes)
     return Header(kind, step, edge, iteration, flags, code, dims, nbytes, tag, header_bytes)
 
@@ -405,7 +428,7 @@ def decode(header: Header, body: np.ndarray[Any, np.dtype[np.uint8]], array: Any
         header.step,
         header.edge,
         header.iteration,
-        header.flags & ~FLAG_APART,
+        header.flags & ~(FLAG_APART | FLAG_LEASED),
         payload,
     )
 
@@ -430,6 +453,7 @@ def _unpack_strings(
 
 
 _LENGTH = struct.Struct("<Q")
+_NOTHING = np.empty(0, np.uint8)
 
 
 def is_bundled(dtype: np.dtype[Any]) -> bool:
@@ -501,6 +525,19 @@ def parse(message: Any) -> Frame:
         WireError: if it is not exactly one good frame.
     """
     header = parse_header(message)
+    if header.leased:
+        raise WireError(f"the payload of a {header.kind.name} frame is lent")
+    return parse_body(header, message)
+
+
+def parse_body(header: Header, message: Any) -> Frame:
+    """Return the frame in ``message``, of which the header is checked.
+
+    Raises:
+        WireError: if the message does not hold the payload.
+    """
     if header.apart:
         raise WireError(f"the payload of a {header.kind.name} frame travels apart")
+    if not header.nbytes:
+        return decode(header, _NOTHING)
     return decode(header, np.frombuffer(message, np.uint8)[header.header_bytes :])

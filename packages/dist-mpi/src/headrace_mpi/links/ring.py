@@ -1,0 +1,110 @@
+"""A queue of messages from one process to another, in memory that both of them have mapped.
+
+One process writes and one reads; each has a count of bytes of its own that only it writes, and that
+the other one looks at. A message is its length in 8 bytes and its bytes, filled up to 8; one that
+does not fit before the end of the memory begins at its start again.
+"""
+
+from __future__ import annotations
+
+from typing import final
+
+RING_BYTES = 1 << 18
+# Two counts, each on a cache line of its own.
+_COUNTS_BYTES = 128
+_TAIL = 8
+TOTAL_BYTES = _COUNTS_BYTES + RING_BYTES
+# Leaves room for others, also where the end of the memory is passed over.
+MAX_MESSAGE_BYTES = RING_BYTES // 4
+_MASK = RING_BYTES - 1
+_SKIP = (1 << 64) - 1
+
+
+def _padded(nbytes: int) -> int:
+    return (nbytes + 7) & ~7
+
+
+def _parts(memory: memoryview) -> tuple[memoryview, memoryview, memoryview]:
+    """Return the counts, the lengths and the bytes of a ring."""
+    data = memory[_COUNTS_BYTES:TOTAL_BYTES]
+    return memory[:_COUNTS_BYTES].cast("Q"), data.cast("Q"), data
+
+
+@final
+class RingWriter:
+    """The end of a ring into which messages go; one thread at a time."""
+
+    __slots__ = ("_counts", "_data", "_head", "_lengths")
+
+    def __init__(self, memory: memoryview) -> None:
+        """Write into [TOTAL_BYTES] bytes, all zero."""
+        self._counts, self._lengths, self._data = _parts(memory)
+        self._head = 0
+
+    def put(self, message: bytes) -> bool:
+        """Write a message of at most ``MAX_MESSAGE_BYTES``; return whether there was room."""
+        size = len(message)
+        need = 8 + ((size + 7) & ~7)
+        head = self._head
+        at = head & _MASK
+        left = RING_BYTES - at
+        skipped = left if need > left else 0
+        if head + skipped + need - self._counts[_TAIL] > RING_BYTES:
+            return False
+        if skipped:
+            self._lengths[at >> 3] = _SKIP
+            head += skipped
+            at = 0
+        self._lengths[at >> 3] = size
+        self._data[at + 8 : at + 8 + size] = message
+        # Last: whoever sees the count sees the message.
+        self._counts[0] = self._head = head + need
+        return True
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        for view in (self._counts, self._lengths, self._data):
+            view.release()
+
+
+@final
+class RingReader:
+    """The end of a ring out of which messages come; one thread at a time."""
+
+    __slots__ = ("_counts", "_data", "_lengths", "_tail")
+
+    def __init__(self, memory: memoryview) -> None:
+        """Read from [TOTAL_BYTES] bytes, all zero."""
+        self._counts, self._lengths, self._data = _parts(memory)
+        self._tail = 0
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a message is there."""
+        return self._counts[0] != self._tail
+
+    def get(self) -> bytearray | None:
+        """Return a copy of the next message, None if there is none.
+
+        Raises:
+            ValueError: if what is there is no message; nothing comes out of this ring any more.
+        """
+        counts, tail = self._counts, self._tail
+        if counts[0] == tail:
+            return None
+        at = tail & _MASK
+        size = self._lengths[at >> 3]
+        if size == _SKIP:
+            tail += RING_BYTES - at
+            at = 0
+            size = self._lengths[0]
+        if size > MAX_MESSAGE_BYTES or at + 8 + size > RING_BYTES:
+            raise ValueError(f"a ring says that its next message has {size} bytes")
+        message = bytearray(self._data[at + 8 : at + 8 + size])
+        counts[_TAIL] = self._tail = tail + 8 + _padded(size)
+        return message
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        for view in (self._counts, self._lengths, self._data):
+            view.release()
