@@ -428,17 +428,30 @@ class Transport:
         found = False
         try:
             if self._links is not None:
-                for source, message in self._links.receive(_BATCH):
-                    found = True
-                    self._take_in(source, message)
+                found = self._receive_near(self._links)
                 if self._behind:
                     self._push()
             if not self._near or self._channel.moving or self._is_due():
-                found |= self._channel.poll()
+                found |= self._poll_mpi()
         except Exception as error:
             # A fault must not take the thread that happens to hold the pump with it.
             self._on_fault(error)
         return found
+
+    def _poll_mpi(self) -> bool:
+        try:
+            return self._channel.poll()
+        except self._mpi_error:
+            # It may be about a rank that has ended, and what that said before counts first.
+            if self._links is not None:
+                self._receive_near(self._links)
+            raise
+
+    def _receive_near(self, links: Links) -> bool:
+        found = links.receive(_BATCH)
+        for source, message in found:
+            self._take_in(source, message)
+        return bool(found)
 
     def _is_due(self) -> bool:
         """Whether MPI was not asked for a while."""
