@@ -228,7 +228,7 @@ def _odd(name: str, grade: str, function: Real, first: Number, end: Number, term
     )
 
 
-def _log_rest(terms: int) -> Fit:
+def _log_rest(grade: str, terms: int) -> Fit:
     """Fit q in log((1 + s) / (1 - s)) = 2 s + 2 s z / 3 + s z**2 q(z), z = s**2."""
     end = (_HIGH_LOG / (2 + _HIGH_LOG)) ** 2 * mp.mpf("1.0005")
 
@@ -238,7 +238,7 @@ def _log_rest(terms: int) -> Fit:
 
     return Fit(
         "LOG_REST",
-        "float64",
+        grade,
         _series(rest, mp.mpf(2) / 5),
         lambda z: z * z / 2,
         mp.mpf(0),
@@ -317,23 +317,30 @@ def fits() -> list[Fit]:
         _log_narrow(8),
         _log_wide("float64", 7),
         _log_wide("single", 5),
-        _log_rest(7),
+        _log_rest("float32", 3),
+        _log_rest("float64", 7),
         _odd("TANH", "float32", mp.tanh, -third, split, 5),
         _odd("TANH", "float64", mp.tanh, -third, split, 10),
+        _odd("SINH", "float32", mp.sinh, sixth, mp.mpf(1), 4),
         _odd("SINH", "single", mp.sinh, sixth, mp.mpf(1), 4),
         _odd("SINH", "float64", mp.sinh, sixth, mp.mpf(1), 7),
+        _odd("SIN", "float32", mp.sin, -sixth, eighth, 4),
         _odd("SIN", "single", mp.sin, -sixth, eighth, 4),
         _odd("SIN", "float64", mp.sin, -sixth, eighth, 7),
+        _cos("float32", 3),
         _cos("single", 3),
         _cos("float64", 6),
+        _odd("ATAN", "float32", mp.atan, -third, octant, 5),
         _odd("ATAN", "single", mp.atan, -third, octant, 5),
         _odd("ATAN", "float64", mp.atan, -third, octant, 11),
+        _odd("ASIN", "float32", mp.asin, sixth, mp.mpf("0.5"), 5),
         _odd("ASIN", "single", mp.asin, sixth, mp.mpf("0.5"), 6),
         _odd("ASIN", "float64", mp.asin, sixth, mp.mpf("0.5"), 13),
         _erf("float32", 7),
         _erf("single", 7),
         _erf("float64", 14),
         _erf_far("float32", 8),
+        _erfc("float32", "11", 10),
         _erfc("single", "11", 12),
         _erfc("float64", "28", 24),
     ]
@@ -367,6 +374,9 @@ def constants() -> dict[str, list[Number]]:
             "LN2_FLOAT32": _parts(mp.log(2), (15, 24)),
             "LN2_FLOAT64": _parts(mp.log(2), (41, 53)),
             "PI": _parts(mp.pi, (53, 53)),
+            "HALF_PI_FLOAT32": _parts(mp.pi / 2, (24, 24, 24)),
+            "HALF_PI_FLOAT64": _parts(mp.pi / 2, (53, 53, 53)),
+            "TWO_THIRDS_FLOAT32": _parts(mp.mpf(2) / 3, (24, 24)),
             "TWO_THIRDS": _parts(mp.mpf(2) / 3, (53, 53)),
             # Products of the first two parts with a number of float32 are exact.
             "TURNS_SINGLE": _turns(4, (29, 29, 53)),

@@ -247,8 +247,33 @@ def assembly_of(source):
     llvm.initialize_native_asmprinter()
     module = llvm.parse_assembly(translate(source.text, source.name, source.vocabulary))
     machine = target_machine()
-    optimize(module, machine)
+    module = optimize(module, machine)
     return machine.emit_assembly(module)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", ["Cos", "Sin", "Tan"])
+def test_rare_arguments_change_no_result_beside_them(op, dtype):
+    """Huge arguments take another way, wherever they stand in a vector or behind the last one."""
+    usual = np.linspace(-9, 9, 83).astype(dtype)
+    huge = (np.geomspace(2.0**20, 2.0**100, 83) * 1.37).astype(dtype)
+    alone_usual, alone_huge = run(op, usual), run(op, huge)
+    for step in (1, 2, 7, 64, 82):
+        rare = np.arange(83) % step == step - 1
+        got = run(op, np.where(rare, huge, usual))
+        assert_identical(got, np.where(rare, alone_huge, alone_usual))
+
+
+@pytest.mark.parametrize("op", ["Cos", "Sin", "Tan"])
+def test_arguments_near_the_bound_of_rare_ones(op):
+    """Both ways are within the promise where one gives way to the other."""
+    for dtype in DTYPES:
+        if wide_reference_missing(dtype):
+            continue
+        near = (2.0**20 + np.linspace(-300, 300, 4001)).astype(dtype)
+        x = np.concatenate([near, -near])
+        error, where = measuring.measure(op, measuring.loop_of(op, dtype), (x,))
+        assert error <= PROMISED[op, dtype], f"{dtype} at {where}"
 
 
 CHAIN = """
@@ -267,7 +292,7 @@ def chain(block):
 
 
 def test_one_kernel_may_use_several_functions():
-    """A chain compiles as one loop; the table of turns stands in a module but once."""
+    """A chain compiles as one loop; what rare arguments need stands in a module but once."""
     x = np.linspace(0, 50, 999)
     out = np.empty_like(x)
     (place,) = build([KernelSource("chain", CHAIN, vocabulary=ELEMENTARY_FUNCTIONS)])

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from headrace_cpu.native.report import notice
 from headrace_cpu.native.source import KernelSource
+
+# Functions of such names are inlined when loops are vector code already. They have the attribute
+# noinline until then, and no other function has it but those that are cold.
+INLINED_LATE = "headrace_late_"
 
 
 class KernelError(RuntimeError):
@@ -66,7 +71,7 @@ def compile_assembly(source: KernelSource, symbol: str) -> bytes:
         module.verify()
     except RuntimeError as reason:
         raise _failure(source, reason) from reason
-    optimize(module, machine, slp=source.slp)
+    module = optimize(module, machine, slp=source.slp)
     return bytes(machine.emit_object(module))
 
 
@@ -84,8 +89,17 @@ def target_machine() -> Any:
     )
 
 
-def optimize(module: Any, machine: Any, *, slp: bool = False) -> None:
-    """Run LLVM's passes on a module, as they are for a machine; ``slp`` as in ``KernelSource``."""
+def optimize(module: Any, machine: Any, *, slp: bool = False) -> Any:
+    """Run LLVM's passes on a module, as they are for a machine.
+
+    Args:
+        module: The module, which is changed.
+        machine: What `target_machine` returned.
+        slp: As in ``KernelSource``.
+
+    Returns:
+        The module to use henceforth, which may be another one.
+    """
     llvm: Any = importlib.import_module("llvmlite.binding")
     module.triple = machine.triple
     module.data_layout = str(machine.target_data)
@@ -93,6 +107,29 @@ def optimize(module: Any, machine: Any, *, slp: bool = False) -> None:
     tuning.slp_vectorization = slp
     passes = llvm.create_pass_builder(machine, tuning)
     passes.getModulePassManager().run(module, passes)
+    if not any(function.name.startswith(INLINED_LATE) for function in module.functions):
+        return module
+    module = llvm.parse_assembly(_to_inline(str(module)))
+    late = llvm.create_new_module_pass_manager()
+    late.add_always_inliner_pass()
+    late.add_global_dead_code_eliminate_pass()
+    late.add_sroa_pass()
+    late.add_instruction_combine_pass()
+    late.add_simplify_cfg_pass()
+    late.run(module, passes)
+    return module
+
+
+def _to_inline(text: str) -> str:
+    """Return a module with those functions to be inlined that could not be before."""
+    lines = []
+    for line in text.splitlines():
+        if line.startswith("attributes #") and " cold " not in line:
+            line = line.replace(" noinline ", " alwaysinline ")
+        elif line.startswith("define ") and f"@{INLINED_LATE}" in line:
+            line = re.sub(r"^define ((dso_local|internal) )*", "define internal ", line)
+        lines.append(line)
+    return "\n".join(lines)
 
 
 def _failure(source: KernelSource, reason: Exception) -> KernelError:

@@ -11,11 +11,11 @@ the complement is small there, and so are its errors.
 from __future__ import annotations
 
 from headrace_cpu.fusion.functions.coefficients import ERF, ERF_FAR, ERFC
-from headrace_cpu.fusion.functions.emitter import FLOAT32, Emitter, Value, in_double
+from headrace_cpu.fusion.functions.emitter import FLOAT32, Emitter, Value
 from headrace_cpu.fusion.functions.exponential import exp_inside, exp_scaled
 
 # Where the complement is 0, or in float32 has long been.
-_END = {True: 11.0, False: 28.0}
+_END = {32: 11.0, 64: 28.0}
 _MIDDLE = 3.75
 # From where the function rounds to 1 in float32.
 _ONE = 4.0
@@ -28,12 +28,11 @@ def _below(e: Emitter, x: Value) -> Value:
 
 def _complement(e: Emitter, size: Value) -> Value:
     """Return erfc of a number from 1/2 on."""
-    size = e.at_most(size, _END[e.single])
+    size = e.at_most(size, _END[e.form.bits])
     # Where it is subnormal it is rounded but once, at the end.
-    doublings = 128
+    doublings = e.form.bias // 2 + 1
     square, lost = e.exact_product(size, size)
-    more = None if e.single else e.neg(lost)
-    decay = exp_scaled(e, e.neg(square), doublings, more)
+    decay = exp_scaled(e, e.neg(square), doublings, e.neg(lost))
     place = e.div(e.sub(size, _MIDDLE), e.add(size, _MIDDLE))
     ratio = e.div(e.polynomial(place, e.of(ERFC)), e.fma(size, 2.0, 1.0))
     return e.mul(e.mul(decay, ratio), 2.0**-doublings)
@@ -50,7 +49,6 @@ def erf(e: Emitter, x: Value) -> Value:
     return e.select(e.compare(size, "<", 1.0), _below(e, x), e.copysign(far, x))
 
 
-@in_double
 def erfc(e: Emitter, x: Value) -> Value:
     """Return the complement of the error function."""
     size = e.abs(x)

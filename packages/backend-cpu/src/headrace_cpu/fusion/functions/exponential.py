@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headrace_cpu.fusion.functions.coefficients import EXP, EXPM1, SINH, TANH
-from headrace_cpu.fusion.functions.emitter import Emitter, Value, in_double
+from headrace_cpu.fusion.functions.emitter import Emitter, Value
 
 # Beyond these, exp is infinite and 0 by the arithmetic below itself.
 _ENDS = {"float32": (-104.0, 89.0), "float64": (-746.0, 710.0)}
@@ -136,7 +136,6 @@ def _half_exp(e: Emitter, size: Value) -> Value:
     return exp_scaled(e, e.at_most(size, high + 2.0), doublings=-1)
 
 
-@in_double
 def sinh(e: Emitter, x: Value) -> Value:
     """Return the hyperbolic sine: a polynomial below 1, else half of exp(x) - exp(-x)."""
     size = e.abs(x)
@@ -147,7 +146,6 @@ def sinh(e: Emitter, x: Value) -> Value:
     return e.select(e.compare(size, "<", 1.0), near, e.copysign(far, x))
 
 
-@in_double
 def cosh(e: Emitter, x: Value) -> Value:
     """Return the hyperbolic cosine, half of exp(x) + exp(-x)."""
     half = _half_exp(e, e.abs(x))

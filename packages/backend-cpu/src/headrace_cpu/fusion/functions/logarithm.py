@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from headrace_cpu.fusion.functions.coefficients import LOG
-from headrace_cpu.fusion.functions.emitter import Emitter, Value, in_double
+from headrace_cpu.fusion.functions.emitter import Emitter, Value
 from headrace_cpu.fusion.functions.exponential import exp
 
 
@@ -91,7 +91,6 @@ def softplus(e: Emitter, x: Value) -> Value:
 _LARGE = 2.0**60
 
 
-@in_double
 def asinh(e: Emitter, x: Value) -> Value:
     """Return the inverse hyperbolic sine, log1p(a + a**2 / (1 + sqrt(1 + a**2))), a = abs(x)."""
     size = e.abs(x)
@@ -101,7 +100,6 @@ def asinh(e: Emitter, x: Value) -> Value:
     return e.select(e.compare(x, "==", 0.0), x, e.copysign(value, x))
 
 
-@in_double
 def acosh(e: Emitter, x: Value) -> Value:
     """Return the inverse hyperbolic cosine, log1p(t + sqrt(2 t + t**2)), t = x - 1."""
     above = e.sub(x, 1.0)
@@ -116,7 +114,6 @@ def _of_twice(e: Emitter, size: Value, below: Value) -> Value:
     return e.select(large, e.add(value, math.log(2)), value)
 
 
-@in_double
 def atanh(e: Emitter, x: Value) -> Value:
     """Return the inverse hyperbolic tangent, log1p(2 a / (1 - a)) / 2, a = abs(x)."""
     size = e.abs(x)

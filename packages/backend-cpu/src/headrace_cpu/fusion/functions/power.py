@@ -1,20 +1,20 @@
 """Powers, with all special cases of IEEE 754 and C, which are NumPy's.
 
-``x**y = exp(y log(x))``; for results in float64 the logarithm and the product are sums of two
-numbers, since an error of the exponent becomes a relative one of the result.
+``x**y = exp(y log(x))``; the logarithm and the product are sums of two numbers, since an error of
+the exponent becomes a relative one of the result.
 """
 
 from __future__ import annotations
 
 import math
 
-from headrace_cpu.fusion.functions.coefficients import LN2_FLOAT64, LOG_REST, TWO_THIRDS
-from headrace_cpu.fusion.functions.emitter import Emitter, Value, in_double
+from headrace_cpu.fusion.functions.coefficients import LOG_REST, TWO_THIRDS, TWO_THIRDS_FLOAT32
+from headrace_cpu.fusion.functions.emitter import FLOAT32, Emitter, Value
 from headrace_cpu.fusion.functions.exponential import exp_scaled
 from headrace_cpu.fusion.functions.logarithm import log, split
 
 # Exponentials of it and more are infinite, of its negative and less 0.
-_BEYOND = 760.0
+_BEYOND = {32: 110.0, 64: 760.0}
 
 
 def _precise_log(e: Emitter, x: Value) -> tuple[Value, Value]:
@@ -24,9 +24,10 @@ def _precise_log(e: Emitter, x: Value) -> tuple[Value, Value]:
     in pairs of numbers.
     """
     small = e.compare(x, "<", e.form.tiny)
-    k, significand = split(e, e.select(small, e.mul(x, 2.0**54), x))
+    up = e.form.fraction + 2
+    k, significand = split(e, e.select(small, e.mul(x, 2.0**up), x))
     exponent = e.to_number(k)
-    exponent = e.select(small, e.sub(exponent, 54.0), exponent)
+    exponent = e.select(small, e.sub(exponent, float(up)), exponent)
     f = e.sub(significand, 1.0)
     under, under_low = e.exact_sum_sorted(2.0, f)
     inverse = e.div(1.0, under)
@@ -37,38 +38,36 @@ def _precise_log(e: Emitter, x: Value) -> tuple[Value, Value]:
     z_low = e.fma(e.add(s, s), s_low, z_low)
     cube, cube_low = e.exact_product(s, z)
     cube_low = e.add(cube_low, e.fma(s, z_low, e.mul(s_low, z)))
-    third, third_low = e.exact_product(cube, TWO_THIRDS[0])
-    third_low = e.add(third_low, e.fma(cube_low, TWO_THIRDS[0], e.mul(cube, TWO_THIRDS[1])))
+    third_part = TWO_THIRDS_FLOAT32 if e.form is FLOAT32 else TWO_THIRDS
+    third, third_low = e.exact_product(cube, third_part[0])
+    third_low = e.add(third_low, e.fma(cube_low, third_part[0], e.mul(cube, third_part[1])))
     tail = e.mul(e.mul(cube, z), e.polynomial(z, e.of(LOG_REST)))
     value, lost = e.exact_sum_sorted(e.add(s, s), third)
     low = e.add(lost, e.add(tail, e.fma(2.0, s_low, third_low)))
-    value, lost = e.exact_sum_sorted(e.mul(exponent, LN2_FLOAT64[0]), value)
-    low = e.add(lost, e.fma(exponent, LN2_FLOAT64[1], low))
+    value, lost = e.exact_sum_sorted(e.mul(exponent, e.form.ln2[0]), value)
+    low = e.add(lost, e.fma(exponent, e.form.ln2[1], low))
     return e.exact_sum_sorted(value, low)
 
 
-def _exponential(e: Emitter, high: Value, low: Value | None) -> Value:
+def _exponential(e: Emitter, high: Value, low: Value) -> Value:
     """Return exp(high + low), where low matters only of numbers that do not overflow."""
-    inside = e.at_least(e.at_most(high, _BEYOND), -_BEYOND)
-    if low is not None:
-        low = e.select(e.compare(e.abs(high), "<", _BEYOND), low, 0.0)
+    beyond = _BEYOND[e.form.bits]
+    inside = e.at_least(e.at_most(high, beyond), -beyond)
+    low = e.select(e.compare(e.abs(high), "<", beyond), low, 0.0)
     return exp_scaled(e, inside, more=low)
 
 
-@in_double
 def power(e: Emitter, x: Value, y: Value) -> Value:
     """Return x to the power of y."""
     size = e.abs(x)
     # Infinite exponents are like huge ones, but give 1 to the power of any.
-    exponent = e.at_least(e.at_most(y, 2.0**1000), -(2.0**1000))
-    if e.single:
-        value = _exponential(e, e.mul(exponent, log(e, size)), None)
-    else:
-        high, low = _precise_log(e, size)
-        high = e.select(e.compare(size, "==", 0.0), -math.inf, high)
-        high = e.select(e.compare(size, "==", math.inf), math.inf, high)
-        product, lost = e.exact_product(exponent, high)
-        value = _exponential(e, product, e.fma(exponent, low, lost))
+    most = 2.0 ** (e.form.bias - 23)
+    exponent = e.at_least(e.at_most(y, most), -most)
+    high, low = _precise_log(e, size)
+    high = e.select(e.compare(size, "==", 0.0), -math.inf, high)
+    high = e.select(e.compare(size, "==", math.inf), math.inf, high)
+    product, lost = e.exact_product(exponent, high)
+    value = _exponential(e, product, e.fma(exponent, low, lost))
     half = e.mul(y, 0.5)
     whole = e.compare(e.round(y), "==", y)
     odd = e.builder.and_(whole, e.compare(e.round(half), "!=", half))

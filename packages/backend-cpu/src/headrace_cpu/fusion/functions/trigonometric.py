@@ -11,15 +11,28 @@ comparisons.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from llvmlite import ir
 
-from headrace_cpu.fusion.functions.coefficients import COS, PI, SIN, TURNS_FLOAT64, TURNS_SINGLE
+from headrace_cpu.fusion.functions.coefficients import (
+    COS,
+    HALF_PI_FLOAT32,
+    HALF_PI_FLOAT64,
+    PI,
+    SIN,
+    TURNS_FLOAT64,
+    TURNS_SINGLE,
+)
 from headrace_cpu.fusion.functions.emitter import FLOAT32, Emitter, Value, in_double
+from headrace_cpu.fusion.functions.rare import unless_rare
 
 _TABLE = "headrace.turns"
+# Up to here multiples of pi/2 are subtracted in three parts.
+_USUAL = 2.0**20
 _TWO_PI = (2 * PI[0], 2 * PI[1])
 
 
@@ -36,6 +49,10 @@ class Angle:
     quarter: Value
     high: Value
     low: Value
+
+
+# Writes a function of ``(argument, its angle)``.
+_OfAngle: TypeAlias = Callable[[Emitter, Value, Angle], Value]
 
 
 def _single_row(e: Emitter, x: Value) -> tuple[Value, list[Value]]:
@@ -119,6 +136,21 @@ def _angle(e: Emitter, x: Value) -> Angle:
     return Angle(quarter, high, low)
 
 
+def _angle_usual(e: Emitter, x: Value) -> Angle:
+    """Reduce an argument within +-2**20, by pi/2 in three parts (Cody and Waite, 1980).
+
+    The fused product with the first is exact. That with the second is too, as a pair of numbers;
+    its difference is a sum that keeps what it loses: x and the first product are whole multiples
+    of the lowest bit of the second.
+    """
+    first, second, third = HALF_PI_FLOAT32 if e.form.bits == 32 else HALF_PI_FLOAT64
+    k, quarter = e.nearest(x, 2 / math.pi)
+    rest = e.fma(k, -first, x)
+    product, product_lost = e.exact_product(k, second)
+    high, lost = e.exact_sum_sorted(rest, e.neg(product))
+    return Angle(quarter, high, e.fma(k, -third, e.sub(lost, product_lost)))
+
+
 def _sin(e: Emitter, angle: Angle) -> Value:
     """Return the sine of ``high + low``."""
     x, low = angle.high, angle.low
@@ -145,30 +177,49 @@ def _with_sign(e: Emitter, value: Value, negative: Value) -> Value:
 
 def _near_zero(e: Emitter, x: Value, value: Value) -> Value:
     """Return the argument itself where it is its sine and tangent, -0 and subnormal too."""
-    return e.select(e.compare(e.abs(x), "<", 2.0**-27), x, value)
+    bound = 2.0**-13 if e.form.bits == 32 else 2.0**-27
+    return e.select(e.compare(e.abs(x), "<", bound), x, value)
 
 
-@in_double
-def sin(e: Emitter, x: Value) -> Value:
-    """Return the sine."""
-    angle = _angle(e, x)
+def _sin_of(e: Emitter, x: Value, angle: Angle) -> Value:
     value = e.select(e.is_odd(angle.quarter), _cos(e, angle), _sin(e, angle))
     return _near_zero(e, x, _with_sign(e, value, e.is_odd(angle.quarter, 1)))
 
 
-@in_double
-def cos(e: Emitter, x: Value) -> Value:
-    """Return the cosine."""
-    angle = _angle(e, x)
+def _cos_of(e: Emitter, x: Value, angle: Angle) -> Value:
+    del x
     value = e.select(e.is_odd(angle.quarter), _sin(e, angle), _cos(e, angle))
     return _with_sign(e, value, e.is_odd(e.plus(angle.quarter, 1), 1))
 
 
-@in_double
-def tan(e: Emitter, x: Value) -> Value:
-    """Return the tangent, sine by cosine."""
-    angle = _angle(e, x)
+def _tan_of(e: Emitter, x: Value, angle: Angle) -> Value:
     sine, cosine = _sin(e, angle), _cos(e, angle)
     odd = e.is_odd(angle.quarter)
     quotient = e.div(e.select(odd, cosine, sine), e.select(odd, sine, cosine))
     return _near_zero(e, x, _with_sign(e, quotient, odd))
+
+
+def _of_any(e: Emitter, name: str, x: Value, of_angle: _OfAngle) -> Value:
+    """Return a function of an argument, that of a large one by way of the slow reduction."""
+
+    @in_double
+    def slow(e: Emitter, x: Value) -> Value:
+        return of_angle(e, x, _angle(e, x))
+
+    usual = of_angle(e, x, _angle_usual(e, x))
+    return unless_rare(e, name, x, usual, _USUAL, slow)
+
+
+def sin(e: Emitter, x: Value) -> Value:
+    """Return the sine."""
+    return _of_any(e, "sin", x, _sin_of)
+
+
+def cos(e: Emitter, x: Value) -> Value:
+    """Return the cosine."""
+    return _of_any(e, "cos", x, _cos_of)
+
+
+def tan(e: Emitter, x: Value) -> Value:
+    """Return the tangent, sine by cosine."""
+    return _of_any(e, "tan", x, _tan_of)
