@@ -438,8 +438,15 @@ def release(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def bench(session: nox.Session) -> None:
-    """Measure the benchmark workloads beside the peers that install here."""
+    """Measure the benchmark workloads beside the peers that install here.
+
+    ``-- --compare REVISION`` measures beside another revision of the repository instead, and fails
+    where a step became slower; ``--limit RATIO`` says by how much it may.
+    """
     install(session, WITHOUT_CUDA, editable=False)
+    if any(word.partition("=")[0] == "--compare" for word in session.posargs):
+        session.run("python", "-m", "benchmarks", *session.posargs, env=MPI_ENV)
+        return
     for line in Path("benchmarks/requirements.txt").read_text().splitlines():
         if line and not line.startswith("#"):
             # A peer without a wheel for this Python is left out of the table.

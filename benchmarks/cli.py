@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import figures, machine, report, studies
+from benchmarks import compare, figures, machine, report, studies
 from benchmarks.controller import RunSettings, run_workload
 from benchmarks.figures import Figures
 from benchmarks.peers import PEERS
+from benchmarks.suite import limits, page
+from benchmarks.suite.cases import all_cases
+from benchmarks.suite.running import run_cases
 from benchmarks.workload import Workload, all_workloads
+
+SUITE = "suite"
 
 
 def parser(names: Sequence[str]) -> argparse.ArgumentParser:
-    """Return the parser of the command line."""
+    """Return the parser of the command line.
+
+    Args:
+        names: the workloads and studies that run where none is named.
+    """
     defaults = RunSettings()
     made = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     made.add_argument(
-        "--workloads", nargs="+", choices=names, default=list(names), help="default: all"
+        "--workloads",
+        nargs="+",
+        choices=[*names, SUITE, *all_cases()],
+        metavar="NAME",
+        help=f"{SUITE!r} is all of the suite. Default: all but the suite, or with --compare the "
+        f"suite. Of: {', '.join([*names, SUITE, *all_cases()])}",
     )
     made.add_argument(
         "--rounds", type=_positive, default=defaults.rounds, help="default: %(default)s"
@@ -34,6 +49,18 @@ def parser(names: Sequence[str]) -> argparse.ArgumentParser:
         help="replace the sections of this document, and the figures (.json) and charts (.svg) "
         "beside it",
     )
+    made.add_argument(
+        "--compare",
+        metavar="REVISION",
+        help="run the workloads with this revision of the repository beside what is here; nothing "
+        "else takes part, and a slower step is an error",
+    )
+    made.add_argument(
+        "--limit",
+        type=_ratio,
+        default=compare.LIMIT,
+        help="with --compare: the largest allowed ratio of new to old; default: %(default)s",
+    )
     return made
 
 
@@ -41,14 +68,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the workloads asked for; print the tables, and write them where asked.
 
     Returns:
-        0, or 1 if headrace failed in a workload or final losses disagree.
+        0, or 1 if headrace failed in a workload, final losses disagree, or something became
+        slower than ``--compare`` allows.
     """
     workloads = all_workloads()
     options = parser([*workloads, *studies.NAMES]).parse_args(arguments)
     settings = RunSettings(rounds=options.rounds, threads=options.threads)
+    if options.compare is not None:
+        names = _expanded(options.workloads or [SUITE])
+        return compare.main(options.compare, names, options.limit, settings, _say)
     status = 0
     _say_missing()
-    for name in options.workloads:
+    asked = options.workloads or [*workloads, *studies.NAMES]
+    cases = [name for name in _expanded(asked) if name in all_cases()]
+    if cases:
+        body, succeeded = _suite(cases, settings)
+        sys.stdout.write(f"\n## {SUITE}\n\n{body}")
+        sys.stdout.flush()
+        if options.write is not None:
+            _write(options.write, SUITE, body, None)
+        status = 0 if succeeded else 1
+    for name in asked:
+        if name == SUITE or name in all_cases():
+            continue
         made: Figures | None = None
         if name in workloads:
             body, made, succeeded = _workload(workloads[name], settings)
@@ -78,6 +120,19 @@ def _study(name: str, settings: RunSettings) -> tuple[str, bool]:
     result = studies.study(name)(settings, _say)
     head = [f"{machine.describe()}.", f"Each row in a new process; {settings.threads} threads.", ""]
     return "\n".join([*head, *result.lines]) + "\n", result.succeeded
+
+
+def _suite(names: Sequence[str], settings: RunSettings) -> tuple[str, bool]:
+    """Run cases of the suite; returns the section of all, and whether all is well."""
+    able = limits.measure(settings.threads)
+    runs = run_cases(names, settings, _say)
+    return page.render(runs, settings, able, machine.describe()), page.succeeded(runs)
+
+
+def _expanded(names: Sequence[str]) -> list[str]:
+    """Return the names, with those of all cases where the suite is named."""
+    each = (list(all_cases()) if name == SUITE else [name] for name in names)
+    return list(dict.fromkeys(itertools.chain.from_iterable(each)))
 
 
 def _say_missing() -> None:
@@ -111,4 +166,12 @@ def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number above 0, got {text}")
+    return number
+
+
+def _ratio(text: str) -> float:
+    """Parse a number of at least one."""
+    number = float(text)
+    if not 1 <= number < float("inf"):
+        raise argparse.ArgumentTypeError(f"expected a number of at least 1, got {text}")
     return number

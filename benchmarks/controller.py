@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 
 from benchmarks.participant import Request, Sample
@@ -71,9 +71,12 @@ class Run:
 
 
 Progress = Callable[[str], None]
+Lend = Callable[[Entry], AbstractContextManager[ParticipantProcess]]
 
 
-def run_workload(workload: Workload, settings: RunSettings, progress: Progress) -> Run:
+def run_workload(
+    workload: Workload, settings: RunSettings, progress: Progress, lend: Lend | None = None
+) -> Run:
     """Run all entries of a workload, one round each in turn.
 
     A participant that is not installed or that fails leaves the run with its reason in its
@@ -83,6 +86,7 @@ def run_workload(workload: Workload, settings: RunSettings, progress: Progress) 
         workload: what to run.
         settings: rounds, threads and times.
         progress: called with one line of text now and then.
+        lend: gives the process of an entry; None for a new one each, which ends with the run.
 
     Returns:
         The outcomes of all entries, and how quiet the machine was.
@@ -98,7 +102,8 @@ def run_workload(workload: Workload, settings: RunSettings, progress: Progress) 
                 progress(f"{label}: {NOT_INSTALLED}")
                 continue
             progress(f"{label}: starts")
-            process = stack.enter_context(ParticipantProcess(settings.threads))
+            lent = ParticipantProcess(settings.threads) if lend is None else lend(outcome.entry)
+            process = stack.enter_context(lent)
             if _start(process, workload, outcome, settings):
                 running.append((outcome, process))
             else:

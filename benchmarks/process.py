@@ -61,11 +61,16 @@ class ParticipantProcess:
     time from the participant whose turn it is.
     """
 
-    def __init__(self, threads: int) -> None:
-        """Start the process."""
+    def __init__(self, threads: int, python: str = "") -> None:
+        """Start the process.
+
+        Args:
+            threads: threads that it may use.
+            python: the interpreter, which may be of another environment; "" for this one.
+        """
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.worker"],
+            [python or sys.executable, "-m", "benchmarks.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -109,6 +114,15 @@ class ParticipantProcess:
         loss = self._ask({"do": "loss"}, timeout_s)["loss"]
         return None if loss is None else float(loss)
 
+    def costs(self, timeout_s: float) -> dict[str, Any] | None:
+        """Return what the participant says of the costs of a step, None if it says nothing."""
+        costs: dict[str, Any] | None = self._ask({"do": "costs"}, timeout_s)["costs"]
+        return costs
+
+    def alive(self) -> bool:
+        """Tell whether the process runs."""
+        return self._process.poll() is None
+
     def close(self) -> None:
         """End the process, by force if it does not end when its input does."""
         if self._process.stdin is not None:
@@ -148,6 +162,7 @@ class ParticipantProcess:
             line = None
         except queue.Empty:
             self._process.kill()
+            self._process.wait()
             what = f"no answer to {message['do']!r} within {timeout_s:g} s"
             raise ParticipantError(what) from None
         if line is None:

@@ -2,9 +2,10 @@
 
 Started by ``benchmarks.controller`` as ``python -m benchmarks.worker``. The requests are
 ``{"do": "build", "module": ..., "peer": ..., "variant": ..., "threads": ..., "workload": ...}``,
-then any number of ``{"do": "round"}``, ``{"do": "settle"}`` and ``{"do": "loss"}``. Replies carry
-the answer, or ``error`` with one line of text, and ``unavailable`` where the error says that this
-installation lacks something. The end of the input ends the process.
+then any number of ``{"do": "round"}``, ``{"do": "settle"}``, ``{"do": "loss"}`` and
+``{"do": "costs"}``. A second ``build`` takes the place of the first. Replies carry the answer, or
+``error`` with one line of text, and ``unavailable`` where the error says that this installation
+lacks something. The end of the input ends the process.
 """
 
 from __future__ import annotations
@@ -60,6 +61,9 @@ def serve(requests: TextIO, reply: Callable[[Mapping[str, Any]], None]) -> None:
             elif message["do"] == "settle":
                 METER.settle()
                 reply({"settled": True})
+            elif message["do"] == "costs":
+                costs = getattr(participant, "costs", None)
+                reply({"costs": None if costs is None else costs()})
             else:
                 reply({"loss": participant.loss()})
         except UnavailableError as error:
