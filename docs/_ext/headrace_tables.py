@@ -85,6 +85,7 @@ def scalar_functions() -> str:
 
 _TAKEN = {
     frozenset({"float"}): "floats",
+    frozenset({"int", "uint"}): "integers",
     frozenset({"bool"}): "truth values",
     frozenset({"float", "int", "uint"}): "numbers",
     frozenset({"float", "int", "uint", "bool"}): "numbers or truth values",

@@ -80,7 +80,8 @@ def test_every_function_is_computed_by_an_op_that_states_it():
         schema = OPS[function.op]
         assert schema.expression is not None
         assert len(schema.inputs) == function.arity
-        dtype = hr.bool if function.takes == {"bool"} else hr.float32
+        kinds = {"bool": hr.bool, "float": hr.float32, "int": hr.int32}
+        dtype = next(kinds[kind] for kind in ("float", "int", "bool") if kind in function.takes)
         inputs = [hr.placeholder(dtype) for _ in range(function.arity)]
         if function.name == "where":
             inputs[0] = hr.placeholder(hr.bool)
@@ -89,6 +90,16 @@ def test_every_function_is_computed_by_an_op_that_states_it():
         found = expression_of(node.op)
         assert [step.function for step in found.steps[function.arity :]] == [function.name]
         assert found.result.dtype == node.dtype
+
+
+def test_operators_are_logic_on_truth_values_and_bits_on_integers():
+    for dtype, names in [
+        (hr.bool, ["logical_and", "logical_or", "logical_xor", "logical_not"]),
+        (hr.int32, ["bitwise_and", "bitwise_or", "bitwise_xor", "invert"]),
+    ]:
+        x, y = hr.placeholder(dtype), hr.placeholder(dtype)
+        nodes = [x & y, x | y, x ^ y, ~x]
+        assert [expression_of(node.op).result.function for node in nodes] == names
 
 
 # Name -> (the expression, what the error must say).

@@ -31,6 +31,8 @@ TYPES = {
     "float32": "float",
     "float64": "double",
 }
+# A number of bits to shift by, kept from 0 to all bits but one.
+_PLACES = "({1} < 0 ? 0 : {1} < 8 * (int)sizeof {0} ? {1} : 8 * (int)sizeof {0} - 1)"
 # Functions that C writes as an expression of its arguments; others are those of math.h.
 C = {
     "add": "{0} + {1}",
@@ -48,6 +50,12 @@ C = {
     "logical_or": "{0} | {1}",
     "logical_xor": "{0} ^ {1}",
     "logical_not": "!{0}",
+    "bitwise_and": "{0} & {1}",
+    "bitwise_or": "{0} | {1}",
+    "bitwise_xor": "{0} ^ {1}",
+    "invert": "~{0}",
+    "left_shift": "{0} << " + _PLACES,
+    "right_shift": "{0} >> " + _PLACES,
     "where": "{0} ? {1} : {2}",
     "maximum": "{0} != {0} || {0} >= {1} ? {0} : {1}",
     "minimum": "{0} != {0} || {0} <= {1} ? {0} : {1}",

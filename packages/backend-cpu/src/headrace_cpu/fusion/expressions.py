@@ -18,6 +18,7 @@ from headrace_cpu.fusion.nodes import CODES, FLOATS, Operand, Value, shape_of
 
 _NUMBERS = frozenset({"i32", "i64", "f32", "f64"})
 _COMPARED = _NUMBERS | {"u8"}
+_INTEGERS = frozenset({"u8", "i32", "i64"})
 _BOOL = frozenset({"b8"})
 _ANY = frozenset(CODES.values())
 
@@ -29,6 +30,8 @@ _TAKEN: dict[str, frozenset[str]] = {
     **dict.fromkeys(("equal", "not_equal", "less", "less_equal"), _COMPARED),
     **dict.fromkeys(("greater", "greater_equal"), _COMPARED),
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor", "logical_not"), _BOOL),
+    **dict.fromkeys(("bitwise_and", "bitwise_or", "bitwise_xor", "invert"), _INTEGERS),
+    **dict.fromkeys(("left_shift", "right_shift"), _INTEGERS),
     **dict.fromkeys(("where", "cast"), _ANY),
     **dict.fromkeys(ELEMENTARY, FLOATS),
 }

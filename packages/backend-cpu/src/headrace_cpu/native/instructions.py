@@ -262,6 +262,24 @@ def _plain(name: str, code: str = "") -> Maker:
     return make
 
 
+def _shifted(name: str) -> Maker:
+    """Return a shift by a number of bits that is kept from 0 to all bits but one."""
+
+    def make(m: Machine, args: Sequence[Held]) -> Held:
+        code, x, count = args[0].code, args[0].value, args[1].value
+        zero, most = ir.Constant(x.type, 0), ir.Constant(x.type, x.type.width - 1)
+        if code == "u8":
+            over = m.builder.icmp_unsigned(">", count, most)
+        else:
+            count = m.builder.select(m.builder.icmp_signed("<", count, zero), zero, count)
+            over = m.builder.icmp_signed(">", count, most)
+        count = m.builder.select(over, most, count)
+        shift = "lshr" if (name, code) == ("ashr", "u8") else name
+        return Held(code, getattr(m.builder, shift)(x, count))
+
+    return make
+
+
 def _rounded(name: str) -> Maker:
     return lambda m, args: Held(args[0].code, m.call(name, args[0].code, args[0].value))
 
@@ -283,6 +301,12 @@ _INSTRUCTIONS: dict[str, Maker] = {
     "logical_or": _plain("or_"),
     "logical_xor": _plain("xor"),
     "logical_not": _plain("not_"),
+    "bitwise_and": _plain("and_"),
+    "bitwise_or": _plain("or_"),
+    "bitwise_xor": _plain("xor"),
+    "invert": _plain("not_"),
+    "left_shift": _shifted("shl"),
+    "right_shift": _shifted("ashr"),
     "divided": _plain("udiv"),
     "remaining": _plain("urem"),
     "divide": _plain("fdiv"),

@@ -18,7 +18,12 @@ _BITS = "bits of integers have no derivative"
 
 
 @pointwise(
-    "BitwiseAnd", exact=True, commutative=True, no_gradient=_BITS, public="bitwise.bitwise_and"
+    "BitwiseAnd",
+    exact=True,
+    commutative=True,
+    no_gradient=_BITS,
+    expression=lambda s, x, y: x & y,
+    public="bitwise.bitwise_and",
 )
 def bitwise_and(x: Integer, y: Integer) -> Spec:
     """The bits that are set in both, elementwise with broadcasting."""
@@ -26,7 +31,12 @@ def bitwise_and(x: Integer, y: Integer) -> Spec:
 
 
 @pointwise(
-    "BitwiseOr", exact=True, commutative=True, no_gradient=_BITS, public="bitwise.bitwise_or"
+    "BitwiseOr",
+    exact=True,
+    commutative=True,
+    no_gradient=_BITS,
+    expression=lambda s, x, y: x | y,
+    public="bitwise.bitwise_or",
 )
 def bitwise_or(x: Integer, y: Integer) -> Spec:
     """The bits that are set in at least one, elementwise with broadcasting."""
@@ -34,20 +44,36 @@ def bitwise_or(x: Integer, y: Integer) -> Spec:
 
 
 @pointwise(
-    "BitwiseXor", exact=True, commutative=True, no_gradient=_BITS, public="bitwise.bitwise_xor"
+    "BitwiseXor",
+    exact=True,
+    commutative=True,
+    no_gradient=_BITS,
+    expression=lambda s, x, y: x ^ y,
+    public="bitwise.bitwise_xor",
 )
 def bitwise_xor(x: Integer, y: Integer) -> Spec:
     """The bits that are set in exactly one, elementwise with broadcasting."""
     return joined(x, y)
 
 
-@pointwise("Invert", exact=True, no_gradient=_BITS, public="bitwise.invert")
+@pointwise(
+    "Invert",
+    exact=True,
+    no_gradient=_BITS,
+    expression=lambda s, x: ~x,
+    public="bitwise.invert",
+)
 def invert(x: Integer) -> Spec:
     """All bits flipped."""
     return like(x)
 
 
-@pointwise("LeftShift", no_gradient=_BITS, public="bitwise.left_shift")
+@pointwise(
+    "LeftShift",
+    no_gradient=_BITS,
+    expression=lambda s, x, y: s.left_shift(x, y),
+    public="bitwise.left_shift",
+)
 def left_shift(x: Integer, y: Integer) -> Spec:
     """``x`` shifted left by ``y`` bits, elementwise with broadcasting.
 
@@ -56,7 +82,12 @@ def left_shift(x: Integer, y: Integer) -> Spec:
     return joined(x, y)
 
 
-@pointwise("RightShift", no_gradient=_BITS, public="bitwise.right_shift")
+@pointwise(
+    "RightShift",
+    no_gradient=_BITS,
+    expression=lambda s, x, y: s.right_shift(x, y),
+    public="bitwise.right_shift",
+)
 def right_shift(x: Integer, y: Integer) -> Spec:
     """``x`` shifted right by ``y`` bits, elementwise with broadcasting; keeps the sign.
 

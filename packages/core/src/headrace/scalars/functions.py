@@ -37,6 +37,7 @@ class ScalarFunction:
 
 _FLOAT = frozenset({"float"})
 _REAL = frozenset({"float", "int", "uint"})
+_INTEGER = frozenset({"int", "uint"})
 _BOOL = frozenset({"bool"})
 _ANY = _REAL | _BOOL
 
@@ -66,6 +67,12 @@ SCALAR_FUNCTIONS: dict[str, ScalarFunction] = {
         ScalarFunction("logical_or", "LogicalOr", _BOOL, 2, tests=True),
         ScalarFunction("logical_xor", "LogicalXor", _BOOL, 2, tests=True),
         ScalarFunction("logical_not", "LogicalNot", _BOOL, tests=True),
+        ScalarFunction("bitwise_and", "BitwiseAnd", _INTEGER, 2),
+        ScalarFunction("bitwise_or", "BitwiseOr", _INTEGER, 2),
+        ScalarFunction("bitwise_xor", "BitwiseXor", _INTEGER, 2),
+        ScalarFunction("invert", "Invert", _INTEGER),
+        ScalarFunction("left_shift", "LeftShift", _INTEGER, 2),
+        ScalarFunction("right_shift", "RightShift", _INTEGER, 2),
         ScalarFunction("where", "Select", _ANY, 3),
         ScalarFunction("cast", "Cast", _ANY),
         ScalarFunction("exp", "Exp", _FLOAT),

@@ -29,7 +29,8 @@ class Scalar:
     """A number in an expression: an input's element, a constant, or a function of others.
 
     Python's arithmetic and comparisons of it make further ones; a plain number among its operands
-    takes its dtype. ``&``, ``|``, ``^`` and ``~`` are those of truth values.
+    takes its dtype. ``&``, ``|``, ``^`` and ``~`` are those of truth values, or of the
+    bits of integers.
 
     Attributes:
         function: The name of the function whose value it is, ``"input"`` or ``"constant"``.
@@ -98,22 +99,26 @@ class Scalar:
         return apply("greater_equal", self, other)
 
     def __and__(self, other: Any) -> Scalar:
-        return apply("logical_and", self, other)
+        return apply(self._bits("and"), self, other)
 
     __rand__ = __and__
 
     def __or__(self, other: Any) -> Scalar:
-        return apply("logical_or", self, other)
+        return apply(self._bits("or"), self, other)
 
     __ror__ = __or__
 
     def __xor__(self, other: Any) -> Scalar:
-        return apply("logical_xor", self, other)
+        return apply(self._bits("xor"), self, other)
 
     __rxor__ = __xor__
 
     def __invert__(self) -> Scalar:
-        return apply("logical_not", self)
+        return apply("invert" if self.dtype.is_integer else "logical_not", self)
+
+    def _bits(self, name: str) -> str:
+        """Return what an operator is: logic, or on integers what bits do."""
+        return f"bitwise_{name}" if self.dtype.is_integer else f"logical_{name}"
 
     def __hash__(self) -> int:
         return id(self)
