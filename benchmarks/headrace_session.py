@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -29,7 +30,9 @@ def open_session(threads: int, variant: str = RUN) -> hr.Session:
     """
     settings = dict(_SETTINGS.get(variant, {}))
     try:
-        config = hr.Config(threads=threads, **settings)
+        # What is measured is the program that a training soon runs, not that of its first steps.
+        wait = os.environ.get("HEADRACE_COMPILE_WAIT", "1") != "0"
+        config = hr.Config(threads=threads, **settings, **({"compile_wait": True} if wait else {}))
     except (TypeError, hr.errors.ConfigError) as error:
         raise UnavailableError(f"this Headrace has no Config({', '.join(settings)}=)") from error
     return hr.Session(config=config)

@@ -205,7 +205,7 @@ def losses() -> tuple[list[Tensor], dict[Tensor, Any]]:
     return [hr.reduce_sum(hr.tanh(x) * x, axis=1)], {x: RNG.normal(size=(30, 40))}
 
 
-@pytest.mark.parametrize(("owner", "name"), [(FusedKernel, "prepare"), (group, "_groups")])
+@pytest.mark.parametrize(("owner", "name"), [(FusedKernel, "kernels"), (group, "_groups")])
 @pytest.mark.filterwarnings("error")
 def test_numpy_does_the_work_of_kernels_that_cannot_be_made(
     owner: Any, name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -227,7 +227,7 @@ def test_numpy_does_the_work_of_kernels_that_cannot_be_made(
     assert "a fault of the generator" in said[0]
 
 
-@pytest.mark.parametrize(("owner", "name"), [(FusedKernel, "prepare"), (group, "_groups")])
+@pytest.mark.parametrize(("owner", "name"), [(FusedKernel, "kernels"), (group, "_groups")])
 def test_it_is_an_error_where_steps_are_verified(
     owner: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

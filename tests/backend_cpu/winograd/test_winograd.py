@@ -248,7 +248,7 @@ def without_kernels(monkeypatch):
 
     monkeypatch.delenv("HEADRACE_QUIET", raising=False)
     monkeypatch.setattr("headrace_cpu.native.report._said", set())
-    monkeypatch.setattr(kernel_module, "build", fails)
+    monkeypatch.setattr(kernel_module.KernelInstruction, "kernels", fails)
 
 
 @native

@@ -210,6 +210,12 @@ COMPILE_AFTER = Setting(
     2,
     "steps before kernels are made, unless hr.Config says (default 2)",
 )
+COMPILE_WAIT = Setting(
+    "HEADRACE_COMPILE_WAIT",
+    switch,
+    False,
+    "1 lets steps wait for their kernels rather than run plainly meanwhile, unless hr.Config says",
+)
 WAIT_REPORT = Setting(
     "HEADRACE_WAIT_REPORT",
     seconds,
@@ -239,6 +245,7 @@ CORE_SETTINGS: tuple[Setting[Any], ...] = (
     EXECUTOR,
     CHECK_RACES,
     COMPILE_AFTER,
+    COMPILE_WAIT,
     WAIT_REPORT,
     CACHE,
     CACHE_SIZE,

@@ -459,6 +459,7 @@ class ClusterRuntime:
         for call in running:
             call.fail(why)
         self._release()
+        self._state.background.close()
 
     def _release(self) -> None:
         with self._lock:

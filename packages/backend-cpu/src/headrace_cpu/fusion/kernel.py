@@ -89,14 +89,16 @@ class FusedKernel(Instruction):
             return _interpreted(self, at)
         return _native(self, self._address, at)
 
-    def prepare(self) -> None:
-        """Compile the kernel, or take it from the cache."""
-        if self._address is None:
-            # lazy: compiling is put off until a kernel runs often
-            from headrace_cpu.native.build import build
+    def kernels(self) -> Sequence[KernelSource]:
+        """Return the kernel."""
+        if self._address is not None:
+            return []
+        return [KernelSource("fused", self.kernel.text, vocabulary=ELEMENTARY_FUNCTIONS)]
 
-            source = KernelSource("fused", self.kernel.text, vocabulary=ELEMENTARY_FUNCTIONS)
-            self._address = build([source])[0]
+    def adopt(self, addresses: Sequence[int]) -> None:
+        """Run the kernel."""
+        for address in addresses:
+            self._address = address
 
     def flops(self) -> int:
         """Return how many operations on numbers it does, functions counted as one."""

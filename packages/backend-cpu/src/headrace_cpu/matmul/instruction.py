@@ -12,7 +12,6 @@ from headrace_cpu.matmul import narrow, panels, shared, streamed
 from headrace_cpu.matmul.blas import Blas, Matmul, Operands
 from headrace_cpu.matmul.panels import Panels
 from headrace_cpu.native.assembly import COUNTER_WORDS, counter_in
-from headrace_cpu.native.build import build
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
@@ -136,13 +135,17 @@ class MatmulInstruction(Instruction):
         parallel = narrow.threads(self.matmul, self._threads) > 1
         return narrow.source(self.matmul, accumulate=self.rate is not None, parallel=parallel)
 
-    def prepare(self) -> None:
-        """Compile the kernel, or the one that shares out calls of BLAS.
+    def kernels(self) -> Sequence[KernelSource]:
+        """Return the kernel, or the one that shares out calls of BLAS.
 
-        Until then BLAS computes the matmul, on threads of its own.
+        Until it is compiled BLAS computes the matmul, on threads of its own.
         """
-        if self._way is not _Way.BLAS and self._kernel is None:
-            self._kernel = build([self._source()])[0]
+        return [] if self._way is _Way.BLAS or self._kernel is not None else [self._source()]
+
+    def adopt(self, addresses: Sequence[int]) -> None:
+        """Run the kernel."""
+        for address in addresses:
+            self._kernel = address
 
     def bind(self, at: Addresses) -> Bound:
         """Return what computes it on buffers at ``at``."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import os
 import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,8 +24,12 @@ from headrace_cpu.native.source import KernelSource, Vocabulary
 # What translates kernels in Python.
 _TRANSLATOR = ("headrace_cpu.native.translate", "headrace_cpu.native.instructions")
 
-_LOCK = threading.RLock()
+_LOCK = threading.Lock()
 _ADDRESSES: dict[str, int] = {}
+# Kernels that some thread makes now: others that want them wait for it.
+_PENDING: dict[str, Future[int]] = {}
+# In a forked process nobody makes them any more.
+os.register_at_fork(after_in_child=_PENDING.clear)
 
 
 def build(sources: Sequence[KernelSource]) -> list[int]:
@@ -39,34 +45,59 @@ def build(sources: Sequence[KernelSource]) -> list[int]:
         KernelError: if a kernel cannot be compiled.
         ModuleNotFoundError: if a module of a kernel's vocabulary does not exist.
     """
-    with _LOCK, compiling() as work:
+    with compiling() as work:
         return [_built(source, work) for source in sources]
 
 
 def _built(source: KernelSource, work: Compiled) -> int:
     key = _key(source)
-    if key in _ADDRESSES:
-        return _ADDRESSES[key]
+    with _LOCK:
+        if key in _ADDRESSES:
+            return _ADDRESSES[key]
+        others = _PENDING.get(key)
+        if others is None:
+            mine = _PENDING[key] = Future()
+    if others is not None:
+        return others.result()
+    try:
+        address = _made(source, key, work)
+    except BaseException as error:
+        mine.set_exception(error)
+        raise
+    else:
+        with _LOCK:
+            _ADDRESSES[key] = address
+        mine.set_result(address)
+        return address
+    finally:
+        with _LOCK:
+            _PENDING.pop(key, None)
+
+
+def _made(source: KernelSource, key: str, work: Compiled) -> int:
+    """Load a kernel from the cache, or compile it."""
     cache = kernel_cache()
     symbol = f"{source.name}_{key[:16]}"
     code = cache.get(key)
     if code is not None:
         try:
-            _ADDRESSES[key] = load(code, symbol)
+            address = load(code, symbol)
         except RuntimeError:
             # Whole, yet not loadable: compile it again.
             cache.drop(key)
         else:
-            work.cached += 1
-            return _ADDRESSES[key]
+            with _LOCK:
+                work.cached += 1
+            return address
     start = time.perf_counter()
     compile_source = compile_assembly if source.language == "llvm" else compile_python
     code = compile_source(source, symbol)
-    _ADDRESSES[key] = load(code, symbol)
-    work.kernels += 1
-    work.seconds += time.perf_counter() - start
+    address = load(code, symbol)
+    with _LOCK:
+        work.kernels += 1
+        work.seconds += time.perf_counter() - start
     cache.put(key, code)
-    return _ADDRESSES[key]
+    return address
 
 
 def _key(source: KernelSource) -> str:

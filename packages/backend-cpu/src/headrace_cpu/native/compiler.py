@@ -67,7 +67,9 @@ def compile_assembly(source: KernelSource, symbol: str) -> bytes:
     llvm.initialize_native_asmprinter()
     machine = target_machine()
     try:
-        module = llvm.parse_assembly(source.text.replace(f"@{source.name}(", f"@{symbol}("))
+        # A context of its own: those who compile at the same time share nothing.
+        text = source.text.replace(f"@{source.name}(", f"@{symbol}(")
+        module = llvm.parse_assembly(text, llvm.create_context())
         module.verify()
     except RuntimeError as reason:
         raise _failure(source, reason) from reason

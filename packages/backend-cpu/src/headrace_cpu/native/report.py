@@ -59,10 +59,21 @@ def compiling() -> Iterator[Compiled]:
     finally:
         _current.work = None
         if work.kernels:
-            _tell(work)
+            tell(work)
 
 
-def _tell(work: Compiled) -> None:
+@contextlib.contextmanager
+def compiling_for(work: Compiled) -> Iterator[None]:
+    """Add what this thread compiles inside to ``work``, of which another one tells."""
+    outer: Compiled | None = getattr(_current, "work", None)
+    _current.work = work
+    try:
+        yield
+    finally:
+        _current.work = outer
+
+
+def tell(work: Compiled) -> None:
     """Tell of what was compiled: the user the first time, and later only who asks for more."""
     global _told
     with _lock:

@@ -42,9 +42,14 @@ def works_of(region: Region, items: Sequence[Item], values: Values) -> dict[Item
 
 
 def describe(
-    region: Region, items: Sequence[Item], values: Values, places: Places, source: str
+    region: Region,
+    items: Sequence[Item],
+    values: Values,
+    places: Places,
+    source: str,
+    compiled: str = "",
 ) -> ProgramReport:
-    """Return what a program does, with sources."""
+    """Return what a program does, with sources; ``compiled`` says when its kernels were made."""
     works = []
     found = works_of(region, items, values)
     for item, work in found.items():
@@ -71,6 +76,7 @@ def describe(
         places.layout.needed,
         made,
         _buffers(items, found, places),
+        compiled,
     )
 
 

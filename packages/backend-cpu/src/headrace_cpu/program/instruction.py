@@ -7,10 +7,11 @@ them out, and binds the instruction to their addresses once for each instance of
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headrace import Operation, Tensor
+from headrace_cpu.native.source import KernelSource
 
 # Buffers start at multiples of this many bytes: a cache line, and the widest vector.
 ALIGNMENT = 64
@@ -74,8 +75,27 @@ class Instruction(ABC):
     def bind(self, at: Addresses) -> Bound:
         """Return what runs the instruction on buffers at ``at``."""
 
-    def prepare(self) -> None:  # noqa: B027 - most have nothing to prepare
-        """Do what takes long, such as compiling, once; called when the program has become hot."""
+    def kernels(self) -> Sequence[KernelSource]:
+        """Return the kernels that it runs once they are compiled; others may compute until then.
+
+        Called once, when the program has become hot, by any thread.
+        """
+        return ()
+
+    def adopt(self, addresses: Sequence[int]) -> None:  # noqa: B027 - most have no kernels
+        """Run ``kernels``, which are at these addresses, from the next binding on."""
+
+    def prepare(self) -> None:
+        """Compile its kernels and adopt them."""
+        self.adopt(self.compiled())
+
+    def compiled(self) -> list[int]:
+        """Compile its kernels, or take them from the cache; return their addresses."""
+        # lazy: the compiler is imported where there is something to compile
+        from headrace_cpu.native.build import build
+
+        sources = self.kernels()
+        return build(sources) if sources else []
 
     def flops(self) -> int:
         """Return how many floating-point operations it does."""

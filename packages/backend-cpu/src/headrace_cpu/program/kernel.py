@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from headrace import Tensor
 from headrace_cpu.native.assembly import COUNTER_WORDS, counter_in
-from headrace_cpu.native.build import build
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
@@ -90,10 +89,14 @@ class KernelInstruction(Instruction):
         """Whether the kernel is what computes it."""
         return self._address is not None
 
-    def prepare(self) -> None:
-        """Compile the kernel, or take it from the cache."""
-        if self._address is None:
-            self._address = build([self._kernel.source()])[0]
+    def kernels(self) -> Sequence[KernelSource]:
+        """Return the kernel."""
+        return [self._kernel.source()] if self._address is None else []
+
+    def adopt(self, addresses: Sequence[int]) -> None:
+        """Run the kernel."""
+        for address in addresses:
+            self._address = address
 
     def bind(self, at: Addresses) -> Bound:
         """Return what runs it on buffers at ``at``."""

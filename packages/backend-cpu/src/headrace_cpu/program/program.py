@@ -12,10 +12,9 @@ import numpy as np
 from headrace import Tensor
 from headrace.errors import ResourceExhaustedError
 from headrace.extend.devices import ProgramReport, Region, located
-from headrace_cpu.native.compiler import give_up
 from headrace_cpu.native.memory import address, allocate, view
-from headrace_cpu.native.report import compiling
 from headrace_cpu.native.threads import Share
+from headrace_cpu.program.compilation import Compilation
 from headrace_cpu.program.describe import describe
 from headrace_cpu.program.environment import ENVIRONMENT
 from headrace_cpu.program.instruction import Addresses, Instruction
@@ -59,12 +58,15 @@ class Program:
         self._places = places
         self._lowered = lowered
         self._code = compile(lowered.source, _FILE, "exec")
-        self._strict = settings.verify
+        self._wait = settings.wait
         self._lock = threading.Lock()
         self._free: list[Run] = []
+        # The memory of instances that are not used again.
+        self._arenas: list[Any] = []
         self._environment = {**ENVIRONMENT, **_dtypes(region)}
         native = any(item.instruction is not None for item in items) or settings.deterministic
-        # None when there is nothing to generate, or it has been done.
+        self._compilation = Compilation(self.instructions, settings) if native else None
+        # How many runs are left before kernels are compiled, None where nothing is left to do.
         self._countdown: int | None = settings.compile_after if native else None
         # With a fixed number of threads sums are added up in a fixed order.
         self._share = Share(settings.threads, fixed=settings.deterministic) if native else None
@@ -78,7 +80,9 @@ class Program:
 
     def describe(self) -> ProgramReport:
         """Return what it does, with sources."""
-        return describe(self.region, self.items, self._values, self._places, self.source)
+        made, left = self._compilation, self._countdown
+        compiled = "" if made is None else made.describe(left)
+        return describe(self.region, self.items, self._values, self._places, self.source, compiled)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Run once: return the outputs for values of the inputs."""
@@ -97,7 +101,9 @@ class Program:
         try:
             run = free.pop()
         except IndexError:
-            run = self._instance()
+            # Not while kernels are adopted: all of them are bound, or none.
+            with self._lock:
+                free, run = self._free, self._instance()
         share.enter()
         try:
             return run(values)
@@ -107,35 +113,50 @@ class Program:
             share.leave()
             free.append(run)
 
-    def prepare(self) -> None:
-        """Generate and compile what is interpreted until then."""
-        with self._lock:
-            if self._countdown is None:
-                return
-            self._countdown = None
-            with compiling():
-                for instruction in self.instructions:
-                    self._prepare(instruction)
-            # Instances that still run were bound before; they are not used again.
-            self._free = []
-
-    def _prepare(self, instruction: Instruction) -> None:
-        try:
-            instruction.prepare()
-        except Exception as error:
-            # Whatever is wrong with a generator: what it generates for still works without.
-            give_up((op.type for op in instruction.ops), error, self._strict)
-
     def _count(self) -> None:
         left = self._countdown
         if left is not None and left > 0:
             self._countdown = left - 1
         elif left is not None:
-            self.prepare()
+            self._prepare()
+
+    def _prepare(self) -> None:
+        """Compile what is interpreted until then, or begin to."""
+        compilation = self._compilation
+        assert compilation is not None
+        with self._lock:
+            if self._countdown is None:
+                return
+            if self._wait:
+                compilation.wait()
+            self._countdown = None
+            if self._wait:
+                self._adopt(compilation)
+                return
+        compilation.start(self.region.background, self._change_over, self._wait_instead)
+
+    def _change_over(self) -> None:
+        """Run what was compiled behind the steps from the next step on."""
+        assert self._compilation is not None
+        with self._lock:
+            self._adopt(self._compilation)
+
+    def _adopt(self, compilation: Compilation) -> None:
+        # Instances that still run were bound before; they are not used again. The memory of the
+        # others is: it has its pages already.
+        stale, self._free = self._free, []
+        self._arenas = [run.__dict__["arena"] for run in stale]
+        compilation.adopt()
+
+    def _wait_instead(self) -> None:
+        """Compile while a step waits, as there is nothing behind the steps any more."""
+        self._wait, self._countdown = True, 0
 
     # -- instances
 
     def _arena(self) -> Any:
+        if self._arenas:
+            return self._arenas.pop()
         try:
             return allocate(self.arena_bytes) if self.arena_bytes else None
         except MemoryError:

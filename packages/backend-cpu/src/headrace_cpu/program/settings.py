@@ -18,6 +18,7 @@ class CompileSettings:
         deterministic: Whether equal runs must give equal bits.
         onednn: Whether oneDNN may be used where it is installed.
         compile_after: How often a program runs before kernels are generated for it.
+        wait: Whether the step that is due for kernels waits for them.
         verify: Whether it is an error when a kernel cannot be generated; otherwise NumPy does its
             work, and a line tells of it.
     """
@@ -26,6 +27,7 @@ class CompileSettings:
     deterministic: bool = False
     onednn: bool = True
     compile_after: int = 2
+    wait: bool = False
     verify: bool = False
 
     @classmethod
@@ -42,5 +44,7 @@ class CompileSettings:
             deterministic=options.deterministic,
             onednn=ONEDNN_OPTION.read(given),
             compile_after=after,
+            # Where it matters which step is the first with kernels, and where they may be wrong.
+            wait=options.compile_wait or options.verify or not after,
             verify=options.verify,
         )

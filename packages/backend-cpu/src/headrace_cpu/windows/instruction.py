@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from headrace import Operation, Tensor
-from headrace_cpu.native.build import build
 from headrace_cpu.native.memory import Array, view
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.native.threads import open_mp
@@ -91,9 +90,13 @@ class WindowInstruction(Instruction):
         """Return a call with what must happen before and after it."""
         return call
 
-    def prepare(self) -> None:
-        """Compile the kernels, or take them from the cache."""
-        self._addresses = build([call.source for call in self.calls()])
+    def kernels(self) -> Sequence[KernelSource]:
+        """Return the kernels."""
+        return [call.source for call in self.calls()]
+
+    def adopt(self, addresses: Sequence[int]) -> None:
+        """Run the kernels."""
+        self._addresses = list(addresses)
 
     def source(self) -> str:
         """Return the sources of the kernels."""

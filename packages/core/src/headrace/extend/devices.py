@@ -4,6 +4,9 @@ from headrace.device_name import (
     DeviceName,
 )
 from headrace.plugins.registries.devices import DeviceKind, DeviceRegistry
+from headrace.runtime.background import (
+    Background,
+)
 from headrace.runtime.capabilities import (
     CompilingDevice,
     DescribedProgram,
@@ -43,6 +46,7 @@ from headrace.runtime.trace import (
 
 __all__ = [
     "DEFAULT_OPTIONS",
+    "Background",
     "Buffer",
     "CompilingDevice",
     "DescribedProgram",

@@ -228,7 +228,7 @@ class LocalRuntime:
         return step.fetches
 
     def close(self, reason: BaseException | None = None) -> None:
-        """Cancel the steps that still run."""
+        """Cancel the steps that still run, and wait for what goes on behind them."""
         why = reason if reason is not None else CancelledError("the session was closed")
         with self._lock:
             self._closed = why
@@ -236,6 +236,7 @@ class LocalRuntime:
         for cancellation in running:
             cancellation.cancel(why)
         self.state.close(why)
+        self.state.background.close()
 
 
 class LocalStep:

@@ -24,6 +24,7 @@ class Options:
         deterministic: Whether equal runs must give equal bits.
         check_numerics: Whether the first operation that makes a NaN or an infinity is an error.
         compile_after: How often a region runs before kernels are generated for it.
+        compile_wait: Whether steps wait for kernels, rather than run plainly until they are there.
         recorder: Records what steps do, None where nobody asks.
         compress_transfers: The dtype as which float32 goes between tasks, None for float32.
         device_options: What the session gives of the options of each kind of devices.
@@ -36,6 +37,7 @@ class Options:
     deterministic: bool = False
     check_numerics: bool = False
     compile_after: int = 2
+    compile_wait: bool = False
     recorder: Recorder | None = None
     compress_transfers: str | None = None
     device_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)

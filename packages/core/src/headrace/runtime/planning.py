@@ -259,6 +259,7 @@ class _PlanBuilder:
             split,
             self.uses,
             self.options,
+            self.state.background,
         )
         self.surroundings[device] = found
         return found

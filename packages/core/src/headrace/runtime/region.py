@@ -9,6 +9,7 @@ compiled when it is known what came.
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,11 @@ from headrace.passes.rewrites import Rewrite
 from headrace.passes.specialize import specialize
 from headrace.passes.step_graph import StepGraph, verify
 from headrace.records import dataclass
+from headrace.runtime.background import Background
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
 from headrace.runtime.capabilities import CompilingDevice
 from headrace.runtime.failures import StateUses
+from headrace.runtime.history import told
 from headrace.runtime.options import Options
 from headrace.runtime.unhindered import unhindered
 from headrace.shapes import Shape
@@ -59,6 +62,7 @@ class Region:
         reserved: Operations that must run with what ``bind`` returns, and not be compiled: their
             best kernels are of other packages than the device.
         package: Returns who provides what ``bind`` returns, as in ``"headrace-backend-cpu"``.
+        background: Does what no step has to wait for.
         rewrites: What the simplifier did.
     """
 
@@ -72,6 +76,7 @@ class Region:
     options: Options
     reserved: frozenset[Operation]
     package: Callable[[Operation], str]
+    background: Background
     rewrites: tuple[Rewrite, ...] = ()
 
 
@@ -125,6 +130,7 @@ class Surroundings:
             region's graph anew, with the given operations running by themselves.
         uses: What the plan does with resources.
         options: How to plan and run.
+        background: Does what no step has to wait for.
     """
 
     bind: Callable[[Operation], Bound]
@@ -134,6 +140,7 @@ class Surroundings:
     split: Callable[[StepGraph, frozenset[Operation]], Program]
     uses: StateUses
     options: Options
+    background: Background
 
 
 class RegionCall:
@@ -186,6 +193,9 @@ class RegionCall:
         self._programs: dict[tuple[Any, ...], Program] = {}
         self._only: Program | None = None
         self._lock = threading.Lock()
+        # For which shapes it was compiled, and how many seconds after it was made.
+        self._born = time.monotonic()
+        self._history: list[tuple[tuple[Any, ...], float]] = []
 
     def _find_effects(self) -> frozenset[Operation]:
         """Return the operations that must run whatever becomes of their outputs.
@@ -218,6 +228,10 @@ class RegionCall:
         """The programs compiled so far, by the shapes of the inputs whose shapes vary."""
         return dict(self._programs)
 
+    def history(self) -> list[str]:
+        """Return when and why it was compiled, and compiled again, where shapes vary."""
+        return told(self._history, [_known_as(self._given[i]) for i in self._varying])
+
     def __call__(self, step: Any, *values: Any) -> Sequence[Any]:
         """Run as a node of a plan."""
         given = [*map(step.feeds.__getitem__, self.feeds), *values]
@@ -249,6 +263,7 @@ class RegionCall:
             key: tuple[Any, ...] = ("any",) if crowded else shapes
             program = self._programs.get(key)
             if program is None:
+                self._history.append((key, time.monotonic() - self._born))
                 with unhindered():
                     program = self._programs[key] = self._compile(None if crowded else shapes)
             if not self._varying:
@@ -352,11 +367,17 @@ class RegionCall:
             around.options,
             kernels.reserved([op for op in step.graph.operations if not is_handle(op)]),
             kernels.package,
+            around.background,
             rewrites,
         )
 
 
 _UNSHAPED = ("resource", "list")
+
+
+def _known_as(tensor: Tensor) -> str:
+    """Return what a user calls an input."""
+    return tensor.op.origin or tensor.name
 
 
 def is_handle(op: Operation) -> bool:

@@ -82,6 +82,7 @@ class ProgramReport:
         peak_bytes: The most of it that is in use at one time.
         result_bytes: The arrays that it makes for its caller.
         buffers: What lies in the arena, in the order in which it is filled.
+        compiled: When and why its kernels were compiled, empty where it has none.
     """
 
     works: tuple[Work, ...]
@@ -90,6 +91,7 @@ class ProgramReport:
     peak_bytes: int = 0
     result_bytes: int = 0
     buffers: tuple[Buffer, ...] = ()
+    compiled: str = ""
 
 
 def bytes_of(tensors: Iterable[Tensor]) -> int:

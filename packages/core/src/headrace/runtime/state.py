@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from headrace.graph.spec import TensorSpec
+from headrace.runtime.background import Background
 from headrace.runtime.containers import (
     PROCESS_CONTAINERS,
     Container,
@@ -63,10 +64,15 @@ class _Stream:
 
 
 class SessionState:
-    """What a session, or a task of a cluster, keeps between steps."""
+    """What a session, or a task of a cluster, keeps between steps.
+
+    Attributes:
+        background: Does what no step has to wait for.
+    """
 
     def __init__(self, default: ContainerSet | None = None) -> None:
         """Start with an empty default container, or share ``default``."""
+        self.background = Background()
         self._default = ContainerSet() if default is None else default
         self._shared = default is not None
         self._streams: dict[str, _Stream] = {}

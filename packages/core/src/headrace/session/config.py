@@ -13,12 +13,12 @@ from headrace.plugins.host import host
 from headrace.records import dataclass
 from headrace.runtime.device_options import checked
 from headrace.runtime.options import Options
-from headrace.settings import CHECK_RACES, COMPILE_AFTER, EXECUTOR, WAIT_REPORT
+from headrace.settings import CHECK_RACES, COMPILE_AFTER, COMPILE_WAIT, EXECUTOR, WAIT_REPORT
 
 _EXECUTORS = ("plan", "plain")
 _SWITCHES = (
-    *("optimize", "verify", "deterministic", "check_numerics", "check_races", "profile"),
-    *("allow_soft_placement", "log_device_placement"),
+    *("optimize", "verify", "deterministic", "check_numerics", "check_races", "compile_wait"),
+    *("profile", "allow_soft_placement", "log_device_placement"),
 )
 
 
@@ -41,7 +41,12 @@ class Config:
         check_races: Refuse a step that uses a variable or a table twice in no order, where one of
             both changes it; says which lines of the program. Decided once, when it is planned.
         compile_after: How often a step runs before kernels are generated and compiled for it;
-            until then NumPy does their work. 0 compiles at once.
+            until then NumPy does their work. 0 compiles at once, before the first.
+        compile_wait: Whether the step that is due for kernels waits for them. Otherwise they are
+            compiled behind the steps, which run plainly until all are there: which step is the
+            first with kernels, whose results may differ in the last bits, is left to chance.
+            Steps wait, too, with ``deterministic``, ``verify`` or ``compile_after=0``. Closing the
+            session waits for kernels that are being compiled.
         wait_report: How many seconds a step waits to take something from a queue before it warns,
             naming the queue and who could fill it; where nobody could, because no other thread
             runs, the step ends with ``errors.FailedPreconditionError``.
@@ -71,6 +76,7 @@ class Config:
     check_numerics: bool = False
     check_races: bool = False
     compile_after: int = 2
+    compile_wait: bool = False
     wait_report: float = 60.0
     trace: str | os.PathLike[str] | None = None
     profile: bool = False
@@ -94,6 +100,7 @@ class Config:
         check_numerics: bool = False,
         check_races: bool | None = None,
         compile_after: int | None = None,
+        compile_wait: bool | None = None,
         wait_report: float | None = None,
         trace: str | os.PathLike[str] | None = None,
         profile: bool = False,
@@ -116,6 +123,7 @@ class Config:
             check_numerics: As the attribute.
             check_races: As the attribute; None for what ``HEADRACE_CHECK_RACES`` says, else False.
             compile_after: As the attribute; None for what ``HEADRACE_COMPILE_AFTER`` says, else 2.
+            compile_wait: As the attribute; None for what ``HEADRACE_COMPILE_WAIT`` says.
             wait_report: As the attribute; None for what ``HEADRACE_WAIT_REPORT`` says, else 60.
             trace: As the attribute.
             profile: As the attribute.
@@ -139,6 +147,7 @@ class Config:
             "check_numerics": check_numerics,
             "check_races": CHECK_RACES.read() if check_races is None else check_races,
             "compile_after": COMPILE_AFTER.read() if compile_after is None else compile_after,
+            "compile_wait": COMPILE_WAIT.read() if compile_wait is None else compile_wait,
             "wait_report": WAIT_REPORT.read() if wait_report is None else wait_report,
             "trace": trace,
             "profile": profile,
@@ -224,6 +233,7 @@ class Config:
             deterministic=self.deterministic,
             check_numerics=self.check_numerics,
             compile_after=self.compile_after,
+            compile_wait=self.compile_wait,
             recorder=self._recorder,
             compress_transfers=self.compress_transfers,
             device_options=self.device_options,

@@ -145,12 +145,16 @@ class _Walk:
             self._take(node, [inner.results.get(i) for i in range(program.plan.fetches)])
             note = "cut where shapes depend on data"
             inside = tuple(inner.parts)
-            return Part(number, title, device, after, line=line, note=note, inside=inside)
+            told = tuple(region.history())
+            return Part(
+                number, title, device, after, line=line, note=note, compiled=told, inside=inside
+            )
         report = compiled = None
         if isinstance(program, DescribedProgram):
             report, compiled = program.describe(), program.region
             self._take(node, [_sizes(t.spec) for t in compiled.outputs])
         works = report.works if report is not None else ()
+        compiled_when = [report.compiled] if report is not None and report.compiled else []
         return Part(
             number,
             title + _kernels(sum(work.fused for work in works), len(works)),
@@ -160,6 +164,7 @@ class _Walk:
             report=report,
             rewrites=compiled.rewrites if compiled is not None else (),
             line=line,
+            compiled=(*region.history(), *compiled_when),
         )
 
     def _take(self, node: PlanNode, shapes: Sequence[Sizes]) -> None:

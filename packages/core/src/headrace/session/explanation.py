@@ -29,6 +29,7 @@ class Part:
         rewrites: What the simplifier did to its operations.
         line: The user's line that made its first operation.
         note: What is not known, and why.
+        compiled: When and why it was compiled, and compiled again.
         inside: The parts of what it runs, such as the body of a loop.
     """
 
@@ -42,6 +43,7 @@ class Part:
     rewrites: tuple[Rewrite, ...] = ()
     line: str = ""
     note: str = ""
+    compiled: tuple[str, ...] = ()
     inside: tuple[Part, ...] = ()
 
     @property
@@ -240,6 +242,7 @@ def _text(part: Part, indent: str, several: bool) -> list[str]:
     inner = indent + "  "
     if part.note:
         lines.append(f"{inner}{part.note}")
+    lines += [inner + line for line in part.compiled]
     report = part.report
     if report is not None and (report.arena_bytes or report.result_bytes):
         lines.append(
