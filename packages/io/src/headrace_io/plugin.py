@@ -8,6 +8,7 @@ from headrace.extend import hookimpl
 
 if TYPE_CHECKING:
     from headrace.extend import KernelRegistry, NameRegistry
+    from headrace.extend.translations import TranslationRegistry
 
 # The version of the plugin interface that this is written for.
 headrace_api = 1
@@ -37,3 +38,12 @@ def headrace_register_kernels(registry: KernelRegistry) -> None:
     """Add the kernels, which run on the host."""
     for part in ("decoding", "files", "images", "parsing", "readers"):
         registry.add_later("cpu", f"headrace_io.kernels.{part}:KERNELS")
+
+
+@hookimpl
+def headrace_register_translations(registry: TranslationRegistry) -> None:
+    """Add the rows of core's and this package's ops."""
+    # lazy: only programs that read TensorFlow's graphs need them
+    from headrace_io.translation.table import translations
+
+    registry.add(translations())

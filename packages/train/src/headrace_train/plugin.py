@@ -9,6 +9,7 @@ from headrace_train.settings import SETTINGS
 
 if TYPE_CHECKING:
     from headrace.extend import CommandRegistry, KernelRegistry, NameRegistry, SettingRegistry
+    from headrace.extend.translations import TranslationRegistry
 
 # The version of the plugin interface that this is written for.
 headrace_api = 1
@@ -82,3 +83,12 @@ def headrace_register_commands(registry: CommandRegistry) -> None:
         "headrace_train.checkpoint.cli:main",
         "list, compare and verify checkpoints",
     )
+
+
+@hookimpl
+def headrace_register_translations(registry: TranslationRegistry) -> None:
+    """Add the rows of ops of checkpoints and summaries."""
+    # lazy: only programs that read TensorFlow's graphs need them
+    from headrace_train.translations import ROWS
+
+    registry.add(ROWS)

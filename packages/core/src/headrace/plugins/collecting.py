@@ -31,6 +31,7 @@ from headrace.plugins.registries.passes import PassRegistry
 from headrace.plugins.registries.registry import Registry
 from headrace.plugins.registries.settings import SettingRegistry
 from headrace.plugins.registries.targets import TargetRegistry
+from headrace.plugins.registries.translations import TranslationRegistry
 from headrace.plugins.reserved import reserved
 from headrace.settings import DISABLE_PLUGINS
 
@@ -206,6 +207,7 @@ class Collection:
             NameRegistry(reserved),
             TargetRegistry(),
             CommandRegistry(),
+            TranslationRegistry(),
         )
         for registry in registries:
             registry.close()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from headrace.plugins.registries.passes import PassRegistry
     from headrace.plugins.registries.settings import SettingRegistry
     from headrace.plugins.registries.targets import TargetRegistry
+    from headrace.plugins.registries.translations import TranslationRegistry
 
 PROJECT = "headrace"
 
@@ -106,6 +107,14 @@ def headrace_register_commands(registry: CommandRegistry) -> None:
 
     Called once, by the command line, for a word that is none of core's commands, and by ``--help``.
     Nothing is imported before the command itself is called.
+    """
+
+
+@hookspec
+def headrace_register_translations(registry: TranslationRegistry) -> None:
+    """Add tables of translations of TensorFlow's ops, for graphs that it wrote.
+
+    Called once, when such a graph is first read. May import the modules that hold the rows.
     """
 
 

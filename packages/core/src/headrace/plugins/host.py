@@ -30,6 +30,7 @@ from headrace.plugins.registries.names import NameRegistry
 from headrace.plugins.registries.passes import PassRegistry
 from headrace.plugins.registries.settings import SettingRegistry
 from headrace.plugins.registries.targets import TargetRegistry
+from headrace.plugins.registries.translations import TranslationRegistry
 from headrace.plugins.reserved import OFFICIAL
 from headrace.records import dataclass
 from headrace.settings import DISABLE_PLUGINS, unknown_variables
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 # What is collected where all faults of plugins are to show.
 _ASKED = (
     *("settings", "devices", "kernels", "gradients", "passes", "names", "targets", "commands"),
+    "translations",
     "ops_declared",
 )
 
@@ -187,6 +189,11 @@ class PluginHost:
     def commands(self) -> CommandRegistry:
         """All commands that plugins add to ``python -m headrace``."""
         return self._collection.collect(CommandRegistry)
+
+    @cached_property
+    def translations(self) -> TranslationRegistry:
+        """All translations of TensorFlow's ops."""
+        return self._collection.collect(TranslationRegistry)
 
     @cached_property
     def ops_declared(self) -> bool:

@@ -13,10 +13,12 @@ from headrace.errors import (
     DataLossError,
     DTypeError,
     GraphError,
+    HeadraceError,
     listing,
     shown,
 )
 from headrace.extend.documents import Grafted, graft
+from headrace_io.graph_import.origin import origin_of
 from headrace_io.graph_import.reading import GraphDefReader
 from headrace_io.protos.convert import as_message
 
@@ -84,7 +86,29 @@ def read_graph_def(definition: Any) -> Graph:
     Raises:
         HeadraceError: as ``import_graph_def`` does.
     """
+    origin = origin_of(definition)
+    if origin == "tensorflow":
+        return _translated(definition)
     reader = GraphDefReader()
+    try:
+        reader.read(definition)
+    except HeadraceError:
+        if origin == "headrace":
+            raise
+        # The same names mean other things in TensorFlow's graphs.
+        try:
+            return _translated(definition)
+        except HeadraceError:
+            pass
+        raise
+    return reader.graph
+
+
+def _translated(definition: Any) -> Graph:
+    # lazy: graphs that Headrace wrote need no translation
+    from headrace_io.translation.reader import TensorFlowReader
+
+    reader = TensorFlowReader()
     reader.read(definition)
     return reader.graph
 
