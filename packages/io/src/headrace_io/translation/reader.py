@@ -18,6 +18,7 @@ from headrace.errors import (
     listing,
 )
 from headrace.extend.plugins import host
+from headrace_io.dtype_protos import shape_of
 from headrace_io.translation.frames import ENTER, EXIT, Body, Linked, Path
 from headrace_io.translation.loops import build_loop
 from headrace_io.translation.node import Node
@@ -329,9 +330,6 @@ def _tensor(value: Any) -> Tensor | None:
 
 
 def _sharpen(tensors: Sequence[Tensor | None], shapes: Any) -> None:
-    # lazy: messages without shapes need none of it
-    from headrace_io.dtype_protos import shape_of
-
     if len(shapes) != len(tensors):
         return
     for tensor, shape in zip(tensors, shapes, strict=True):

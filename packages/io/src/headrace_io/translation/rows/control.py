@@ -96,7 +96,7 @@ def _while(node: Any) -> Any:
             values[i] = variable
         return values
 
-    def going(*variables: Tensor) -> Tensor:
+    def going(*variables: Tensor) -> Any:
         (found,) = node.call(condition, filled(variables))
         return _truth(as_tensor(found))
 

@@ -8,6 +8,7 @@ from headrace import Shape, Tensor
 from headrace.errors import DocumentError
 from headrace.extend.ops import TensorSpec
 from headrace.extend.primitives import (
+    list_concat,
     list_get,
     list_length,
     list_pop,
@@ -70,9 +71,6 @@ def _scatter(node: Any) -> Any:
 
 @ROWS.add("TensorArrayConcatV3", outputs="value lengths")
 def _concat(node: Any) -> Any:
-    # lazy: few graphs join arrays
-    from headrace.extend.primitives import list_concat
-
     node.attr("element_shape_except0")
     value, lengths = list_concat(_at(node, 1).flow)
     return [value, lengths]
