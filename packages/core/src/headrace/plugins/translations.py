@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from headrace.graph.operation import Operation
-from headrace.graph.tensor import Tensor
 from headrace.plugins.ownership import check_reason, line_of_function
 from headrace.records import dataclass
+
+if TYPE_CHECKING:
+    from headrace.graph.tensor import Tensor
 
 
 class ForeignNode(Protocol):
@@ -54,7 +55,6 @@ class ForeignNode(Protocol):
         """Build what a function of the graph's library holds, and return its results."""
 
 
-Translated: TypeAlias = Tensor | Operation | Sequence[Any] | None
 F = TypeVar("F", bound=Callable[[Any], Any])
 
 
