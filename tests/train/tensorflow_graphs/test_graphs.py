@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.extend.plugins import host
+from headrace.extend.translations import TranslationRegistry, TranslationTable
 
 ARCHIVE = Path(__file__).with_name("graphs.zip")
 
@@ -270,3 +273,37 @@ def test_all_unknown_ops_are_counted() -> None:
         hr.import_graph_def(message)
     assert "Odd ('n0' and 2 more)" in str(caught.value)
     assert "Strange ('n1' and 1 more)" in str(caught.value)
+
+
+def test_the_page_lists_the_ops_that_have_a_row() -> None:
+    page = Path(__file__).parents[3] / "docs" / "how-to" / "read-tensorflow-graphs.md"
+    table = page.read_text(encoding="utf-8").partition("## Ops that are read")[2]
+    assert set(re.findall(r"`(\w+)`", table)) == set(host().translations)
+
+
+def test_a_plugin_adds_rows() -> None:
+    rows = TranslationTable()
+
+    @rows.add("FrobnicateV7")
+    def _frobnicate(node: Any) -> Any:
+        return node.tensor(0) * node.attr("factor", 1.0)
+
+    registry = TranslationRegistry()
+    registry.add(rows)
+    row = registry.get("FrobnicateV7")
+    assert row is not None
+    with pytest.raises(hr.errors.PluginError, match="two translations of FrobnicateV7"):
+        registry.add(rows)
+    known = host().translations
+    known.offers["FrobnicateV7"] = [row]
+    try:
+        message = graph_of(
+            X,
+            make_node("y", "FrobnicateV7", "x", factor=hr.AttrValue(f=2.5)),
+            make_node("z", "AddV2", "y", "y"),
+        )
+        with hr.Graph().as_default(), hr.Session() as session:
+            (z,) = hr.import_graph_def(message, return_elements=["z:0"])
+            assert session.run(z, {"import/x:0": 2.0}) == 10.0
+    finally:
+        del known.offers["FrobnicateV7"]

@@ -14,6 +14,7 @@ The names of this module are those that most plugins need. The modules beside it
 * ``runtime``: runtimes behind session targets;
 * ``files``: files that nobody else may have written, such as compiled code;
 * ``settings``, ``plugins``: settings, hooks and registries;
+* ``translations``: reading ops of TensorFlow's graphs;
 * ``functions``: what programs can call, and what of it are ops;
 * ``deprecation``: names that go away;
 * ``regex``: the syntax that ops on strings share.
