@@ -125,7 +125,11 @@ def _study(name: str, settings: RunSettings) -> tuple[str, bool]:
 def _suite(names: Sequence[str], settings: RunSettings) -> tuple[str, bool]:
     """Run cases of the suite; returns the section of all, and whether all is well."""
     able = limits.measure(settings.threads)
-    runs = run_cases(names, settings, _say)
+    runs = []
+    for run in run_cases(names, settings, _say):
+        # A long run that is ended early has told its ratios so far.
+        _say(page.said(page.line(run)))
+        runs.append(run)
     return page.render(runs, settings, able, machine.describe()), page.succeeded(runs)
 
 

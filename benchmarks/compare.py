@@ -175,6 +175,8 @@ def installed(revision: str, progress: Progress) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="headrace-compare-") as folder:
         tree, environment = Path(folder) / "tree", Path(folder) / "environment"
         progress(f"checks {revision} out, and installs it")
+        # A run that was killed leaves its folder registered.
+        subprocess.run(["git", "worktree", "prune"], cwd=ROOT, capture_output=True, check=False)
         _call(["git", "worktree", "add", "--detach", str(tree), revision], "is not here", revision)
         try:
             python = str(environment / "bin" / "python")

@@ -52,6 +52,17 @@ def line(done: CaseRun) -> Line:
     return Line(done, ours, best, theirs)
 
 
+def said(found: Line) -> str:
+    """Return one line of text for a case that was run, as progress."""
+    name = found.done.case.name
+    if found.ours is None:
+        return f"{name}: headrace has no figures"
+    if found.theirs is None:
+        return f"{name}: headrace {figure(found.ours * 1e3)} ms, and no peer has figures"
+    ours, theirs = figure(found.ours * 1e3), figure(found.theirs * 1e3)
+    return f"{name}: {figure(found.ratio)} of the best: {ours} ms, {found.best} {theirs} ms"
+
+
 def render(runs: Sequence[CaseRun], settings: RunSettings, limits: Limits, machine: str) -> str:
     """Write the runs of cases as Markdown.
 

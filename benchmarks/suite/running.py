@@ -101,23 +101,24 @@ def workload(case: Case) -> Workload:
     )
 
 
-def run_cases(names: Sequence[str], settings: RunSettings, progress: Progress) -> list[CaseRun]:
+def run_cases(names: Sequence[str], settings: RunSettings, progress: Progress) -> Iterator[CaseRun]:
     """Run cases one after the other.
 
     Args:
         names: the cases.
         settings: rounds and threads; pauses and limits of time are the suite's own.
         progress: called with one line of text now and then.
+
+    Yields:
+        What came of each case, as soon as it was run.
     """
     settings = dataclasses.replace(settings, settle_s=_SETTLE_S, timeout_s=_TIMEOUT_S)
-    made = []
     with Kept(settings.threads) as kept:
         for name in names:
             case = all_cases()[name]
             asked = workload(case)
             run = run_workload(asked, settings, progress, kept.lend)
-            made.append(CaseRun(case, run, _costs(kept, run.outcomes[0], settings)))
-    return made
+            yield CaseRun(case, run, _costs(kept, run.outcomes[0], settings))
 
 
 def _costs(kept: Kept, outcome: Outcome, settings: RunSettings) -> dict[str, Any] | None:

@@ -116,6 +116,20 @@ def test_page_names_who_fails_or_computes_something_else() -> None:
     assert not page.succeeded([_run([None, 0.002, 0.003, 0.004, 0.005])])
 
 
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        ([0.001, 0.002, 0.004], "layer-norm: 0.5 of the best: 1 ms, torch, eager 2 ms"),
+        ([0.001], "layer-norm: headrace 1 ms, and no peer has figures"),
+        ([None, 0.002], "layer-norm: headrace has no figures"),
+    ],
+)
+def test_each_case_is_told_as_soon_as_it_was_run(
+    seconds: Sequence[float | None], said: str
+) -> None:
+    assert page.said(page.line(_run(seconds))) == said
+
+
 def test_page_without_peers_has_no_ratio() -> None:
     text = page.render([_run([0.001])], RunSettings(), LIMITS, "Some machine")
     assert "No workload has figures of Headrace and of a peer." in text
