@@ -16,6 +16,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
+from headrace_cpu.fusion.constants import ODD as ODD_IN_KERNELS
 from headrace_cpu.fusion.functions import COST, WRITTEN
 from headrace_cpu.fusion.vocabulary import ELEMENTARY_FUNCTIONS
 from headrace_cpu.native.build import build
@@ -191,6 +192,10 @@ def test_questions_are_numpys(op, dtype):
 def test_odd_functions_are_odd(op, dtype):
     x = measuring.sample(dtype, 5000)
     assert_identical(run(op, -x), -run(op, x))
+
+
+def test_fused_kernels_take_no_other_function_for_odd():
+    assert {op.lower() for op in ODD} == ODD_IN_KERNELS
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -15,3 +15,5 @@ ELEMENTARY = frozenset(
         "exp", "expm1", "log", "log1p", "pow", "sigmoid", "sin", "sinh", "tan", "tanh",
     }
 )  # fmt: skip
+# Those of one number with f(-x) = -f(x), bit for bit.
+ODD = frozenset({"asin", "asinh", "atan", "atanh", "erf", "sin", "sinh", "tan", "tanh"})

@@ -12,6 +12,7 @@ from typing import Any
 
 from headrace import Tensor
 from headrace_cpu.fusion.build import Builder
+from headrace_cpu.fusion.constants import ODD
 from headrace_cpu.fusion.nodes import Check, Dim, Node, Write
 
 
@@ -114,7 +115,7 @@ class _Maker:
         stores = [self._store(write) for write in writes]
         for number, check in enumerate(checks, 1):
             stores.append(self._check(check, number))
-        space = Space([dim.size for dim in dims], self.values, stores)
+        space = Space([dim.size for dim in dims], _needed(self.values, stores), stores)
         _collapse(space)
         return space
 
@@ -128,6 +129,10 @@ class _Maker:
             strides[place] = strides.get(place, 0) + stride
         constant = None if node.value is None else node.value.tobytes()
         args = tuple(self.made[arg] for arg in node.args)
+        if node.kind == "map" and node.name in ODD:
+            opposite = self._opposite(args[0])
+            if opposite is not None:
+                return self._map("negative", self._map(node.name, opposite))
         return self._add(
             Value(
                 0, node.kind, node.code, self._dims(node.dims), node.name, args, node.tensor,
@@ -135,6 +140,33 @@ class _Maker:
             ),
             constant,
         )  # fmt: skip
+
+    def _map(self, name: str, *args: Value) -> Value:
+        """Return a function of values that vary along the same dimensions, or not at all."""
+        dims = max((arg.dims for arg in args), key=len)
+        return self._add(Value(0, "map", args[-1].code, dims, name, args))
+
+    def _opposite(self, value: Value) -> Value | None:
+        """Return the value of the other sign where that costs no more.
+
+        Programs compute ``erf(c * x)`` and ``erf(-c * x)``: an odd function is then needed once.
+        """
+        if value.kind != "map":
+            return None
+        if value.name == "negative":
+            return value.args[0]
+        if value.name != "multiply":
+            return None
+        for place, arg in enumerate(value.args):
+            if arg.kind == "const" and arg.constant < 0:
+                positive = -arg.constant
+                const = self._add(
+                    Value(0, "const", arg.code, (), constant=positive), positive.tobytes()
+                )
+                args = [*value.args]
+                args[place] = const
+                return self._map("multiply", *args)
+        return None
 
     def _add(self, value: Value, constant: Any = None) -> Value:
         key = (
@@ -163,6 +195,18 @@ class _Maker:
         if value.dims:
             value = self._add(Value(0, "reduce", "b8", (), "either", (value,), over=value.dims))
         return Store(value, None, (), {}, report=number)
+
+
+def _needed(values: Sequence[Value], stores: Sequence[Store]) -> list[Value]:
+    """Return the values that stores need, numbered anew."""
+    needed = {store.value for store in stores}
+    for value in reversed(values):
+        if value in needed:
+            needed.update(value.args)
+    found = [value for value in values if value in needed]
+    for number, value in enumerate(found):
+        value.number = number
+    return found
 
 
 def _reachable(roots: Sequence[Node]) -> list[Node]:
