@@ -27,6 +27,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")
     parser.add_argument("--cases", type=int, help="at most so many of each")
     parser.add_argument("--case", type=int, help="run one case again, in this process")
+    parser.add_argument("--without", action="append", default=[], choices=names, metavar="NAME")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(words)
     unknown = [name for name in options.names if name not in names]
@@ -41,7 +42,7 @@ def main(words: Sequence[str] | None = None) -> int:
     print(f"at most {SECONDS:g} s and {MEMORY_BYTES >> 20} MB beyond what the process has, each")
     print(f"{'campaign':<20}   cases  accepted  refused forbidden  slowest")
     total = 0
-    for campaign in chosen:
+    for campaign in (c for c in chosen if c.name not in options.without):
         count = min(options.cases or campaign.cases, campaign.cases)
         started = time.monotonic()
         outcome = run(campaign, count, options.seed)

@@ -49,6 +49,7 @@ class Campaign:
         try_case: Makes the case of a number in an empty working directory, and hands it over;
             raises what Headrace raises, or ``WrongResultError``.
         drawn: Whether there are as many cases as one likes.
+        prepare: What all cases need, made once before processes are started for them.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Campaign:
     cases: int
     try_case: Callable[[random.Random, int], None]
     drawn: bool = True
+    prepare: Callable[[], object] | None = None
 
 
 @dataclass
@@ -118,6 +120,8 @@ def run(campaign: Campaign, count: int, seed: int = 0) -> Outcome:
     goes on with the next.
     """
     outcome = Outcome()
+    if campaign.prepare is not None:
+        campaign.prepare()
     step = 1 if campaign.drawn else max(1, campaign.cases // count)
     number, end = 0, step * count
     with tempfile.TemporaryDirectory(prefix="hostile-") as name, mmap.mmap(-1, 8) as at:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from . import arguments, checkpoints, documents, files, folders
 
 CAMPAIGNS = (
-    arguments.campaign(),
+    *arguments.CAMPAIGNS,
     *documents.CAMPAIGNS,
     *checkpoints.campaigns(),
     *files.campaigns(),

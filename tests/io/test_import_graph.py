@@ -225,3 +225,20 @@ def test_arguments_are_checked(arguments: dict, kind: type, message: str) -> Non
     given = {"graph_def": broken(lambda m, n: None), **arguments}
     with hr.Graph().as_default(), pytest.raises(kind, match=message):
         hr.import_graph_def(**given)
+
+
+def test_the_outputs_of_all_nodes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headrace.documents.reader._MOST_OUTPUTS", 200)
+
+    def wide(sizes: list[int]) -> bytes:
+        with hr.Graph().as_default() as graph:
+            for size in sizes:
+                hr.dynamic_partition(hr.constant([1.0, 2.0]), hr.constant([0, 1]), size)
+        return graph.as_graph_def()
+
+    with hr.Graph().as_default() as graph:
+        hr.import_graph_def(wide([100, 100]))
+        before = len(graph.operations)
+        with pytest.raises(errors.AttributeValueError, match="more than 200 in all"):
+            hr.import_graph_def(wide([100, 100, 65]))
+        assert len(graph.operations) == before

@@ -253,3 +253,50 @@ def test_values_that_cannot_be_shown_as_fetches_and_feeds(value: object) -> None
             with pytest.raises(hr.errors.FeedError, match="cannot feed") as refused:
                 session.run(x, {value: 1.0})
             assert len(str(refused.value)) < 500
+
+
+class _NoArray:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return "no array"
+
+
+class _HugeLength:
+    def __len__(self) -> int:
+        return 2**63 - 1
+
+    def __getitem__(self, index: int) -> Any:
+        raise IndexError(index)
+
+
+ENDLESS = range(10**18)
+
+
+REFUSED: dict[str, tuple[Any, str]] = {
+    "constant of no array": (lambda: hr.constant(_NoArray()), "cannot be converted to an array"),
+    "operand that is none": (lambda: hr.add(1.0, _NoArray()), "cannot be converted to an array"),
+    "constant": (lambda: hr.constant(ENDLESS), "more elements than there is memory for"),
+    "length": (lambda: hr.constant(_HugeLength()), "more elements than there is memory for"),
+    "placeholder": (lambda: hr.placeholder(hr.float32, ENDLESS), "at most 10000 dimensions, got r"),
+    "shape": (lambda: hr.TensorShape(ENDLESS), "at most 10000 dimensions"),
+    "iterator": (lambda: hr.TensorShape(iter(int, 1)), "at most 10000 dimensions"),
+    "zeros": (lambda: hr.zeros(ENDLESS), "integers in lists of one length, got range"),
+    "nan seed": (lambda: hr.random_normal([2], seed=float("nan")), "or None, got nan"),
+    "inf seed": (lambda: hr.random_normal([2], seed=float("inf")), "or None, got inf"),
+    "text seed": (lambda: hr.random_shuffle([1, 2], seed="x"), "seed must be an integer.*got 'x'"),
+    "deep seed": (lambda: hr.random_uniform([2], seed=nested(10_000, 1)), "got a list nested"),
+    "400 digits": (lambda: hr.cumsum(two(), axis=-(10**400)), "integers of 64 bits, got -1000"),
+    "5000 digits": (lambda: hr.reduce_sum(two(), axis=10**5000), "an integer of 16610 bits"),
+    "deep attribute": (
+        lambda: hr.strings.lower(["a"], encoding=nested(10_000, "a")),
+        "nested at most 64 deep",
+    ),
+    "dimension": (lambda: hr.Dimension(float("inf")), "an integer >= 0 or None, got inf"),
+}
+
+
+@pytest.mark.parametrize("value", REFUSED)
+def test_values_that_never_end_or_are_no_numbers_are_refused(value: str) -> None:
+    call, match = REFUSED[value]
+    with pytest.raises(HeadraceError, match=match) as caught:
+        call()
+    assert is_in_form(str(caught.value))

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import headrace as hr
+from headrace.documents import reader
 from headrace.documents.document import dump, load
 from headrace.errors import MAX_LINES, DocumentError
 from headrace.ops.queue import fifo_queue, queue_dequeue
@@ -325,6 +326,25 @@ def test_a_claim_of_a_huge_array_takes_no_memory_or_time() -> None:
     assert tracemalloc.get_traced_memory()[1] < 2**21
     assert time.process_time() - started < 5
     tracemalloc.stop()
+
+
+def test_a_few_letters_stand_for_a_bounded_number_of_outputs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert reader._MOST_OUTPUTS == 131_072
+    monkeypatch.setattr(reader, "_MOST_OUTPUTS", 200)
+
+    def wide(sizes: list[int]) -> str:
+        with hr.Graph().as_default() as graph:
+            for size in sizes:
+                hr.dynamic_partition(hr.constant([1.0, 2.0]), hr.constant([0, 1]), size)
+        return dump(graph)
+
+    for sizes in ([100, 100], [64] * 10, [200, 64, 2]):
+        assert dump(load(wide(sizes))) == wide(sizes)
+    for sizes in ([100, 101], [65] * 4, [201], [64, 150, 2, 150]):
+        with pytest.raises(DocumentError, match="more than 200 in all, which is refused in a file"):
+            load(wide(sizes))
 
 
 def test_nothing_is_executed(monkeypatch) -> None:

@@ -219,3 +219,13 @@ def test_variances_of_batches_whose_size_only_a_step_knows():
         found = session.run([mean, variance], {x: values})
     np.testing.assert_allclose(found[0], values.mean((0, 1, 2)), atol=1e-6)
     np.testing.assert_allclose(found[1], values.var((0, 1, 2), ddof=1), rtol=1e-5)
+
+
+def test_a_rate_of_unknown_rank_is_a_scalar_in_the_step():
+    x = hr.constant(np.ones(3, np.float32))
+    rate = hr.placeholder(hr.float32)
+    with hr.Session() as session:
+        dropped = hr.nn.dropout(x, rate=rate, seed=1)
+        assert session.run(dropped, {rate: 0.0}).tolist() == [1, 1, 1]
+        with pytest.raises(hr.errors.InvalidArgumentError, match="3 elements"):
+            session.run(dropped, {rate: [0.1, 0.2, 0.3]})

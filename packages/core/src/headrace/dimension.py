@@ -64,7 +64,7 @@ class Dimension:
             ShapeError: otherwise.
         """
         if not self.is_compatible_with(other):
-            raise ShapeError(f"dimensions {self} and {other} are not compatible")
+            raise ShapeError(f"dimensions {self} and {shown(other)} are not compatible")
 
     def merge_with(self, other: Any) -> Dimension:
         """Return the dimension that knows what either knows.

@@ -13,7 +13,7 @@ Dim = int | None
 
 
 # Tensors have 64 axes at most; what is between is refused where one is made.
-_MOST_DIMENSIONS = 10_000
+MOST_DIMENSIONS = 10_000
 
 
 class Shape:
@@ -43,11 +43,11 @@ class Shape:
             items = dims if several else (dims,)
             if not isinstance(items, list | tuple):
                 # A range, or whatever else a program made, may have no end.
-                items = list(islice(items, _MOST_DIMENSIONS + 1))
-                if len(items) > _MOST_DIMENSIONS:
-                    raise ShapeError(
-                        f"a shape has at most {_MOST_DIMENSIONS} dimensions, got {shown(dims)}"
-                    )
+                items = list(islice(items, MOST_DIMENSIONS + 1))
+            if len(items) > MOST_DIMENSIONS:
+                raise ShapeError(
+                    f"a shape has at most {MOST_DIMENSIONS} dimensions, got {shown(dims)}"
+                )
             checked = tuple(_dim(item) for item in items)
         object.__setattr__(self, "dims", checked)
 

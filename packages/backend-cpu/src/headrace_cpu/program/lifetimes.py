@@ -81,9 +81,11 @@ def _reusable(
 ) -> Tensor | None:
     """Return a root whose buffer may become that of ``written``, since it dies here."""
     for new, old in instruction.reuses:
+        if new is not written:
+            continue
         root = values.root(old)
         dies = last.get(root) == index and values.home.get(root) is Home.BUFFER
-        if new is written and dies and root not in reused:
+        if dies and root not in reused:
             return root
     return None
 

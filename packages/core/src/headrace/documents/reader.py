@@ -31,9 +31,32 @@ _OPERATION_KEYS = {
 _FUNCTION_KEYS = {"name", "operations", "parameters", "results"}
 # Deeper than programs nest conditions and loops, and far from what Python's stack holds.
 MAX_DEPTH = 64
+# An operation of a few letters has thousands of outputs; programs have few such.
+_FEW_OUTPUTS = 64
+_MOST_OUTPUTS = 1 << 17
 _VARIABLE_KEYS = {"handle", "initial_value", "initializer", "snapshot", "trainable"}
 _OPTIONAL_KEYS = {"collections", "part_of"}
 _TENSOR = re.compile(r"(.*):(0|[1-9][0-9]{0,8})", re.DOTALL)
+
+
+class OutputLimit:
+    """Bounds the outputs of all operations that are read from one file."""
+
+    def __init__(self) -> None:
+        self._many = 0
+
+    def add(self, outputs: int) -> None:
+        """Count the outputs of an operation.
+
+        Raises:
+            DocumentError: if there are too many of operations that have many.
+        """
+        self._many += outputs if outputs > _FEW_OUTPUTS else 0
+        if self._many > _MOST_OUTPUTS:
+            raise DocumentError(
+                f"operations of more than {_FEW_OUTPUTS} outputs have more than {_MOST_OUTPUTS} in "
+                "all, which is refused in a file; build such a graph by a program"
+            )
 
 
 class GraphReader:
@@ -49,6 +72,7 @@ class GraphReader:
         self._depths: dict[str, int] = {}
         self._known: dict[str, Operation] = {}
         self._all_names: set[str] = set()
+        self._outputs = OutputLimit()
         self._site = user_site()
 
     def read_seed(self, data: Any) -> None:
@@ -75,6 +99,7 @@ class GraphReader:
         function = Function(record["name"], self.graph)
         reader = GraphReader(function)
         reader._functions = self._functions
+        reader._outputs = self._outputs
         reader.read_operations(record["operations"])
         held = [f.name for op in function.operations for f in functions_of(op)]
         depth = 1 + max((self._depths[name] for name in held), default=0)
@@ -162,6 +187,7 @@ class GraphReader:
             arity = _read_arity(record.get("arity", []), schema, len(inputs))
             attrs = _read_attrs(record.get("attrs", {}), schema, self._functions)
             specs = checked_specs(schema, inputs, arity, attrs)
+            self._outputs.add(len(specs))
             return self.graph.add_operation(
                 schema,
                 name=record["name"],

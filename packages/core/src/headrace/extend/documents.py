@@ -8,6 +8,7 @@ from headrace.documents.graft import (
     graft,
 )
 from headrace.documents.reader import (
+    OutputLimit,
     checked_specs,
 )
 from headrace.graph.apart import (
@@ -18,6 +19,7 @@ from headrace.graph.apart import (
 __all__ = [
     "Arrays",
     "Grafted",
+    "OutputLimit",
     "arrays_apart",
     "checked_specs",
     "dump",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, SupportsIndex, overload
 
 from headrace.dimension import UNKNOWN_DIMENSION, Dimension, known_dimension
 from headrace.errors import ArgumentTypeError, ShapeError, shown
 from headrace.graph.rendering import renderer
-from headrace.shapes import Shape
+from headrace.shapes import MOST_DIMENSIONS, Shape
 
 
 class TensorShape:
@@ -45,7 +46,7 @@ class TensorShape:
                 parts = iter(dims)
             except TypeError:
                 parts = iter((dims,))
-            dims = [Dimension(part) for part in parts]
+            dims = [Dimension(part) for part in islice(parts, MOST_DIMENSIONS + 1)]
         object.__setattr__(self, "plain", Shape(dims))
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
@@ -345,7 +345,9 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
 
 def _bounds(lower: float, upper: float) -> None:
     if not 0 <= lower < upper:
-        raise AttributeValueError(f"bounds must be 0 <= lower < upper, got {lower} and {upper}")
+        raise AttributeValueError(
+            f"bounds must be 0 <= lower < upper, got {shown(lower)} and {shown(upper)}"
+        )
 
 
 def random_contrast(image: Any, lower: float, upper: float, seed: int | None = None) -> Tensor:

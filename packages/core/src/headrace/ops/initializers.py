@@ -326,6 +326,8 @@ def _whole(dims: tuple[int, ...], partition_info: Any) -> tuple[int, ...]:
 
 def _fans(dims: tuple[int, ...]) -> tuple[float, float]:
     """Return the numbers of inputs and outputs of a layer with weights of a shape."""
+    if any(dim >= 1 << 63 for dim in dims):
+        raise ShapeError(f"no array has the shape {shown(list(dims))}")
     if len(dims) < 1:
         return 1.0, 1.0
     if len(dims) == 1:

@@ -412,6 +412,8 @@ def dropout(
             share = convert_to_tensor(dropped)
             if share.shape.rank not in (None, 0):
                 raise ShapeError(f"dropout: rate must be a scalar, got shape {share.shape}")
+            if share.shape.rank is None:
+                share = reshape(share, [])
             share = cast(share, tensor.dtype)
         drawn = random_uniform(_noise_shape(tensor, noise_shape), dtype=tensor.dtype, seed=seed)
         kept: Tensor = cast(greater_equal(drawn, share), tensor.dtype)

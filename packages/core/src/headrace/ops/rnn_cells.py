@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.structure import flatten, pack
 from headrace.graph.tensor import Tensor
@@ -400,6 +400,10 @@ class LSTMCell(RNNCell):
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """Return the output and the new state."""
         if self._state_is_tuple:
+            if not isinstance(state, tuple | list) or len(state) != 2:
+                raise ArgumentTypeError(
+                    f"the state of an LSTM cell is a pair of tensors, c and h, got {shown(state)}"
+                )
             c, h = state
         else:
             c, h = split(state, [self._units, self._outputs], 1)

@@ -122,7 +122,11 @@ def delete_session_tensor(handle: Any, name: str | None = None) -> tuple[Tensor,
 
 
 def _device_of(handle: Any) -> str:
-    text = handle.decode() if isinstance(handle, bytes) else str(handle)
+    try:
+        text = handle.decode() if isinstance(handle, bytes) else str(handle)
+    except Exception:
+        # Whatever has no text is no handle.
+        text = shown(handle)
     parts = text.split(";")
     if len(parts) != 3:
         raise AttributeValueError(

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError
 from headrace.errors import shown as _shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
@@ -247,7 +247,12 @@ def assert_shapes(
     Raises:
         ShapeError: if a shape is known to be another one.
     """
-    pairs = list(shapes.items() if isinstance(shapes, Mapping) else shapes)
+    pairs: list[Any] = list(shapes.items() if isinstance(shapes, Mapping) else shapes)
+    if not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
+        raise ArgumentTypeError(
+            "shapes must be a dict of shapes by tensor, or a list of pairs of a tensor and its "
+            f"shape, got {_shown(shapes)}"
+        )
     checks: list[Operation] = []
     sizes: dict[Any, Any] = {}
     with name_scope(name, "assert_shapes"):

@@ -374,7 +374,12 @@ def _axes(axis: Any) -> tuple[int, ...] | None:
         if axis is None:
             return None
         raise AttributeValueError(f"axis must be known when the graph is built, got {shown(axis)}")
-    found = np.atleast_1d(np.asarray(known if not isinstance(known, Sequence) else list(known)))
+    try:
+        found = np.atleast_1d(np.asarray(list(known) if isinstance(known, Sequence) else known))
+    except (ValueError, OverflowError, MemoryError):
+        raise AttributeValueError(
+            f"axis must be an integer or a list of them, got {shown(axis)}"
+        ) from None
     if found.ndim > 1 or (found.size and found.dtype.kind not in "iu"):
         raise AttributeValueError(f"axis must be an integer or a list of them, got {shown(axis)}")
     return tuple(int(a) for a in found)

@@ -291,7 +291,9 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
             given = order.spec.value
             rank = static_rank(sparse)
             if given is not None and sorted(given.tolist()) != list(range(given.size)):
-                raise AttributeValueError(f"perm must be a permutation, got {given.tolist()}")
+                raise AttributeValueError(
+                    f"perm must be a permutation, got {shown(given.tolist())}"
+                )
             if given is not None and rank not in (None, given.size):
                 raise ShapeError(f"perm has {given.size} entries for {rank} dimensions")
         elif static_rank(sparse) is not None:

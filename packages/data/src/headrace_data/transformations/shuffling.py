@@ -31,7 +31,7 @@ def seed_arguments(seed: Any) -> tuple[list[Any], bool]:
     if isinstance(seed, hr.Tensor) or hasattr(seed, "_as_tensor"):
         graph_seed, _ = op_seeds(0) or (0, 0)
         return [hr.constant(graph_seed, hr.int64), scalar(seed, hr.int64, "seed")], True
-    seeds = op_seeds(None if seed is None else int(seed))
+    seeds = op_seeds(seed)
     pair = (0, 0) if seeds is None else (seeds[0], seeds[1])
     return [hr.constant(s, hr.int64, name="seed") for s in pair], seeds is not None
 

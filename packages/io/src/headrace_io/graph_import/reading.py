@@ -18,7 +18,7 @@ from headrace.errors import (
     shown,
 )
 from headrace.extend.devices import DeviceName
-from headrace.extend.documents import checked_specs
+from headrace.extend.documents import OutputLimit, checked_specs
 from headrace.extend.graphs import CycleError, Function, in_order, user_site
 from headrace.extend.ops import OPS, OpSchema, TensorSpec
 from headrace_io.dtype_protos import shape_of
@@ -63,6 +63,7 @@ class GraphDefReader:
         self.operations: dict[str, Operation] = {}
         self.functions: dict[str, Function] = {}
         self._tensors: dict[tuple[str, int], Tensor] = {}
+        self._outputs = OutputLimit()
 
     def read(self, graph_def: Any) -> None:
         """Read a ``GraphDef``.
@@ -112,6 +113,7 @@ class GraphDefReader:
         arity = _arity(message, schema, len(inputs))
         attrs = read_attributes(message, schema, self.functions)
         specs = list(checked_specs(schema, inputs, arity, attrs))
+        self._outputs.add(len(specs))
         return self.graph.add_operation(
             schema,
             name=message.name,
@@ -145,6 +147,7 @@ class GraphDefReader:
         signature = message.signature
         function = Function(signature.name, self.graph)
         reader = GraphDefReader(function)
+        reader._outputs = self._outputs
         reader.functions = self.functions
         specs = document_value(message.attr["_parameters"].s.decode() or "null")
         if not isinstance(specs, tuple) or len(specs) != len(signature.input_arg):

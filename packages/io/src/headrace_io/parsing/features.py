@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import headrace as hr
 from headrace import DType, Shape, SparseTensor, Tensor
-from headrace.errors import AttributeValueError, DTypeError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, shown
 
 # The dtypes of the three kinds of features: FloatList, Int64List and BytesList.
 KINDS = (hr.float32, hr.int64, hr.string)
@@ -111,6 +111,10 @@ def wanted(features: Mapping[str, Any], kinds: Sequence[type], *, lists: bool = 
     sparse: dict[str, DType] = {}
     dense: list[tuple[str, DType, Shape, Tensor]] = []
     allowed = []
+    if not isinstance(features, Mapping):
+        raise ArgumentTypeError(
+            f"features must be a dict of features by key, got {shown(features)}"
+        )
     for key in sorted(features):
         feature: Any = features[key]
         if type(feature) not in kinds:

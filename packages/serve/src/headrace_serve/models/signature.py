@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 import headrace as hr
+from headrace.errors import ArgumentTypeError, shown
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Arrays: TypeAlias = Mapping[str, Array]
@@ -103,6 +104,11 @@ def signature_of(
     Returns:
         The signature.
     """
+    for what, given in (("inputs", inputs), ("outputs", outputs)):
+        if not isinstance(given, Mapping):
+            raise ArgumentTypeError(
+                f"{what} of a signature must be a dict of tensors by name, got {shown(given)}"
+            )
     fetched = dict(outputs)
     fed = dict(inputs)
 

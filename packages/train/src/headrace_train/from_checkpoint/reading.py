@@ -164,7 +164,11 @@ def checkpoint_of(ckpt_dir_or_file: str | os.PathLike[str]) -> str:
         CheckpointNotFoundError: if there is none in the folder.
     """
     text = _text(ckpt_dir_or_file, "ckpt_dir_or_file")
-    if not Path(text).is_dir():
+    try:
+        is_folder = Path(text).is_dir()
+    except OSError as error:
+        raise CheckpointNotFoundError(f"{shown(text)} is no name of a file: {error}") from None
+    if not is_folder:
         return text
     latest = latest_checkpoint(text)
     if latest is None:

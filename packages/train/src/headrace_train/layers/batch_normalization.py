@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError, shown
 from headrace.extend import DType, Shape, Tensor
 from headrace_train.layers.arguments import checked_function, initializer
 from headrace_train.layers.base import Layer
@@ -111,6 +112,10 @@ class BatchNormalization(Layer):
         super().__init__(trainable=trainable, name=name, **kwargs)
         if not isinstance(axis, int | list):
             raise DTypeError(f"axis must be an integer or a list of them, got {shown(axis)}")
+        if not isinstance(renorm_clipping, Mapping | None):
+            raise ArgumentTypeError(
+                f"renorm_clipping must be a dict of numbers by key, got {shown(renorm_clipping)}"
+            )
         clipping = dict(renorm_clipping or {})
         if renorm and set(clipping) - {"rmin", "rmax", "dmax"}:
             raise AttributeValueError(

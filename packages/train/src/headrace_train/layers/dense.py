@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.extend import Shape, Tensor
 from headrace_train.layers.arguments import activation_function, checked_function, initializer
 from headrace_train.layers.base import Layer
@@ -68,7 +68,10 @@ class Dense(Layer):
             activity_regularizer=checked_function(activity_regularizer, "activity_regularizer"),
             **kwargs,
         )
-        self.units = int(units)
+        try:
+            self.units = int(units)
+        except (TypeError, ValueError, OverflowError):
+            raise AttributeValueError(f"units must be an integer, got {shown(units)}") from None
         if self.units < 0:
             raise AttributeValueError(f"units must be at least 0, got {units}")
         self.activation = activation_function(activation)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown
 from headrace.extend import Tensor
 from headrace_train.metrics.inputs import broadcast_weights
 from headrace_train.metrics.state import Metric, listed, metric_variable
@@ -107,6 +107,11 @@ def _weighted(values: Tensor, weights: Any) -> Tensor:
 
 
 def _at_k(name: str, k: int | None, class_id: int | None = None) -> str:
+    for label, number in (("k", k), ("class_id", class_id)):
+        if not isinstance(number, int | np.integer | None):
+            raise ArgumentTypeError(f"{label} must be an integer, got {shown(number)}")
+        if number is not None and abs(number) >= 1 << 63:
+            raise AttributeValueError(f"{label} must be an integer of 64 bits, got {shown(number)}")
     ending = "k" if k is None else str(k)
     return f"{name}_at_{ending}" + ("" if class_id is None else f"_class{class_id}")
 
