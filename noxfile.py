@@ -276,6 +276,16 @@ def faults(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def cluster_faults(session: nox.Session) -> None:
+    """Run every cell of the matrix of faults on a cluster 3 times, and kill workers and servers.
+
+    ``-- --times 1 --only "kernel worker" --kills 0`` runs some.
+    """
+    install(session, WITHOUT_CUDA, *TEST_TOOLS)
+    session.run("python", "-m", "tests.faults.cluster", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session(default=False)
 def soak(session: nox.Session) -> None:
     """Run 100000 steps and 1000 sessions with queues and checkpoints; growth is an error."""
     install(session, WITHOUT_CUDA, *TEST_TOOLS)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -228,3 +230,12 @@ def test_jobs_from_the_launcher() -> None:
     assert launched("ps=1,worker=2", 3) == Jobs((("ps", 1), ("worker", 2)))
     with pytest.raises(ClusterError, match="HEADRACE_JOBS must name jobs as in ps=1,worker=3"):
         launched("ps", 3)
+
+
+def test_a_launcher_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "_END_S", 0.3)
+    account = Account(2)
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as job:
+        account.left[0] = LOST
+        start._await(job, [], account)
+    assert job.returncode == -signal.SIGKILL

@@ -15,7 +15,7 @@ from headrace_mpi.launcher import start
 from headrace_mpi.launcher.output import Account
 from headrace_mpi.launcher.request import parse
 from headrace_mpi.launcher.start import LOST, Outcome
-from headrace_mpi.survival import Survival, checked_policy, end_process
+from headrace_mpi.survival import Survival, birth, checked_policy, end_process
 
 JOBS = Jobs((("ps", 1), ("evaluator", 1), ("worker", 4)))
 CHIEF = 2
@@ -82,11 +82,15 @@ def test_a_process_that_is_alone_may_ask_to_go_on(monkeypatch: pytest.MonkeyPatc
 
 def test_a_lost_process_that_is_stopped_is_ended() -> None:
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    born = birth(child.pid)
     child.send_signal(signal.SIGSTOP)
-    end_process(child.pid)
+    # Another process that has its id by now, or that cannot be told from another, is not.
+    for other in (f"{born}0", ""):
+        end_process(child.pid, other)
+    assert child.poll() is None
+    end_process(child.pid, born)
     assert child.wait(10) == -signal.SIGKILL
-    # One that is gone is passed over.
-    end_process(child.pid)
+    end_process(child.pid, born)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,17 @@ def test_losses_are_told_to_those_who_live() -> None:
     assert told == ["/job:worker/task:1"]
 
 
+def test_who_listens_late_is_told_of_earlier_losses() -> None:
+    leave = outlive_tasks()
+    tell_loss(DeviceName("worker", 1))
+    late = Listener()
+    watch_losses(late.lose)
+    leave()
+    after = Listener()
+    watch_losses(after.lose)
+    assert (late.told, after.told) == (["/job:worker/task:1"], [])
+
+
 def test_a_process_outlives_tasks_while_it_is_in_such_a_cluster() -> None:
     assert not outlives_tasks()
     leave = outlive_tasks()

@@ -269,6 +269,37 @@ def test_a_lost_session_goes_on_from_the_checkpoint(tmp_path: Path) -> None:
     assert seen == [1, 2, 3, 4, 5, 4, 5, 6]
 
 
+@pytest.mark.parametrize("after", [0, 3])
+def test_a_lost_task_does_not_come_back(tmp_path: Path, after: int) -> None:
+    class Losing(hr.train.SessionRunHook):
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            made.append(len(seen))
+            self.lose()
+
+        def before_run(self, run_context: Any) -> None:
+            self.lose()
+
+        def lose(self) -> None:
+            if len(seen) == after:
+                raise hr.errors.TaskLostError("/job:ps/task:0 was lost")
+
+    made: list[int] = []
+    seen: list[int] = []
+    with hr.Graph().as_default():
+        train = hr.assign_add(hr.train.get_or_create_global_step(), 1)
+
+        def run() -> None:
+            with hr.train.MonitoredTrainingSession(
+                checkpoint_dir=tmp_path, hooks=[Losing()], save_checkpoint_steps=3
+            ) as session:
+                while True:
+                    seen.append(int(session.run(train)))
+
+        with pytest.raises(hr.errors.TaskLostError, match="/job:ps/task:0 was lost"):
+            run()
+    assert (made, len(seen)) == ([0], after)
+
+
 def test_listing_a_checkpoint_cuts_positions_short(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

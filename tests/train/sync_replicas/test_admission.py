@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from headrace.errors import CancelledError, DeadlineExceededError, OutOfRangeError
+from headrace.extend.devices import DeviceName
+from headrace.extend.runtime import outlive_tasks, tell_loss
 from headrace_train.sync_replicas.admission import UNKNOWN, Admission
 
 REFUSED = -1
@@ -19,8 +22,8 @@ class Answers(list[Any]):
     def __init__(self, admission: Admission) -> None:
         self.admission = admission
 
-    def token(self, replica: int, timeout_secs: float = 60.0) -> None:
-        self.admission.token(replica, timeout_secs, self.append, None)
+    def token(self, replica: int, timeout_secs: float = 60.0, number: int = -1) -> None:
+        self.admission.token(replica, timeout_secs, self.append, None, number)
 
     def admitted(self) -> None:
         self.admission.admitted(self.append, None)
@@ -208,3 +211,112 @@ def test_who_waits_in_vain_is_told_for_whom() -> None:
         error
     )
     assert admission.counters()[2] == 1
+
+
+@pytest.fixture
+def going_on() -> Iterator[None]:
+    """A job that goes on without workers that are lost."""
+    leave = outlive_tasks()
+    yield
+    leave()
+
+
+def joined(wanted: int, total: int) -> tuple[Admission, Answers]:
+    admission, answers = made(wanted, total)
+    for replica in range(total):
+        # Tasks in another order than replicas, as with ``replica_index``.
+        admission.join(replica, total - 1 - replica)
+    return admission, answers
+
+
+def lose(admission: Admission, replica: int, total: int) -> None:
+    admission.lose_task(DeviceName("worker", total - 1 - replica))
+
+
+@pytest.mark.usefixtures("going_on")
+def test_a_step_is_applied_when_its_gradients_are_there() -> None:
+    admission, answers = joined(2, 2)
+    answers.admitted()
+    numbers = [admission.admit(replica, 0) for replica in (1, 0)]
+    answers.token(1, number=numbers[0])
+    assert answers == []
+    answers.token(0, number=numbers[1])
+    assert answers == [[1, 0]]
+    admission.finish(1, 2)
+    assert answers == [[1, 0], 1, 1]
+
+
+@pytest.mark.usefixtures("going_on")
+def test_who_is_lost_before_its_gradient_came_is_not_waited_for() -> None:
+    admission, answers = joined(3, 3)
+    answers.admitted()
+    numbers = [admission.admit(replica, 0) for replica in range(3)]
+    for replica in (0, 2):
+        answers.token(replica, number=numbers[replica])
+    assert answers == []
+    lose(admission, 1, 3)
+    assert answers == [[0, 2]]
+    # It is refused from then on, also with the token of a step that was cancelled too late.
+    assert admission.admit(1, 0) == REFUSED
+    answers.token(1, number=numbers[1])
+    admission.finish(1, 3)
+    assert answers[1:] == [1, 1, 1]
+    assert admission.counters()[4] == 2
+
+
+@pytest.mark.usefixtures("going_on")
+def test_what_a_lost_replica_brought_counts() -> None:
+    admission, answers = joined(2, 2)
+    answers.admitted()
+    answers.token(0, number=admission.admit(0, 0))
+    lose(admission, 0, 2)
+    # One replica is left, and its gradient is not needed: the step has one.
+    assert answers == [[0]]
+
+
+@pytest.mark.usefixtures("going_on")
+def test_a_backup_replica_that_was_refused_takes_the_place_of_a_lost_one() -> None:
+    admission, answers = joined(3, 4)
+    answers.admitted()
+    numbers = [admission.admit(replica, 0) for replica in range(4)]
+    assert numbers == [0, 1, 2, REFUSED]
+    answers.token(3)
+    answers.token(0, number=0)
+    lose(admission, 1, 4)
+    # It begins the step again, at once.
+    assert answers == [0]
+    assert admission.admit(3, 0) == 3
+    answers.token(3, number=3)
+    answers.token(2, number=2)
+    assert answers == [0, [0, 2, 3]]
+    admission.finish(1, 4)
+    assert answers == [0, [0, 2, 3], 1, 1, 1]
+
+
+@pytest.mark.usefixtures("going_on")
+def test_a_backup_replica_that_asks_late_begins_again_too() -> None:
+    admission, answers = joined(2, 3)
+    answers.admitted()
+    assert [admission.admit(replica, 0) for replica in range(3)] == [0, 1, REFUSED]
+    lose(admission, 0, 3)
+    answers.token(2)
+    assert answers == [0]
+    # Only once for each loss.
+    answers.token(2)
+    assert answers == [0]
+
+
+def test_workers_that_never_came_are_counted_once() -> None:
+    admission, _ = made(2, 3)
+    admission.lose_task(DeviceName("worker", 1))
+    assert admission.counters()[4] == 2
+    # Nor others than workers, nor workers that are no replicas.
+    admission.lose_task(DeviceName("evaluator", 1))
+    admission.lose_task(DeviceName("worker", 3))
+    assert admission.counters()[4] == 2
+
+
+def test_losses_come_through_the_door_of_core() -> None:
+    admission, _ = joined(2, 3)
+    tell_loss(DeviceName("worker", 0))
+    assert admission.counters()[4] == 2

@@ -225,6 +225,13 @@ WAIT_REPORT = Setting(
 CACHE = Setting[str | None](
     "HEADRACE_CACHE", text, None, "folder of compiled kernels (default ~/.cache/headrace)"
 )
+FAULTS = Setting(
+    "HEADRACE_FAULTS",
+    text,
+    "",
+    "for tests: faults that processes of a job inject into themselves, as in "
+    '"worker:1 transfer kill 10"',
+)
 CACHE_SIZE = Setting(
     "HEADRACE_CACHE_SIZE",
     size,
@@ -249,6 +256,7 @@ CORE_SETTINGS: tuple[Setting[Any], ...] = (
     WAIT_REPORT,
     CACHE,
     CACHE_SIZE,
+    FAULTS,
     TRACEBACK,
     QUIET,
 )

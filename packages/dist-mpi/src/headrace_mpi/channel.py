@@ -225,11 +225,11 @@ class Channel:
         return bool(item.filled == header.nbytes)
 
     def _progress_outgoing(self) -> None:
-        request_type = self._mpi.Request
         for _ in range(len(self._outgoing)):
             item = self._outgoing.popleft()
             rank, requests, _ = item
             if rank in self._forgotten:
                 self._abandoned.append(item)
-            elif not request_type.Testall(requests):
+            elif not all(request.Test() for request in requests):
+                # One by one: of several at once MPI does not tell that the rank is lost.
                 self._outgoing.append(item)

@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from types import TracebackType
-from typing import final
+from typing import NoReturn, final
 
 from headrace.errors import listing
 from headrace_mpi.farewell import tell
@@ -35,6 +35,7 @@ class StartDeadline:
 
     def __enter__(self) -> StartDeadline:
         """Start to watch."""
+        self._began = time.monotonic()
         threading.Thread(target=self._watch, name="headrace-deadline", daemon=True).start()
         return self
 
@@ -44,24 +45,32 @@ class StartDeadline:
         value: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop to watch: the job has started, or failed with an error of its own."""
+        """Stop to watch: the job has started, or failed with an error of its own.
+
+        An error of MPI is not: a rank that should have come is gone.
+        """
         self._started.set()
+        if value is not None and type(value).__module__.startswith("mpi4py"):
+            self._give_up(f" ({value})")
         self._presence.close()
 
     def _watch(self) -> None:
-        begin = time.monotonic()
         if self._started.wait(self._seconds):
             return
-        text = explain(
-            self._launch, self._presence.present(), time.monotonic() - begin, socket.gethostname()
-        )
+        self._give_up()
+
+    def _give_up(self, why: str = "") -> NoReturn:
+        waited_s = time.monotonic() - self._began
+        text = explain(self._launch, self._presence.present(), waited_s, socket.gethostname(), why)
         sys.stdout.flush()
         os.write(2, text.encode())
         tell(f"left {EXIT_CODE}")
         os._exit(EXIT_CODE)
 
 
-def explain(launch: Launch, present: dict[int, int] | None, waited_s: float, host: str) -> str:
+def explain(
+    launch: Launch, present: dict[int, int] | None, waited_s: float, host: str, why: str = ""
+) -> str:
     """Return what to say when the job has not started after ``waited_s`` seconds.
 
     Args:
@@ -69,10 +78,11 @@ def explain(launch: Launch, present: dict[int, int] | None, waited_s: float, hos
         present: Process ids by rank, as far as they can be seen on ``host``.
         waited_s: Time waited, in seconds.
         host: The name of this host.
+        why: Why it waits no longer, in brackets; empty where the time is over.
     """
     who = (
         f"headrace: rank {launch.rank} of {launch.size} (host {host}, pid {os.getpid()}) waited "
-        f"{waited_s:.0f} s for the job to start"
+        f"{waited_s:.0f} s for the job to start{why}"
     )
     lines = [who]
     if present is not None:

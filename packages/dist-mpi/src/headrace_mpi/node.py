@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol, final
 from headrace import Graph
 from headrace.errors import CancelledError, ClusterError, TaskLostError
 from headrace.extend.devices import DeviceName
+from headrace.extend.faults import fault_point, name_process
 from headrace.extend.graphs import Function
 from headrace.extend.runtime import (
     DEFAULT_OPTIONS,
@@ -42,9 +43,9 @@ from headrace_mpi.loss import Losses
 from headrace_mpi.members import gather, introduce, joint_machine, meet
 from headrace_mpi.rendezvous import Exchange
 from headrace_mpi.runtime import Client, ClusterRuntime
-from headrace_mpi.settings import LOST_AFTER, MIN_WORKERS, SLOW_AFTER, STALL_AFTER
+from headrace_mpi.settings import LOST_AFTER, MIN_WORKERS, RESTARTS, SLOW_AFTER, STALL_AFTER
 from headrace_mpi.stalls import StepStalls
-from headrace_mpi.survival import CONTINUE, END, Survival, end_process
+from headrace_mpi.survival import CONTINUE, END, Survival, birth, end_process
 from headrace_mpi.transport import Transport
 from headrace_mpi.ulfm import failed_ranks
 from headrace_mpi.waiting import Waiter
@@ -111,6 +112,9 @@ class RankNode:
             comm = world.comm.Dup()
             self.members = meet(comm, introduce(world.rank, jobs, task, own, on_worker_loss))
         tell(f"plays {task.job}:{task.task}")
+        if not RESTARTS.read():
+            # What a job that was started anew goes on from is to be seen without faults.
+            name_process(f"{task.job}:{task.task}")
         played = [DeviceName.parse(member.task) for member in self.members]
         layout = Layout(jobs, tuple(played))
         self._world = world
@@ -142,12 +146,15 @@ class RankNode:
         self._losses = losses
         self.group = groups.of_cluster(self.transport, layout)
         groups.enter(self.group)
+        host = self.members[world.rank].host
+        self._born = {m.rank: birth(m.pid) for m in self.members if m.host == host}
         self._others = [rank for rank in range(world.size) if rank != world.rank]
         self._here = set(self._others)
         self._all_done = Waiter()
         self._said = False
         self.transport.on(Kind.SHUTDOWN, self._on_done)
         self._leave_others = outlive_tasks() if on_worker_loss == CONTINUE else lambda: None
+        world.goes_on = on_worker_loss == CONTINUE
         self.transport.start()
         self.watch.start()
         if self.survival.may_lose(world.rank):
@@ -171,8 +178,8 @@ class RankNode:
     def _go_on(self, rank: int) -> None:
         """Take back what a rank has here without which the job goes on."""
         member = self.members[rank]
-        if member.host == self.members[self._world.rank].host:
-            end_process(member.pid)
+        if rank in self._born:
+            end_process(member.pid, self._born[rank])
 
         def take_back() -> None:
             self.worker.lose_client(rank)
@@ -239,6 +246,7 @@ class RankNode:
     def close(self) -> None:
         """Serve until all are done, and stop."""
         self.serve()
+        fault_point("exit")
         self._world.hooks.leave_alone = None
         self.watch.leave()
         self.transport.close()

@@ -26,6 +26,7 @@ import numpy as np
 
 from headrace.errors import CancelledError
 from headrace.extend.devices import DeviceName
+from headrace.extend.faults import fault_point
 from headrace.extend.runtime import DEAD, Key, Receive
 from headrace_mpi import wire
 from headrace_mpi.buffers import Buffers
@@ -162,6 +163,7 @@ class StepRendezvous:
         if route is None:
             self.deliver(key, value)
             return
+        fault_point("transfer")
         rank, number, bundle = route
         dead = value is DEAD
         flags, payload = (FLAG_DEAD, None) if dead else (0, value)

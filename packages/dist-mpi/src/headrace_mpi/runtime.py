@@ -19,6 +19,7 @@ from headrace import Graph
 from headrace.errors import CancelledError, listing
 from headrace.extend.devices import DeviceName, HostArray
 from headrace.extend.documents import Arrays
+from headrace.extend.faults import fault_point
 from headrace.extend.graphs import functions_in
 from headrace.extend.runtime import (
     DEFAULT_OPTIONS,
@@ -373,6 +374,7 @@ class ClusterRuntime:
         edges: Sequence[NumberedEdge],
     ) -> None:
         client = self._client
+        fault_point("register")
         with self._lock:
             if self._closed is not None:
                 raise self._closed
@@ -422,6 +424,7 @@ class ClusterRuntime:
                 if step.plan is not None:
                     work = Step(call.step, feeds, step.plan.fetches, rendezvous, call.cancellation)
                     try:
+                        fault_point("run")
                         execute(step.plan, work)
                         results = work.fetches
                     except Exception as error:

@@ -12,6 +12,7 @@ import signal
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, final
 
 from headrace.errors import ClusterError
@@ -114,11 +115,23 @@ class Survival:
         return ""
 
 
-def end_process(pid: int) -> None:
+def end_process(pid: int, born: str) -> None:
     """Kill a process of this host that is lost and still there, such as one that is stopped.
 
     It must not go on where the others have gone on without it, and ``mpirun`` waits for its end.
+
+    Args:
+        pid: Its id.
+        born: What ``birth`` returned of it; another process with its id is left alone.
     """
-    if process_state(pid) != GONE:
+    if born and birth(pid) == born and process_state(pid) != GONE:
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)
+
+
+def birth(pid: int) -> str:
+    """Return when a process of this host began, in ticks of the system; empty if unknown."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""

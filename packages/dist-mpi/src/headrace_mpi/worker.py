@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, final
 
 from headrace.errors import ClusterError
 from headrace.extend.devices import DeviceName
+from headrace.extend.faults import fault_point
 from headrace.extend.runtime import (
     Cancellation,
     ContainerSet,
@@ -94,6 +95,7 @@ class WorkerService:
 
     def _register(self, client: int, handle: int, payload: bytes) -> None:
         try:
+            fault_point("register")
             fields, arrays = unpack_fields(payload)
             session = int(fields["session"])
             options = Options(**fields["options"])
@@ -220,9 +222,10 @@ class _RemoteRun:
     def go_on(self) -> None:
         """Run the step until it waits or ends; answer the client when it has ended."""
         failure: Exception | None = None
-        if not self.began:
-            self.began = clock()
+        first, self.began = not self.began, self.began or clock()
         try:
+            if first:
+                fault_point("run")
             if not self._run.advance():
                 return
         except Exception as error:

@@ -9,18 +9,22 @@ from __future__ import annotations
 import atexit
 import contextlib
 import ctypes
+import faulthandler
 import os
 import sys
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from headrace.errors import ClusterError
+from headrace.extend.faults import fault_point, name_process
 from headrace_mpi import launch as launching
 from headrace_mpi.abort import AbortHooks
 from headrace_mpi.deadline import StartDeadline
 from headrace_mpi.farewell import tell, tell_segments
 from headrace_mpi.launch import Launch
 from headrace_mpi.presence import FirstFailure
+from headrace_mpi.settings import RESTARTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 START_DEADLINE_S = 60.0
+FINALIZE_S = 5.0
 
 
 @final
@@ -44,6 +49,8 @@ class World:
         self.local_rank = launch.local_rank
         # Whether a rank was lost: MPI cannot be finalised then.
         self.lost_somebody = False
+        # Whether the job goes on without a rank, so that one may be lost at the very end, too.
+        self.goes_on = False
         self._closers: list[Callable[[], object]] = []
 
     def at_close(self, closer: Callable[[], object]) -> None:
@@ -108,6 +115,9 @@ def _start(deadline_s: float) -> World:
         comm.Set_errhandler(mpi.ERRORS_RETURN)
         comm.Set_name("headrace")
         first = FirstFailure(launch)
+        if not RESTARTS.read():
+            name_process(f"rank:{launch.rank}")
+        fault_point("start")
         tell("here")
         tell_segments()
         # Not before every rank is here has the job started.
@@ -206,4 +216,11 @@ def _end(world: World, mpi: Any) -> None:
     tell("left 0")
     # Without a rank it waits for ever, unless MPI itself has noticed the loss.
     if mpi is not None and not mpi.Is_finalized() and not world.lost_somebody:
-        mpi.Finalize()
+        if world.goes_on:
+            # No thread of Python starts any more here, and nothing else ends a call into MPI.
+            with Path(os.devnull).open("w") as nowhere:
+                faulthandler.dump_traceback_later(FINALIZE_S, exit=True, file=nowhere)
+                mpi.Finalize()
+                faulthandler.cancel_dump_traceback_later()
+        else:
+            mpi.Finalize()

@@ -16,13 +16,15 @@ from headrace.device_name import DeviceName
 _lock = threading.Lock()
 _listeners: list[weakref.WeakMethod[Callable[[DeviceName], Any]]] = []
 _clusters: list[object] = []
+# Those without which a cluster that this process still belongs to goes on.
+_lost: list[DeviceName] = []
 
 
 def watch_losses(listener: Callable[[DeviceName], Any]) -> None:
-    """Call a method with the task of each loss from now on, for as long as its object lives.
+    """Call a method with the task of each loss, for as long as its object lives.
 
-    It is called after the steps of that task's sessions were cancelled here, on a thread that must
-    not wait.
+    Of tasks that are lost already it is told at once. It is called after the steps of that task's
+    sessions were cancelled here, on a thread that must not wait.
 
     Args:
         listener: A bound method.
@@ -30,12 +32,17 @@ def watch_losses(listener: Callable[[DeviceName], Any]) -> None:
     with _lock:
         _listeners[:] = [known for known in _listeners if known() is not None]
         _listeners.append(weakref.WeakMethod(listener))
+        before = list(_lost)
+    for task in before:
+        listener(task)
 
 
 def tell_loss(task: DeviceName) -> None:
     """Tell all who listen that a task is lost, and that this process goes on without it."""
     with _lock:
         found = [known() for known in _listeners]
+        if _clusters:
+            _lost.append(task)
     for listener in found:
         if listener is not None:
             listener(task)
@@ -56,7 +63,10 @@ def outlive_tasks() -> Callable[[], None]:
     _clusters.append(entry)
 
     def leave() -> None:
-        if entry in _clusters:
-            _clusters.remove(entry)
+        with _lock:
+            if entry in _clusters:
+                _clusters.remove(entry)
+            if not _clusters:
+                _lost.clear()
 
     return leave

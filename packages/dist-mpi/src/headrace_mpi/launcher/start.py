@@ -92,7 +92,7 @@ def run_once(request: Request, restarts: int = 0) -> Outcome:
     ]
     try:
         with _signals() as caught:
-            _await(job, caught)
+            _await(job, caught, account)
     finally:
         end_all(f"{LAUNCH.variable}={token}")
         job.wait()
@@ -128,13 +128,18 @@ def _signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _await(job: subprocess.Popen[bytes], caught: list[int]) -> None:
-    """Wait for the end of a job; pass signals on, and end what does not end by them."""
+def _await(job: subprocess.Popen[bytes], caught: list[int], account: Account) -> None:
+    """Wait for the end of a job; pass signals on, and end what does not end by them.
+
+    Nor does mpirun always end where a rank ends the job: it is given some seconds for that.
+    """
     passed, until = 0, float("inf")
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             job.wait(_LOOK_S)
             return
+        if account.failure and until == float("inf"):
+            until = time.monotonic() + _END_S
         if len(caught) > passed:
             passed = len(caught)
             until = min(until, time.monotonic() + _END_S)

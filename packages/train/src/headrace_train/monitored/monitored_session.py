@@ -11,7 +11,12 @@ from typing import Any, Self, final
 
 import headrace as hr
 from headrace import Graph
-from headrace.errors import AttributeValueError, FailedPreconditionError, OutOfRangeError
+from headrace.errors import (
+    AttributeValueError,
+    FailedPreconditionError,
+    OutOfRangeError,
+    TaskLostError,
+)
 from headrace.extend.graphs import unfinalize
 from headrace_train.hooks.session_run_hook import OwningHook, SessionRunHook
 from headrace_train.monitored.coordinated_session import LOST, CoordinatedSession
@@ -194,7 +199,7 @@ class _MonitoredSession:
             try:
                 return CoordinatedSession(self._creator, self._hooks, self._grace)
             except LOST as error:
-                if not self._should_recover:
+                if not self._should_recover or isinstance(error, TaskLostError):
                     raise
                 _log.info("a session was lost while it was made, and is made again: %s", error)
 
@@ -206,7 +211,8 @@ class _MonitoredSession:
 
     def _lose(self, error: BaseException) -> None:
         """Close a session that is lost; raise what happened where no other should be made."""
-        if not self._should_recover:
+        if not self._should_recover or isinstance(error, TaskLostError):
+            # A task that is lost does not come back in this job.
             raise error
         _log.info("the session is lost, and another one is made: %s", error)
         current, self._current = self._current, None

@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.extend import KernelContext, KernelTable
+from headrace.extend.faults import fault_point
 from headrace.extend.ops import DType
 from headrace_train.checkpoint.manifest import merge_parts, parts_replaced
 from headrace_train.checkpoint.opening import open_checkpoint
@@ -34,6 +35,7 @@ def save(
     notes: Any,
 ) -> None:
     """Write a checkpoint."""
+    fault_point("save")
     target = _prefix(prefix)
     names = _texts(tensor_names)
     _check_lengths(names, shape_and_slices, len(tensors))

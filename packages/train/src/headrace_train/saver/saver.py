@@ -24,6 +24,7 @@ from headrace.errors import (
     listing,
     shown,
 )
+from headrace.extend.faults import fault_point
 from headrace_io import protos
 from headrace_train.checkpoint.files import replaced
 from headrace_train.checkpoint.paths import as_prefix, file_of, split
@@ -235,6 +236,7 @@ class Saver:
                 "program that made them"
             )
         self._check_built("save")
+        fault_point("save")
         prefix = as_prefix(save_path)
         folder, base = split(prefix)
         # Checked before anything is touched.

@@ -6,6 +6,10 @@ the step has all that it needs, or because it has brought its share. Whoever app
 waits until the step is full, and takes them by their numbers, in the order of the replicas.
 Afterwards each replica takes a token, on which the next step stands.
 
+A replica that asks for its token has brought its gradients. Where the job goes on without lost
+workers, a step is applied only then, so that what a lost one was admitted for, and did not bring,
+returns: another replica brings it, or the step needs one fewer.
+
 References:
     J. Chen, X. Pan, R. Monga, S. Bengio and R. Jozefowicz, "Revisiting Distributed Synchronous
     SGD", 2016, https://arxiv.org/abs/1604.00981
@@ -20,6 +24,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, final
 
 from headrace.errors import CancelledError, DeadlineExceededError, OutOfRangeError, listing
+from headrace.extend.devices import DeviceName
+from headrace.extend.runtime import outlives_tasks, watch_losses
 from headrace.extend.state import Cancellation, Waiter, WaitingLine, call_after
 
 # Whose tasks are replicas; a chief beside the workers is the last of them.
@@ -82,12 +88,20 @@ class Admission:
         # Who waits for a token, by replica.
         self._lines: dict[int, WaitingLine] = {}
         self._number = 0
+        # Which replica a worker is, by the index of its task.
+        self._replicas: dict[int, int] = {}
         self._start()
+        watch_losses(self.lose_task)
 
     def _start(self) -> None:
         self._step = 0
         self._ended = self._resting = False
         self._left: list[int] = []
+        self._lost: set[int] = set()
+        # The numbers of this step that were brought.
+        self._brought: set[int] = set()
+        # Who gets a token of this step, having been refused while it had all that it needs.
+        self._again: set[int] = set()
         self._places: list[_Place] = []
         # Whether the step has all that it needs, and whether somebody applies it.
         self._full = self._applying = False
@@ -115,10 +129,17 @@ class Admission:
             self._step = step
             self._began = time.monotonic()
 
-    def join(self, replica: int) -> None:
-        """Take part again, after having left."""
+    def join(self, replica: int, task: int = UNKNOWN) -> None:
+        """Take part, or again after having left.
+
+        Args:
+            replica: Which it is.
+            task: The index of the worker that runs it, ``UNKNOWN`` for others.
+        """
         with self._lock:
             replica = self._known(replica)
+            if task >= 0:
+                self._replicas[task] = replica
             if replica in self._left:
                 self._left.remove(replica)
 
@@ -130,6 +151,30 @@ class Admission:
                 self._left.append(replica)
             served = self._serve()
         _answer(served)
+
+    def lose_task(self, task: DeviceName) -> None:
+        """Take no part for a worker that is lost, and return what it was admitted for."""
+        if task.job != WORKER or task.task is None or task.task >= self._total:
+            return
+        with self._lock:
+            replica = self._replicas.get(task.task, UNKNOWN)
+            if replica == UNKNOWN or replica not in self._left:
+                self._left.append(replica)
+            if replica != UNKNOWN:
+                self._lost.add(replica)
+                self._return(replica)
+            served = self._serve()
+        _answer(served)
+
+    def _return(self, replica: int) -> None:
+        """Give back the places of a replica that it will not fill, under the lock."""
+        kept = [p for p in self._places if p.replica != replica or p.number in self._brought]
+        if self._applying or len(kept) == len(self._places):
+            return
+        self._places = kept
+        self._full = 0 < self._required <= len(kept)
+        if not self._full:
+            self._again = set(range(self._total)).difference(self._left)
 
     def end(self, *, everybody: bool) -> None:
         """End the waiting of who applies gradients, until it begins again with ``open``.
@@ -163,6 +208,7 @@ class Admission:
             self._last_step[replica] = local_step
             earlier = sum(p.replica == replica for p in self._places)
             own = replica != UNKNOWN and earlier >= self._each
+            own = own or replica in self._lost
             if local_step < self._step or self._full or own:
                 self._dropped += 1
                 return -1
@@ -198,6 +244,8 @@ class Admission:
             self._began = now
             self._applied += len(self._places)
             self._places, self._full, self._applying = [], False, False
+            self._brought.clear()
+            self._again.clear()
             self._step = step
             # Who did not take a token of an earlier step would compute for nothing with it.
             self._tokens = deque(token for token in self._tokens if token.initial)
@@ -219,6 +267,7 @@ class Admission:
         timeout_secs: float,
         done: Callable[[Any], None],
         cancellation: Cancellation | None,
+        number: int = -1,
     ) -> None:
         """Take a token, and wait for it.
 
@@ -227,6 +276,7 @@ class Admission:
             timeout_secs: After how many seconds it fails.
             done: Called once: with the step on the token, or with an exception.
             cancellation: Ends the waiting.
+            number: The number under which it has brought its gradients, -1 for none.
         """
         begin = time.monotonic()
         forget: list[Callable[[], None]] = []
@@ -242,6 +292,8 @@ class Admission:
 
         with self._lock:
             replica = self._known(replica)
+            if number >= 0 and replica not in self._lost:
+                self._brought.add(number)
             line = self._lines.setdefault(replica, WaitingLine(self._lock))
             waiter = line.add(answer, cancellation)
             served = self._serve()
@@ -286,6 +338,14 @@ class Admission:
         return max(self._total - len(self._left), 0)
 
     @property
+    def _there(self) -> bool:
+        """Whether nobody can be lost any more whose gradients are missing."""
+        if not outlives_tasks():
+            return True
+        known = (place.number for place in self._places if place.replica != UNKNOWN)
+        return self._brought.issuperset(known)
+
+    @property
     def _each(self) -> int:
         """How many gradients of a step one replica may bring."""
         return -(-self._wanted // self._total)
@@ -307,13 +367,19 @@ class Admission:
         served: list[tuple[Waiter, Any]] = []
         over = self._ended or not self._present
         self._full = self._full or 0 < self._required <= len(self._places)
-        if self._full and not self._applying and not self._resting:
+        if self._full and self._there and not self._applying and not self._resting:
             waiter = self._finishers.pop()
             if waiter is not None:
                 self._applying = True
                 numbers = [place.number for place in sorted(self._places, key=_in_order)]
                 served.append((waiter, numbers))
         for replica, line in self._lines.items():
+            if line and replica in self._again:
+                self._again.discard(replica)
+                if all(place.replica != replica for place in self._places):
+                    waiter = line.pop()
+                    assert waiter is not None
+                    served.append((waiter, self._step))
             while line and (token := self._next(replica)) is not None:
                 self._tokens.remove(token)
                 self._taken[replica, token.step, token.initial] += 1

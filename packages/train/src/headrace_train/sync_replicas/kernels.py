@@ -36,9 +36,9 @@ def open_(ctx: KernelContext, admission: Admission, global_step: Any) -> None:
 
 
 @KERNELS.stateful("SyncReplicasJoin")
-def join(ctx: KernelContext, admission: Admission, replica: Any) -> None:
+def join(ctx: KernelContext, admission: Admission, replica: Any, task: Any) -> None:
     """Take part."""
-    admission.join(_number(replica, "replica"))
+    admission.join(_number(replica, "replica"), _number(task, "task"))
 
 
 @KERNELS.stateful("SyncReplicasLeave")
@@ -87,12 +87,13 @@ def token(
     done: Callable[[Any], None],
     admission: Admission,
     replica: Any,
+    number: Any,
     *,
     timeout_secs: float,
 ) -> None:
     """Take a token."""
-    index = _number(replica, "replica")
-    admission.token(index, timeout_secs, _as_arrays(done), step.cancellation)
+    index, brought = _number(replica, "replica"), _number(number, "number")
+    admission.token(index, timeout_secs, _as_arrays(done), step.cancellation, brought)
 
 
 @KERNELS.stateful("SyncReplicasCounters")

@@ -15,6 +15,7 @@ from headrace.errors import (
     shown,
 )
 from headrace.extend.devices import DeviceName
+from headrace.extend.faults import fault_point, has_faults
 from headrace_train.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
 from headrace_train.optimizers import Optimizer
 from headrace_train.optimizers.checks import Gradient, checked_gradient, checked_step
@@ -188,8 +189,9 @@ class SyncReplicasOptimizer(Optimizer):
                 dtype=global_step.dtype,
                 name="sync_rep_local_step",
             )
+            self._task = sync_replicas_task(name="sync_rep_task")
             self._replica = (
-                sync_replicas_task(name="sync_rep_index")
+                self._task
                 if self._index is None
                 else hr.constant(self._index, hr.int64, name="sync_rep_index")
             )
@@ -213,6 +215,8 @@ class SyncReplicasOptimizer(Optimizer):
             with hr.control_dependencies([part for g in brought.values() for part in _parts(g)]):
                 number = sync_replicas_admit(self._handle, self._replica, local_step)
             numbers = sync_replicas_admitted(self._handle)
+        if has_faults():
+            number = _passing_a_point(number)
         accumulators = {v: self._accumulator(g, v) for v, g in brought.items()}
         pushed = hr.cond(
             hr.greater_equal(number, 0),
@@ -220,7 +224,7 @@ class SyncReplicasOptimizer(Optimizer):
             lambda: hr.constant(False),
         )
         with hr.device(_task_of(self._global_step)), hr.control_dependencies([pushed]):
-            token = sync_replicas_token(self._handle, self._replica, self._timeout_secs)
+            token = sync_replicas_token(self._handle, self._replica, number, self._timeout_secs)
         train_op: Tensor = self._local_step.assign(hr.cast(token, self._local_step.dtype))
 
         taken = [
@@ -243,7 +247,8 @@ class SyncReplicasOptimizer(Optimizer):
                 step = self._global_step.value()
                 tokens = max(self._total, self._wanted)
                 finish = sync_replicas_finish(self._handle, step, tokens)
-            with hr.control_dependencies([sync_replicas_join(self._handle, self._replica)]):
+            joined = sync_replicas_join(self._handle, self._replica, self._task)
+            with hr.control_dependencies([joined]):
                 self.local_step_init_op = self._local_step.assign(self._global_step)
             begin = sync_replicas_open(self._handle, self._global_step)
             self.chief_init_op = hr.group(self.local_step_init_op, begin)
@@ -469,6 +474,17 @@ def _task_of(variable: Variable) -> str:
 
 def _operation(built: Any) -> Operation:
     made: Operation = built.op if isinstance(built, Tensor) else built
+    return made
+
+
+def _passing_a_point(number: Tensor) -> Tensor:
+    """Let the replica pass a point at which it was admitted, and has brought nothing."""
+
+    def passed(value: Any) -> Any:
+        fault_point("admission")
+        return value
+
+    made: Tensor = hr.ensure_shape(hr.py_func(passed, [number], hr.int64), ())
     return made
 
 

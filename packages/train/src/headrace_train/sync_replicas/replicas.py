@@ -59,12 +59,13 @@ def sync_replicas_open(handle: Resource, global_step: Index) -> None:
 
 
 @op("SyncReplicasJoin", effects="changes", public="", no_gradient=_COUNTS)
-def sync_replicas_join(handle: Resource, replica: Index) -> None:
-    """Take part; does nothing unless the replica has left before.
+def sync_replicas_join(handle: Resource, replica: Index, task: Index) -> None:
+    """Take part, also after having left before.
 
     Args:
         handle: [], what admits replicas.
         replica: [], the index of the replica, -1 if unknown.
+        task: [], the index of the worker that runs it, below 0 for others.
     """
 
 
@@ -139,12 +140,15 @@ def sync_replicas_add_tokens(handle: Resource, global_step: Index, num_tokens: I
 
 
 @op("SyncReplicasToken", effects="changes", blocking=True, public="", no_gradient=_COUNTS)
-def sync_replicas_token(handle: Resource, replica: Index, timeout_secs: float) -> Spec:
+def sync_replicas_token(
+    handle: Resource, replica: Index, number: Index, timeout_secs: float
+) -> Spec:
     """Take a token, and wait for it.
 
     Args:
         handle: [], what admits replicas.
         replica: [], the index of the replica, -1 if unknown.
+        number: [], the number under which its gradients are there, -1 if they were refused.
         timeout_secs: After how many seconds it fails.
 
     Returns:

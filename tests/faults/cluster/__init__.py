@@ -1,0 +1,1 @@
+"""Faults in every phase and role of a job on a cluster; run it with ``python -m``."""

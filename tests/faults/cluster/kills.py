@@ -1,0 +1,213 @@
+"""Long jobs whose processes are killed at random, again and again: training goes on each time.
+
+Workers are killed in a job that goes on without them, and that ends, to be started anew with all of
+them, when too few are left. The parameter server's loss ends a job each time; it goes on from its
+last checkpoint, and its losses are those of a job that nobody killed, to the bit.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import statistics
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROGRAM = Path(__file__).with_name("killed_program.py")
+_PATIENCE_S = 120.0
+# Until when all workers have seen that it is enough.
+_MORE_STEPS = 100
+
+
+@dataclass(frozen=True)
+class Told:
+    """What came of it.
+
+    Attributes:
+        wrong: What is not as promised; empty if all is.
+        said: Figures.
+    """
+
+    wrong: str
+    said: str = ""
+
+
+class Job:
+    """A job that is started anew where it ends by a loss, and what its ranks note in a folder."""
+
+    def __init__(self, folder: Path, mode: str, steps: int, *options: str) -> None:
+        """Start it.
+
+        Args:
+            folder: Where ranks note their process ids and losses.
+            mode: ``"async"`` or ``"sync"``.
+            steps: After how many steps it ends.
+            *options: Of ``python -m headrace run``.
+        """
+        folder.mkdir()
+        self.folder = folder
+        self._mark = f"HEADRACE_TEST_JOB={uuid.uuid4().hex}"
+        name, value = self._mark.split("=")
+        environ = {
+            **os.environ,
+            name: value,
+            "HEADRACE_QUIET": "1",
+            "HEADRACE_FLIGHT": str(folder / "flight"),
+            # What is not compiled yet rounds otherwise, and a start anew would show.
+            "HEADRACE_COMPILE_AFTER": "0",
+            "OMPI_ALLOW_RUN_AS_ROOT": "1",
+            "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "OMP_NUM_THREADS": "1",
+        }
+        words = [*options, str(_PROGRAM), str(folder), mode, str(steps)]
+        with (folder / "said").open("wb") as said:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "headrace", "run", *words],
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def living(self, kind: str) -> dict[str, int]:
+        """Return the process ids of ranks of a job that live, by task."""
+        found = {}
+        for file in self.folder.glob(f"pid-{kind}-*"):
+            with suppress(OSError, ValueError):
+                pid = int(file.read_text())
+                if self._mark.encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                    found[file.name.removeprefix("pid-")] = pid
+        return found
+
+    def losses(self) -> list[tuple[int, str]]:
+        """Return the steps that the chief has made, with the loss of each."""
+        file = self.folder / "losses"
+        lines = file.read_text().splitlines() if file.exists() else []
+        pairs = [line.split() for line in lines if line.endswith(" .")]
+        return [(int(at), value) for at, value, _ in pairs]
+
+    def stop(self, more: int) -> None:
+        """Let all workers stop after the step that comes so many after the last one."""
+        file = self.folder / "enough.new"
+        file.write_text(str(max(at for at, _ in self.losses()) + more))
+        file.rename(self.folder / "enough")
+
+    def until(self, condition: Callable[[], object], patience_s: float = _PATIENCE_S) -> bool:
+        """Wait for a condition; return whether it came to be."""
+        end = time.monotonic() + patience_s
+        while not condition():
+            if self.process.poll() is not None or time.monotonic() > end:
+                return bool(condition())
+            time.sleep(0.01)
+        return True
+
+    @property
+    def said(self) -> str:
+        """What the job printed."""
+        return (self.folder / "said").read_text()
+
+    def end(self) -> None:
+        """End it, if it has not ended."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(30)
+
+
+def kill_workers(folder: Path, kills: int, seed: int) -> Told:
+    """Kill workers of one job at random; each time the chief must make further steps."""
+    draw = random.Random(seed)
+    options = ("-n", "5", "--ps", "1", "--min-workers", "2", "--max-restarts", str(kills))
+    job = Job(folder / "job", "async", 1 << 40, *options)
+    chief, anew = 0, 0
+    try:
+        for kill in range(kills):
+            # Any worker, the chief too: its loss ends a start of the job, and the next goes on.
+            if not job.until(lambda: len(job.living("worker")) > 1 and job.losses()):
+                return Told(f"no worker lived before kill {kill}: {job.said[-1500:]}")
+            time.sleep(draw.uniform(0.0, 0.5))
+            name, pid = draw.choice(sorted(job.living("worker").items()))
+            chief += name.endswith("-0")
+            before = len(job.losses())
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            if not job.until(lambda n=before: len(job.losses()) > n + 20):  # type: ignore[misc]
+                return Told(f"no step was made after kill {kill} ({name}): {job.said[-1500:]}")
+        anew = len(re.findall(r"^headrace: the job lost .* anew", job.said, re.MULTILINE))
+        values = [float.fromhex(value) for _, value in job.losses()]
+        tenth = max(len(values) // 10, 1)
+        first, last = statistics.fmean(values[:tenth]), statistics.fmean(values[-tenth:])
+        if not last < first:
+            return Told(f"the loss did not fall: {first} to {last}")
+        job.stop(_MORE_STEPS)
+        if not job.until(lambda: job.process.poll() is not None):
+            return Told(f"it did not end: {job.said[-1500:]}")
+        if job.process.returncode:
+            return Told(f"it ended with {job.process.returncode}: {job.said[-1500:]}")
+    finally:
+        job.end()
+    return Told(
+        "",
+        f"went on each time ({chief} were of the chief, {anew} starts anew); {len(values)} steps, "
+        f"loss {first:.4f} to {last:.4f}",
+    )
+
+
+def kill_ps(folder: Path, kills: int, seed: int) -> Told:
+    """Kill the parameter server at random; each time the job must resume, with the same losses."""
+    draw = random.Random(seed)
+    options = ("-n", "3", "--ps", "1", "--max-restarts", str(kills))
+    job = Job(folder / "job", "sync", 1 << 40, *options)
+    resumed = []
+    try:
+        for kill in range(kills):
+            if not job.until(lambda: job.living("ps") and job.losses()):
+                return Told(f"no server lived before kill {kill}: {job.said[-1500:]}")
+            time.sleep(draw.uniform(0.0, 0.3))
+            ((_, pid),) = job.living("ps").items()
+            before = len(job.losses())
+            began = time.monotonic()
+            os.kill(pid, signal.SIGKILL)
+            job.until(lambda n=pid: n not in job.living("ps").values())  # type: ignore[misc]
+            if not job.until(lambda n=pid: set(job.living("ps").values()) - {n}):  # type: ignore[misc]
+                return Told(f"it was not started anew after kill {kill}: {job.said[-1500:]}")
+            formed = time.monotonic()
+            if not job.until(lambda n=before: len(job.losses()) > n + 2):  # type: ignore[misc]
+                return Told(f"no step was made after kill {kill}: {job.said[-1500:]}")
+            resumed.append((formed - began, time.monotonic() - formed))
+        job.stop(_MORE_STEPS)
+        if not job.until(lambda: job.process.poll() is not None):
+            return Told(f"it did not end: {job.said[-1500:]}")
+        if job.process.returncode:
+            return Told(f"it ended with {job.process.returncode}: {job.said[-1500:]}")
+    finally:
+        job.end()
+    made = job.losses()
+    curve: dict[int, str] = {}
+    for at, value in made:
+        if curve.setdefault(at, value) != value:
+            return Told(f"step {at} has the losses {curve[at]} and {value}")
+    whole = Job(folder / "whole", "sync", max(curve) + 1, "-n", "3", "--ps", "1")
+    try:
+        if not whole.until(lambda: whole.process.poll() is not None, 600):
+            return Told(f"the job without kills did not end: {whole.said[-1500:]}")
+    finally:
+        whole.end()
+    if whole.process.returncode or dict(whole.losses()) != curve:
+        return Told("the losses are not those of a job without kills")
+    anew, loading = zip(*resumed, strict=True)
+    return Told(
+        "",
+        f"resumed each time: {statistics.median(anew):.1f} s (at most {max(anew):.1f} s) until the "
+        f"processes were there again, {statistics.median(loading):.1f} s (at most "
+        f"{max(loading):.1f} s) until the next steps; {len(made)} steps made, {len(curve)} of "
+        f"them different, with the losses of a job without kills, bit for bit",
+    )
