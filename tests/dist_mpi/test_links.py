@@ -27,7 +27,7 @@ from headrace_mpi.links.ring import (
     RingReader,
     RingWriter,
 )
-from headrace_mpi.patience import Patience, nap_s
+from headrace_mpi.patience import Patience
 from headrace_mpi.waiting import QueueWaiter, Waiter
 from headrace_mpi.wire import Frame, Kind, WireError
 
@@ -417,7 +417,10 @@ def test_ranks_with_cores_poll_for_a_moment_and_others_do_not() -> None:
     assert not Patience(10_000).spins(0.0, moving=False)
     assert Patience(10_000).spins(0.0, moving=True)
     assert not Patience(1).spins(0.01, moving=False)
-    assert nap_s(0.0) < nap_s(0.004) <= nap_s(0.5) < nap_s(5.0)
+    for ranks in (0, 2):
+        naps = [Patience(ranks).nap_s(idle) for idle in (0.0, 0.004, 0.5, 5.0)]
+        assert naps == sorted(naps)
+        assert naps[0] < naps[1] < naps[3]
 
 
 def test_a_core_that_comes_back_late_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:

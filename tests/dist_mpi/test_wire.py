@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace_mpi import wire
+from headrace_mpi.small_frames import small_frame, small_message
 from headrace_mpi.wire import FLAG_DEAD, Frame, Kind, WireError, bundle, unbundle
 
 
@@ -236,7 +237,7 @@ def test_damaged_frames_parse_or_raise_wire_errors(
         return
     if isinstance(frame.payload, np.ndarray):
         assert frame.payload.nbytes <= 64 * len(damaged)
-        assert frame.payload.dtype in {np.dtype(object), *wire._NUMPY_OF_CODE.values()}
+        assert frame.payload.dtype in {np.dtype(object), *wire.NUMPY_OF_CODE.values()}
 
 
 @settings(max_examples=100, deadline=None)
@@ -280,3 +281,65 @@ def test_a_damaged_bundle_is_refused() -> None:
     inner = bundle([Frame(Kind.RUN, 7, 1)])
     with pytest.raises(WireError, match="carries a RUN frame"):
         unbundle(inner)
+
+
+SMALL = [
+    *(tensor(a, step=2**63 + 5, edge=7, iteration=9) for a in SAMPLES if a.dtype != object),
+    *(Frame(kind, 3, 4, 5) for kind in (Kind.RUN, Kind.DONE, Kind.HEALTH, Kind.PING)),
+]
+
+
+@pytest.mark.parametrize("frame", SMALL, ids=range(len(SMALL)))
+def test_small_frames_are_the_same_bytes_by_the_short_way(frame: Frame) -> None:
+    made = small_message(frame, 1000)
+    assert made == message(frame)
+    read = small_frame(bytearray(made))
+    expected = wire.parse(made)
+    if read is None:
+        # Only empty tensors take the long way back.
+        assert not expected.payload.size
+        return
+    assert read[:5] == expected[:5]
+    if expected.payload is None:
+        assert read.payload is None
+    else:
+        assert read.payload.dtype == expected.payload.dtype
+        assert read.payload.shape == expected.payload.shape
+        assert read.payload.tobytes() == expected.payload.tobytes()
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        tensor(np.zeros(200)),
+        tensor(np.array([b"text"], object)),
+        tensor(np.arange(4, dtype=">i4")),
+        tensor(2.5),
+        tensor(None),
+        tensor(None, flags=FLAG_DEAD),
+        Frame(Kind.ERROR, payload=b"text"),
+        Frame(Kind.COLLECTIVE, payload=np.zeros(3)),
+    ],
+    ids=["large", "strings", "byte order", "no array", "nothing", "dead", "text", "collective"],
+)
+def test_all_other_frames_take_the_long_way(frame: Frame) -> None:
+    assert small_message(frame, 1000) is None
+
+
+def test_numbers_out_of_range_are_refused_by_the_short_way_too() -> None:
+    with pytest.raises(WireError, match="a field out of range"):
+        small_message(Frame(Kind.DONE, step=2**64), 1000)
+
+
+@given(data=st.data())
+@settings(max_examples=200, deadline=None)
+def test_damaged_small_frames_are_read_as_the_long_way_reads_them(data: st.DataObject) -> None:
+    made = bytearray(message(data.draw(st.sampled_from(SMALL))))
+    for _ in range(data.draw(st.integers(1, 3))):
+        made[data.draw(st.integers(0, len(made) - 1))] = data.draw(st.integers(0, 255))
+    made = made[: data.draw(st.integers(max(len(made) - 3, 0), len(made)))]
+    read = small_frame(made)
+    if read is not None:
+        expected = wire.parse(made)
+        assert read[:5] == expected[:5]
+        assert np.array_equal(np.asarray(read.payload).shape, np.asarray(expected.payload).shape)

@@ -20,6 +20,8 @@ MOVING_SPIN_S = 0.005
 # Where ranks wake each other, a nap costs little.
 BELL_SPIN_S = 0.0002
 MIN_NAP_S = 0.00005
+# What a thread of this process has to say may have to wait for the end of a nap.
+BELL_NAP_S = 0.0003
 MAX_NAP_S = 0.001
 LONG_NAP_S = 0.004
 # Giving the core away takes a few us, unless somebody takes it.
@@ -27,11 +29,6 @@ _TAKEN_S = 0.00002
 _SHARED_S = 0.02
 
 _yield_core: Callable[[], object] = getattr(os, "sched_yield", lambda: time.sleep(0))
-
-
-def nap_s(idle_s: float) -> float:
-    """Return how long to sleep between polls when nothing has come for ``idle_s`` seconds."""
-    return min(max(idle_s / 8, MIN_NAP_S), MAX_NAP_S if idle_s < 1.0 else LONG_NAP_S)
 
 
 def cores() -> int:
@@ -55,6 +52,11 @@ class Patience:
         self._bell = ranks > 0
         self._spin_s = SPIN_S if not ranks else BELL_SPIN_S if ranks <= cores() else 0.0
         self._shared_until = 0.0
+
+    def nap_s(self, idle_s: float) -> float:
+        """Return how long to sleep between polls when nothing has come for ``idle_s`` seconds."""
+        least = BELL_NAP_S if self._bell else MIN_NAP_S
+        return min(max(idle_s / 8, least), MAX_NAP_S if idle_s < 1.0 else LONG_NAP_S)
 
     def spins(self, idle_s: float, *, moving: bool) -> bool:
         """Return whether to poll again at once; the core was given away meanwhile.

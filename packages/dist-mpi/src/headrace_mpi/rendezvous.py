@@ -17,7 +17,7 @@ receiver do, so holding them back holds up nobody.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, final
@@ -153,7 +153,8 @@ class StepRendezvous:
         self._sent: dict[int, int] = {}
         self._held: dict[int, _Held] = {}
         self._received: dict[int, int] = {}
-        self._closed: BaseException | None = None
+        # Why it was closed; True where the step has simply ended.
+        self._closed: BaseException | bool = False
         self._lock = threading.Lock()
 
     def send(self, key: Key, value: Any) -> None:
@@ -209,7 +210,7 @@ class StepRendezvous:
     def deliver(self, place: Place, value: Any) -> None:
         """Give a value to who waits for it, or keep it; drop it if the step is over."""
         with self._lock:
-            if self._closed is not None:
+            if self._closed:
                 return
             receive = self._waiting.pop(place, None)
             if receive is None:
@@ -227,8 +228,8 @@ class StepRendezvous:
                 count = self._received.get(number, 0)
                 self._received[number] = count + 1
                 place = (number, count)
-            if self._closed is not None:
-                value: Any = self._closed
+            if self._closed:
+                value: Any = self._reason(self._closed)
             elif place in self._values:
                 value = self._values.pop(place)
             else:
@@ -253,14 +254,20 @@ class StepRendezvous:
     def close(self, step: int, reason: BaseException | None = None) -> None:
         """Drop the step's values, and fail what waits for them with ``reason``."""
         with self._lock:
-            if self._closed is None:
-                self._closed = reason or CancelledError(f"step {step} has ended")
-            why = self._closed
+            closed = self._closed = self._closed or reason or True
             self._values.clear()
+            if not self._waiting:
+                return
             orphans = list(self._waiting.values())
             self._waiting.clear()
+        why = self._reason(closed)
         for receive in orphans:
             receive(why)
+
+    def _reason(self, closed: BaseException | bool) -> BaseException:
+        if isinstance(closed, BaseException):
+            return closed
+        return CancelledError(f"step {self._step} has ended")
 
 
 @final
@@ -277,7 +284,7 @@ class Exchange:
         self._lock = threading.Lock()
         self._buffers = Buffers(_IDLE_BUFFERS)
         transport.room = self._room
-        transport.on(Kind.TENSOR, lambda source, frame: self._arrived(frame.step, [frame]))
+        transport.on(Kind.TENSOR, lambda source, frame: self._arrived(frame.step, (frame,)))
         transport.on(
             Kind.BUNDLE, lambda source, frame: self._arrived(frame.step, wire.unbundle(frame))
         )
@@ -336,7 +343,7 @@ class Exchange:
     def _is_over(self, step: int) -> bool:
         return step < self._floors.get(client_of(step), 0)
 
-    def _arrived(self, step: int, frames: list[Frame]) -> None:
+    def _arrived(self, step: int, frames: Sequence[Frame]) -> None:
         with self._lock:
             rendezvous = self._open.get(step)
             if rendezvous is None:

@@ -8,6 +8,7 @@ an error: nothing of it runs on when the session raises.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import threading
@@ -49,6 +50,7 @@ from headrace_mpi.waiting import Waiter
 from headrace_mpi.wire import Frame, Kind
 
 _MAX_LAG = 2**32 - 1
+_UNLIMITED = contextlib.nullcontext()
 _MAX_REASON = 500
 
 
@@ -417,7 +419,7 @@ class ClusterRuntime:
                 if self._closed is not None:
                     raise self._closed
                 self._running.add(call)
-            with deadline(timeout, call.fail):
+            with _UNLIMITED if timeout is None else deadline(timeout, call.fail):
                 rendezvous = client.exchange.open(call.step, step.routes)
                 for rank in step.ranks:
                     client.transport.send(rank, Frame(Kind.RUN, call.step, step.handle, lag))

@@ -44,8 +44,9 @@ from headrace_mpi import wire
 from headrace_mpi.channel import INLINE_BYTES, Channel
 from headrace_mpi.flight import FlightRecord
 from headrace_mpi.links.leases import Leases
-from headrace_mpi.patience import MIN_NAP_S, Patience, nap_s
+from headrace_mpi.patience import MIN_NAP_S, Patience
 from headrace_mpi.pool import Job, Pool
+from headrace_mpi.small_frames import small_frame, small_message
 from headrace_mpi.waiting import QueueWaiter, Waiter, Waits
 from headrace_mpi.wire import Frame, Header, Kind
 
@@ -60,8 +61,8 @@ Handler = Callable[[int, Frame], "Job | None"]
 LONG_JOB_S = 0.001
 MAX_NAP_S = 0.001
 _BATCH = 32
-# How often MPI is asked where nothing is expected from it.
-ASK_MPI_S = 0.01
+# Where nothing is expected from MPI, it is asked at each so-many-th look for messages.
+ASK_MPI_EVERY = 32
 
 
 @final
@@ -103,7 +104,7 @@ class Transport:
         # Whether all others are of this host: MPI has to be asked for large payloads only then, and
         # now and then for ranks that are lost.
         self._near = len(self._to) == self.size - 1
-        self._asked = 0.0
+        self._passed = 0
         self._patience = Patience(0 if links is None else links.ranks)
         self._jobs: deque[Job] = deque()
         self._pump = threading.Lock()
@@ -165,14 +166,18 @@ class Transport:
                 f"a {frame.kind.name} frame was sent to rank {rank} after this rank left the "
                 f"cluster"
             )
+        link = self._to.get(rank)
+        if link is not None:
+            message = small_message(frame, INLINE_BYTES)
+            if message is not None:
+                if rank not in self._forgotten:
+                    self._note(rank, frame, len(message) - wire.HEADER_BYTES)
+                    self._post(rank, link, message)
+                return True
         encoded = wire.encode(frame)
         if rank in self._forgotten:
             return True
-        if frame.kind is not Kind.HEALTH:
-            self.flight.note(True, rank, frame)
-            self.frames_sent += 1
-            self.bytes_sent += encoded.nbytes
-        link = self._to.get(rank)
+        self._note(rank, frame, encoded.nbytes)
         if link is not None and encoded.nbytes <= INLINE_BYTES:
             self._post(rank, link, encoded.message())
             return True
@@ -188,6 +193,12 @@ class Transport:
         if self._channel.sending:
             self._bell.ring()
         return free
+
+    def _note(self, rank: int, frame: Frame, nbytes: int) -> None:
+        if frame.kind is not Kind.HEALTH:
+            self.flight.note(True, rank, frame)
+            self.frames_sent += 1
+            self.bytes_sent += nbytes
 
     def _send_large(self, rank: int, link: Link, encoded: wire.Encoded) -> bool:
         """Send a frame to a rank of this host that does not fit into its ring."""
@@ -315,7 +326,7 @@ class Transport:
             idle = now - alive
             moving = self._moving
             if not self._patience.spins(idle, moving=moving):
-                self._nap(waiter, MIN_NAP_S if moving else nap_s(idle))
+                self._nap(waiter, MIN_NAP_S if moving else self._patience.nap_s(idle))
 
     def _nap(self, waiter: Waits, seconds: float) -> None:
         """Sleep until the waiter is disturbed, a rank of this host rings, or the time is over."""
@@ -340,8 +351,9 @@ class Transport:
             self._followers.remove(waiter)
 
     def _offer(self) -> None:
-        with contextlib.suppress(IndexError):
-            self._followers.popleft().ring()
+        if self._followers:
+            with contextlib.suppress(IndexError):
+                self._followers.popleft().ring()
 
     def _run_jobs_here(self) -> None:
         """Run the jobs that are there on this thread, one after the other."""
@@ -394,7 +406,7 @@ class Transport:
                 now = time.monotonic()
                 if busy:
                     alive = now
-                self._nap(self._bell, MIN_NAP_S if moving else nap_s(now - alive))
+                self._nap(self._bell, MIN_NAP_S if moving else self._patience.nap_s(now - alive))
             else:
                 # A waiting thread receives; be there soon after it stops.
                 alive = time.monotonic()
@@ -431,7 +443,9 @@ class Transport:
                 found = self._receive_near(self._links)
                 if self._behind:
                     self._push()
-            if not self._near or self._channel.moving or self._is_due():
+            self._passed += 1
+            if not self._near or self._passed == ASK_MPI_EVERY or self._channel.moving:
+                self._passed = 0
                 found |= self._poll_mpi()
         except Exception as error:
             # A fault must not take the thread that happens to hold the pump with it.
@@ -453,16 +467,12 @@ class Transport:
             self._take_in(source, message)
         return bool(found)
 
-    def _is_due(self) -> bool:
-        """Whether MPI was not asked for a while."""
-        now = time.monotonic()
-        if now - self._asked < ASK_MPI_S:
-            return False
-        self._asked = now
-        return True
-
     def _take_in(self, source: int, message: bytearray) -> None:
         try:
+            frame = small_frame(message)
+            if frame is not None:
+                self._dispatch(source, frame)
+                return
             if source in self._forgotten:
                 return
             header = wire.parse_header(message)

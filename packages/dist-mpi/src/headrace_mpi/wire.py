@@ -37,8 +37,9 @@ MAX_RANK = 64
 MAX_PAYLOAD_BYTES = 1 << 40
 MAX_TEXT_BYTES = 1 << 30
 
-_HEADER = struct.Struct("<4sBBHQIIQBBHI")
-HEADER_BYTES = _HEADER.size
+HEADER = struct.Struct("<4sBBHQIIQBBHI")
+_LENGTH = struct.Struct("<Q")
+HEADER_BYTES = HEADER.size
 MAX_HEADER_BYTES = HEADER_BYTES + 8 * MAX_RANK
 
 FLAG_DEAD = 1
@@ -71,8 +72,8 @@ DTYPE_CODES: dict[str, int] = {
     "complex128": 15,
     "string": STRING,
 }
-_NUMPY_OF_CODE = {code: as_dtype(name).numpy for name, code in DTYPE_CODES.items()}
-_CODE_OF_NUMPY = {dtype: code for code, dtype in _NUMPY_OF_CODE.items()}
+NUMPY_OF_CODE = {code: as_dtype(name).numpy for name, code in DTYPE_CODES.items()}
+CODE_OF_NUMPY = {dtype: code for code, dtype in NUMPY_OF_CODE.items()}
 
 
 class WireError(ClusterError):
@@ -103,7 +104,7 @@ class Kind(enum.IntEnum):
     PONG = 19
 
 
-_KINDS = {int(kind): kind for kind in Kind}
+KINDS = {int(kind): kind for kind in Kind}
 
 # Which kinds carry plain bytes, and which a tensor; the others carry nothing.
 _TEXT_KINDS = frozenset(
@@ -113,7 +114,7 @@ _TEXT_KINDS = frozenset(
         *(Kind.DUMP, Kind.TRACE, Kind.LEAVING),
     }
 )
-_TENSOR_KINDS = frozenset({Kind.TENSOR, Kind.COLLECTIVE})
+TENSOR_KINDS = frozenset({Kind.TENSOR, Kind.COLLECTIVE})
 
 
 class Frame(NamedTuple):
@@ -198,7 +199,7 @@ class Encoded(NamedTuple):
         """
         frame = self.frame
         try:
-            fixed = _HEADER.pack(
+            fixed = HEADER.pack(
                 MAGIC,
                 VERSION,
                 frame.kind,
@@ -228,7 +229,7 @@ def dtype_of(code: int) -> np.dtype[Any]:
     Raises:
         WireError: if there is no such code.
     """
-    dtype = _NUMPY_OF_CODE.get(code)
+    dtype = NUMPY_OF_CODE.get(code)
     if dtype is None:
         raise WireError(f"there is no dtype code {code}")
     return dtype
@@ -240,7 +241,7 @@ def code_of(dtype: np.dtype[Any]) -> int:
     Raises:
         WireError: if arrays of it cannot be sent.
     """
-    code = _CODE_OF_NUMPY.get(dtype)
+    code = CODE_OF_NUMPY.get(dtype)
     if code is None:
         raise WireError(
             f"an array of {dtype} cannot be sent: expected one of {', '.join(DTYPE_CODES)}"
@@ -258,12 +259,12 @@ def encode(frame: Frame) -> Encoded:
     if frame.flags & ~(FLAG_DEAD | FLAG_REPLY):
         raise WireError(f"a {frame.kind.name} frame has unknown flags {frame.flags:#x}")
     if payload is None:
-        if frame.kind in _TENSOR_KINDS and not frame.dead:
+        if frame.kind in TENSOR_KINDS and not frame.dead:
             raise WireError(
                 f"a {frame.kind.name} frame has no payload: only dead tensors have none"
             )
         return Encoded(frame, RAW, (), None)
-    if frame.kind in _TENSOR_KINDS:
+    if frame.kind in TENSOR_KINDS:
         return _encode_tensor(frame, np.asarray(payload))
     if frame.kind not in _TEXT_KINDS:
         raise WireError(f"a {frame.kind.name} frame carries no payload, got {type(payload)}")
@@ -315,7 +316,7 @@ def parse_header(message: Any) -> Header:
         raise WireError(
             f"a message of {view.nbytes} bytes is no frame: expected at least {HEADER_BYTES}"
         )
-    fields = _HEADER.unpack_from(view)
+    fields = HEADER.unpack_from(view)
     magic, version, kind_code, flags, step, edge, iteration, nbytes, code, rank, zero, tag = fields
     if magic != MAGIC:
         raise WireError(f"a message starts with {magic!r}, expected {MAGIC!r}: not from Headrace")
@@ -324,7 +325,7 @@ def parse_header(message: Any) -> Header:
             f"a frame of version {version} arrived, expected {VERSION}: install the same "
             f"headrace-dist-mpi on every rank"
         )
-    kind = _KINDS.get(kind_code)
+    kind = KINDS.get(kind_code)
     if kind is None:
         raise WireError(f"a frame of unknown kind {kind_code} arrived")
     if flags & ~_ALL_FLAGS or zero:
@@ -357,7 +358,7 @@ def parse_header(message: Any) -> Header:
 
 def _check_body(kind: Kind, flags: int, code: int, dims: tuple[int, ...], nbytes: int) -> None:
     dead = bool(flags & FLAG_DEAD)
-    if kind not in _TENSOR_KINDS or dead:
+    if kind not in TENSOR_KINDS or dead:
         limit = MAX_TEXT_BYTES if kind in _TEXT_KINDS else 0
         if code != RAW or dims or nbytes > limit or (dead and kind is not Kind.TENSOR):
             raise WireError(
@@ -365,7 +366,7 @@ def _check_body(kind: Kind, flags: int, code: int, dims: tuple[int, ...], nbytes
                 f"bytes{', dead' if dead else ''}: expected at most {limit} plain bytes"
             )
         return
-    dtype = _NUMPY_OF_CODE.get(code)
+    dtype = NUMPY_OF_CODE.get(code)
     if dtype is None:
         raise WireError(f"a TENSOR frame has the unknown dtype code {code}")
     elems = math.prod(dims)
@@ -398,7 +399,7 @@ def allocate(
     """
     if header.dtype_code in (RAW, STRING):
         return None, np.empty(header.nbytes, np.uint8)
-    array = empty(header.dims, _NUMPY_OF_CODE[header.dtype_code])
+    array = empty(header.dims, NUMPY_OF_CODE[header.dtype_code])
     return array, array.reshape(-1).view(np.uint8)
 
 
@@ -414,13 +415,13 @@ def decode(header: Header, body: np.ndarray[Any, np.dtype[np.uint8]], array: Any
         WireError: if the lengths inside a string tensor do not fit.
     """
     payload: Any = None
-    if header.kind in _TENSOR_KINDS:
+    if header.kind in TENSOR_KINDS:
         if header.dtype_code == STRING:
             payload = _unpack_strings(header, body)
         elif header.dtype_code != RAW:
             payload = array
             if array is None:
-                payload = body.view(_NUMPY_OF_CODE[header.dtype_code]).reshape(header.dims)
+                payload = body.view(NUMPY_OF_CODE[header.dtype_code]).reshape(header.dims)
     elif header.nbytes:
         payload = body if header.kind is Kind.BUNDLE else body.tobytes()
     return Frame(
@@ -452,7 +453,6 @@ def _unpack_strings(
     return out.reshape(header.dims)
 
 
-_LENGTH = struct.Struct("<Q")
 _NOTHING = np.empty(0, np.uint8)
 
 
@@ -462,7 +462,7 @@ def is_bundled(dtype: np.dtype[Any]) -> bool:
     The size of strings is not known before they are packed, and what cannot be sent at all is to
     fail where it is sent.
     """
-    return _CODE_OF_NUMPY.get(dtype, STRING) != STRING
+    return CODE_OF_NUMPY.get(dtype, STRING) != STRING
 
 
 def bundle(frames: Sequence[Frame]) -> Frame:

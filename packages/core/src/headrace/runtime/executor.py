@@ -10,7 +10,7 @@ to a scheduler that runs many steps on few threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, Protocol, final
@@ -45,14 +45,19 @@ def execute(plan: Plan, step: Step) -> None:
     Raises:
         HeadraceError: what a node raised, with the node and the user's line.
     """
+    with _active(plan):
+        _run(plan, step)
+
+
+def _active(plan: Plan) -> AbstractContextManager[Any]:
+    """Return the context in which the devices of a plan run kernels."""
     contexts = [c for c in (device.activate() for device in plan.devices) if c is not None]
-    if not contexts:
-        _run(plan, step)
-        return
-    with ExitStack() as stack:
-        for context in contexts:
-            stack.enter_context(context)
-        _run(plan, step)
+    if len(contexts) == 1:
+        return contexts[0]
+    stack = ExitStack()
+    for context in contexts:
+        stack.enter_context(context)
+    return stack
 
 
 @final
@@ -87,11 +92,7 @@ class StartedRun:
         """
         ended = True
         try:
-            with ExitStack() as stack:
-                for device in self._plan.devices:
-                    context = device.activate()
-                    if context is not None:
-                        stack.enter_context(context)
+            with _active(self._plan):
                 ended = self._run.advance()
                 return ended
         finally:
