@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import nox
@@ -287,9 +288,13 @@ def cluster_faults(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def soak(session: nox.Session) -> None:
-    """Run 100000 steps and 1000 sessions with queues and checkpoints; growth is an error."""
+    """Run 100000 steps and 1000 sessions, and 100000 steps on three ranks; growth is an error."""
     install(session, WITHOUT_CUDA, *TEST_TOOLS)
     session.run("python", "-m", "tests.soak", *session.posargs, env=ONE_THREAD)
+    mpirun = str(Path(session.bin) / "mpirun")
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["python", "-m", "tests.soak.ranks", folder]
+        session.run(mpirun, "-n", "3", *command, env=ONE_THREAD)
 
 
 @nox.session(default=False)
@@ -309,7 +314,7 @@ def oracles(session: nox.Session) -> None:
 
 @nox.session
 def ranks(session: nox.Session) -> None:
-    """Run the rank tests inside MPI jobs of one to four ranks."""
+    """Run the rank tests inside MPI jobs of one to four ranks, and node by node in one of two."""
     install(session, WITHOUT_CUDA, *TEST_TOOLS)
     mpirun = str(Path(session.bin) / "mpirun")
     for size in RANKS:
@@ -317,6 +322,8 @@ def ranks(session: nox.Session) -> None:
         # The thread method ends the process, and with it the job: a stuck rank holds up the others.
         flags = ["--timeout-method=thread", *session.posargs]
         session.run(mpirun, "-n", str(size), *command, *flags, env=ONE_THREAD)
+    plain = {**ONE_THREAD, "HEADRACE_EXECUTOR": "plain"}
+    session.run(mpirun, "-n", "2", *command, *flags, env=plain)
 
 
 @nox.session

@@ -22,6 +22,7 @@ class Kind:
 
 KINDS = {
     "4 B": Kind((1,)),
+    "1 MB": Kind((250_000,)),
     "100 MB": Kind((25_000_000,)),
     "32 of 10^6 rows": Kind((1_000_000, 16), sparse=True),
 }

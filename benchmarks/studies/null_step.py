@@ -1,4 +1,4 @@
-"""What a step over processes costs by itself, beside TensorFlow's gRPC servers and torch's gloo.
+"""What a step over processes costs by itself, beside TensorFlow's gRPC, torch's gloo and plain MPI.
 
 One ps holds the parameters, and each worker takes them, or some rows of them, and sends a trivial
 update, again and again. Beside the time of a step stands the CPU time that all processes together
@@ -32,7 +32,14 @@ from benchmarks.table import figure, row
 
 WORKERS = (1, 2, 4, 8)
 # The module of each participant, and what it needs.
-PARTICIPANTS = {"headrace": "headrace_mpi", "tensorflow": "tensorflow", "gloo": "torch"}
+PARTICIPANTS = {
+    "headrace": "headrace_mpi",
+    "tensorflow": "tensorflow",
+    "gloo": "torch",
+    "mpi": "mpi4py",
+}
+# Those whose processes mpirun starts, all at once.
+_RANKS = ("headrace", "mpi")
 MOST_THREADS = 4
 # No worker waits longer than this, in terms of the mean.
 UNFAIR = 2.0
@@ -100,10 +107,10 @@ def measure(participant: str, kind: str, workers: int, seconds: float) -> Found:
     """
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         job = Job(kind, Path(folder), workers, seconds, -1, _free_ports(workers + 1))
-        indices = [-1] if participant == "headrace" else range(-1, workers)
+        indices = [-1] if participant in _RANKS else range(-1, workers)
         processes = [_started(stack, job._replace(index=i), participant) for i in indices]
         # The first one is the ps, which may never end; or mpirun.
-        waited = processes if participant == "headrace" else processes[1:]
+        waited = processes if participant in _RANKS else processes[1:]
         for process in waited:
             if process.wait(2 * LIMIT_S + seconds):
                 output = "\n".join(p.read_text() for p in Path(folder).glob("*.log"))
@@ -127,7 +134,7 @@ def _started(stack: ExitStack, job: Job, participant: str) -> subprocess.Popen[b
     """Start a process of a job, which is ended with the stack."""
     described = json.dumps({**job._asdict(), "folder": str(job.folder)})
     arguments = [sys.executable, "-m", "benchmarks.null_step.program", participant, described]
-    if participant == "headrace":
+    if participant in _RANKS:
         beside = shutil.which("mpirun", path=str(Path(sys.executable).parent))
         mpirun = beside or shutil.which("mpirun") or "mpirun"
         arguments = [mpirun, "-n", str(job.workers + 1), "--bind-to", "none", *arguments]
@@ -137,7 +144,7 @@ def _started(stack: ExitStack, job: Job, participant: str) -> subprocess.Popen[b
         )
     stack.callback(process.wait, LIMIT_S)
     # A launcher that is asked to end ends its ranks; a server of TensorFlow's does not listen.
-    stack.callback(process.terminate if participant == "headrace" else process.kill)
+    stack.callback(process.terminate if participant in _RANKS else process.kill)
     return process
 
 

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import pytest
 
+from . import ranks
 from .__main__ import Holding, grown, sessions
+
+if TYPE_CHECKING:
+    from conftest import MpiRun
 
 pytestmark = pytest.mark.needs("autodiff", "backend-cpu", "io", "train")
 
@@ -19,3 +26,19 @@ def test_growth_is_told() -> None:
     assert grown([warm] * 10) == []
     told = grown([*[warm] * 9, Holding(120.0, 4, 11)])
     assert [fault.partition(" ")[0] for fault in told] == ["memory", "threads", "descriptors"]
+
+
+@pytest.mark.slow
+@pytest.mark.needs("mpi")
+@pytest.mark.timeout(120)
+def test_steps_of_three_ranks_leave_nothing_behind(mpirun: MpiRun, tmp_path: Path) -> None:
+    done = mpirun(3, "-m", "tests.soak.ranks", str(tmp_path), "--steps", "1500", timeout_s=100.0)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert done.stdout.count("nothing grew") == 3
+
+
+def test_growth_of_ranks_is_told() -> None:
+    warm = ranks.Seen(100.0, 3, 10, 4)
+    assert ranks.grown([warm] * 10) == []
+    told = ranks.grown([*[warm] * 9, ranks.Seen(120.0, 4, 11, 5)])
+    assert [fault.partition(" ")[0] for fault in told] == list(ranks.Seen._fields)
