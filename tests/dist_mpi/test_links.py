@@ -123,6 +123,27 @@ def test_a_sleep_ends_with_its_time_and_others_may_not_ring_then() -> None:
     assert bell.listen() == heard
 
 
+def test_a_bell_wakes_all_threads_that_sleep_on_it() -> None:
+    bell, done = a_bell(), []
+
+    def sleep(seconds: float) -> None:
+        bell.sleep(bell.listen(), seconds)
+        done.append(seconds)
+
+    # One that gives up does not make the bell forget the others.
+    threads = [threading.Thread(target=sleep, args=(s,)) for s in (0.01, 20.0, 20.0)]
+    for thread in threads:
+        thread.start()
+    threads[0].join(10)
+    start = time.monotonic()
+    while len(done) < 3 and time.monotonic() - start < 10.0:
+        bell.ring()
+        time.sleep(0.01)
+    assert sorted(done) == [0.01, 20.0, 20.0]
+    for thread in threads:
+        thread.join(10)
+
+
 @pytest.mark.parametrize("before", [True, False])
 def test_a_waiter_that_sleeps_on_a_bell_is_woken_by_threads(before: bool) -> None:
     bell, waiter = a_bell(), Waiter()

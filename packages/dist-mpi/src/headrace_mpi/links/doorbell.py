@@ -28,6 +28,7 @@ from typing import Any, final
 _FUTEX = {"x86_64": 202}
 _WAIT = 0
 _WAKE = 1
+_ALL = 2**31 - 1
 
 WORDS_BYTES = 8
 
@@ -66,7 +67,7 @@ def is_supported() -> bool:
 class Doorbell:
     """A bell in memory of eight bytes, which all who ring or sleep have mapped."""
 
-    __slots__ = ("_address", "_fence", "_limit", "_limit_at", "_wait", "_wake", "_words")
+    __slots__ = ("_address", "_asleep", "_fence", "_wait", "_wake", "_words")
 
     def __init__(self, memory: memoryview) -> None:
         """Use a bell.
@@ -83,38 +84,37 @@ class Doorbell:
         self._wait, self._wake = calls
         self._words = memory.cast("I")
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-        self._limit = _Time()
-        self._limit_at = ctypes.addressof(self._limit)
+        # How many threads of this process sleep, or are about to.
+        self._asleep = 0
         self._fence = threading.Lock()
 
     def listen(self) -> int:
         """Say that this process is about to sleep; return what ``sleep`` wants to know."""
         with self._fence:
             heard = self._words[0]
-            self._words[1] = 1
+            self._asleep += 1
+            self._words[1] = self._asleep
         return heard
 
     def sleep(self, heard: int, seconds: float) -> None:
-        """Sleep until somebody rings, has rung since ``listen``, or the time is over.
-
-        One thread of the process at a time may do so.
-        """
+        """Sleep until somebody rings, has rung since ``listen``, or the time is over."""
         whole = int(seconds)
-        self._limit.seconds = whole
-        self._limit.nanoseconds = int((seconds - whole) * 1e9)
-        self._wait(self._address, _WAIT, heard, self._limit_at, None, 0)
-        self._words[1] = 0
+        limit = _Time(whole, int((seconds - whole) * 1e9))
+        self._wait(self._address, _WAIT, heard, ctypes.addressof(limit), None, 0)
+        self.stay()
 
     def stay(self) -> None:
-        """Do not sleep after all."""
-        self._words[1] = 0
+        """Do not sleep after all, or any longer."""
+        with self._fence:
+            self._asleep -= 1
+            self._words[1] = self._asleep
 
     def ring(self) -> None:
-        """Wake who sleeps; to be called after a lock was released behind the message."""
+        """Wake all who sleep; to be called after a lock was released behind the message."""
         words = self._words
         if words[1]:
             words[0] = (words[0] + 1) & 0xFFFFFFFF
-            self._wake(self._address, _WAKE, 1, None, None, 0)
+            self._wake(self._address, _WAKE, _ALL, None, None, 0)
 
     def close(self) -> None:
         """Let go of the memory."""
