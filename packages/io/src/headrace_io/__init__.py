@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from headrace_io.records import TFRecordWriter as TFRecordWriter
     from headrace_io.records import read_records as read_records
     from headrace_io.records import tf_record_iterator as tf_record_iterator
+    from headrace_io.saved_models import read_saved_model as read_saved_model
 
 __all__ = [
     "BytesList",
@@ -110,6 +111,7 @@ __all__ = [
     "read_file",
     "read_graph_def",
     "read_records",
+    "read_saved_model",
     "shape_proto",
     "tf_record_iterator",
     "write_file",

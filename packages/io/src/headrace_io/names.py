@@ -10,6 +10,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "ops.decoding": ("decode_compressed", "decode_json_example"),
     "graph_protos": ("graph_def_of", "node_def_of"),
     "graph_import.importing": ("import_graph_def", "read_graph_def"),
+    "saved_models": ("read_saved_model",),
     "meta_graph": ("import_meta_graph_def", "meta_graph_def_of"),
     "ops.files": ("matching_files", "read_file", "write_file"),
     "ops.images": (

@@ -23,6 +23,7 @@ from headrace.saved_model.arrays import ArrayReader
 from headrace.saved_model.checks import check_harmless, check_no_python
 from headrace.saved_model.collections import add_collections
 from headrace.saved_model.files import check_file
+from headrace.saved_model.foreign import ForeignModel, foreign_model
 from headrace.saved_model.manifest import VARIABLES_FILE, GraphRecord, Manifest
 
 if TYPE_CHECKING:
@@ -46,7 +47,11 @@ class SavedModelDirectory:
             SavedModelDamagedError: if the manifest is damaged.
         """
         self.folder = Path(os.fsdecode(export_dir))
-        self.manifest = Manifest.read(self.folder)
+        self._foreign = foreign_model(self.folder)
+        if self._foreign is not None:
+            self.manifest = self._foreign.manifest
+        else:
+            self.manifest = Manifest.read(self.folder)
 
     def record(self, tags: Iterable[str]) -> GraphRecord:
         """Return the record of the graph that has exactly the tags.
@@ -79,6 +84,10 @@ class SavedModelDirectory:
         Raises:
             SavedModelDamagedError: if it is damaged, or holds what a saved model must not hold.
         """
+        if self._foreign is not None:
+            graph = self._foreign.read_graph(record)
+            check_no_python(graph, self.folder, exporting=False)
+            return graph
         path = check_file(self.folder, record.document, self.manifest.files[record.document])
         try:
             graph = load_document(path.read_bytes())
@@ -98,6 +107,8 @@ class SavedModelDirectory:
             record: What is said of the graph.
             prefix: What precedes its names there, with a slash at the end.
         """
+        if self._foreign is not None:
+            self._restore_checkpoint(self._foreign, session, record, prefix)
         if not record.variables:
             return
         arrays = self.manifest.arrays
@@ -126,6 +137,18 @@ class SavedModelDirectory:
         for fed, some in zip(rounds, targets, strict=True):
             session.run(some, fed)
 
+    def _restore_checkpoint(
+        self, model: ForeignModel, session: Session, record: GraphRecord, prefix: str
+    ) -> None:
+        """Run the operation that restores the variables of a model of TensorFlow."""
+        found = model.restoring(record)
+        if found is None:
+            return
+        feed = self._element(session.graph, prefix + found[0], Tensor)
+        target = self._element(session.graph, prefix + found[1], Operation)
+        check_harmless([target], f"loading {self.folder}")
+        session.run(target, {feed: os.fsencode(found[2].absolute())})
+
     def initialize(self, session: Session, record: GraphRecord, prefix: str = "") -> None:
         """Run the operation that the model asks for after loading, with the paths of its assets.
 
@@ -135,8 +158,11 @@ class SavedModelDirectory:
         """
         feeds = {}
         for name, file in record.assets.items():
-            inside = f"{constants.ASSETS_DIRECTORY}/{file}"
-            path = check_file(self.folder, inside, self.manifest.files[inside])
+            if self._foreign is not None:
+                path = self._foreign.asset(file)
+            else:
+                inside = f"{constants.ASSETS_DIRECTORY}/{file}"
+                path = check_file(self.folder, inside, self.manifest.files[inside])
             feed = self._element(session.graph, prefix + name, Tensor)
             feeds[feed] = os.fsencode(path.absolute())
         for key in (constants.MAIN_OP_KEY, constants.LEGACY_INIT_OP_KEY):

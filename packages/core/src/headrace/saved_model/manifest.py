@@ -215,11 +215,6 @@ def _content(path: Path, folder: Path) -> bytes:
 
 def _missing(folder: Path) -> str:
     name = constants.SAVED_MODEL_FILENAME_JSON
-    if any((folder / other).is_file() for other in (_PB, _PBTXT)):
-        return (
-            f"{folder} holds a saved model of TensorFlow, which Headrace does not read; it reads "
-            f"those with {name!r}, as hr.saved_model.simple_save writes them"
-        )
     if (folder / VARIABLES_FILE).is_file():
         return (
             f"the saved model in {folder} was not written to its end: it has variables, and no "
@@ -234,9 +229,6 @@ def _missing(folder: Path) -> str:
         f"there is no saved model in {folder}: it has no file {name!r}, as "
         "hr.saved_model.simple_save and builders write it"
     )
-
-
-_PB, _PBTXT = constants.SAVED_MODEL_FILENAME_PB, constants.SAVED_MODEL_FILENAME_PBTXT
 
 
 @contextmanager
