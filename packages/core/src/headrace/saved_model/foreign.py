@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.errors import GraphError, HeadraceError, PluginError, SavedModelDamagedError
 from headrace.graph.graph import Graph
+from headrace.plugins.host import host
 from headrace.saved_model import constants
 from headrace.saved_model.manifest import GraphRecord, Manifest
 from headrace.saved_model.messages import signature
@@ -91,9 +92,6 @@ def foreign_model(folder: Path) -> ForeignModel | None:
 
 
 def _reader() -> Any:
-    # lazy: plugins are looked for when a program first needs one
-    from headrace.plugins.host import host
-
     try:
         return host().resolve_name("io").read_saved_model
     except AttributeError as error:
