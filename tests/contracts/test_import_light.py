@@ -30,6 +30,7 @@ FAMILIES = [
     "losses",
     "math",
     "nn",
+    "ragged",
     "random",
     "rnn_cell",
     "saved_model",

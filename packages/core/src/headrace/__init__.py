@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from headrace import math as math
     from headrace import nest as nest
     from headrace import nn as nn
+    from headrace import ragged as ragged
     from headrace import random as random
     from headrace import rnn_cell as rnn_cell
     from headrace import saved_model as saved_model
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     from headrace.plugins.names import test as test
     from headrace.plugins.names import testing as testing
     from headrace.plugins.names import train as train
+    from headrace.ragged.tensor import RaggedTensor as RaggedTensor
     from headrace.runtime.containers import reset_containers as reset_containers
     from headrace.session.config import Config as Config
     from headrace.session.config_proto import ConfigProto as ConfigProto
@@ -141,6 +143,7 @@ _FAMILIES = (
     "losses",
     "math",
     "nn",
+    "ragged",
     "random",
     "rnn_cell",
     "saved_model",
@@ -179,6 +182,7 @@ _RUNNING = {
     "Session": "session.session",
     "reset_containers": "runtime.containers",
     "TensorSpec": "tensor_spec",
+    "RaggedTensor": "ragged.tensor",
 }
 
 half = float16
@@ -207,6 +211,7 @@ __all__ = [
     "OptimizerOptions",
     "PlacementPolicy",
     "PlacementRule",
+    "RaggedTensor",
     "RunMetadata",
     "RunOptions",
     "Session",
@@ -267,6 +272,7 @@ __all__ = [
     "nest",
     "newaxis",
     "nn",
+    "ragged",
     "random",
     "register_tensor_conversion_function",
     "reset_containers",

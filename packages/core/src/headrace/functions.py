@@ -12,7 +12,6 @@ from headrace.ops.arithmetic import polyval as polyval
 from headrace.ops.arithmetic import scalar_mul as scalar_mul
 from headrace.ops.arithmetic import where as where
 from headrace.ops.array import broadcast_dynamic_shape as broadcast_dynamic_shape
-from headrace.ops.array import broadcast_static_shape as broadcast_static_shape
 from headrace.ops.array import broadcast_to as broadcast_to
 from headrace.ops.array import expand_dims as expand_dims
 from headrace.ops.array import rank as rank
@@ -444,3 +443,4 @@ from headrace.ops.variable_scope import VariableScope as VariableScope
 from headrace.ops.variable_scope import get_variable_scope as get_variable_scope
 from headrace.ops.variable_scope import no_regularizer as no_regularizer
 from headrace.ops.variable_scope import variable_scope as variable_scope
+from headrace.shapes import broadcast_static_shape as broadcast_static_shape

@@ -262,6 +262,19 @@ def broadcast(left: Shape, right: Shape) -> Shape:
     return Shape(dims)
 
 
+def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Shape:
+    """Return the shape to which two static shapes broadcast.
+
+    Args:
+        shape_x: A shape, as far as known.
+        shape_y: Another.
+
+    Raises:
+        ShapeError: if they do not broadcast.
+    """
+    return broadcast(Shape(shape_x), Shape(shape_y))
+
+
 def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
     """Return ``axis`` counted from the front.
 

@@ -70,6 +70,11 @@ class SparseTensor:
         """Return one made of other tensors."""
         return SparseTensor(*tensors)
 
+    @staticmethod
+    def value_of(parts: Sequence[Any]) -> SparseTensorValue:
+        """Return what steps return for it, of the values of its tensors."""
+        return SparseTensorValue(*parts)
+
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         """Make a sparse tensor of its parts.
 

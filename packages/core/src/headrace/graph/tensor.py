@@ -292,5 +292,6 @@ class Tensor(TensorOperators):
 
 
 def _result(value: Any) -> Tensor:
-    assert isinstance(value, Tensor)
-    return value
+    # A ragged tensor where an operand is one: it has all operators that tensors have.
+    result: Tensor = value
+    return result

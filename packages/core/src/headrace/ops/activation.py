@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -73,6 +74,7 @@ def relu6(features: Any, name: str | None = None) -> Tensor:
         return select(greater_equal(x, 6), 6, relu(x))
 
 
+@dispatched("features")
 @names_result
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
     """``features`` where positive, ``alpha * features`` elsewhere.
@@ -94,6 +96,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
         return select(greater(x, 0), x, x * alpha)
 
 
+@dispatched("features")
 @names_result
 def elu(features: Any, name: str | None = None) -> Tensor:
     """``features`` where positive, ``exp(features) - 1`` elsewhere.
@@ -230,6 +233,7 @@ def relu_layer(x: Any, weights: Any, biases: Any, name: str | None = None) -> Te
         return relu(matmul(x, weights) + biases)
 
 
+@dispatched("x")
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """``log(sigmoid(x))``, without overflow.
 

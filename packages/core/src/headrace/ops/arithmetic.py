@@ -10,6 +10,7 @@ import numpy as np
 from headrace.dtypes import as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
@@ -153,6 +154,7 @@ def approximate_equal(x: Any, y: Any, tolerance: float = 1e-05, name: str | None
         return less(difference, tolerance)
 
 
+@dispatched()
 @names_result
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """``x`` where ``condition`` holds and ``y`` elsewhere; or the places where it holds.

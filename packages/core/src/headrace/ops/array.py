@@ -12,6 +12,7 @@ from headrace import dtypes
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import as_tensor, constant_of, convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import get_default_graph, name_scope
 from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
@@ -164,6 +165,7 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
         return [shape(item, out_type=out_type) for item in as_list(input, "input")]
 
 
+@dispatched()
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Tensor:
     """The number of elements of a tensor.
 
@@ -189,6 +191,7 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> T
     return _size(input, out_type, name=name)
 
 
+@dispatched()
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions of a tensor.
 
@@ -398,6 +401,7 @@ def _expand_dims(input: Anything, axis: int) -> Spec:
     return TensorSpec(input.dtype, Shape(dims), value)
 
 
+@dispatched()
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """The tensor with an axis of size 1 inserted.
 
@@ -458,6 +462,7 @@ def _squeeze(input: Anything, axis: int | Sequence[int] | None = None) -> Spec:
     return TensorSpec(input.dtype, left, None if value is None else value.reshape(left.known))
 
 
+@dispatched()
 def squeeze(
     input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None
 ) -> Tensor:
@@ -539,19 +544,6 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
         ShapeError: if ``input`` is known not to broadcast to it.
     """
     return _broadcast_to(input, shape_argument(shape), name=name)
-
-
-def broadcast_static_shape(shape_x: Any, shape_y: Any) -> Shape:
-    """Return the shape to which two static shapes broadcast.
-
-    Args:
-        shape_x: A shape, as far as known.
-        shape_y: Another.
-
-    Raises:
-        ShapeError: if they do not broadcast.
-    """
-    return broadcast(Shape(shape_x), Shape(shape_y))
 
 
 @op(

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.graph.convert import as_tensor
+from headrace.graph.dispatch import KINDS
 from headrace.graph.schema import OPERATORS
 from headrace.graph.tensor import Tensor
 from headrace.ops.declare import Spec
@@ -106,8 +107,9 @@ def _operator(logical: Callable[..., Tensor], bitwise: Callable[..., Tensor]) ->
     """Return what an operator of Python does: logic on bool, and bits on integers."""
 
     def apply(*operands: Any, name: str | None = None) -> Tensor:
-        tensors = [t for t in map(as_tensor, operands) if t is not None]
-        return (bitwise if tensors[0].dtype.is_integer else logical)(*operands, name=name)
+        tensors = (v if type(v) in KINDS else as_tensor(v) for v in operands)
+        dtype = next(t.dtype for t in tensors if t is not None)
+        return (bitwise if dtype.is_integer else logical)(*operands, name=name)
 
     return apply
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
@@ -31,6 +32,7 @@ from headrace.ops.reduce import reduce_sum
 from headrace.ops.transcendental import rsqrt, sqrt
 
 
+@dispatched("t", "clip_value_min", "clip_value_max")
 @names_result
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """Limit values from below and above.

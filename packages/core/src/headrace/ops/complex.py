@@ -10,6 +10,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.errors import DTypeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -64,6 +65,7 @@ def _complex_abs(x: ComplexNumber) -> Spec:
     return _part(x)
 
 
+@dispatched("input")
 def real(input: Any, name: str | None = None) -> Tensor:
     """Real part; a real tensor is returned as it is.
 
@@ -78,6 +80,7 @@ def real(input: Any, name: str | None = None) -> Tensor:
     return _real(tensor, name=name) if tensor.dtype.is_complex else tensor
 
 
+@dispatched("input")
 def imag(input: Any, name: str | None = None) -> Tensor:
     """Imaginary part; zeros of a real tensor.
 
@@ -92,6 +95,7 @@ def imag(input: Any, name: str | None = None) -> Tensor:
     return _imag(tensor, name=name) if tensor.dtype.is_complex else zeros_like(tensor, name=name)
 
 
+@dispatched("input")
 @names_result
 def angle(input: Any, name: str | None = None) -> Tensor:
     """Angle in radians, in (-pi, pi]; 0 or pi of real numbers.
@@ -116,6 +120,7 @@ def angle(input: Any, name: str | None = None) -> Tensor:
         return select(less(tensor, 0), half_turn, zeros_like(tensor))
 
 
+@dispatched("x")
 def abs_(x: Any, name: str | None = None) -> Any:
     """Absolute value.
 
@@ -137,6 +142,7 @@ def abs_(x: Any, name: str | None = None) -> Any:
 OPERATORS["abs"] = abs_
 
 
+@dispatched("x")
 @names_result
 def sign(x: Any, name: str | None = None) -> Any:
     """-1, 0 or 1 as ``x`` is negative, zero or positive; ``x / abs(x)`` of complex numbers.

@@ -12,6 +12,7 @@ from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, HeadraceError, ShapeError
 from headrace.graph.convert import as_tensor, constant_of, convert_to_tensor, to_array
+from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import MAX_RANK, TensorSpec, as_shape, constant_spec, is_addressable
@@ -204,6 +205,7 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = "ones") -> 
     return fill(_shape_tensor(shape), _element(as_dtype(dtype), 1), name=name)
 
 
+@dispatched("tensor")
 def zeros_like(
     tensor: Any, dtype: Any = None, name: str | None = "zeros_like", optimize: bool = True
 ) -> Tensor:
@@ -220,6 +222,7 @@ def zeros_like(
     return zeros(shape_of(like), dtype if dtype is not None else like.dtype, name)
 
 
+@dispatched("tensor")
 def ones_like(
     tensor: Any, dtype: Any = None, name: str | None = "ones_like", optimize: bool = True
 ) -> Tensor:
@@ -364,6 +367,7 @@ def _one_hot(
     return TensorSpec(on_value.dtype, Shape(dims))
 
 
+@dispatched()
 def one_hot(
     indices: Any,
     depth: Any,

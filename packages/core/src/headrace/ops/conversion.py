@@ -10,6 +10,7 @@ from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import DTypeError, ShapeError
 from headrace.graph.convert import as_tensor, convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
@@ -54,6 +55,7 @@ def _cast(x: Anything, dtype: DType) -> Spec:
     return TensorSpec(dtype, x.shape)
 
 
+@dispatched("x")
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """Convert ``x`` to another dtype; a tensor that has it already is returned as it is.
 
@@ -82,6 +84,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     return _cast(tensor, wanted, name=name)
 
 
+@dispatched("value")
 @names_result
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """Convert to another dtype; what is outside its range becomes its smallest or largest value.

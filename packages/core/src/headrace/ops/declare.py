@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar, overload
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, HeadraceError, PluginError
 from headrace.graph.builder import build_node
+from headrace.graph.dispatch import KINDS, Callee, handled
 from headrace.graph.facts import (
     Effect,
     Reach,
@@ -183,6 +184,10 @@ def op(
             )
 
         def add_node(*args: Any, **kwargs: Any) -> Any:
+            if KINDS:
+                made = handled(callee, args, kwargs)
+                if made is not NotImplemented:
+                    return made
             values, name = parameters.bind(args, kwargs)
             return build_node(schema, values, name)
 
@@ -216,6 +221,8 @@ def op(
             node_name=node_name or type_name,
             where=where,
         )
+        operands = tuple(param.name for param in inputs) if elementwise else ()
+        callee = Callee(type_name, operands, add_node)
         if expression is not None:
             check_expression(schema)
         OPS.add(schema)

@@ -17,6 +17,7 @@ from headrace.graph.convert import (
     is_python_literal,
     natural_dtype,
 )
+from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -79,6 +80,7 @@ def _div_no_nan(x: Inexact, y: Inexact) -> Spec:
     return joined(x, y)
 
 
+@dispatched("x", "y")
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Quotient ``x / y``, elementwise with broadcasting; integers are divided as floats.
 
@@ -97,6 +99,7 @@ truediv = divide
 OPERATORS["truediv"] = divide
 
 
+@dispatched("x", "y")
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Quotient ``x / y`` that is 0 wherever ``y`` is 0, even if ``x`` is infinite or NaN.
 
@@ -235,6 +238,7 @@ def square(x: Numeric) -> Spec:
     return like(x)
 
 
+@dispatched("x", "y")
 @names_result
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     """``(x - y) * conj(x - y)``, elementwise with broadcasting.
@@ -274,6 +278,7 @@ def _conj(x: Inexact) -> Spec:
     return like(x)
 
 
+@dispatched("x")
 def conj(x: Any, name: str | None = None) -> Tensor:
     """Complex conjugate of ``x``; a real tensor is returned as it is.
 
@@ -342,6 +347,7 @@ def rint(x: Floating) -> Spec:
     return like(x)
 
 
+@dispatched("x")
 def round(x: Any, name: str | None = None) -> Tensor:
     """Round to the nearest whole number, to the even one of two.
 

@@ -10,6 +10,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec, as_shape
@@ -89,6 +90,7 @@ def _picked(params: TensorSpec, indices: TensorSpec, axis: int, shape: Shape) ->
     return TensorSpec(params.dtype, shape, np.array(one, params.dtype.numpy))
 
 
+@dispatched()
 def gather(
     params: Any,
     indices: Any,
@@ -143,6 +145,7 @@ def gather(
         )
 
 
+@dispatched()
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """Pick along the last axis of ``indices``, all axes before it being shared with ``params``.
 
@@ -202,6 +205,7 @@ def _gather_nd(params: Anything, indices: Index) -> Spec:
     return TensorSpec(params.dtype, _slices_shape(params.shape, indices.shape, "params"))
 
 
+@dispatched()
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
     """Pick slices of ``params`` by tuples of indices of its leading axes.
 
@@ -484,6 +488,7 @@ def _dynamic_partition(data: Anything, partitions: Index, num_partitions: int) -
     return [specs[n] for n in counts]
 
 
+@dispatched()
 def dynamic_partition(
     data: Any, partitions: Any, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:

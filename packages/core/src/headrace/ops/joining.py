@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import as_tensor, convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import MAX_RANK, TensorSpec, as_shape
@@ -69,6 +70,7 @@ def _concat(values: Sequence[Same], axis: int) -> Spec:
     return TensorSpec(values[0].dtype, Shape(dims), dims=merged)
 
 
+@dispatched()
 def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     """Join tensors along an axis that they have.
 
@@ -161,6 +163,7 @@ def _stack(values: Sequence[Same], axis: int = 0) -> Spec:
     return TensorSpec(values[0].dtype, Shape(dims), value, denoted)
 
 
+@dispatched()
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     """Join tensors of one shape along a new axis.
 
@@ -425,6 +428,7 @@ def _product(left: Dim, right: Dim) -> Dim:
     return None if left is None or right is None else left * right
 
 
+@dispatched()
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """The tensor repeated along its axes.
 

@@ -222,6 +222,8 @@ def _parts_of(value: Any, shape: Any) -> list[Any]:
             rows = Shape([None, *rows[1:]])
         found = [rows, Shape([rows[0] if rows.rank else None]), Shape([rows.rank])]
         return found[: len(value.flatten())]
+    if hasattr(value, "loop_shapes"):
+        return list(value.loop_shapes(None if shape is None else Shape(shape)))
     if hasattr(value, "unflatten"):
         return [t.spec.shape for t in map(convert_to_tensor, value.flatten())]
     return [convert_to_tensor(value).spec.shape if shape is None else shape]

@@ -11,6 +11,7 @@ from headrace import dtypes
 from headrace.dtypes import DType
 from headrace.errors import DTypeError, ShapeError, shown
 from headrace.graph.convert import as_tensor, convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import MAX_RANK, TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
@@ -347,6 +348,7 @@ def axes_last(x: Tensor, axes: Sequence[int]) -> Tensor:
     return transpose(x, [a for a in range(x.shape.rank) if a not in last] + list(last))
 
 
+@dispatched()
 def reduce_sum(
     input_tensor: Any,
     axis: Any = None,
@@ -376,6 +378,7 @@ def reduce_sum(
     return _fold(_sum, input_tensor, where, keep, name)
 
 
+@dispatched()
 def reduce_mean(
     input_tensor: Any,
     axis: Any = None,
@@ -405,6 +408,7 @@ def reduce_mean(
     return _fold(_mean, input_tensor, where, keep, name)
 
 
+@dispatched()
 def reduce_prod(
     input_tensor: Any,
     axis: Any = None,
@@ -434,6 +438,7 @@ def reduce_prod(
     return _fold(_prod, input_tensor, where, keep, name)
 
 
+@dispatched()
 def reduce_max(
     input_tensor: Any,
     axis: Any = None,
@@ -463,6 +468,7 @@ def reduce_max(
     return _fold(_max, input_tensor, where, keep, name)
 
 
+@dispatched()
 def reduce_min(
     input_tensor: Any,
     axis: Any = None,
@@ -492,6 +498,7 @@ def reduce_min(
     return _fold(_min, input_tensor, where, keep, name)
 
 
+@dispatched()
 def reduce_all(
     input_tensor: Any,
     axis: Any = None,
@@ -521,6 +528,7 @@ def reduce_all(
     return _fold(_all, input_tensor, where, keep, name)
 
 
+@dispatched()
 def reduce_any(
     input_tensor: Any,
     axis: Any = None,

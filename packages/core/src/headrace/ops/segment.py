@@ -9,6 +9,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
@@ -286,6 +287,7 @@ def _zero_where_empty(result: Tensor, ids: Tensor, count: Any) -> Tensor:
 # -- ids in any order
 
 
+@dispatched()
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
@@ -308,6 +310,7 @@ def unsorted_segment_mean(
         return _mean(rows, ids, num_segments)
 
 
+@dispatched()
 def unsorted_segment_sqrt_n(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:

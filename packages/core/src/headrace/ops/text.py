@@ -8,6 +8,7 @@ from typing import Any, Literal
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.scopes import name_scope
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.spec import TensorSpec, like
@@ -53,6 +54,7 @@ def _join(inputs: Sequence[String], separator: str) -> Spec:
     return TensorSpec(dtypes.string, shape)
 
 
+@dispatched("inputs")
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
     """Join strings elementwise.
 
@@ -403,6 +405,7 @@ def _reduce_join(inputs: String, reduction_indices: Index, keep_dims: bool, sepa
     return TensorSpec(dtypes.string, Shape(left))
 
 
+@dispatched()
 def reduce_join(
     inputs: Any,
     axis: Any = None,

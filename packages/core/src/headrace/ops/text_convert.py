@@ -12,6 +12,7 @@ from headrace import dtypes
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
 from headrace.ops.declare import Spec, op
@@ -42,6 +43,7 @@ def _to_number(string_tensor: String, out_type: DType) -> Spec:
     return TensorSpec(out_type, string_tensor.shape)
 
 
+@dispatched("string_tensor")
 def string_to_number(
     string_tensor: Any = None,
     out_type: Any = dtypes.float32,

@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, shown
+from headrace.graph.dispatch import dispatched
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.declare import Spec, op
@@ -34,6 +35,7 @@ def _hash_bucket(string_tensor: String, num_buckets: int) -> Spec:
     return _bucketed(string_tensor, num_buckets)
 
 
+@dispatched("string_tensor")
 def string_to_hash_bucket(
     string_tensor: Any = None,
     num_buckets: int | None = None,

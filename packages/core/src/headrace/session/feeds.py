@@ -32,7 +32,8 @@ _PARTS = ("indices", "values", "dense_shape")
 def feed_tensors(key: Any, graph: Graph) -> list[Tensor]:
     """Return the tensors that a key of a feed dictionary stands for.
 
-    They are the parts of a sparse tensor, all that is read from a variable, or the tensor itself.
+    They are the parts of a sparse or ragged tensor, all that is read from a variable, or the tensor
+    itself.
 
     Raises:
         FeedError: if it names something else, or something that cannot be fed.
@@ -40,6 +41,8 @@ def feed_tensors(key: Any, graph: Graph) -> list[Tensor]:
     if isinstance(key, SparseTensor | IndexedSlices):
         parts = [getattr(key, part) for part in _PARTS]
         return [feed_tensor(part, graph) for part in parts if part is not None]
+    if hasattr(key, "parts_of"):
+        return [feed_tensor(part, graph) for part in key.flatten()]
     variable = fed_variable(key, graph)
     if variable is not None:
         reads = (op for op in graph.operations if op.type == READ)
@@ -93,6 +96,8 @@ def feed_parts(key: Any, value: Any, count: int) -> list[Any]:
     Raises:
         FeedError: if it is no value for a sparse tensor where one is fed.
     """
+    if hasattr(key, "parts_of"):
+        return list(key.parts_of(value))
     if not isinstance(key, SparseTensor | IndexedSlices):
         return [value] * count
     wanted = [part for part in _PARTS if getattr(key, part) is not None]

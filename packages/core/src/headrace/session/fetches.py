@@ -12,7 +12,6 @@ from headrace.errors import FetchError, GraphError, shown
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
-from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.graph.tensor import Tensor
 from headrace.ops.session_tensor import KEEP
 from headrace.records import dataclass
@@ -95,10 +94,11 @@ def _visit(
         parts = [item.values, item.indices, item.dense_shape]
         inner = [_visit(part, graph, tensors, targets, kept) for part in parts if part is not None]
         return lambda values: IndexedSlicesValue(*(part(values) for part in inner))
-    if isinstance(item, SparseTensor):
-        parts = [item.indices, item.values, item.dense_shape]
-        inner = [_visit(part, graph, tensors, targets, kept) for part in parts]
-        return lambda values: SparseTensorValue(*(part(values) for part in inner))
+    value_of = getattr(item, "value_of", None)
+    if value_of is not None:
+        # A composite value, such as a sparse or a ragged tensor.
+        inner = [_visit(part, graph, tensors, targets, kept) for part in item.flatten()]
+        return lambda values: value_of([part(values) for part in inner])
     if isinstance(item, list | tuple):
         inner = [_visit(part, graph, tensors, targets, kept) for part in item]
         make: Any = type(item)
