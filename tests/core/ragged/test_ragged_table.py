@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from ragged_programs import BEFORE, PROGRAMS, REFUSED
 
 import headrace as hr
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from ragged_programs import BEFORE, PROGRAMS, REFUSED
 
 TABLE = json.loads(Path(__file__).with_name("ragged_table.json").read_text())
 
