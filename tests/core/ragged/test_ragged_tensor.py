@@ -8,6 +8,8 @@ import pytest
 import headrace as hr
 from headrace.graph.dispatch import KINDS
 
+pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
+
 ROWS = [[1.0, 2.0], [3.0], [], [4.0, 5.0, 6.0]]
 
 
