@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from headrace.graph.schema import OPS
 from headrace.plugins.blame import described, line_of_error
 from headrace.plugins.contract import check_version
+from headrace.plugins.entries import Entry, found_entries
 from headrace.plugins.ownership import (
     CORE_PACKAGE,
     OWN_PACKAGES,
@@ -36,8 +37,6 @@ from headrace.plugins.reserved import reserved
 from headrace.settings import DISABLE_PLUGINS
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     import pluggy
 
 
@@ -53,7 +52,7 @@ class Collection:
         warnings: What else went wrong with plugins, by name.
     """
 
-    def __init__(self, entries: Iterable[EntryPoint] | None = None) -> None:
+    def __init__(self, entries: Iterable[Entry] | None = None) -> None:
         self._entries = entries
         self._providers: dict[str, Provider] = {}
         # Why plugins are out as a whole, and what else went wrong.
@@ -86,15 +85,13 @@ class Collection:
                 self._load(manager, entry)
             return manager
 
-    def found(self) -> list[EntryPoint]:
+    def found(self) -> list[Entry]:
         """Return the entry points of all plugins, by name, also of those that do not load."""
         if self._entries is not None:
             return list(self._entries)
-        from importlib.metadata import entry_points
+        return sorted(found_entries(GROUP), key=lambda e: (e.name, e.value))
 
-        return sorted(entry_points(group=GROUP), key=lambda e: (e.name, e.value))
-
-    def _load(self, manager: pluggy.PluginManager, entry: EntryPoint) -> None:
+    def _load(self, manager: pluggy.PluginManager, entry: Entry) -> None:
         if manager.has_plugin(entry.name):
             others = [e for e in self.found() if e.name == entry.name]
             names = " and ".join(f"{e.value} ({Distribution(e)})" for e in others)
@@ -279,6 +276,6 @@ def _of_hook(hook: str, function: Callable[..., Any], error: BaseException) -> s
     return f"{hook}: {described(error)} (at {line_of_error(error, function)})"
 
 
-def _provider(entry: EntryPoint) -> Provider:
+def _provider(entry: Entry) -> Provider:
     module = entry.value.partition(":")[0]
     return Provider(entry.name, package_of(module.strip()), Distribution(entry))

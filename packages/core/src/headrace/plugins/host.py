@@ -18,6 +18,7 @@ from headrace.errors import PluginError
 from headrace.plugins import calls
 from headrace.plugins.blame import described
 from headrace.plugins.collecting import GROUP, Collection
+from headrace.plugins.entries import Entry
 from headrace.plugins.ownership import (
     Distribution,
     Replacement,
@@ -36,8 +37,6 @@ from headrace.records import dataclass
 from headrace.settings import DISABLE_PLUGINS, unknown_variables
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     import pluggy
 
     from headrace.device_name import DeviceName
@@ -81,7 +80,7 @@ class PluginHost:
     The process has one (``host()``); tests build others.
     """
 
-    def __init__(self, entries: Iterable[EntryPoint] | None = None) -> None:
+    def __init__(self, entries: Iterable[Entry] | None = None) -> None:
         """Make a host of plugins that are not loaded yet; all that are installed if None."""
         self._collection = Collection(entries)
 
@@ -97,7 +96,7 @@ class PluginHost:
         from importlib.metadata import EntryPoint
 
         others = [entry for entry in self._collection.found() if entry.name != name]
-        replaced = [*others, EntryPoint(name, module, GROUP)]
+        replaced: list[Entry] = [*others, EntryPoint(name, module, GROUP)]
         return PluginHost(sorted(replaced, key=lambda e: (e.name, e.value)))
 
     def plugins(self) -> list[PluginState]:

@@ -17,7 +17,7 @@ from headrace.errors import shown
 from headrace.records import dataclass
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
+    from headrace.plugins.entries import Entry
 
 CORE_PACKAGE = "headrace"
 
@@ -48,7 +48,7 @@ class Distribution:
 
     __slots__ = ("_entry", "_name")
 
-    def __init__(self, entry: EntryPoint) -> None:
+    def __init__(self, entry: Entry) -> None:
         self._entry = entry
         self._name = ""
 

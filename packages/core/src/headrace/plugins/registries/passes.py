@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from headrace.errors import PluginError, shown
 from headrace.graph.schema import OPS
-from headrace.passes.pipeline import Added, Pass, PassFunction, Stage
-from headrace.passes.simplify.rules import ELEMENTWISE, Rule
 from headrace.plugins.ownership import line_of_function
 from headrace.plugins.registries.registry import Registry
+
+if TYPE_CHECKING:
+    from headrace.passes.pipeline import Added, PassFunction, Stage
+    from headrace.passes.simplify.rules import Rule
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -46,6 +48,9 @@ class PassRegistry(Registry[Any]):
         Raises:
             PluginError: if there is no such stage, or the plugin added a pass of that name.
         """
+        # lazy: plugins are loaded by imports of their names, which need no passes
+        from headrace.passes.pipeline import Pass, Stage
+
         where = line_of_function(function)
         chosen = name or getattr(function, "__name__", "").strip("_").replace("_", "-")
         stages = [known.value for known in Stage]
@@ -75,6 +80,9 @@ class PassRegistry(Registry[Any]):
             PluginError: if it is none, names an op that is not declared, gives no reason, or the
                 plugin added a rule of that name.
         """
+        # lazy: few plugins add passes or rules
+        from headrace.passes.simplify.rules import ELEMENTWISE, Rule
+
         if not isinstance(rule, Rule):
             raise PluginError(f"a rule is made by RuleTable.add, got {shown(rule)}")
         _check_name(rule.name, "rule", rule.where)
@@ -109,6 +117,10 @@ class PassRegistry(Registry[Any]):
         """All passes and rules, each with who provides it; the same until plugins change."""
         if self._added is not None and self._added[0] is self.offers:
             return self._added[1]
+        # lazy: few plugins add passes or rules
+        from headrace.passes.pipeline import Added, Pass
+        from headrace.passes.simplify.rules import Rule
+
         found = [
             replace(offer, provider=self.provider(key, offer))
             for key, offers in self.offers.items()
