@@ -91,6 +91,10 @@ class Recorder:
         registry.add("toy", "toy.cli:main", "play")
 
     @hookimpl
+    def headrace_register_translations(self, registry):
+        self.calls.append("headrace_register_translations")
+
+    @hookimpl
     def headrace_diagnose(self):
         self.calls.append("headrace_diagnose")
         return {"title": "toy", "problems": []}
@@ -107,7 +111,7 @@ def recorded(recorder, fake_entry):
 
 
 def test_hooks_are_documented_and_typed():
-    assert len(HOOKS) == 10
+    assert len(HOOKS) == 11
     for name in HOOKS:
         hook = getattr(hookspecs, name)
         assert "Called once" in hook.__doc__ or "Called by" in hook.__doc__
