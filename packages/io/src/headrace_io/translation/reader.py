@@ -17,6 +17,7 @@ from headrace.errors import (
     NotFoundError,
     listing,
 )
+from headrace.extend.documents import OutputLimit
 from headrace.extend.plugins import host
 from headrace_io.dtype_protos import shape_of
 from headrace_io.translation.frames import ENTER, EXIT, Body, Linked, Path
@@ -38,6 +39,7 @@ class TensorFlowReader:
     Attributes:
         graph: The graph.
         library: The functions of the message by name.
+        outputs: Bounds those of all nodes.
         rows: The translations.
     """
 
@@ -45,6 +47,7 @@ class TensorFlowReader:
         self.graph = Graph()
         self.library: dict[str, Any] = {}
         self._calls: list[str] = []
+        self.outputs = OutputLimit()
         self.rows = host().translations
 
     def read(self, graph_def: Any) -> None:
@@ -241,6 +244,7 @@ class _Scope:
                 assert row is not None
                 found = _listed(_translated(row.function, node))
                 node.check_asked(row.ignored)
+                self.reader.outputs.add(len(found))
             self.results[name] = self._named(found, full, first, message)
         tensors = [_tensor(value) for value in self.results[name]]
         made = [tensor.op for tensor in tensors if tensor is not None]
