@@ -139,7 +139,7 @@ class Rows:
                 sizes.append(reduce_max(longest))
                 values = values.values
             inner = shape(values, out_type=dtype)[1:]
-            found = cast(concat([stack(sizes), inner], 0), wanted)
+            found: Tensor = cast(concat([stack(sizes), inner], 0), wanted)
             if axis is None:
                 return found
             chosen: Tensor = gather(found, axis)
