@@ -188,3 +188,14 @@ def test_the_next_process_finds_every_kernel(tmp_path: Path) -> None:
         said.append(ended.stderr)
     assert "headrace: compiled 1 kernel in" in said[0]
     assert said[1] == ""
+
+
+def test_the_due_step_runs_kernels_that_are_there_in_a_moment() -> None:
+    x, fetches, value = model()
+    for _ in range(2):
+        with hr.Session(config=hr.Config(**BEHIND)) as session:
+            session.run(fetches, {x: value})
+            session.run(fetches, {x: value})
+            said = compiled(session, fetches, {x: value})
+    # The first session compiled all of them before it was closed.
+    assert "being compiled" not in said

@@ -268,6 +268,11 @@ REFUSED: dict[str, Any] = {
         ShapeError,
         "2 rows for a batch of 4",
     ),
+    "lengths of another rank": (
+        lambda: hr.nn.ctc_loss_v2(*reorder(dense(LABELS), LOGITS), 3, blank_index=0),
+        ShapeError,
+        r"sequence_length must be \[batch\], got shape",
+    ),
     "paths": (
         lambda: hr.nn.ctc_beam_search_decoder(LOGITS, FRAMES, 2, 3),
         AttributeValueError,

@@ -26,6 +26,9 @@ from headrace_cpu.program.values import Home, Values
 
 Run = Callable[[Sequence[Any]], list[Any]]
 _FILE = "<headrace program>"
+# For how many seconds a step that is due for kernels waits for them: to load those of a network
+# takes 0.05, to compile one a tenth at least.
+_PATIENCE_S = 0.1
 
 
 class Program:
@@ -60,6 +63,7 @@ class Program:
         self._code = compile(lowered.source, _FILE, "exec")
         self._wait = settings.wait
         self._lock = threading.Lock()
+        self._changed = threading.Event()
         self._free: list[Run] = []
         # The memory of instances that are not used again.
         self._arenas: list[Any] = []
@@ -134,12 +138,17 @@ class Program:
                 self._adopt(compilation)
                 return
         compilation.start(self.region.background, self._change_over, self._wait_instead)
+        # Kernels that the cache has are there in a moment; then this step runs them already.
+        self._changed.wait(_PATIENCE_S)
 
     def _change_over(self) -> None:
         """Run what was compiled behind the steps from the next step on."""
         assert self._compilation is not None
-        with self._lock:
-            self._adopt(self._compilation)
+        try:
+            with self._lock:
+                self._adopt(self._compilation)
+        finally:
+            self._changed.set()
 
     def _adopt(self, compilation: Compilation) -> None:
         # Instances that still run were bound before; they are not used again. The memory of the
@@ -151,6 +160,7 @@ class Program:
     def _wait_instead(self) -> None:
         """Compile while a step waits, as there is nothing behind the steps any more."""
         self._wait, self._countdown = True, 0
+        self._changed.set()
 
     # -- instances
 

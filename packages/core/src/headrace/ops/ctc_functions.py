@@ -126,7 +126,9 @@ def _log_probs(scores: Tensor, frames: Tensor) -> Tensor:
     """Return the logarithms of probabilities; frames that do not count may hold anything."""
     given, batch = frames.spec.shape, scores.spec.shape[1:2] if scores.shape.rank else Shape(None)
     if not given.is_compatible_with(batch):
-        raise ShapeError(f"sequence_length has {given[0]} rows for a batch of {batch[0]}")
+        if given.rank == 1:
+            raise ShapeError(f"sequence_length has {given[0]} rows for a batch of {batch[0]}")
+        raise ShapeError(f"sequence_length must be [batch], got shape {given}")
     places = cast(range_(shape(scores)[0]), frames.dtype)
     counted = expand_dims(less(expand_dims(places, 1), frames), 2)
     return log_softmax(select(counted, scores, 0))
