@@ -297,3 +297,12 @@ def test_rule_that_returns_its_input_does_not_return_its_value(mini):
 
     assert negated(hr.constant([1.0, 2.0])).spec.value is None
     assert negated(hr.constant([1.0, 2.0])).shape == [2]
+
+
+def test_elements_are_those_of_an_input():
+    with pytest.raises(hr.errors.PluginError, match="elements_of names no input, got 'other'"):
+
+        @op("TestElementsOf", elements_of="other")
+        def take_elements(x: Anything) -> Spec:
+            """Take elements."""
+            return x

@@ -10,7 +10,8 @@ import headrace as hr
     ("arguments", "message"),
     [
         ({"sample_rate": [1, 2]}, r"sample_rate must be one number, got shape \[2\]"),
-        ({"lower_edge_hertz": "low"}, r"lower_edge_hertz must be a number, got 'low'"),
+        ({"lower_edge_hertz": "low"}, r"lower_edge_hertz must be a real number, got 'low'"),
+        ({"sample_rate": np.array(2j)}, "sample_rate must be a real number, got array"),
         ({"upper_edge_hertz": [[1.0]]}, r"upper_edge_hertz must be one number, got shape \[1, 1\]"),
         ({"num_mel_bins": 0}, "num_mel_bins must be positive, got 0"),
     ],

@@ -15,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, final
 
-from headrace.errors import ClusterError
+from headrace.errors import ClusterError, shown
 from headrace.extend.devices import DeviceName
 from headrace_mpi.jobs import WORKER, Jobs
 from headrace_mpi.watch import GONE, process_state
@@ -39,7 +39,7 @@ def checked_policy(wanted: Any, size: int, jobs: Jobs) -> str:
         ClusterError: if it is neither, or the job cannot go on.
     """
     if wanted not in POLICIES:
-        raise ClusterError(f"on_worker_loss must be 'end' or 'continue', got {wanted!r:.80}")
+        raise ClusterError(f"on_worker_loss must be 'end' or 'continue', got {shown(wanted)}")
     if wanted == CONTINUE and size > 1:
         if os.environ.get(_TOLERANT) != "1":
             raise ClusterError(

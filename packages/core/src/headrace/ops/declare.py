@@ -13,7 +13,7 @@ from types import UnionType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, HeadraceError, PluginError
+from headrace.errors import AttributeValueError, HeadraceError, PluginError, shown
 from headrace.graph.builder import build_node
 from headrace.graph.dispatch import KINDS, Callee, handled
 from headrace.graph.facts import (
@@ -76,6 +76,7 @@ def op(
     blocking: bool = False,
     calls_out: bool = False,
     elementwise: bool = False,
+    elements_of: str = "",
     expression: Callable[..., Any] | None = None,
     reduction: bool = False,
     early: Callable[..., Any] | None = None,
@@ -117,6 +118,8 @@ def op(
             that does. They are called in a thread of their own where other operations of the step
             could run.
         elementwise: Output element i depends only on elements i of the inputs.
+        elements_of: Of an op that is not elementwise, the input of which each element alone makes
+            an element of the output, while other inputs say how; ragged tensors may stand there.
         expression: What element i of the output is: ``f(s, *inputs, **attrs)`` computes it from
             the inputs' elements with Python's operators and the functions of ``s``, such as
             ``s.exp``. Compilers fuse the op then, and it needs no kernel. For dtypes that the
@@ -221,8 +224,12 @@ def op(
             node_name=node_name or type_name,
             where=where,
         )
-        operands = tuple(param.name for param in inputs) if elementwise else ()
-        callee = Callee(type_name, operands, add_node)
+        mapped = tuple(param.name for param in inputs if elementwise or param.name == elements_of)
+        if elements_of and not mapped:
+            raise PluginError(
+                f"op {type_name!r}: elements_of names no input, got {shown(elements_of)}"
+            )
+        callee = Callee(type_name, mapped, add_node)
         if expression is not None:
             check_expression(schema)
         OPS.add(schema)

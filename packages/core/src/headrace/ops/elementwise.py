@@ -305,7 +305,7 @@ def _sum_of(s: Any, inputs: list[Any]) -> Any:
     return total
 
 
-@op("AddN", expression=_sum_of)
+@op("AddN", elements_of="inputs", expression=_sum_of)
 def add_n(inputs: Sequence[Numeric]) -> Spec:
     """Sum of any number of tensors of one shape, added from first to last.
 

@@ -15,7 +15,7 @@ from headrace.ops.kinds import Anything, Value
 from headrace.shapes import Shape
 
 
-@op("Identity", view=True, early=np.asarray)
+@op("Identity", elements_of="input", view=True, early=np.asarray)
 def identity(input: Value) -> Spec:
     """The tensor itself, as a node of its own.
 
@@ -41,7 +41,13 @@ def identity_n(input: Sequence[Value]) -> list[Spec]:
     return [TensorSpec(i.dtype, i.shape, i.value, i.dims, i.content) for i in input]
 
 
-@op("StopGradient", view=True, early=np.asarray, no_gradient="stopping the gradient is its purpose")
+@op(
+    "StopGradient",
+    elements_of="input",
+    view=True,
+    early=np.asarray,
+    no_gradient="stopping the gradient is its purpose",
+)
 def stop_gradient(input: Value) -> Spec:
     """The tensor itself, through which no gradient flows.
 

@@ -349,9 +349,11 @@ def _known_number(value: Any, label: str) -> float:
     if known is None:
         raise AttributeValueError(f"{label} must be a number or a constant tensor")
     try:
+        if np.iscomplexobj(known):
+            raise TypeError("it is complex")
         number = np.asarray(known, np.float64)
     except (TypeError, ValueError) as error:
-        raise AttributeValueError(f"{label} must be a number, got {shown(known)}") from error
+        raise AttributeValueError(f"{label} must be a real number, got {shown(known)}") from error
     if number.ndim:
         raise AttributeValueError(f"{label} must be one number, got shape {list(number.shape)}")
     return float(number)

@@ -244,7 +244,7 @@ def strings_split(
         return SparseTensor(places, values, concat([dims, whole[1:]], 0))
 
 
-@op("Substr", no_gradient=_TEXT)
+@op("Substr", elements_of="input", no_gradient=_TEXT)
 def substr(
     input: String, pos: Index, len: Index, name: str | None = None, unit: Unit = "BYTE"
 ) -> Spec:
@@ -269,7 +269,7 @@ def substr(
     return TensorSpec(dtypes.string, broadcast(input.shape, pos.shape.merge_with(len.shape)))
 
 
-@op("RegexReplace", no_gradient=_TEXT)
+@op("RegexReplace", elements_of="input", no_gradient=_TEXT)
 def regex_replace(
     input: String, pattern: String, rewrite: String, replace_global: bool = True
 ) -> Spec:
@@ -298,7 +298,7 @@ def regex_replace(
     return like(input)
 
 
-@op("RegexFullMatch", public="strings.regex_full_match", no_gradient=_TEXT)
+@op("RegexFullMatch", elements_of="input", public="strings.regex_full_match", no_gradient=_TEXT)
 def regex_full_match(input: String, pattern: String) -> Spec:
     """Whether all of a string matches a regular expression.
 
@@ -316,7 +316,7 @@ def regex_full_match(input: String, pattern: String) -> Spec:
     return TensorSpec(dtypes.bool_, input.shape)
 
 
-@op("StringStrip", no_gradient=_TEXT)
+@op("StringStrip", elements_of="input", no_gradient=_TEXT)
 def string_strip(input: String) -> Spec:
     """Strings without the white space (of ASCII) at both ends.
 
@@ -329,7 +329,7 @@ def string_strip(input: String) -> Spec:
     return like(input)
 
 
-@op("StringLength", public="strings.length", no_gradient=_TEXT)
+@op("StringLength", elements_of="input", public="strings.length", no_gradient=_TEXT)
 def string_length(input: String, name: str | None = None, unit: Unit = "BYTE") -> Spec:
     """The length of each string.
 
@@ -344,7 +344,7 @@ def string_length(input: String, name: str | None = None, unit: Unit = "BYTE") -
     return TensorSpec(dtypes.int32, input.shape)
 
 
-@op("StringLower", public="strings.lower", no_gradient=_TEXT)
+@op("StringLower", elements_of="input", public="strings.lower", no_gradient=_TEXT)
 def string_lower(input: String, encoding: Literal["", "utf-8"] = "") -> Spec:
     """Strings in lower case.
 
@@ -358,7 +358,7 @@ def string_lower(input: String, encoding: Literal["", "utf-8"] = "") -> Spec:
     return like(input)
 
 
-@op("StringUpper", public="strings.upper", no_gradient=_TEXT)
+@op("StringUpper", elements_of="input", public="strings.upper", no_gradient=_TEXT)
 def string_upper(input: String, encoding: Literal["", "utf-8"] = "") -> Spec:
     """Strings in upper case.
 
@@ -448,7 +448,7 @@ def reduce_join(
     return _reduce_join(strings, chosen, keep, separator, name=name or "ReduceJoin")
 
 
-@op("UnicodeTranscode", public="strings.unicode_transcode", no_gradient=_TEXT)
+@op("UnicodeTranscode", elements_of="input", public="strings.unicode_transcode", no_gradient=_TEXT)
 def unicode_transcode(
     input: String,
     input_encoding: str,

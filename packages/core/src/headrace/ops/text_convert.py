@@ -72,7 +72,7 @@ def string_to_number(
     return _to_number(strings, out_type, name=name or "StringToNumber")
 
 
-@op("AsString", no_gradient=_TEXT)
+@op("AsString", elements_of="input", no_gradient=_TEXT)
 def as_string(
     input: Anything,
     precision: int = -1,
@@ -169,7 +169,7 @@ def decode_raw(
     return _decode_raw(strings, out_type, bool(little_endian), name=name or "DecodeRaw")
 
 
-@op("EncodeBase64", no_gradient=_TEXT)
+@op("EncodeBase64", elements_of="input", no_gradient=_TEXT)
 def encode_base64(input: String, pad: bool = False) -> Spec:
     """Strings in the web-safe alphabet of base64 (RFC 4648, section 5).
 
@@ -183,7 +183,7 @@ def encode_base64(input: String, pad: bool = False) -> Spec:
     return like(input)
 
 
-@op("DecodeBase64", no_gradient=_TEXT)
+@op("DecodeBase64", elements_of="input", no_gradient=_TEXT)
 def decode_base64(input: String) -> Spec:
     """Strings that were encoded in web-safe base64 (RFC 4648, section 5).
 

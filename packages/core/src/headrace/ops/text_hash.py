@@ -64,7 +64,7 @@ def string_to_hash_bucket(
     return _hash_bucket(strings, num_buckets, name=name or "StringToHashBucket")
 
 
-@op("StringToHashBucketFast", no_gradient=_TEXT)
+@op("StringToHashBucketFast", elements_of="input", no_gradient=_TEXT)
 def string_to_hash_bucket_fast(input: String, num_buckets: int) -> Spec:
     """Hash strings into buckets, with FarmHash's Fingerprint64.
 
@@ -81,7 +81,7 @@ def string_to_hash_bucket_fast(input: String, num_buckets: int) -> Spec:
     return _bucketed(input, num_buckets)
 
 
-@op("StringToHashBucketStrong", no_gradient=_TEXT)
+@op("StringToHashBucketStrong", elements_of="input", no_gradient=_TEXT)
 def string_to_hash_bucket_strong(input: String, num_buckets: int, key: tuple[int, ...]) -> Spec:
     """Hash strings into buckets, with SipHash-2-4 and a secret key.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -91,7 +91,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         if choice.shape.rank != 1:
             raise ShapeError(
                 "where: the condition for ragged x and y is ragged as they are, or a vector with "
-                f"an element for each row; got {choice!r}"
+                f"an element for each row; got {shown(choice)}"
             )
         left, right = as_ragged(x), as_ragged(y)
         both = ragged_concat([left, right], 0)
@@ -127,7 +127,8 @@ def dynamic_partition(
     """Return the rows of each partition as a list; see ``hr.dynamic_partition``."""
     if num_partitions < 0:
         raise AttributeValueError(
-            f"dynamic_partition: num_partitions must be an integer >= 0, got {num_partitions!r:.80}"
+            "dynamic_partition: num_partitions must be an integer >= 0, got "
+            f"{shown(num_partitions)}"
         )
     with name_scope(name, "RaggedPartition"):
         made = stack_dynamic_partitions(data, partitions, num_partitions)

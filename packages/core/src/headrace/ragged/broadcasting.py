@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import ShapeError
+from headrace.errors import ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
@@ -54,7 +54,9 @@ def rank_of(value: Any) -> int:
     """
     rank = value.shape.rank
     if rank is None:
-        raise ShapeError(f"broadcasting against a ragged tensor needs a known rank, got {value!r}")
+        raise ShapeError(
+            f"broadcasting against a ragged tensor needs a known rank, got {shown(value)}"
+        )
     return int(rank)
 
 

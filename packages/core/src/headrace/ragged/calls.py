@@ -12,28 +12,6 @@ from headrace.ragged.operands import flat_operands
 from headrace.ragged.tensor import RaggedTensor, is_ragged
 from headrace.ragged.value import RaggedTensorValue
 
-# Ops that compute each element of their first input by itself, although they are no arithmetic.
-PER_ELEMENT = {
-    "AddN": "inputs",
-    "AsString": "input",
-    "DecodeBase64": "input",
-    "DecodeCompressed": "bytes",
-    "EncodeBase64": "input",
-    "Identity": "input",
-    "RegexFullMatch": "input",
-    "RegexReplace": "input",
-    "StopGradient": "input",
-    "StringLength": "input",
-    "StringLower": "input",
-    "StringStrip": "input",
-    "StringToHashBucketFast": "input",
-    "StringToHashBucketStrong": "input",
-    "StringUpper": "input",
-    "Substr": "input",
-    "UnicodeScript": "input",
-    "UnicodeTranscode": "input",
-}
-
 
 def call_with_ragged(callee: Callee, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return what a function of tensors yields for ragged ones.
@@ -44,14 +22,11 @@ def call_with_ragged(callee: Callee, args: tuple[Any, ...], kwargs: dict[str, An
     special: Callable[..., Any] | None = FUNCTIONS.get(callee.name)
     if special is not None:
         return special(*args, **kwargs)
-    operands = callee.operands or tuple(
-        name for name in [PER_ELEMENT.get(callee.name)] if name is not None
-    )
-    if not operands:
+    if not callee.operands:
         return NotImplemented
     bound = inspect.signature(callee.function).bind(*args, **kwargs)
     places: list[tuple[str, int | None]] = []
-    for name in operands:
+    for name in callee.operands:
         value = bound.arguments.get(name)
         if isinstance(value, list | tuple) and any(map(is_ragged, value)):
             bound.arguments[name] = list(value)

@@ -99,7 +99,7 @@ def placeholder(
         AttributeValueError: if ``ragged_rank`` is negative.
     """
     if ragged_rank < 0:
-        raise AttributeValueError(f"ragged_rank must be an integer >= 0, got {ragged_rank!r}")
+        raise AttributeValueError(f"ragged_rank must be an integer >= 0, got {shown(ragged_rank)}")
     inner = Shape(value_shape)
     if ragged_rank == 0:
         return dense_placeholder(dtype, inner, name)
@@ -145,7 +145,7 @@ def _parts(
         if ragged < 0 or (deep is not None and ragged >= rank):
             raise AttributeValueError(
                 f"ragged_rank must be an integer from 0 to {max(rank - 1, 0)} for lists {rank} "
-                f"deep, got {ragged_rank!r}"
+                f"deep, got {shown(ragged_rank)}"
             )
         if inner is not None and deep is not None and ragged + len(inner) + 1 != rank:
             raise AttributeValueError(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -86,7 +86,7 @@ def from_tensor(
         raise AttributeValueError("from_tensor: give lengths or padding, not both")
     if ragged_rank <= 0:
         raise AttributeValueError(
-            f"from_tensor: ragged_rank must be an integer >= 1, got {ragged_rank!r}"
+            f"from_tensor: ragged_rank must be an integer >= 1, got {shown(ragged_rank)}"
         )
     dtype = as_splits_dtype(row_splits_dtype)
     with name_scope(name, "RaggedFromTensor"):
@@ -200,7 +200,7 @@ def from_sparse(st_input: Any, name: str | None, row_splits_dtype: Any) -> Ragge
     if hasattr(st_input, "dense_shape") and not isinstance(st_input, SparseTensor):
         st_input = SparseTensor.from_value(st_input)
     if not isinstance(st_input, SparseTensor):
-        raise DTypeError(f"from_sparse: expected a SparseTensor, got {st_input!r:.80}")
+        raise DTypeError(f"from_sparse: expected a SparseTensor, got {shown(st_input)}")
     if st_input.shape.rank != 2:
         raise ShapeError(
             f"from_sparse: expected a sparse tensor of rank 2, got shape {st_input.shape}"

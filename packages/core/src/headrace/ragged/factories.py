@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -286,7 +286,7 @@ class Factories:
         if not isinstance(counts, list | tuple) or len(counts) != len(nested_value_rowids):
             raise AttributeValueError(
                 "nested_nrows must be a list of as many numbers as nested_value_rowids has "
-                f"vectors, {len(nested_value_rowids)}; got {nested_nrows!r:.80}"
+                f"vectors, {len(nested_value_rowids)}; got {shown(nested_nrows)}"
             )
         rows = iter(reversed(counts))
 
@@ -402,7 +402,7 @@ def _nested(
     validate: bool,
 ) -> Any:
     if isinstance(parts, Tensor) or not isinstance(parts, Sequence):
-        raise AttributeValueError(f"{what} must be a list of vectors, got {parts!r:.80}")
+        raise AttributeValueError(f"{what} must be a list of vectors, got {shown(parts)}")
     with name_scope(name, "RaggedFromNested"):
         made: Any = _values(flat_values) if parts else convert_to_tensor(flat_values)
         for part in reversed(parts):

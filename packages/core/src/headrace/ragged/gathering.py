@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -57,7 +57,7 @@ def gather(
     if axis not in (None, 0, batch) or batch < 0:
         raise AttributeValueError(
             f"gather: a ragged tensor is gathered along axis {max(batch, 0)} of batch_dims={batch} "
-            f"only, got axis {axis!r}"
+            f"only, got axis {shown(axis)}"
         )
     with name_scope(name, "RaggedGather"):
         values, places = as_ragged(params), as_ragged(indices, preferred_dtype=dtypes.int64)
@@ -160,8 +160,8 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
     """
     if batch_dims != 0:
         raise AttributeValueError(
-            f"gather_nd: a ragged tensor has no batch_dims here, got {batch_dims!r}; give whole "
-            "coordinates"
+            f"gather_nd: a ragged tensor has no batch_dims here, got {shown(batch_dims)}; give "
+            "whole coordinates"
         )
     with name_scope(name, "RaggedGatherNd"):
         values, places = as_ragged(params), as_ragged(indices, preferred_dtype=dtypes.int64)
@@ -233,7 +233,7 @@ def boolean_mask(data: Any, mask: Any, name: str | None = None) -> Any:
             raise DTypeError(f"boolean_mask: mask must be bool, got {chosen.dtype}")
         if not chosen.shape.rank:
             raise ShapeError(
-                f"boolean_mask: the mask must have a known rank, at least 1; got {chosen!r}"
+                f"boolean_mask: the mask must have a known rank, at least 1; got {shown(chosen)}"
             )
         return _masked(values, chosen)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import ShapeError
+from headrace.errors import ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -75,7 +75,7 @@ def _row_index(value: RaggedTensor, key: Any) -> Tensor:
     index = convert_to_tensor(key)
     if not index.dtype.is_integer or index.shape.rank not in (None, 0):
         raise ShapeError(
-            f"a ragged tensor is indexed with integers and slices, got {key!r:.80}; "
+            f"a ragged tensor is indexed with integers and slices, got {shown(key)}; "
             "hr.gather takes several rows"
         )
     rows = value.shape[0]
@@ -118,7 +118,7 @@ def _inner(value: RaggedTensor, keys: list[Any]) -> Any:
         return expanded(_inner(value, rest), 1)
     if not isinstance(first, slice):
         raise ShapeError(
-            f"index {first!r:.40} at a ragged axis: a row may be too short for it; take a slice, "
+            f"index {shown(first)} at a ragged axis: a row may be too short for it; take a slice, "
             "or use hr.batch_gather"
         )
     cut = _columns(value, first)
@@ -159,7 +159,9 @@ def _columns(value: RaggedTensor, key: slice) -> RaggedTensor:
 def _known_step(step: Any) -> int:
     known = static_value(convert_to_tensor(step))
     if known is None or known.ndim or not np.issubdtype(known.dtype, np.integer):
-        raise ShapeError(f"the step of a slice of a ragged axis must be a number, got {step!r:.40}")
+        raise ShapeError(
+            f"the step of a slice of a ragged axis must be a number, got {shown(step)}"
+        )
     if int(known) == 0:
         raise ShapeError("the step of a slice must not be 0")
     return int(known)

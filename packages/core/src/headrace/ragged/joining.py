@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -32,7 +32,7 @@ def axis_of(axis: Any, rank: int | None, what: str) -> int:
     """
     found = as_int(axis, f"{what}: axis")
     if not isinstance(found, int):
-        raise ShapeError(f"{what}: the axis of a ragged tensor must be a number, got {axis!r:.80}")
+        raise ShapeError(f"{what}: the axis of a ragged tensor must be a number, got {shown(axis)}")
     if rank is None:
         if found < 0:
             raise ShapeError(f"{what}: a negative axis needs a known rank, got axis {found}")

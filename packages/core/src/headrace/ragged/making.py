@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.dtypes import as_dtype
-from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError
+from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor, is_python_literal
 from headrace.graph.scopes import name_scope
 from headrace.graph.structure import flatten, pack
@@ -128,7 +128,7 @@ def map_flat_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         AttributeValueError: if ragged arguments have different numbers of ragged axes.
     """
     if not callable(op):
-        raise ArgumentTypeError(f"map_flat_values: op must be a function, got {op!r:.80}")
+        raise ArgumentTypeError(f"map_flat_values: op must be a function, got {shown(op)}")
     leaves = flatten([list(args), kwargs], False)
     ragged = [as_ragged(leaf) for leaf in leaves if is_ragged(leaf)]
     if not ragged:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.errors import ShapeError
+from headrace.errors import ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.tensor import Tensor
 from headrace.ragged.broadcasting import broadcast_together
@@ -39,7 +39,7 @@ def _operand(value: Any, like: RaggedTensor) -> Any:
     found = convert_to_tensor(value, preferred_dtype=like.dtype)
     if found.shape.rank is None:
         raise ShapeError(
-            f"a tensor beside a ragged one needs a known rank, got {found!r}; use set_shape"
+            f"a tensor beside a ragged one needs a known rank, got {shown(found)}; use set_shape"
         )
     return found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import ShapeError
+from headrace.errors import ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -71,7 +71,7 @@ class Rows:
             ShapeError: if there is no such axis, or its number is negative.
         """
         if axis < 0:
-            raise ShapeError(f"row_lengths: axis must be an integer >= 0, got {axis!r}")
+            raise ShapeError(f"row_lengths: axis must be an integer >= 0, got {shown(axis)}")
         with name_scope(name, "RaggedRowLengths"):
             if axis == 0:
                 return self.nrows()

@@ -20,7 +20,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace.errors import ConfigError, HeadraceError
+from headrace.errors import ConfigError, HeadraceError, shown
 from headrace.settings import FAULTS
 
 _FORM = re.compile(
@@ -73,7 +73,7 @@ def parse_faults(said: str) -> list[Fault]:
             raise ConfigError(
                 "HEADRACE_FAULTS must list faults as PROCESS POINT ACTION [COUNT], with an action "
                 "of raise, kill, stop, memory, exit=CODE and delay=SECONDS, as in "
-                f"'worker:1 transfer kill 10; ps:0 save exit=3', got {part!r:.80}"
+                f"'worker:1 transfer kill 10; ps:0 save exit=3', got {shown(part)}"
             )
         action = match["action"].partition("=")[0]
         count, code = int(match["count"] or 1), int(match["code"] or 0)

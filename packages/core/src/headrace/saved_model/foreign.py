@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from headrace.errors import GraphError, HeadraceError, PluginError, SavedModelDamagedError
+from headrace.errors import GraphError, HeadraceError, PluginError, SavedModelDamagedError, shown
 from headrace.graph.graph import Graph
 from headrace.plugins.host import host
 from headrace.saved_model import constants
@@ -77,7 +77,7 @@ class ForeignModel:
         path = self.folder / constants.ASSETS_DIRECTORY / name
         if "/" in name or "\\" in name or name in ("", ".", "..") or not path.is_file():
             raise SavedModelDamagedError(
-                f"the saved model in {self.folder} has no asset {name!r:.80}"
+                f"the saved model in {self.folder} has no asset {shown(name)}"
             )
         return path
 

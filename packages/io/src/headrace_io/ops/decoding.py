@@ -8,7 +8,7 @@ from headrace_io.streams import check_compression
 _DECODED = "what is in strings does not depend on tensors"
 
 
-@op("DecodeCompressed", no_gradient=_DECODED)
+@op("DecodeCompressed", elements_of="bytes", no_gradient=_DECODED)
 def decode_compressed(bytes: String, compression_type: str = "") -> Spec:
     """Decompress strings.
 

@@ -16,6 +16,7 @@ from headrace.errors import (
     HeadraceError,
     NotFoundError,
     listing,
+    shown,
 )
 from headrace.extend.documents import OutputLimit
 from headrace.extend.plugins import host
@@ -98,13 +99,13 @@ class TensorFlowReader:
         called = function if isinstance(function, str) else function.name
         definition = self.library.get(called)
         if definition is None:
-            raise DocumentError(f"the graph has no function {called!r:.80}")
+            raise DocumentError(f"the graph has no function {shown(called)}")
         if called in self._calls or len(self._calls) >= _MAX_CALLS:
-            raise DocumentError(f"the function {called!r:.80} calls itself, or calls too deeply")
+            raise DocumentError(f"the function {shown(called)} calls itself, or calls too deeply")
         names = [argument.name for argument in definition.signature.input_arg]
         if len(names) != len(arguments):
             raise DocumentError(
-                f"the function {called!r} takes {len(names)} arguments, got {len(arguments)}"
+                f"the function {shown(called)} takes {len(names)} arguments, got {len(arguments)}"
             )
         self._calls.append(called)
         try:
@@ -347,7 +348,7 @@ def _linked(nodes: Iterable[Any]) -> dict[str, Linked]:
     found: dict[str, Linked] = {}
     for message in nodes:
         if not message.name or message.name in found:
-            raise GraphError(f"two nodes have the name {message.name!r:.60}")
+            raise GraphError(f"two nodes have the name {shown(message.name)}")
         inputs = [_named(text) for text in message.input if not text.startswith("^")]
         controls = [text[1:] for text in message.input if text.startswith("^")]
         found[message.name] = Linked(message, inputs, controls)
@@ -357,5 +358,5 @@ def _linked(nodes: Iterable[Any]) -> dict[str, Linked]:
 def _named(text: str) -> tuple[str, str, int]:
     match = _INPUT.fullmatch(text)
     if match is None:
-        raise GraphError(f"{text!r:.60} is no input of a node")
+        raise GraphError(f"{shown(text)} is no input of a node")
     return match[1], match[2] or "", int(match[3] or 0)

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import headrace as hr
 from headrace import Shape, Tensor
-from headrace.errors import DocumentError
+from headrace.errors import DocumentError, shown
 from headrace.extend.ops import call_op
 
 
@@ -93,7 +93,7 @@ def as_handle(value: Any) -> Tensor:
         return value.handle
     if isinstance(value, Tensor) and value.dtype.kind == "resource":
         return value
-    raise DocumentError(f"an input must be the handle of a resource, got {value!r:.80}")
+    raise DocumentError(f"an input must be the handle of a resource, got {shown(value)}")
 
 
 def as_tensor(value: Any) -> Tensor:
@@ -108,4 +108,4 @@ def as_tensor(value: Any) -> Tensor:
         return value.handle
     if isinstance(value, Tensor):
         return value
-    raise DocumentError(f"an input must be a tensor, got {value!r:.80}")
+    raise DocumentError(f"an input must be a tensor, got {shown(value)}")

@@ -53,14 +53,15 @@ def _initialize_from_file(node: Any) -> Any:
     )
 
 
-_OPS = {
-    "LookupTableFind": "LookupTableFind",
-    "LookupTableInsert": "LookupTableInsert",
-    "LookupTableSize": "LookupTableSize",
-}
-
-
-@ROWS.add(*(name + last for name in _OPS for last in ("", "V2")), "LookupTableRemoveV2")
+@ROWS.add(
+    "LookupTableFind",
+    "LookupTableFindV2",
+    "LookupTableInsert",
+    "LookupTableInsertV2",
+    "LookupTableSize",
+    "LookupTableSizeV2",
+    "LookupTableRemoveV2",
+)
 def _of_table(node: Any) -> Any:
     return call_op(node.op.removesuffix("V2"), node.handle(0), *node.tensors[1:])
 
