@@ -147,7 +147,7 @@ def quick(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[1])
 def coverage(session: nox.Session) -> None:
-    """Measure the branches that one case of every test takes; less than the floor is an error."""
+    """Measure the lines that one case of every test takes; less than the floor is an error."""
     install(session, WORKSPACE, "coverage>=7.10", *TEST_TOOLS)
     session.run("coverage", "erase")
     command = ("coverage", "run", "-m", "pytest", *PARALLEL, FEW, *MARKS)

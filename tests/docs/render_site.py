@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from browser import SCHEMES, Browser, find_browser
@@ -107,24 +108,31 @@ def main(arguments: list[str]) -> int:
     if not pages:
         parser.error(f"there are no pages in {options.folder}: build them with nox -s docs")
     kept = set(options.pictures[1:])
-    count = 0
-    with Browser(program) as browser:
-        for width, height in SIZES:
+
+    def look_at_all(size: tuple[int, int]) -> list[str]:
+        """Return what is wrong at one size, by a browser of its own."""
+        found = []
+        width, height = size
+        with Browser(program) as browser:
             for scheme in SCHEMES:
                 browser.size(width, height, scheme)
                 for path in pages:
                     name = str(path.relative_to(options.folder))
                     browser.open(path.resolve().as_uri())
-                    for problem in look(browser):
-                        count += 1
-                        sys.stdout.write(f"{name} at {width} px, {scheme}: {problem}\n")
+                    found += [f"{name} at {width} px, {scheme}: {what}" for what in look(browser)]
                     if name in kept:
                         stem = name.replace("/", "-").removesuffix(".html")
                         picture = Path(options.pictures[0], f"{stem}-{width}-{scheme}.png")
                         picture.write_bytes(browser.picture(whole=True))
+        return found
+
+    # Browsers mostly wait, for pages and for this program: one for each size.
+    with ThreadPoolExecutor(len(SIZES)) as threads:
+        problems = [line for lines in threads.map(look_at_all, SIZES) for line in lines]
     looks = len(pages) * len(SIZES) * len(SCHEMES)
-    sys.stdout.write(f"{len(pages)} pages, {looks} looks: {count} problems\n")
-    return 1 if count else 0
+    sys.stdout.write("".join(f"{line}\n" for line in problems))
+    sys.stdout.write(f"{len(pages)} pages, {looks} looks: {len(problems)} problems\n")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":
