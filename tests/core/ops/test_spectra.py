@@ -26,6 +26,7 @@ def test_a_mel_scale_needs_a_known_sample_rate():
         hr.signal.linear_to_mel_weight_matrix(sample_rate=hr.placeholder(hr.float32, []))
 
 
+@pytest.mark.needs("backend-cpu")
 @pytest.mark.parametrize("transform", ["fft", "ifft", "fft2d", "ifft2d", "fft3d", "ifft3d"])
 def test_transforms_need_their_dimensions_in_the_step(transform):
     count = int(transform[-2]) if transform.endswith("d") else 1
@@ -38,6 +39,7 @@ def test_transforms_need_their_dimensions_in_the_step(transform):
         session.run(result, {fed: np.ones([2] * (count - 1), np.complex64)})
 
 
+@pytest.mark.needs("backend-cpu")
 def test_many_empty_segments_of_strings_cost_a_pointer_each():
     joined = hr.strings.unsorted_segment_join(["a", "b"], [7, 7], 3_000_000, "-")
     with hr.Session() as session:

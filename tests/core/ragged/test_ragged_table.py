@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from ragged_programs import BEFORE, PROGRAMS, REFUSED
 
+pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 TABLE = json.loads(Path(__file__).with_name("ragged_table.json").read_text())
 
 

@@ -15,6 +15,7 @@ import headrace as hr
 from headrace.extend.plugins import host
 from headrace.extend.translations import TranslationRegistry, TranslationTable
 
+pytestmark = pytest.mark.needs("backend-cpu")
 ARCHIVE = Path(__file__).with_name("graphs.zip")
 
 

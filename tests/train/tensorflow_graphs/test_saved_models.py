@@ -13,6 +13,7 @@ import pytest
 import headrace as hr
 from headrace.errors import SavedModelDamagedError, SavedModelTagsError
 
+pytestmark = pytest.mark.needs("backend-cpu")
 ARCHIVE = Path(__file__).with_name("saved_models.zip")
 
 
