@@ -376,7 +376,7 @@ def build_docs(session: nox.Session) -> None:
 
 @nox.session
 def site(session: nox.Session) -> None:
-    """Look at every page of the documentation in Chromium: wide and narrow, light and dark."""
+    """Look at every page of the documentation in Chromium: wide and light, narrow and dark."""
     programs = (os.environ.get("CHROMIUM", ""), *CHROMIUM)
     if not any(map(shutil.which, programs)):
         session.skip(f"there is no Chromium here ({', '.join(CHROMIUM)}, or its path in CHROMIUM)")

@@ -23,7 +23,6 @@ from typing import Any, Self
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 # Names of colour schemes as the protocol has them.
-SCHEMES = ("light", "dark")
 
 
 def _pipe() -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""Looks at every page of the built documentation in Chromium: wide and narrow, light and dark.
+"""Looks at every page of the built documentation in Chromium: wide and light, narrow and dark.
 
 ``python tests/docs/render_site.py docs/_build/html`` reports what reaches over the window's right
 border, texts that leave their drawing or cannot be read on their ground, errors of the console, and
@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from browser import SCHEMES, Browser, find_browser
+from browser import Browser, find_browser
 
-SIZES = ((1400, 1000), (390, 844))
+# What reaches over the border goes by the width, what cannot be read by the scheme: two looks do.
+LOOKS = ((1400, 1000, "light"), (390, 844, "dark"))
 # Sources of modules are made by Sphinx, as long as the modules are, and all alike.
 _LEFT_OUT = ("_modules", "_static", "_sources")
 
@@ -109,27 +110,27 @@ def main(arguments: list[str]) -> int:
         parser.error(f"there are no pages in {options.folder}: build them with nox -s docs")
     kept = set(options.pictures[1:])
 
-    def look_at_all(size: tuple[int, int]) -> list[str]:
-        """Return what is wrong at one size, by a browser of its own."""
+    def look_at_all(width: int, height: int, scheme: str) -> list[str]:
+        """Return what is wrong at one size and scheme, by a browser of its own."""
         found = []
-        width, height = size
         with Browser(program) as browser:
-            for scheme in SCHEMES:
-                browser.size(width, height, scheme)
-                for path in pages:
-                    name = str(path.relative_to(options.folder))
-                    browser.open(path.resolve().as_uri())
-                    found += [f"{name} at {width} px, {scheme}: {what}" for what in look(browser)]
-                    if name in kept:
-                        stem = name.replace("/", "-").removesuffix(".html")
-                        picture = Path(options.pictures[0], f"{stem}-{width}-{scheme}.png")
-                        picture.write_bytes(browser.picture(whole=True))
+            browser.size(width, height, scheme)
+            for path in pages:
+                name = str(path.relative_to(options.folder))
+                browser.open(path.resolve().as_uri())
+                found += [f"{name} at {width} px, {scheme}: {what}" for what in look(browser)]
+                if name in kept:
+                    stem = name.replace("/", "-").removesuffix(".html")
+                    picture = Path(options.pictures[0], f"{stem}-{width}-{scheme}.png")
+                    picture.write_bytes(browser.picture(whole=True))
         return found
 
-    # Browsers mostly wait, for pages and for this program: one for each size.
-    with ThreadPoolExecutor(len(SIZES)) as threads:
-        problems = [line for lines in threads.map(look_at_all, SIZES) for line in lines]
-    looks = len(pages) * len(SIZES) * len(SCHEMES)
+    # Browsers mostly wait, for pages and for this program: one for each look.
+    with ThreadPoolExecutor(len(LOOKS)) as threads:
+        problems = [
+            line for lines in threads.map(look_at_all, *zip(*LOOKS, strict=True)) for line in lines
+        ]
+    looks = len(pages) * len(LOOKS)
     sys.stdout.write("".join(f"{line}\n" for line in problems))
     sys.stdout.write(f"{len(pages)} pages, {looks} looks: {len(problems)} problems\n")
     return 1 if problems else 0

@@ -132,7 +132,7 @@ WRONG = GOOD.replace(
 def test_a_browser_finds_what_is_wrong(folder: Path) -> None:
     sound = render(folder)
     assert sound.returncode == 0, sound.stdout
-    assert "2 pages, 8 looks: 0 problems" in sound.stdout
+    assert "2 pages, 4 looks: 0 problems" in sound.stdout
 
     (folder / "index.html").write_text(WRONG)
     result = render(folder)
