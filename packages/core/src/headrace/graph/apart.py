@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -67,6 +66,9 @@ def put_apart(data: bytes) -> str | None:
     store = _store.get()
     if store is None or len(data) < _LEAST_BYTES:
         return None
+    # lazy: importing it takes 3 ms, and few programs write documents
+    import hashlib
+
     name = _PREFIX + hashlib.blake2b(data, digest_size=20).hexdigest()
     store.put(name, data)
     return name

@@ -37,7 +37,16 @@ def runner(
     """
     rebuild, tensors = fetches.rebuild, fetches.tensors
 
-    # Steps that fetch nothing are the training steps that run most often.
+    # Steps that fetch nothing are the training steps that run most often, and those that read
+    # their input in the graph are fed nothing either.
+    def run_unfed_targets(values: Sequence[Any]) -> Any:
+        try:
+            run_step(())
+        except OpError as error:
+            attribute(error, graph)
+            raise
+        return rebuild(())
+
     def run_targets(values: Sequence[Any]) -> Any:
         feeds = [bind(value) for bind, value in zip(binders, values, strict=True)]
         try:
@@ -68,7 +77,9 @@ def runner(
 
     if composite is not None:
         return run_composite
-    return run if tensors else run_targets
+    if tensors:
+        return run
+    return run_targets if binders else run_unfed_targets
 
 
 def separate(fetched: list[Any]) -> None:
