@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -29,10 +30,13 @@ def open_session(threads: int, variant: str = RUN) -> hr.Session:
         UnavailableError: if this Headrace has no such kind of session.
     """
     settings = dict(_SETTINGS.get(variant, {}))
+    # What is measured is the program that a training soon runs, not that of its first steps. A
+    # revision to compare with may have been written before there was a choice.
+    wait = os.environ.get("HEADRACE_COMPILE_WAIT", "1") != "0"
+    if wait and "compile_wait" in inspect.signature(hr.Config).parameters:
+        settings["compile_wait"] = True
     try:
-        # What is measured is the program that a training soon runs, not that of its first steps.
-        wait = os.environ.get("HEADRACE_COMPILE_WAIT", "1") != "0"
-        config = hr.Config(threads=threads, **settings, **({"compile_wait": True} if wait else {}))
+        config = hr.Config(threads=threads, **settings)
     except (TypeError, hr.errors.ConfigError) as error:
         raise UnavailableError(f"this Headrace has no Config({', '.join(settings)}=)") from error
     return hr.Session(config=config)
