@@ -5,9 +5,6 @@ from __future__ import annotations
 # Words of a block that the runtime uses: addresses of OpenMP's functions, 0 where a kernel runs on
 # one thread, and the number of the check that failed.
 COUNT_WORD, THREAD_WORD, BARRIER_WORD, REPORT_WORD, FIRST_WORD = range(5)
-# Bytes behind the words of a block for each counter that threads take turns from: two words, in two
-# cache lines.
-COUNTER_BYTES = 128
 # Scalar functions that `headrace_cpu.fusion.functions` has; it is imported to compile only.
 ELEMENTARY = frozenset(
     {

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from headrace_cpu.fusion.constants import (
-    BARRIER_WORD,
-    COUNT_WORD,
-    COUNTER_BYTES,
-    FIRST_WORD,
-    THREAD_WORD,
-)
+from headrace_cpu.fusion.constants import BARRIER_WORD, COUNT_WORD, FIRST_WORD, THREAD_WORD
 from headrace_cpu.fusion.layout import Layout
 from headrace_cpu.fusion.loops import NestWriter
 from headrace_cpu.fusion.schedule import Schedule
@@ -25,19 +19,12 @@ class Kernel:
     Attributes:
         text: Its source.
         layout: Its block.
-        counters: How many counters stand behind the words of its block.
         loads: What it loads, and in which nest and phase.
     """
 
     text: str
     layout: Layout
-    counters: int = 0
     loads: list[tuple[int, int, Value]] = field(default_factory=list)
-
-
-def counters_word(layout: Layout) -> int:
-    """Return the word of a kernel's block where its counters begin, away from those it reads."""
-    return FIRST_WORD + len(layout.names) + COUNTER_BYTES // 16
 
 
 def write_kernel(schedule: Schedule, name: str) -> Kernel:
@@ -60,8 +47,6 @@ def write_kernel(schedule: Schedule, name: str) -> Kernel:
         f"    threads = ask(word(block, {COUNT_WORD}))",
         f"    thread = ask(word(block, {THREAD_WORD}))",
     ]
-    if writer.counters:
-        words.append(f"counters = block + {8 * counters_word(writer.layout)}")
     lines = [*words, *threads, *writer.lines, *body]
     text = "\n".join([*head, "", "", f"def {name}(block):", *("    " + x for x in lines), ""])
-    return Kernel(text.lstrip("\n"), writer.layout, writer.counters, writer.loads)
+    return Kernel(text.lstrip("\n"), writer.layout, writer.loads)

@@ -12,12 +12,11 @@ from headrace_cpu.fusion.build import Builder
 from headrace_cpu.fusion.constants import (
     BARRIER_WORD,
     COUNT_WORD,
-    COUNTER_BYTES,
     FIRST_WORD,
     REPORT_WORD,
     THREAD_WORD,
 )
-from headrace_cpu.fusion.emit import counters_word, write_kernel
+from headrace_cpu.fusion.emit import write_kernel
 from headrace_cpu.fusion.fusion_group import writes_of
 from headrace_cpu.fusion.hazards import check_updates, reusable
 from headrace_cpu.fusion.interpret import data_inputs, interpret
@@ -187,10 +186,7 @@ def _interpreted(kernel: FusedKernel, at: Addresses) -> Bound:
 
 def _native(kernel: FusedKernel, address: int, at: Addresses) -> Bound:
     layout = kernel.kernel.layout
-    count = FIRST_WORD + len(layout.names)
-    if kernel.kernel.counters:
-        count = counters_word(layout) + COUNTER_BYTES // 8 * kernel.kernel.counters
-    block = Block(count, at)
+    block = Block(FIRST_WORD + len(layout.names), at)
     if kernel.threads > 1:
         block.bind_team(THREAD_WORD, COUNT_WORD, BARRIER_WORD)
     for index, number in layout.numbers.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 
 from headrace_cpu.fusion.nodes import BYTES, FLOATS
 from headrace_cpu.fusion.schedule import Nest, Root
@@ -14,9 +13,6 @@ from headrace_cpu.fusion.writer import Memory, Writer
 _CHUNK = 1024
 # Flat ranges are shared among threads in whole cache lines.
 _SHARE = 64
-# Nests of so many elements are shared in turns, of about so many elements each.
-_MANY = 1 << 18
-_TURN = 1 << 14
 
 
 def _indented(lines: list[str]) -> list[str]:
@@ -302,8 +298,6 @@ class NestWriter:
         writer = self.writer
         if self.inner is None or (not self.outer and self._whole()):
             return [], ["if thread == 0:", *_indented(body)]
-        if self._in_turns():
-            return self._taken(body)
         if not self.outer:
             size = writer.size(self.inner)
             share = f"divided({size} + {_SHARE} * threads - 1, {_SHARE} * threads) * {_SHARE}"
@@ -312,16 +306,6 @@ class NestWriter:
                 f"first = minimum(share * thread, {size})",
                 f"last = minimum(first + share, {size})",
             ], body
-        rows = writer.product(self.outer)
-        return [
-            f"rows = {rows}",
-            "first = divided(rows * thread, threads)",
-            "last = divided(rows * (thread + 1), threads)",
-        ], self._over_rows(body)
-
-    def _over_rows(self, body: list[str]) -> list[str]:
-        """Return the loop over a thread's rows."""
-        writer = self.writer
         decode = []
         rest = "row"
         for dim in reversed(self.outer[1:]):
@@ -329,43 +313,12 @@ class NestWriter:
             decode.append(f"rest{dim} = divided({rest}, {writer.size(dim)})")
             rest = f"rest{dim}"
         decode.append(f"i{self.outer[0]} = {rest}")
-        return ["for row in range(first, last):", *_indented([*decode, *body])]
-
-    def _in_turns(self) -> bool:
-        """Whether threads take parts of the nest one by one.
-
-        Sums that threads accumulate would then depend on who takes what.
-        """
-        sizes = self.writer.sizes
-        return not self.after and prod(sizes[dim] for dim in self.nest.dims) >= _MANY
-
-    def _taken(self, body: list[str]) -> tuple[list[str], list[str]]:
-        """Return the loop over the turns that a thread takes, each when it is ready for more.
-
-        A thread that the system does not run holds up the others for its last turn only.
-        """
-        writer = self.writer
-        assert self.inner is not None
-        if self.outer:
-            size = writer.product(self.outer)
-            step = max(1, _TURN // writer.sizes[self.inner])
-            body = self._over_rows(body)
-        else:
-            size, step = writer.size(self.inner), _TURN
-        taken, gone = writer.counter()
+        rows = writer.product(self.outer)
         return [
-            f"size = {size}",
-            f"turn = take({taken})",
-            f"while turn * {step} < size:",
-            f"    first = turn * {step}",
-            f"    last = minimum(first + {step}, size)",
-            *_indented(body),
-            f"    turn = take({taken})",
-            # The last one to leave makes the counters ready for the next step.
-            f"if leave({gone}) + 1 == threads:",
-            f"    set_word({taken}, 0, 0)",
-            f"    set_word({gone}, 0, 0)",
-        ], []
+            f"rows = {rows}",
+            "first = divided(rows * thread, threads)",
+            "last = divided(rows * (thread + 1), threads)",
+        ], ["for row in range(first, last):", *_indented([*decode, *body])]
 
     def _title(self) -> str:
         over = " x ".join(self.writer.size(dim) for dim in self.nest.dims) or "one element"

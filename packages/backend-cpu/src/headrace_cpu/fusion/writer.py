@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.extend.scalars import SCALAR_FUNCTIONS
-from headrace_cpu.fusion.constants import COUNTER_BYTES, ELEMENTARY, REPORT_WORD
+from headrace_cpu.fusion.constants import ELEMENTARY, REPORT_WORD
 from headrace_cpu.fusion.layout import Layout
 from headrace_cpu.fusion.nodes import BYTES, FLOATS
 from headrace_cpu.fusion.schedule import Root, Schedule
@@ -62,7 +62,6 @@ class Writer:
         memories: Where each load reads.
         homes: Where reductions and kept values are, which have a place in scratch memory.
         loads: What was loaded, and in which nest and phase.
-        counters: How many nests are shared in turns.
         baked: Dimensions whose sizes stand in the source as numbers.
     """
 
@@ -76,7 +75,6 @@ class Writer:
         self.memories: dict[tuple[object, ...], Memory] = {}
         self.homes: dict[Value, Memory] = {}
         self.loads: list[tuple[int, int, Value]] = []
-        self.counters = 0
         last = {nest.dims[-1] for nest in schedule.nests if nest.dims}
         self.baked = {d for d in last if self.sizes[d] <= _BAKED}
         for dim in range(len(self.sizes)):
@@ -188,12 +186,6 @@ class Writer:
             size = self.layout.number(f"{name}_size", self.layout.pieces[index].size)
             self.lines.append(f"{name} = {base} + thread * {size}")
         self.homes[value] = Memory(name, self.scope(value), code, dims, self._dense(dims))
-
-    def counter(self) -> tuple[str, str]:
-        """Return the addresses of two words that threads share, 0 before and after a kernel."""
-        place = COUNTER_BYTES * self.counters
-        self.counters += 1
-        return f"counters + {place}", f"counters + {place + COUNTER_BYTES // 2}"
 
     def report(self, store: Store, condition: str) -> list[str]:
         """Return what reports a check."""

@@ -148,17 +148,6 @@ def _wait(m: Machine, args: Sequence[Held]) -> Held:
     return args[0]
 
 
-def _taken(ordering: str) -> Maker:
-    """Add 1 to a word at an address that threads share, and return what it was."""
-
-    def make(m: Machine, args: Sequence[Held]) -> Held:
-        word = m.builder.inttoptr(args[0].value, TYPES["i64"].as_pointer())
-        one = ir.Constant(TYPES["i64"], 1)
-        return Held("i64", m.builder.atomic_rmw("add", word, one, ordering))
-
-    return make
-
-
 # -- conversions
 
 
@@ -300,8 +289,6 @@ _INSTRUCTIONS: dict[str, Maker] = {
     "set_word": _set_word,
     "ask": _ask,
     "wait": _wait,
-    "take": _taken("monotonic"),
-    "leave": _taken("acq_rel"),
     "total": _total,
     "product": _product,
     "largest": _extreme("maximum", ">"),
