@@ -34,8 +34,8 @@ RunProgram = Callable[..., Ended]
 OPENING = """
 import sys, threading, time
 import numpy as np
-from headrace_mpi.transport import Transport, Waiter
-from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.transport.transport import Transport, Waiter
+from headrace_mpi.transport.wire import Frame, Kind
 from headrace_mpi.world import get_world
 
 world = get_world(start_deadline_s=20)

@@ -10,7 +10,7 @@ from threaded_ranks import Rank, good, run_ranks
 
 import headrace as hr
 from headrace.errors import ArgumentTypeError, AttributeValueError
-from headrace_mpi.wire import Kind
+from headrace_mpi.transport.wire import Kind
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff", "train")
 
@@ -190,7 +190,7 @@ def test_options_of_the_optimizer_are_checked() -> None:
 
 
 def test_memory_of_results_is_used_again_when_nobody_holds_it() -> None:
-    from headrace_mpi.buffers import LEAST_BYTES, Buffers
+    from headrace_mpi.transport.buffers import LEAST_BYTES, Buffers
 
     buffers = Buffers()
     first = buffers.empty((LEAST_BYTES,), np.float32)

@@ -8,8 +8,8 @@ import traceback
 import pytest
 
 from headrace.errors import ClusterError, ExecutionError, HeadraceError, UninitializedError
-from headrace_mpi import faults
-from headrace_mpi.faults import StepAbortedError
+from headrace_mpi.steps import faults
+from headrace_mpi.steps.faults import StepAbortedError
 
 WHERE = "/job:ps/task:0 (rank 0)"
 

@@ -15,9 +15,9 @@ from headrace.errors import (
     OutOfRangeError,
     TaskLostError,
 )
-from headrace_mpi.flight import FRAMES, FlightRecord, lost_frames
-from headrace_mpi.forensics import Forensics
-from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.flight.forensics import Forensics
+from headrace_mpi.flight.record import FRAMES, FlightRecord, lost_frames
+from headrace_mpi.transport.wire import Frame, Kind
 
 
 def test_the_last_frames_are_kept_and_noting_one_is_cheap() -> None:

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from headrace.errors import ConfigError
-from headrace_mpi.launch import Launch, detect
+from headrace_mpi.launcher.launch import Launch, detect
 
 OPEN_MPI = {
     "OMPI_COMM_WORLD_RANK": "3",
@@ -57,7 +57,7 @@ def test_a_rank_beyond_the_size_is_refused() -> None:
 
 def test_detecting_imports_no_mpi() -> None:
     program = (
-        "import sys, headrace_mpi.launch as l, headrace_mpi.world, headrace_mpi.transport; "
-        "l.detect(); assert 'mpi4py' not in sys.modules"
+        "import sys, headrace_mpi.launcher.launch as l, headrace_mpi.world; "
+        "import headrace_mpi.transport.transport; l.detect(); assert 'mpi4py' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=30)

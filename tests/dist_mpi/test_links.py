@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from headrace_mpi import wire
 from headrace_mpi.links import doorbell, leases, memory
 from headrace_mpi.links.doorbell import Doorbell
 from headrace_mpi.links.leases import Leases
@@ -27,9 +26,10 @@ from headrace_mpi.links.ring import (
     RingReader,
     RingWriter,
 )
-from headrace_mpi.patience import Patience
-from headrace_mpi.waiting import QueueWaiter, Waiter
-from headrace_mpi.wire import Frame, Kind, WireError
+from headrace_mpi.transport import wire
+from headrace_mpi.transport.patience import Patience
+from headrace_mpi.transport.waiting import QueueWaiter, Waiter
+from headrace_mpi.transport.wire import Frame, Kind, WireError
 
 if TYPE_CHECKING:
     from dist_mpi.conftest import RunProgram
@@ -445,7 +445,7 @@ def test_ranks_with_cores_poll_for_a_moment_and_others_do_not() -> None:
 
 
 def test_a_core_that_comes_back_late_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace_mpi.patience._yield_core", lambda: time.sleep(0.001))
+    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", lambda: time.sleep(0.001))
     patience = Patience(1)
     patience.spins(0.0, moving=False)
     assert not patience.spins(0.0, moving=False)
@@ -496,7 +496,7 @@ def test_payloads_of_every_size_pass_between_ranks(run_program: RunProgram, shar
         os.environ["HEADRACE_SHARE_MEMORY"] = "{share}"
         import functools
         from headrace_mpi.links.links import open_links
-        from headrace_mpi.members import gather
+        from headrace_mpi.membership.members import gather
         links = open_links(world.rank, ["a", "a"], functools.partial(gather, world.comm))
         assert (links is not None) == ({share} == 1)
         near = Transport(world.comm, world.fail, links)

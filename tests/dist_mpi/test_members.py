@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace_mpi.members import Member
+from headrace_mpi.membership.members import Member
 
 
 def test_a_member_survives_its_journey() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from headrace_mpi.pool import Pool
+from headrace_mpi.transport.pool import Pool
 
 
 def test_jobs_that_wait_for_each_other_all_run() -> None:

@@ -11,7 +11,7 @@ import pytest
 from headrace.device_name import DeviceName
 from headrace.errors import CancelledError
 from headrace.runtime.rendezvous import DEAD, Key
-from headrace_mpi.rendezvous import (
+from headrace_mpi.steps.rendezvous import (
     BUNDLED_BYTES,
     MAX_BUNDLE_BYTES,
     Exchange,
@@ -19,7 +19,7 @@ from headrace_mpi.rendezvous import (
     client_of,
     first_step,
 )
-from headrace_mpi.wire import FLAG_DEAD, Frame, Header, Kind, unbundle
+from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Header, Kind, unbundle
 
 PS = "/job:ps/task:0/device:cpu:0"
 WORKER = "/job:worker/task:0/device:cpu:0"

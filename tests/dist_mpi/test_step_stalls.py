@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headrace_mpi.rendezvous import first_step
-from headrace_mpi.stalls import StepStalls
+from headrace_mpi.steps.rendezvous import first_step
+from headrace_mpi.steps.stalls import StepStalls
 
 
 class Steps:

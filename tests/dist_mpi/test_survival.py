@@ -15,7 +15,7 @@ from headrace_mpi.launcher import start
 from headrace_mpi.launcher.output import Account
 from headrace_mpi.launcher.request import parse
 from headrace_mpi.launcher.start import LOST, Outcome
-from headrace_mpi.survival import Survival, birth, checked_policy, end_process
+from headrace_mpi.membership.survival import Survival, birth, checked_policy, end_process
 
 JOBS = Jobs((("ps", 1), ("evaluator", 1), ("worker", 4)))
 CHIEF = 2

@@ -54,7 +54,7 @@ def test_a_payload_larger_than_a_message_of_mpi_comes_in_chunks(run_program: Run
     done = run_program(
         2,
         """
-        import headrace_mpi.channel as module
+        import headrace_mpi.transport.channel as module
         module.CHUNK_BYTES = 1 << 20
         waiter, got = Waiter(), []
         transport.on(Kind.TENSOR, lambda source, frame: got.append(frame) or waiter.wake())
@@ -238,7 +238,7 @@ def test_bad_frames_are_reported_and_the_rest_still_arrives(run_program: RunProg
         2,
         """
         from mpi4py import MPI
-        from headrace_mpi import wire
+        from headrace_mpi.transport import wire
         faults, waiter = [], Waiter()
         transport._on_fault = faults.append
         transport.on(Kind.DONE, lambda source, frame: waiter.wake())

@@ -7,7 +7,7 @@ import time
 from queue import SimpleQueue
 from typing import Any
 
-from headrace_mpi.waiting import QueueWaiter, Waiter
+from headrace_mpi.transport.waiting import QueueWaiter, Waiter
 
 
 class Recorder(SimpleQueue):  # type: ignore[type-arg]

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from headrace.errors import TaskLostError, UnavailableError
-from headrace_mpi.members import Member
-from headrace_mpi.watch import GONE, STOPPED, Watch, process_state
-from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.membership.members import Member
+from headrace_mpi.membership.watch import GONE, STOPPED, Watch, process_state
+from headrace_mpi.transport.wire import Frame, Kind
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headrace_mpi import wire
-from headrace_mpi.small_frames import small_frame, small_message
-from headrace_mpi.wire import FLAG_DEAD, Frame, Kind, WireError, bundle, unbundle
+from headrace_mpi.transport import wire
+from headrace_mpi.transport.small_frames import small_frame, small_message
+from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Kind, WireError, bundle, unbundle
 
 
 def message(frame: Frame) -> bytes:

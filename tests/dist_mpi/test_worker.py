@@ -16,10 +16,10 @@ from headrace.graph.spec import TensorSpec
 from headrace.runtime.containers import ContainerSet
 from headrace.runtime.engine import Engine
 from headrace.shapes import Shape
-from headrace_mpi.registration import pack_registration
-from headrace_mpi.rendezvous import Exchange, first_step
-from headrace_mpi.wire import Frame, Kind
-from headrace_mpi.worker import WorkerService
+from headrace_mpi.steps.registration import pack_registration
+from headrace_mpi.steps.rendezvous import Exchange, first_step
+from headrace_mpi.steps.worker import WorkerService
+from headrace_mpi.transport.wire import Frame, Kind
 
 pytestmark = [pytest.mark.needs("backend-cpu")]
 

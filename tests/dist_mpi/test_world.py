@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from headrace_mpi.deadline import explain
-from headrace_mpi.launch import Launch
+from headrace_mpi.launcher.launch import Launch
+from headrace_mpi.membership.deadline import explain
 
 if TYPE_CHECKING:
     from dist_mpi.conftest import RunProgram

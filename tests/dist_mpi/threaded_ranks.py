@@ -9,10 +9,10 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 import headrace as hr
-from headrace_mpi import wire
 from headrace_mpi.collectives.group import Group
 from headrace_mpi.collectives.groups import use_group
-from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.transport import wire
+from headrace_mpi.transport.wire import Frame, Kind
 
 # A rank that does not end by then is reported.
 JOIN_S = 30.0

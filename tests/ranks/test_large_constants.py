@@ -58,7 +58,7 @@ def test_a_constant_goes_to_a_task_once(cluster: Any) -> None:
 
 @pytest.mark.needs("mpi")
 def test_damaged_registrations_are_refused() -> None:
-    from headrace_mpi.registration import (
+    from headrace_mpi.steps.registration import (
         Received,
         pack_registration,
         read_partitions,

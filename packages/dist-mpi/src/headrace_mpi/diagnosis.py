@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from headrace.errors import HeadraceError
-from headrace_mpi import launch
+from headrace_mpi.launcher import launch
 from headrace_mpi.launcher.command import tolerates_faults
 
 _TIMEOUT_S = 10.0

@@ -34,24 +34,24 @@ from headrace.extend.runtime import (
     tell_loss,
 )
 from headrace_mpi.collectives import groups
-from headrace_mpi.deadline import StartDeadline
-from headrace_mpi.farewell import tell
-from headrace_mpi.forensics import Forensics
+from headrace_mpi.flight.forensics import Forensics
 from headrace_mpi.jobs import Jobs, Layout
+from headrace_mpi.launcher.farewell import tell
 from headrace_mpi.links.links import open_links
-from headrace_mpi.loss import Losses
-from headrace_mpi.members import gather, introduce, joint_machine, meet
-from headrace_mpi.rendezvous import Exchange
-from headrace_mpi.runtime import Client, ClusterRuntime
+from headrace_mpi.membership.deadline import StartDeadline
+from headrace_mpi.membership.loss import Losses
+from headrace_mpi.membership.members import gather, introduce, joint_machine, meet
+from headrace_mpi.membership.survival import CONTINUE, END, Survival, birth, end_process
+from headrace_mpi.membership.ulfm import failed_ranks
+from headrace_mpi.membership.watch import Watch
 from headrace_mpi.settings import LOST_AFTER, MIN_WORKERS, RESTARTS, SLOW_AFTER, STALL_AFTER
-from headrace_mpi.stalls import StepStalls
-from headrace_mpi.survival import CONTINUE, END, Survival, birth, end_process
-from headrace_mpi.transport import Transport
-from headrace_mpi.ulfm import failed_ranks
-from headrace_mpi.waiting import Waiter
-from headrace_mpi.watch import Watch
-from headrace_mpi.wire import Frame, Kind
-from headrace_mpi.worker import WorkerService
+from headrace_mpi.steps.rendezvous import Exchange
+from headrace_mpi.steps.runtime import Client, ClusterRuntime
+from headrace_mpi.steps.stalls import StepStalls
+from headrace_mpi.steps.worker import WorkerService
+from headrace_mpi.transport.transport import Transport
+from headrace_mpi.transport.waiting import Waiter
+from headrace_mpi.transport.wire import Frame, Kind
 from headrace_mpi.world import World
 
 if TYPE_CHECKING:

@@ -92,7 +92,7 @@ def headrace_register_commands(registry: CommandRegistry) -> None:
     )
     registry.add(
         "flight",
-        "headrace_mpi.flight_command:main",
+        "headrace_mpi.flight.command:main",
         "tell from the flight records of a job's ranks which frames never came",
     )
 

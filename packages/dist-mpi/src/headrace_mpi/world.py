@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, final
 
 from headrace.errors import ClusterError
 from headrace.extend.faults import fault_point, name_process
-from headrace_mpi import launch as launching
-from headrace_mpi.abort import AbortHooks
-from headrace_mpi.deadline import StartDeadline
-from headrace_mpi.farewell import tell, tell_segments
-from headrace_mpi.launch import Launch
-from headrace_mpi.presence import FirstFailure
+from headrace_mpi.launcher import launch as launching
+from headrace_mpi.launcher.farewell import tell, tell_segments
+from headrace_mpi.launcher.launch import Launch
+from headrace_mpi.membership.abort import AbortHooks
+from headrace_mpi.membership.deadline import StartDeadline
+from headrace_mpi.membership.presence import FirstFailure
 from headrace_mpi.settings import RESTARTS
 
 if TYPE_CHECKING:

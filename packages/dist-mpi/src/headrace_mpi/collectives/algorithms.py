@@ -24,9 +24,9 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 
 from headrace.errors import InvalidArgumentError
-from headrace_mpi.buffers import Buffers
 from headrace_mpi.collectives.parts import Array, Here, Part
 from headrace_mpi.collectives.reduction import reduce_parts
+from headrace_mpi.transport.buffers import Buffers
 
 # Up to here a value travels in one message with its header, and may be changed at once.
 SMALL_BYTES = 32 * 1024

@@ -26,13 +26,13 @@ from headrace.errors import (
     listing,
 )
 from headrace.extend.runtime import Cancellation
-from headrace_mpi import wire
-from headrace_mpi.buffers import Buffers
 from headrace_mpi.collectives.algorithms import Algorithm, Link
 from headrace_mpi.collectives.parts import Array, Probe
 from headrace_mpi.collectives.planning import text_of
 from headrace_mpi.collectives.ticket import Done, Ticket, digest_of
-from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.transport import wire
+from headrace_mpi.transport.buffers import Buffers
+from headrace_mpi.transport.wire import Frame, Kind
 
 KINDS = (Kind.COLLECTIVE, Kind.COLLECTIVE_PLAN, Kind.COLLECTIVE_FAILED)
 # How often the time of a collective is looked at before it is over, and after which part of it

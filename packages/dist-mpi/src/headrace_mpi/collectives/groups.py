@@ -15,14 +15,15 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, final
 
 from headrace.errors import ClusterError
-from headrace_mpi import launch, world
+from headrace_mpi import world
 from headrace_mpi.collectives.group import Group
 from headrace_mpi.jobs import CHIEFS, WORKER, Layout
+from headrace_mpi.launcher import launch
 from headrace_mpi.settings import COLLECTIVE_TIMEOUT, START_TIMEOUT
-from headrace_mpi.transport import Transport
+from headrace_mpi.transport.transport import Transport
 
 if TYPE_CHECKING:
-    from headrace_mpi.wire import Frame
+    from headrace_mpi.transport.wire import Frame
 
 _TRAINING = (*CHIEFS, WORKER)
 

@@ -17,12 +17,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from headrace_mpi.abort import LOST
-from headrace_mpi.deadline import EXIT_CODE as NOT_STARTED
 from headrace_mpi.launcher import command
 from headrace_mpi.launcher.output import Account, Relay
 from headrace_mpi.launcher.processes import end_all
 from headrace_mpi.launcher.request import Request
+from headrace_mpi.membership.abort import LOST
+from headrace_mpi.membership.deadline import EXIT_CODE as NOT_STARTED
 from headrace_mpi.settings import LAUNCH
 
 # After that time, processes that were asked to end are killed.

@@ -22,7 +22,7 @@ import numpy as np
 
 from headrace_mpi.links import memory
 from headrace_mpi.links.memory import PAGE_BYTES, Address, SharedMemory
-from headrace_mpi.wire import LEASE_BYTES, RAW, STRING, Encoded, Header, Kind, WireError
+from headrace_mpi.transport.wire import LEASE_BYTES, RAW, STRING, Encoded, Header, Kind, WireError
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 

@@ -40,15 +40,15 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, final
 
 from headrace.errors import ClusterError
-from headrace_mpi import wire
-from headrace_mpi.channel import INLINE_BYTES, Channel
-from headrace_mpi.flight import FlightRecord
+from headrace_mpi.flight.record import FlightRecord
 from headrace_mpi.links.leases import Leases
-from headrace_mpi.patience import MIN_NAP_S, Patience
-from headrace_mpi.pool import Job, Pool
-from headrace_mpi.small_frames import small_frame, small_message
-from headrace_mpi.waiting import QueueWaiter, Waiter, Waits
-from headrace_mpi.wire import Frame, Header, Kind
+from headrace_mpi.transport import wire
+from headrace_mpi.transport.channel import INLINE_BYTES, Channel
+from headrace_mpi.transport.patience import MIN_NAP_S, Patience
+from headrace_mpi.transport.pool import Job, Pool
+from headrace_mpi.transport.small_frames import small_frame, small_message
+from headrace_mpi.transport.waiting import QueueWaiter, Waiter, Waits
+from headrace_mpi.transport.wire import Frame, Header, Kind
 
 if TYPE_CHECKING:
     from mpi4py import MPI

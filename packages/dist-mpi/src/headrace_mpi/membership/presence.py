@@ -14,7 +14,7 @@ import struct
 import sys
 from typing import final
 
-from headrace_mpi.launch import Launch
+from headrace_mpi.launcher.launch import Launch
 
 _SUPPORTED = sys.platform.startswith("linux")
 

@@ -10,7 +10,7 @@ import struct
 
 import numpy as np
 
-from headrace_mpi.wire import (
+from headrace_mpi.transport.wire import (
     CODE_OF_NUMPY,
     HEADER,
     HEADER_BYTES,

@@ -18,7 +18,7 @@ from typing import Any, final
 from headrace.errors import ClusterError, shown
 from headrace.extend.devices import DeviceName
 from headrace_mpi.jobs import WORKER, Jobs
-from headrace_mpi.watch import GONE, process_state
+from headrace_mpi.membership.watch import GONE, process_state
 
 END = "end"
 CONTINUE = "continue"

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from headrace_mpi import wire
-from headrace_mpi.wire import Frame, Header, WireError
+from headrace_mpi.transport import wire
+from headrace_mpi.transport.wire import Frame, Header, WireError
 
 if TYPE_CHECKING:
     from mpi4py import MPI

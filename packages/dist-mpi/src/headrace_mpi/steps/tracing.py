@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from headrace.extend.runtime import Flow, Recorder, Span, pack_events, unpack_events
-from headrace_mpi.clocks import Clocks
-from headrace_mpi.flight import Noted, key
-from headrace_mpi.rendezvous import number_of
-from headrace_mpi.wire import Kind
+from headrace_mpi.flight.record import Noted, key
+from headrace_mpi.steps.clocks import Clocks
+from headrace_mpi.steps.rendezvous import number_of
+from headrace_mpi.transport.wire import Kind
 
 if TYPE_CHECKING:
     from headrace_mpi.jobs import Layout
-    from headrace_mpi.transport import Transport
+    from headrace_mpi.transport.transport import Transport
 
 # What a trace shows as arrows; answers travel when the trace of their rank is packed already.
 _SHOWN = (Kind.RUN, Kind.TENSOR, Kind.BUNDLE)

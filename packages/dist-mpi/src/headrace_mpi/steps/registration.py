@@ -17,7 +17,7 @@ from headrace.errors import ClusterError
 from headrace.extend.devices import DeviceName
 from headrace.extend.documents import Arrays, arrays_apart, dump
 from headrace.extend.runtime import DEFAULT_OPTIONS, Options
-from headrace_mpi.rendezvous import NumberedEdge
+from headrace_mpi.steps.rendezvous import NumberedEdge
 
 _LENGTH = struct.Struct("<Q")
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, final
 
 from headrace.errors import CancelledError, DeadlineExceededError, OutOfRangeError, TaskLostError
 from headrace_mpi.settings import FLIGHT
-from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.transport.wire import Frame, Kind
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headrace_mpi.pool import Job
-    from headrace_mpi.transport import Transport
+    from headrace_mpi.transport.pool import Job
+    from headrace_mpi.transport.transport import Transport
 
 # How steps end that have nothing wrong with them.
 _NORMAL = (OutOfRangeError, CancelledError)

@@ -12,11 +12,11 @@ import time
 from typing import TYPE_CHECKING, final
 
 from headrace.errors import DeadlineExceededError
-from headrace_mpi.waiting import Waiter
-from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.transport.waiting import Waiter
+from headrace_mpi.transport.wire import Frame, Kind
 
 if TYPE_CHECKING:
-    from headrace_mpi.transport import Transport
+    from headrace_mpi.transport.transport import Transport
 
 clock = time.perf_counter_ns
 ROUND_TRIPS = 20

@@ -28,11 +28,11 @@ from headrace.errors import CancelledError
 from headrace.extend.devices import DeviceName
 from headrace.extend.faults import fault_point
 from headrace.extend.runtime import DEAD, Key, Receive
-from headrace_mpi import wire
-from headrace_mpi.buffers import Buffers
-from headrace_mpi.channel import INLINE_BYTES
-from headrace_mpi.transport import Transport
-from headrace_mpi.wire import FLAG_DEAD, Frame, Header, Kind
+from headrace_mpi.transport import wire
+from headrace_mpi.transport.buffers import Buffers
+from headrace_mpi.transport.channel import INLINE_BYTES
+from headrace_mpi.transport.transport import Transport
+from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Header, Kind
 
 _RANK_SHIFT = 44
 # Larger values travel by themselves, at once and without being copied.

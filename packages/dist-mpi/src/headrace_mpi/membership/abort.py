@@ -28,9 +28,9 @@ from typing import Any, NoReturn, final
 
 from headrace.errors import TaskLostError
 from headrace.extend.runtime import fold
-from headrace_mpi.farewell import tell
-from headrace_mpi.launch import Launch
-from headrace_mpi.presence import FirstFailure
+from headrace_mpi.launcher.farewell import tell
+from headrace_mpi.launcher.launch import Launch
+from headrace_mpi.membership.presence import FirstFailure
 
 HARD_END_S = 5
 GRACE_S = 1.5

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
 from headrace.errors import TaskLostError
-from headrace_mpi.farewell import tell
+from headrace_mpi.launcher.farewell import tell
 
 if TYPE_CHECKING:
-    from headrace_mpi.members import Member
-    from headrace_mpi.runtime import Client
-    from headrace_mpi.survival import Survival
-    from headrace_mpi.transport import Transport
+    from headrace_mpi.membership.members import Member
+    from headrace_mpi.membership.survival import Survival
+    from headrace_mpi.steps.runtime import Client
+    from headrace_mpi.transport.transport import Transport
     from headrace_mpi.world import World
 
 # How long a program may go on to save what it has.

@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import NoReturn, final
 
 from headrace.errors import listing
-from headrace_mpi.farewell import tell
-from headrace_mpi.launch import Launch
-from headrace_mpi.presence import Presence
+from headrace_mpi.launcher.farewell import tell
+from headrace_mpi.launcher.launch import Launch
+from headrace_mpi.membership.presence import Presence
 
 EXIT_CODE = 70
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, final
 
 from headrace_mpi.settings import FLIGHT
-from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.transport.wire import Frame, Kind
 
 FRAMES = 2000
 # Of steps that are traced every frame counts.

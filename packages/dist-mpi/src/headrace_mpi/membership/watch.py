@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from headrace.errors import ClusterError, TaskLostError
-from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.transport.wire import Frame, Kind
 
 if TYPE_CHECKING:
-    from headrace_mpi.members import Member
-    from headrace_mpi.transport import Transport
+    from headrace_mpi.membership.members import Member
+    from headrace_mpi.transport.transport import Transport
 
 _BEAT_S = 1.0
 # What a process that is gone has sent may still be on its way: its LEAVING, or an error.

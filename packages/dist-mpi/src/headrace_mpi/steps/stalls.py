@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol, final
 
-from headrace_mpi.rendezvous import number_of
+from headrace_mpi.steps.rendezvous import number_of
 
 
 class Waiting(Protocol):

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from headrace.errors import DataLossError, NotFoundError, shown
-from headrace_mpi.flight import Noted, lost_frames
-from headrace_mpi.rendezvous import client_of, number_of
-from headrace_mpi.wire import Kind
+from headrace_mpi.flight.record import Noted, lost_frames
+from headrace_mpi.steps.rendezvous import client_of, number_of
+from headrace_mpi.transport.wire import Kind
 
 _LAST = 5
 

@@ -30,15 +30,15 @@ from headrace.extend.runtime import (
     StartedRun,
     Step,
 )
-from headrace_mpi import faults, tracing
-from headrace_mpi.agreement import Agreement
-from headrace_mpi.faults import StepAbortedError
-from headrace_mpi.flight import clock
-from headrace_mpi.pool import Job
-from headrace_mpi.registration import Received, read_partitions, unpack_fields
-from headrace_mpi.rendezvous import Exchange, Routes, client_of
-from headrace_mpi.transport import Transport
-from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.flight.record import clock
+from headrace_mpi.steps import faults, tracing
+from headrace_mpi.steps.agreement import Agreement
+from headrace_mpi.steps.faults import StepAbortedError
+from headrace_mpi.steps.registration import Received, read_partitions, unpack_fields
+from headrace_mpi.steps.rendezvous import Exchange, Routes, client_of
+from headrace_mpi.transport.pool import Job
+from headrace_mpi.transport.transport import Transport
+from headrace_mpi.transport.wire import Frame, Kind
 
 
 class Registered(NamedTuple):

@@ -36,18 +36,18 @@ from headrace.extend.runtime import (
     deadline,
     execute,
 )
-from headrace_mpi import faults
-from headrace_mpi.clocks import Clocks
-from headrace_mpi.faults import StepAbortedError
-from headrace_mpi.forensics import Forensics
+from headrace_mpi.flight.forensics import Forensics
 from headrace_mpi.jobs import Layout
-from headrace_mpi.pool import Job
-from headrace_mpi.registration import pack_registration
-from headrace_mpi.rendezvous import Exchange, NumberedEdge, Routes, first_step, number_of
-from headrace_mpi.tracing import StepTracing
-from headrace_mpi.transport import Transport
-from headrace_mpi.waiting import Waiter
-from headrace_mpi.wire import Frame, Kind
+from headrace_mpi.steps import faults
+from headrace_mpi.steps.clocks import Clocks
+from headrace_mpi.steps.faults import StepAbortedError
+from headrace_mpi.steps.registration import pack_registration
+from headrace_mpi.steps.rendezvous import Exchange, NumberedEdge, Routes, first_step, number_of
+from headrace_mpi.steps.tracing import StepTracing
+from headrace_mpi.transport.pool import Job
+from headrace_mpi.transport.transport import Transport
+from headrace_mpi.transport.waiting import Waiter
+from headrace_mpi.transport.wire import Frame, Kind
 
 _MAX_LAG = 2**32 - 1
 _UNLIMITED = contextlib.nullcontext()

@@ -1,0 +1,1 @@
+"""Who is in the job: how its ranks meet, how one is seen to be lost, and what follows."""

@@ -1,0 +1,1 @@
+"""Steps over ranks: the client's side, the worker's, and the values that travel between them."""

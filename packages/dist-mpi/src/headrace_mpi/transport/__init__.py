@@ -1,0 +1,1 @@
+"""Frames between ranks: their bytes, how they travel, and who waits for them."""
