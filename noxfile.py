@@ -145,7 +145,7 @@ def quick(session: nox.Session) -> None:
     session.run("pytest", *folders, *PARALLEL, *flags, *session.posargs, env=ONE_THREAD)
 
 
-@nox.session(python=PYTHONS[1])
+@nox.session(python=PYTHONS[2])
 def coverage(session: nox.Session) -> None:
     """Measure the lines that one case of every test takes; less than the floor is an error."""
     install(session, WORKSPACE, "coverage>=7.10", *TEST_TOOLS)
@@ -156,16 +156,19 @@ def coverage(session: nox.Session) -> None:
     session.run("coverage", "report")
 
 
-@nox.session(python=[PYTHONS[0], *PYTHONS[2:]])
+@nox.session(python=PYTHONS, default=False)
 def pythons(session: nox.Session) -> None:
-    """Run one case of every test with the Pythons that no other session runs them with."""
+    """Run one case of every test with each Python but the one of the other sessions.
+
+    In CI ``minimums`` and ``coverage`` do that, with 3.12 and 3.13.
+    """
     if session.python == ".".join(platform.python_version_tuple()[:2]):
         session.skip("nox -s tests runs every test with this Python")
     install(session, WORKSPACE, *TEST_TOOLS)
     session.run("pytest", *PARALLEL, FEW, *SOURCES, *MARKS, *session.posargs, env=ONE_THREAD)
 
 
-@nox.session(python=PYTHONS[0])
+@nox.session(python=PYTHONS[1])
 def minimums(session: nox.Session) -> None:
     """Run one case of every test with the lowest versions that the packages declare."""
     if session.venv_backend != "uv":

@@ -11,11 +11,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.needs("backend-cpu", "train"),
-    pytest.mark.timeout(120),
-]
+pytestmark = [pytest.mark.needs("backend-cpu", "train"), pytest.mark.timeout(120)]
 
 START = """
 import threading, time
@@ -110,6 +106,14 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+def test_a_waiting_thread_does_not_keep_it() -> None:
+    source = START + textwrap.dedent(PROGRAMS["full queue"])
+    command = [sys.executable, "-c", source]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert "CancelledError: the program has ended" in done.stderr
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_waiting_threads_do_not_keep_it(
     ended: dict[str, tuple[float, int, str]], name: str
@@ -121,6 +125,7 @@ def test_waiting_threads_do_not_keep_it(
         assert "CancelledError: the program has ended, and no thread is left that could" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORKING)
 def test_threads_that_work_are_waited_for(
     ended: dict[str, tuple[float, int, str]], name: str

@@ -11,6 +11,7 @@ What waits is read off the stacks of the threads: a step pays nothing for it.
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 import time
@@ -30,6 +31,9 @@ _ALONE, _BESIDE_DAEMONS = 0.3, 5.0
 _OWN = "headrace"
 # Whoever was registered last is called first.
 _POOLS = "concurrent.futures.thread"
+
+# Python 3.12 starts no thread any more when it has begun to leave; others do until all have ended.
+_STARTS_AT_END = sys.version_info[:2] != (3, 12)
 
 _REASON = "the program has ended, and no thread is left that could end this wait"
 
@@ -53,6 +57,12 @@ class Exits:
         self._step_of = step_of
         self._before_pools = False
         self._begun = False
+        # Where the watch cannot start at the end, it waits for this from the beginning.
+        self._leaving: threading.Event | None = None
+        if not _STARTS_AT_END:
+            self._wait_from_now()
+            if hasattr(os, "register_at_fork"):
+                os.register_at_fork(after_in_child=self._wait_from_now)
         self._register()
 
     def _register(self) -> None:
@@ -65,6 +75,10 @@ class Exits:
                 # Python leaves already, and waits for a pool that has just begun.
                 self._begin()
 
+    def _wait_from_now(self) -> None:
+        self._leaving = threading.Event()
+        self._start(self._leaving)
+
     def come_first(self) -> None:
         """Be called before pools of threads, which wait for their own threads; called often."""
         if not self._before_pools and _POOLS in sys.modules:
@@ -75,13 +89,21 @@ class Exits:
         if self._begun:
             return
         self._begun = True
-        arguments = (self._code, self._step_of)
+        if self._leaving is not None:
+            self._leaving.set()
+        else:
+            self._start(None)
+
+    def _start(self, leaving: threading.Event | None) -> None:
+        arguments = (self._code, self._step_of, leaving)
         watch = threading.Thread(target=_watch, args=arguments, name=f"{_OWN}-exit", daemon=True)
         with contextlib.suppress(RuntimeError):
             watch.start()
 
 
-def _watch(code: CodeType, step_of: StepOf) -> None:
+def _watch(code: CodeType, step_of: StepOf, leaving: threading.Event | None) -> None:
+    if leaving is not None:
+        leaving.wait()
     interrupted = getattr(sys, "last_type", None) is KeyboardInterrupt
     seen: dict[int, Cancellation] = {}
     since = time.monotonic()
