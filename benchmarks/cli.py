@@ -12,10 +12,11 @@ from benchmarks import compare, figures, machine, report, studies
 from benchmarks.controller import RunSettings, run_workload
 from benchmarks.figures import Figures
 from benchmarks.peers import PEERS
-from benchmarks.suite import limits, page
+from benchmarks.suite import page
 from benchmarks.suite.cases import all_cases
 from benchmarks.suite.running import run_cases
 from benchmarks.workload import Workload, all_workloads
+from headrace_cpu.limits import limits
 
 SUITE = "suite"
 
@@ -124,7 +125,7 @@ def _study(name: str, settings: RunSettings) -> tuple[str, bool]:
 
 def _suite(names: Sequence[str], settings: RunSettings) -> tuple[str, bool]:
     """Run cases of the suite; returns the section of all, and whether all is well."""
-    able = limits.measure(settings.threads)
+    able = limits(settings.threads)
     runs = []
     for run in run_cases(names, settings, _say):
         # A long run that is ended early has told its ratios so far.

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from benchmarks.controller import Outcome, RunSettings
 from benchmarks.report import busy_note, loss_note
-from benchmarks.suite.limits import Limits
 from benchmarks.suite.running import CaseRun, workload
 from benchmarks.table import figure, row
 from benchmarks.workload import Role
+from headrace.extend.devices import MachineLimits
 
 # Above this part of the time the machine's limit is what bounds a step.
 _BOUND = 0.5
@@ -63,7 +63,9 @@ def said(found: Line) -> str:
     return f"{name}: {figure(found.ratio)} of the best: {ours} ms, {found.best} {theirs} ms"
 
 
-def render(runs: Sequence[CaseRun], settings: RunSettings, limits: Limits, machine: str) -> str:
+def render(
+    runs: Sequence[CaseRun], settings: RunSettings, limits: MachineLimits, machine: str
+) -> str:
     """Write the runs of cases as Markdown.
 
     Args:
@@ -94,8 +96,8 @@ def render(runs: Sequence[CaseRun], settings: RunSettings, limits: Limits, machi
     return "\n".join(text) + "\n"
 
 
-def _able(limits: Limits) -> str:
-    moved, computed = limits.bytes / 1e9, limits.flops / 1e9
+def _able(limits: MachineLimits) -> str:
+    moved, computed = limits.bytes_per_second / 1e9, limits.flops_per_second / 1e9
     return f"The machine moved {moved:.3g} GB/s and computed {computed:.3g} GFLOP/s."
 
 
@@ -112,7 +114,7 @@ def summary(lines: Sequence[Line]) -> str:
     )
 
 
-def bound(found: Line, limits: Limits) -> tuple[float | None, str]:
+def bound(found: Line, limits: MachineLimits) -> tuple[float | None, str]:
     """Return the least time for what a step moves and computes, and what bounds the step.
 
     The limit is None where the program's costs are not known; of loops it knows one round only.
@@ -124,7 +126,7 @@ def bound(found: Line, limits: Limits) -> tuple[float | None, str]:
     least = limits.seconds(costs["bytes"], costs["flops"])
     if least < _BOUND * found.ours:
         return least, slowest
-    memory = costs["bytes"] / limits.bytes >= costs["flops"] / limits.flops
+    memory = costs["bytes"] / limits.bytes_per_second >= costs["flops"] / limits.flops_per_second
     return least, f"{'memory' if memory else 'arithmetic'}; {slowest}"
 
 
@@ -137,7 +139,7 @@ def _losses(done: CaseRun) -> str:
     return loss_note(workload(done.case), done.run.outcomes)
 
 
-def _row(found: Line, limits: Limits) -> str:
+def _row(found: Line, limits: MachineLimits) -> str:
     least, why = bound(found, limits)
     share = None if least is None or found.ours is None else least / found.ours
     return row(

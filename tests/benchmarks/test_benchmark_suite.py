@@ -13,12 +13,12 @@ from benchmarks.suite import counts, page
 from benchmarks.suite.case import Case, checksum
 from benchmarks.suite.cases import all_cases
 from benchmarks.suite.counts import Counts
-from benchmarks.suite.limits import Limits
 from benchmarks.suite.running import CaseRun, workload
 from benchmarks.workload import all_workloads
+from headrace.extend.devices import MachineLimits
 
 TABLE = counts.read(counts.TABLE.read_text(encoding="utf-8"))
-LIMITS = Limits(bytes=10e9, flops=100e9)
+LIMITS = MachineLimits(bytes_per_second=10e9, flops_per_second=100e9)
 
 
 def test_suite_is_broad_and_its_names_are_no_others() -> None:

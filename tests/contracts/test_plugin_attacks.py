@@ -54,6 +54,15 @@ def fancy(x: Floating) -> Spec:
 @hookimpl
 def headrace_register_names(registry): registry.add("fancy", f"{__name__}:fancy")
 """
+ODD_DEVICE = """
+class Odd:
+    name, xp = "/job:localhost/task:0/device:odd:0", None
+    def __init__(self, says): self.says = says
+    def limits(self, threads): return eval(self.says)
+    def from_host(self, array): return array
+    def to_host(self, array): return array
+    def activate(self): return None
+"""
 ADD_KERNELS = """
 @hookimpl
 def headrace_register_kernels(registry): registry.add("cpu", KERNELS)
@@ -236,6 +245,25 @@ ATTACKS = {
         f"{RUN_FANCY}\nfrom headrace.plugins.host import host\n"
         "from headrace.extend import DeviceName\n"
         "attempt(lambda: host().open_device(DeviceName('localhost', 0, 'odd', 0)))",
+        state="loaded",
+    ),
+    "limits raise": Attack(
+        device("'odd', count=lambda: 1, factory=lambda name: Odd('1 / 0')") + ODD_DEVICE,
+        (
+            "the limits of /job:localhost/task:0/device:odd:0 failed: ZeroDivisionError",
+            "plugin '@'",
+        ),
+        f"{RUN_FANCY}\nfrom headrace.plugins.host import host\n"
+        "from headrace.extend import DeviceName\n"
+        "attempt(lambda: host().limits(DeviceName('localhost', 0, 'odd', 0), None))",
+        state="loaded",
+    ),
+    "limits are none": Attack(
+        device("'odd', count=lambda: 1, factory=lambda name: Odd('12')") + ODD_DEVICE,
+        ("'int' is no statement of limits: it has no bytes_per_second", "in plugin '@'"),
+        f"{RUN_FANCY}\nfrom headrace.plugins.host import host\n"
+        "from headrace.extend import DeviceName\n"
+        "attempt(lambda: host().limits(DeviceName('localhost', 0, 'odd', 0), None))",
         state="loaded",
     ),
     "clash in a second table": Attack(

@@ -196,6 +196,25 @@ def test_a_profile_prints_a_table():
     assert rows[-1] == f"and {len(profile.kernels) - 1} more rows"
 
 
+def test_a_profile_stands_beside_the_machines_limit():
+    a, b = (hr.Variable(hr.ones([512, 512])) for _ in range(2))
+    product = hr.matmul(a, b)
+    with hr.Session(config=hr.Config(profile=True)) as session:
+        session.run(hr.global_variables_initializer())
+        for _ in range(5):
+            session.run(product)
+        profile = session.profile()
+    (row,) = [row for row in profile.types if "MatMul" in row.computes]
+    # Of 2 * 512**3 operations in each call, on no machine in less than this.
+    assert 5 * 1e-6 < row.limit_seconds < 5.0
+    assert row.of_limit == row.limit_seconds / row.seconds
+    assert not row.memory_bound
+    (read, *_) = [row for row in profile.types if row.computes == "ReadVariable"]
+    assert read.of_limit is None
+    assert profile.hints[-1].startswith("slowest: ")
+    assert str(profile).endswith(profile.hints[-1])
+
+
 def test_time_inside_a_loop_is_counted_once():
     _, y = hr.while_loop(
         lambda i, t: i < 3, lambda i, t: (i + 1, hr.tanh(t)), [hr.constant(0), hr.ones([5])]

@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from headrace.extend.devices import DeviceName, Program, Region
+from headrace.extend.devices import DeviceName, MachineLimits, Program, Region
 from headrace.extend.kernels import HostArray
 
 
@@ -54,6 +54,13 @@ class CpuDevice:
 
     def synchronize(self) -> None:
         """Do nothing: kernels have finished when they return."""
+
+    def limits(self, threads: int | None) -> MachineLimits:
+        """Return what the processor can do, for profiles."""
+        # lazy: it is measured where a profile is asked for
+        from headrace_cpu.limits import limits
+
+        return limits(threads)
 
     def describe(self) -> dict[str, object]:
         """Return facts for ``python -m headrace doctor``."""

@@ -153,7 +153,11 @@ class Blas:
             *(o.alpha, o.a, c_int64(p.width_a), o.b, c_int64(p.width_b)),
             *(o.beta, o.c, c_int64(p.columns)),
         )
-        if threads is None or self.threads <= threads or self.set_threads is None:
+        return call if threads is None else self.limited(call, threads)
+
+    def limited(self, call: Callable[[], object], threads: int) -> Callable[[], object]:
+        """Return a call of BLAS that uses so many threads at most."""
+        if self.threads <= threads or self.set_threads is None:
             return call
         return functools.partial(_limited, call, self.set_threads, threads, self.threads)
 

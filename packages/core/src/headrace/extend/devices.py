@@ -10,6 +10,7 @@ from headrace.runtime.background import (
 from headrace.runtime.capabilities import (
     CompilingDevice,
     DescribedProgram,
+    LimitedDevice,
     UnorderedDevice,
 )
 from headrace.runtime.device import (
@@ -23,6 +24,9 @@ from headrace.runtime.device_options import (
 )
 from headrace.runtime.failures import (
     located,
+)
+from headrace.runtime.limits import (
+    MachineLimits,
 )
 from headrace.runtime.options import (
     DEFAULT_OPTIONS,
@@ -56,6 +60,8 @@ __all__ = [
     "DeviceOption",
     "DeviceRegistry",
     "HostArray",
+    "LimitedDevice",
+    "MachineLimits",
     "Options",
     "Program",
     "ProgramReport",

@@ -481,7 +481,7 @@ def _dynamic_partition(data: Anything, partitions: Index, num_partitions: int) -
     if partitions.value is not None:
         named = np.asarray(partitions.value).ravel()
         named = named[(named >= 0) & (named < num_partitions)]
-        counts = np.bincount(named, minlength=num_partitions).tolist()
+        counts = [*np.bincount(named, minlength=num_partitions).tolist()]
     rest = data.shape[lead:]
     # Most parts are of one size: there may be thousands.
     specs = {n: TensorSpec(data.dtype, Shape([n]).concatenate(rest)) for n in set(counts)}

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import ConfigError, HeadraceError, PluginError, shown
 from headrace.plugins.blame import blamed, noted, origin
 from headrace.plugins.ownership import Provider
+from headrace.runtime.capabilities import LimitedDevice
 
 if TYPE_CHECKING:
     from headrace.device_name import DeviceName
     from headrace.plugins.registries.devices import DeviceKind
     from headrace.plugins.registries.targets import Target
     from headrace.runtime.device import Device
+    from headrace.runtime.limits import MachineLimits
     from headrace.runtime.runtime import Runtime
     from headrace.session.config import Config
 
@@ -29,6 +31,7 @@ _MOST_DEVICES = 4096
 
 # What the runtime takes of a device before it runs anything there.
 _DEVICE = ("name", "xp", "from_host", "to_host", "activate")
+_LIMITS = ("bytes_per_second", "flops_per_second", "seconds")
 _RUNTIME = ("machine", "register", "close")
 
 
@@ -69,6 +72,21 @@ def open_device(kind: DeviceKind, name: DeviceName, provider: Provider) -> Devic
     )
     _check_has(device, _DEVICE, "device", kind.factory, provider)
     return device  # type: ignore[no-any-return]
+
+
+def limits(device: Device, threads: int | None, provider: Provider) -> MachineLimits | None:
+    """Return what a device can do, None where it does not say.
+
+    Raises:
+        HeadraceError: if the device fails to tell, or returns something else.
+    """
+    if not isinstance(device, LimitedDevice):
+        return None
+    found: Any = _called(
+        lambda: device.limits(threads), device.limits, provider, f"the limits of {device.name}"
+    )
+    _check_has(found, _LIMITS, "statement of limits", device.limits, provider)
+    return found  # type: ignore[no-any-return]
 
 
 def open_runtime(target: Target, text: str, config: Config, provider: Provider) -> Runtime:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     from headrace.device_name import DeviceName
     from headrace.runtime.device import Device
+    from headrace.runtime.limits import MachineLimits
     from headrace.runtime.runtime import Runtime
     from headrace.session.config import Config
 
@@ -240,6 +241,16 @@ class PluginHost:
         if kind is None:
             raise PluginError(f"no plugin provides devices of the kind {name.kind!r}")
         return calls.open_device(kind, name, self.devices.provider(kind.name, kind))
+
+    def limits(self, name: DeviceName, threads: int | None) -> MachineLimits | None:
+        """Return what a device of this process can do, None where it does not say.
+
+        Raises:
+            HeadraceError: if its plugin does not open it, or fails to tell; names the plugin.
+        """
+        device, kind = self.open_device(name), self.devices.get(name.kind or "")
+        assert kind is not None  # or it would not have opened
+        return calls.limits(device, threads, self.devices.provider(kind.name, kind))
 
     def resolve_name(self, name: str) -> Any:
         """Return the object behind the public name ``headrace.<name>``.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from headrace.runtime.device import Device
+    from headrace.runtime.limits import MachineLimits
     from headrace.runtime.plan import Plan
     from headrace.runtime.region import Program, Region
     from headrace.runtime.report import ProgramReport
@@ -34,6 +35,18 @@ class UnorderedDevice(Protocol):
     """
 
     unordered_sums: bool
+
+
+@runtime_checkable
+class LimitedDevice(Protocol):
+    """A device that knows what it can do at most, beside which profiles show what kernels did."""
+
+    def limits(self, threads: int | None) -> MachineLimits:
+        """Return bytes and floating-point operations in a second, measured once in a process.
+
+        Args:
+            threads: How many threads a step may use; None for as many as it wants.
+        """
 
 
 @runtime_checkable

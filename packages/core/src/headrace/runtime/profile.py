@@ -2,55 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from headrace.records import dataclass
+from headrace.runtime.hints import hints
+from headrace.runtime.limits import MachineLimits
+from headrace.runtime.profile_row import ProfileRow
 from headrace.runtime.report import Work, amount, duration
 
 # Operations that hold others: their time is that of what is inside, which is listed by itself.
 _HOLDERS = ("Call", "If", "While")
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileRow:
-    """What one kernel, or one type of operation, took.
-
-    Attributes:
-        name: The kernel's name, or the type.
-        computes: The types of the operations that it computes.
-        calls: How often it ran.
-        seconds: The time of all calls together.
-        share: That time as a part of all kernels' and operations' time.
-        bytes: Bytes read and written in all calls.
-        flops: Floating-point operations in all calls, None where nobody counts them.
-        line: The user's line, empty for rows of several lines.
-    """
-
-    name: str
-    computes: str
-    calls: int
-    seconds: float
-    share: float
-    bytes: int
-    flops: int | None
-    line: str = ""
-
-    @property
-    def mean(self) -> float:
-        """Seconds of one call."""
-        return self.seconds / self.calls
-
-    @property
-    def bytes_per_second(self) -> float:
-        """Bytes read and written in a second."""
-        return self.bytes / self.seconds if self.seconds else 0.0
-
-    @property
-    def flops_per_second(self) -> float | None:
-        """Floating-point operations in a second."""
-        if self.flops is None:
-            return None
-        return self.flops / self.seconds if self.seconds else 0.0
+# Returns what the device of a name can do, None where that is not known.
+LimitsOf = Callable[[str], MachineLimits | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +38,11 @@ class Profile:
         """The time of all kernels and operations together."""
         return sum(row.seconds for row in self.kernels)
 
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """Where most of the time goes, and what makes it less."""
+        return hints(self.steps, self.step_seconds, self.kernels)
+
     def table(self, *, by: str = "types", limit: int = 30) -> str:
         """Return a table as text.
 
@@ -83,7 +51,7 @@ class Profile:
             limit: How many rows to show.
         """
         rows = self.kernels if by == "kernels" else self.types
-        lines = [_cells("calls", "total", "mean", "share", "bytes/s", "flops/s", by)]
+        lines = [_cells("calls", "total", "mean", "share", "of limit", "bytes/s", "flops/s", by)]
         lines += [_line(row) for row in rows[:limit]]
         if len(rows) > limit:
             lines.append(f"and {len(rows) - limit} more rows")
@@ -92,7 +60,8 @@ class Profile:
     def __str__(self) -> str:
         whole, busy = duration(self.step_seconds), duration(self.seconds)
         count = f"{self.steps} step{'s' if self.steps != 1 else ''}"
-        return f"{count} in {whole}, of which kernels and operations took {busy}\n{self.table()}"
+        lines = [f"{count} in {whole}, of which kernels and operations took {busy}", self.table()]
+        return "\n".join([*lines, *self.hints])
 
 
 def _line(row: ProfileRow) -> str:
@@ -103,6 +72,7 @@ def _line(row: ProfileRow) -> str:
         duration(row.seconds),
         duration(row.mean),
         f"{row.share:.1%}",
+        "-" if row.of_limit is None else f"{row.of_limit:.0%}",
         amount(row.bytes_per_second, "B/s"),
         speed,
         name + (f"  ({row.line})" if row.line else ""),
@@ -122,29 +92,32 @@ class Totals:
         self.step_time = 0
         self._sums: dict[Work, list[int]] = {}
 
-    def add(self, work: Work, time: int, moved: int) -> None:
+    def add(self, work: Work, time: int, moved: int, *, waited: bool = False) -> None:
         """Add one run that took ``time`` nanoseconds and moved ``moved`` bytes."""
         if not work.ops:
             self.steps += 1
             self.step_time += time
         elif work.name not in _HOLDERS:
-            sums = self._sums.setdefault(work, [0, 0, 0])
+            sums = self._sums.setdefault(work, [0, 0, 0, 0])
             sums[0] += 1
             sums[1] += time
             sums[2] += moved
+            sums[3] += waited
 
-    def profile(self) -> Profile:
-        """Return the tables."""
-        whole = sum(time for _, time, _ in self._sums.values()) or 1
-        kernels = [_row([work], self._sums, whole, work.line) for work in self._sums]
+    def profile(self, limits: LimitsOf) -> Profile:
+        """Return the tables, beside what the devices can do."""
+        whole = sum(sums[1] for sums in self._sums.values()) or 1
+        kernels = [_row([work], self._sums, whole, limits, work.line) for work in self._sums]
         groups: dict[str, list[Work]] = {}
         for work in self._sums:
             groups.setdefault(work.types, []).append(work)
-        types = [_row(works, self._sums, whole) for works in groups.values()]
+        types = [_row(works, self._sums, whole, limits) for works in groups.values()]
         return Profile(self.steps, self.step_time / 1e9, _sorted(kernels), _sorted(types))
 
 
-def _row(works: list[Work], sums: dict[Work, list[int]], whole: int, line: str = "") -> ProfileRow:
+def _row(
+    works: list[Work], sums: dict[Work, list[int]], whole: int, limits: LimitsOf, line: str = ""
+) -> ProfileRow:
     first = works[0]
     calls = sum(sums[work][0] for work in works)
     time = sum(sums[work][1] for work in works)
@@ -152,7 +125,22 @@ def _row(works: list[Work], sums: dict[Work, list[int]], whole: int, line: str =
     flops = sum((work.flops or 0) * sums[work][0] for work in counted) if counted else None
     moved = sum(sums[work][2] for work in works)
     name = first.name if line else first.types
-    return ProfileRow(name, first.types, calls, time / 1e9, time / whole, moved, flops, line)
+    able = limits(first.device)
+    known = able is not None and bool(moved or flops)
+    return ProfileRow(
+        name,
+        first.types,
+        calls,
+        time / 1e9,
+        time / whole,
+        moved,
+        flops,
+        line,
+        able.seconds(moved, flops or 0) if able is not None and known else None,
+        able is not None and able.seconds(moved, 0) >= able.seconds(0, flops or 0),
+        first.fused,
+        any(sums[work][3] for work in works),
+    )
 
 
 def _sorted(rows: Iterable[ProfileRow]) -> tuple[ProfileRow, ...]:

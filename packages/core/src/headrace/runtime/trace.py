@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.graph.operation import Operation
-from headrace.runtime.profile import Profile, Totals
+from headrace.runtime.profile import LimitsOf, Profile, Totals
 from headrace.runtime.report import Work, plain_work
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class Recorder:
         with self._lock:
             new = self.take()
             for event in new:
-                self._totals.add(event[0], event[3] - event[2], event[5])
+                self._totals.add(event[0], event[3] - event[2], event[5], waited=event[4])
             if self.path is None:
                 return
             self._name_threads(new)
@@ -183,11 +183,11 @@ class Recorder:
                     raise
             self._written = count
 
-    def profile(self) -> Profile:
-        """Return where the time of the steps so far went."""
+    def profile(self, limits: LimitsOf) -> Profile:
+        """Return where the time of the steps so far went, beside what devices can do."""
         self.settle()
         with self._lock:
-            return self._totals.profile()
+            return self._totals.profile(limits)
 
     def take(self) -> list[Event]:
         """Return what was noted since the last time, and forget it."""

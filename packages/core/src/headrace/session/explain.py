@@ -7,9 +7,11 @@ others; where they do not, a part is shown as it was compiled last.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from headrace.device_name import DeviceName
 from headrace.errors import HeadraceError
+from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -17,15 +19,36 @@ from headrace.passes.rewrites import Rewrite
 from headrace.plugins.ownership import Replacement
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
 from headrace.runtime.capabilities import DescribedProgram, PlannedProgram
+from headrace.runtime.device import HostArray
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.report import plain_work
 from headrace.session.explanation import Explanation, Part, Placed, Transfer
+from headrace.session.feeds import binder, feed_parts, feed_tensors
 from headrace.shapes import Shape
 
 _UNKNOWN = (
     "not compiled yet: the shapes of what comes in are not known; pass feed_dict, or run it once"
 )
 Sizes = tuple[int, ...] | None
+
+
+def asked_values(feed_dict: Mapping[Any, Any], graph: Graph) -> dict[Tensor, HostArray | None]:
+    """Return the values of the tensors in a ``feed_dict``, None where its value is None."""
+    values: dict[Tensor, HostArray | None] = {}
+    for feed, value in feed_dict.items():
+        tensors = feed_tensors(feed, graph)
+        count = len(tensors)
+        parts = [None] * count if value is None else feed_parts(feed, value, count)
+        for tensor, part in zip(tensors, parts, strict=True):
+            values[tensor] = None if part is None else binder(tensor)(part)
+    return values
+
+
+def known_shape(tensor: Tensor, value: HostArray | None) -> Sizes:
+    """Return the shape of what is fed for a tensor, None where neither tells it."""
+    if value is not None:
+        return tuple(value.shape)
+    return tuple(tensor.shape.known) if tensor.shape.is_fully_defined() else None
 
 
 def explain_step(

@@ -32,7 +32,6 @@ from headrace.graph.tensor import Tensor
 from headrace.plugins.host import host
 from headrace.records import dataclass
 from headrace.runtime.containers import reset_containers
-from headrace.runtime.device import HostArray
 from headrace.runtime.engine import LocalRuntime
 from headrace.runtime.profile import Profile
 from headrace.runtime.runtime import RegisteredStep, Runtime
@@ -44,7 +43,6 @@ from headrace.session.explanation import Explanation
 from headrace.session.feeds import (
     binder,
     check_fed_variables,
-    feed_parts,
     feed_tensors,
 )
 from headrace.session.fetches import Fetches, fetch_key, flatten
@@ -495,7 +493,7 @@ class Session:
         """
         # lazy: few programs explain a step
         from headrace.placement.reasons import placement_reasons
-        from headrace.session.explain import explain_step
+        from headrace.session.explain import asked_values, explain_step, known_shape
         from headrace.session.transfers import transfers_of
 
         key = fetch_key(fetches)
@@ -504,13 +502,7 @@ class Session:
             # The step as it was run last, which is compiled for what was fed then.
             known = [feeds for fetched, feeds in reversed(self._prepared) if fetched == key]
             given = dict.fromkeys(known[0]) if known else {}
-        values: dict[Tensor, HostArray | None] = {}
-        for feed, value in given.items():
-            tensors = feed_tensors(feed, self.graph)
-            count = len(tensors)
-            parts = [None] * count if value is None else feed_parts(feed, value, count)
-            for tensor, part in zip(tensors, parts, strict=True):
-                values[tensor] = None if part is None else binder(tensor)(part)
+        values = asked_values(given, self.graph)
         flat = flatten(fetches, self.graph, self.kept)
         for tensor in missing_feeds(tuple(values), flat.tensors, flat.targets):
             given[tensor] = None
@@ -523,7 +515,7 @@ class Session:
         )
         reasons = placement_reasons(*placed, machine, pinned)
         prepared = self._prepare(fetches, tuple(given), (key, tuple(given)))
-        shapes = {t: _known_shape(t, value) for t, value in values.items()}
+        shapes = {t: known_shape(t, value) for t, value in values.items()}
         places = {op: (str(placed[1][op]), reason) for op, reason in reasons.items()}
         plan = getattr(prepared.step, "plan", None)
         moves = transfers_of(*placed, machine, list(shapes.values()))
@@ -531,6 +523,9 @@ class Session:
 
     def profile(self) -> Profile:
         """Return where the time of the steps so far went, by kernel and by type of operation.
+
+        The first profile of a process measures what the machine can do, in a fifth of a second, so
+        that each row says which part of that it reached.
 
         Raises:
             ConfigError: if the session does not measure.
@@ -540,7 +535,10 @@ class Session:
                 "this session does not measure its steps; open it with "
                 "hr.Session(config=hr.Config(profile=True))"
             )
-        return self._recorder.profile()
+        # lazy: few programs ask where their time goes
+        from headrace.session.limits import limits_on
+
+        return self._recorder.profile(limits_on(self._runtime.machine(), self.config.threads))
 
     def close(self) -> None:
         """End the session: cancel steps that still run, and drop its state.
@@ -587,12 +585,6 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<Session{' closed' if self._closed else ''} on {self.graph!r}>"
-
-
-def _known_shape(tensor: Tensor, value: HostArray | None) -> tuple[int, ...] | None:
-    if value is not None:
-        return tuple(value.shape)
-    return tuple(tensor.shape.known) if tensor.shape.is_fully_defined() else None
 
 
 _CLOSED = "the session was closed; open a new one with hr.Session()"

@@ -1,0 +1,28 @@
+"""What the devices of this task can do, for profiles."""
+
+from __future__ import annotations
+
+from headrace.placement.place import Machine
+from headrace.plugins.host import host
+from headrace.runtime.limits import MachineLimits
+from headrace.runtime.profile import LimitsOf
+
+
+def limits_on(machine: Machine, threads: int | None) -> LimitsOf:
+    """Return the function that tells what a device can do, by its name.
+
+    Args:
+        machine: The devices, of which those of other tasks are not known here.
+        threads: How many threads a step may use; None for as many as it wants.
+    """
+    here = (machine.client.job, machine.client.task)
+    own = {str(name): name for name in machine.devices if (name.job, name.task) == here}
+    known: dict[str, MachineLimits | None] = {}
+
+    def limits_of(device: str) -> MachineLimits | None:
+        if device not in known:
+            name = own.get(device)
+            known[device] = None if name is None else host().limits(name, threads)
+        return known[device]
+
+    return limits_of
