@@ -419,15 +419,14 @@ def release(session: nox.Session) -> None:
     shutil.rmtree(dist, ignore_errors=True)
     session.install(*RELEASE_TOOLS)
     # A source distribution of each package, and a wheel that is built from it.
-    isolated: tuple[str, ...] = ()
+    build: tuple[str, ...] = ("python", "-m", "build", "--outdir")
     if session.venv_backend == "uv":
-        # ``build`` looks for it on the path, which the uv that nox found need not be on.
+        # The uv that nox found need not be on the path.
         session.install("uv")
-        isolated = ("--installer", "uv")
+        build = ("uv", "build", "--out-dir")
     for package in PACKAGES:
-        command = ("python", "-m", "build", *isolated, "--outdir", str(dist))
-        session.run(*command, f"packages/{package}", silent=True)
-    files = sorted(str(path) for path in dist.iterdir())
+        session.run(*build, str(dist), f"packages/{package}", silent=True)
+    files = sorted(str(path) for path in dist.glob("headrace_*"))
     wheels = [name for name in files if name.endswith(".whl")]
     if (len(files), len(wheels)) != (2 * len(PACKAGES), len(PACKAGES)):
         session.error(f"expected a wheel and a source distribution of each package, got {files}")
