@@ -21,6 +21,7 @@ def messages_to(rank: Rank) -> int:
     return len(values) // (rank.size - 1)
 
 
+@pytest.mark.slow
 def test_160_small_tensors_travel_in_one_message() -> None:
     def program(rank: Rank) -> tuple[int, list[float]]:
         sums = [

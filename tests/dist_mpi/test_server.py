@@ -201,6 +201,7 @@ elif config.task_index == 0:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.needs("mpi", "backend-cpu")
 def test_ranks_play_the_tasks_that_tf_config_names(run_program: RunProgram) -> None:
     done = run_program(3, PROGRAM)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.needs("mpi")
 
 
+@pytest.mark.slow
 def test_payloads_of_every_size_arrive_unchanged(run_program: RunProgram) -> None:
     done = run_program(
         2,

@@ -12,6 +12,7 @@ pytestmark = pytest.mark.needs("backend-cpu")
 CALLS = 1500
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_random_calls_are_right_or_refused():
     targets, skipped = core_targets()

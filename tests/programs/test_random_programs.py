@@ -22,10 +22,15 @@ STEP = 1e-30
 FAR = 1e-6
 QUICK = 75
 ALL = 2000
-# Programs whose operations are put on random devices.
-SCATTERED = 50
 # Programs in one test: fewer, and pytest itself would take the time.
 TOGETHER = 25
+# Programs whose operations are put on random devices, as many in one test as take seconds; those
+# behind the first test are left to the slow ones.
+SCATTERED, FEW = 50, 10
+GROUPS = [
+    pytest.param(first, marks=[pytest.mark.slow] if first else [])
+    for first in range(0, SCATTERED, FEW)
+]
 
 
 def _along(gradients: list[Any], directions: list[Any]) -> list[Any]:
@@ -94,7 +99,7 @@ def test_a_random_program_equals_plain_python(seed: int) -> None:
     check(seed, compiled=seed % 10 == 0)
 
 
-@pytest.mark.parametrize("first", range(0, SCATTERED, TOGETHER))
+@pytest.mark.parametrize("first", GROUPS)
 def test_programs_on_two_devices_equal_plain_python(
     first: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,7 +108,7 @@ def test_programs_on_two_devices_equal_plain_python(
 
 
 @pytest.mark.needs("dist-mpi")
-@pytest.mark.parametrize("first", range(0, SCATTERED, TOGETHER))
+@pytest.mark.parametrize("first", GROUPS)
 def test_programs_on_three_tasks_equal_plain_python(first: int) -> None:
     from headrace_mpi.jobs import ps_and_workers
     from headrace_mpi.node import SoloNode
@@ -114,7 +119,7 @@ def test_programs_on_three_tasks_equal_plain_python(first: int) -> None:
 
 
 def check_scattered(first: int, devices: list[Any], runtime: Any = None) -> None:
-    for seed in range(first, first + TOGETHER):
+    for seed in range(first, first + FEW):
         try:
             check(seed, Placing(seed, devices), runtime)
         except Exception as error:

@@ -69,6 +69,7 @@ def losses(text: Path | None, *options: str) -> list[float]:
     return [float(loss) for loss in re.findall(r"loss ([\d.]+) nats", done.stdout)]
 
 
+@pytest.mark.slow
 def test_it_learns_a_text_that_repeats(tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("the quick brown fox jumps over the lazy dog. " * 50)

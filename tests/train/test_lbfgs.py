@@ -51,6 +51,7 @@ def descend(loss, most=400, feeds=None, executor="plain", **options):
         return found, evaluations, OVER(status), session.run(trained), count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("problem", PROBLEMS, ids=lambda p: p.name)
 def test_it_finds_the_minimum_of_scipy_in_as_many_evaluations(problem):
     b = hr.Variable(hr.constant(problem.start))
@@ -299,6 +300,7 @@ def test_a_variable_of_unknown_shape():
         hr.train.LBFGSOptimizer().minimize(hr.reduce_sum(v * v))
 
 
+@pytest.mark.slow
 def test_the_example_reaches_the_minimum_of_digits():
     example = pathlib.Path(__file__).parents[2] / "examples" / "lbfgs_digits.py"
     done = subprocess.run(

@@ -48,6 +48,7 @@ def texts(tmp_path: Path) -> list[str]:
     return list(map(str, files))
 
 
+@pytest.mark.slow
 def test_the_training_application_saves_and_goes_on(texts: list[str], tmp_path: Path) -> None:
     options = ("--epochs=8", "--batch=32", "--save-every=0.2")
     first = run("training_application.py", *texts, *options, cwd=tmp_path)
@@ -73,6 +74,7 @@ def test_the_training_application_says_what_it_needs(tmp_path: Path) -> None:
     assert "none.txt" in done.stderr
 
 
+@pytest.mark.slow
 def test_bucketed_lines_waste_little(texts: list[str], tmp_path: Path) -> None:
     def padding(*boundaries: str) -> int:
         printed = run(
@@ -86,6 +88,7 @@ def test_bucketed_lines_waste_little(texts: list[str], tmp_path: Path) -> None:
     assert padding("40", "50") < padding("1000")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source", ["queues", pytest.param("data", marks=pytest.mark.needs("data"))]
 )

@@ -40,6 +40,7 @@ def demo(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("demo")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("HEADRACE_DATA"), reason="HEADRACE_DATA is not set")
 def test_softmax_on_mnist() -> None:
     done = run("mnist_softmax.py")
@@ -47,6 +48,7 @@ def test_softmax_on_mnist() -> None:
     assert float(done.stdout) >= 0.91
 
 
+@pytest.mark.slow
 def test_convnet_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     first = run("digits_convnet.py", "--steps=60", cwd=tmp_path)
     assert first.returncode == 0, first.stderr
@@ -93,6 +95,7 @@ def test_the_demo_says_that_mpirun_is_missing(demo: Any, monkeypatch: pytest.Mon
         demo.run_on_ranks(1)
 
 
+@pytest.mark.slow
 @pytest.mark.needs("dist-mpi", "mpi")
 def test_the_whole_demo_shortened() -> None:
     done = run("demo.py", "--steps=10")

@@ -35,6 +35,7 @@ def run(*arguments: str, timeout_s: float = 50.0) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_words_of_one_topic_get_close(tmp_path: Path) -> None:
     rng = random.Random(0)
     sentences = [" ".join(rng.choices(rng.choice(TOPICS), k=12)) for _ in range(400)]

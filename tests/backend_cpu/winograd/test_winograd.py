@@ -439,6 +439,7 @@ sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", sys.argv[1], "-k", s
 """
 
 
+@pytest.mark.slow
 @native
 @pytest.mark.skipif(PANEL == 16, reason="these are the vectors of this machine")
 @pytest.mark.timeout(300)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from xml.etree import ElementTree
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -113,6 +114,7 @@ def test_the_page_opens_scopes_that_the_drawing_leaves_closed(graph) -> None:
     assert len(list(page.iter(f"{SVG}svg"))) == 3
 
 
+@pytest.mark.slow
 def test_ten_thousand_operations_in_scopes_are_drawn_in_two_seconds(graph) -> None:
     x = hr.placeholder(hr.float32, [None], name="x")
     for _ in range(30):
