@@ -9,7 +9,7 @@ forward run, a second *view* of the operation yields it (see ``headrace.passes.i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -74,7 +74,10 @@ class Backward:
 
 
 def differentiate(
-    ys: Sequence[Tensor], xs: Sequence[Tensor], arriving: Sequence[Tensor]
+    ys: Sequence[Tensor],
+    xs: Sequence[Tensor],
+    arriving: Sequence[Tensor],
+    stop: Iterable[Tensor] = (),
 ) -> list[Grad]:
     """Return the gradients of tensors of one graph, built in the default graph.
 
@@ -82,6 +85,7 @@ def differentiate(
         ys: What to differentiate.
         xs: With respect to what.
         arriving: For each of ``ys`` its gradient.
+        stop: Tensors to be taken as constant.
     """
 
     @contextmanager
@@ -89,7 +93,7 @@ def differentiate(
         with name_scope(f"{op.name}_grad"), device(op.device_name):
             yield
 
-    walk = Walk(ys, xs, (), scopes)
+    walk = Walk(ys, xs, stop, scopes)
     for y, grad in zip(ys, arriving, strict=True):
         walk.start(y, walk.liveness.confined(grad, walk.liveness.of(y)))
     walk.run()

@@ -134,6 +134,28 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     return decorated
 
 
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a function of one tensor the gradient of the identity.
+
+    Args:
+        f: The function; what it returns has the shape of what it takes.
+
+    Returns:
+        A function that computes the same.
+    """
+
+    @custom_gradient
+    def passing(*args: Any, **kwargs: Any) -> Any:
+        def grad(*arriving: Any, **others: Any) -> Any:
+            variables = others.get("variables")
+            given = arriving[0] if len(arriving) == 1 else list(arriving)
+            return given if variables is None else (given, [None] * len(variables))
+
+        return f(*args, **kwargs), grad
+
+    return functools.wraps(f)(passing)
+
+
 def _split_result(label: str, result: Any) -> tuple[list[Tensor], bool, Callable[..., Any]]:
     if not isinstance(result, tuple) or len(result) != 2 or not callable(result[1]):
         raise GraphError(

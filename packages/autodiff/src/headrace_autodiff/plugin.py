@@ -21,6 +21,8 @@ NAMES = (
     "NotDifferentiable",
     "AggregationMethod",
     "UnconnectedGradients",
+    "GradientTape",
+    "grad_pass_through",
 )
 
 # The version of the plugin interface that this is written for.

@@ -85,17 +85,33 @@ if TYPE_CHECKING:
     from headrace import spectral as spectral
     from headrace import strings as strings
     from headrace.device_spec import DeviceSpec as DeviceSpec
+    from headrace.graph.convert_parts import (
+        convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices,
+    )
+    from headrace.graph.convert_parts import (
+        convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
+    )
+    from headrace.logging import get_logger as get_logger
     from headrace.modes import control_flow_v2_enabled as control_flow_v2_enabled
+    from headrace.modes import disable_control_flow_v2 as disable_control_flow_v2
     from headrace.modes import disable_eager_execution as disable_eager_execution
+    from headrace.modes import disable_resource_variables as disable_resource_variables
     from headrace.modes import disable_tensor_equality as disable_tensor_equality
     from headrace.modes import disable_v2_behavior as disable_v2_behavior
     from headrace.modes import disable_v2_tensorshape as disable_v2_tensorshape
     from headrace.modes import enable_control_flow_v2 as enable_control_flow_v2
     from headrace.modes import enable_eager_execution as enable_eager_execution
     from headrace.modes import enable_resource_variables as enable_resource_variables
+    from headrace.modes import enable_tensor_equality as enable_tensor_equality
     from headrace.modes import enable_v2_behavior as enable_v2_behavior
+    from headrace.modes import enable_v2_tensorshape as enable_v2_tensorshape
     from headrace.modes import executing_eagerly as executing_eagerly
     from headrace.modes import resource_variables_enabled as resource_variables_enabled
+    from headrace.module import Module as Module
+    from headrace.ops.old_scopes import op_scope as op_scope
+    from headrace.ops.old_scopes import variable_op_scope as variable_op_scope
+    from headrace.ops.sharing import VariableAggregation as VariableAggregation
+    from headrace.ops.sharing import VariableSynchronization as VariableSynchronization
     from headrace.placement.policy import PlacementPolicy as PlacementPolicy
     from headrace.placement.policy import PlacementRule as PlacementRule
     from headrace.plugins.host import PluginHost
@@ -123,7 +139,12 @@ if TYPE_CHECKING:
     from headrace.session.run_options import RunMetadata as RunMetadata
     from headrace.session.run_options import RunOptions as RunOptions
     from headrace.session.session import Session as Session
-    from headrace.tensor_spec import TensorSpec as TensorSpec
+    from headrace.specs.composites import IndexedSlicesSpec as IndexedSlicesSpec
+    from headrace.specs.composites import RaggedTensorSpec as RaggedTensorSpec
+    from headrace.specs.composites import SparseTensorSpec as SparseTensorSpec
+    from headrace.specs.composites import TensorArraySpec as TensorArraySpec
+    from headrace.specs.tensor_spec import TensorSpec as TensorSpec
+    from headrace.specs.type_spec import TypeSpec as TypeSpec
 
 _set_renderer(_Rendering())
 _fold_tracebacks()
@@ -181,7 +202,24 @@ _RUNNING = {
     "IndexedSlicesValue": "session.fetches",
     "Session": "session.session",
     "reset_containers": "runtime.containers",
-    "TensorSpec": "tensor_spec",
+    "TensorSpec": "specs.tensor_spec",
+    "TypeSpec": "specs.type_spec",
+    "Module": "module",
+    "SparseTensorSpec": "specs.composites",
+    "IndexedSlicesSpec": "specs.composites",
+    "RaggedTensorSpec": "specs.composites",
+    "TensorArraySpec": "specs.composites",
+    "convert_to_tensor_or_sparse_tensor": "graph.convert_parts",
+    "convert_to_tensor_or_indexed_slices": "graph.convert_parts",
+    "op_scope": "ops.old_scopes",
+    "variable_op_scope": "ops.old_scopes",
+    "get_logger": "logging",
+    "disable_control_flow_v2": "modes",
+    "disable_resource_variables": "modes",
+    "enable_tensor_equality": "modes",
+    "enable_v2_tensorshape": "modes",
+    "VariableAggregation": "ops.sharing",
+    "VariableSynchronization": "ops.sharing",
     "RaggedTensor": "ragged.tensor",
 }
 
@@ -204,23 +242,31 @@ __all__ = [
     "GraphOptions",
     "HeadraceError",
     "IndexedSlices",
+    "IndexedSlicesSpec",
     "IndexedSlicesValue",
     "InteractiveSession",
+    "Module",
     "OpError",
     "Operation",
     "OptimizerOptions",
     "PlacementPolicy",
     "PlacementRule",
     "RaggedTensor",
+    "RaggedTensorSpec",
     "RunMetadata",
     "RunOptions",
     "Session",
     "Shape",
     "SparseTensor",
+    "SparseTensorSpec",
     "SparseTensorValue",
     "Tensor",
+    "TensorArraySpec",
     "TensorShape",
     "TensorSpec",
+    "TypeSpec",
+    "VariableAggregation",
+    "VariableSynchronization",
     "as_dtype",
     "bfloat16",
     "bitwise",
@@ -233,11 +279,15 @@ __all__ = [
     "control_dependencies",
     "control_flow_v2_enabled",
     "convert_to_tensor",
+    "convert_to_tensor_or_indexed_slices",
+    "convert_to_tensor_or_sparse_tensor",
     "debugging",
     "device",
     "dimension_at_index",
     "dimension_value",
+    "disable_control_flow_v2",
     "disable_eager_execution",
+    "disable_resource_variables",
     "disable_tensor_equality",
     "disable_v2_behavior",
     "disable_v2_tensorshape",
@@ -245,7 +295,9 @@ __all__ = [
     "enable_control_flow_v2",
     "enable_eager_execution",
     "enable_resource_variables",
+    "enable_tensor_equality",
     "enable_v2_behavior",
+    "enable_v2_tensorshape",
     "errors",
     "executing_eagerly",
     "float16",
@@ -253,6 +305,7 @@ __all__ = [
     "float64",
     "get_default_graph",
     "get_default_session",
+    "get_logger",
     "half",
     "image",
     "init_scope",
@@ -272,6 +325,7 @@ __all__ = [
     "nest",
     "newaxis",
     "nn",
+    "op_scope",
     "ragged",
     "random",
     "register_tensor_conversion_function",
@@ -290,6 +344,7 @@ __all__ = [
     "uint16",
     "uint32",
     "uint64",
+    "variable_op_scope",
 ]
 __all__ += [name for name in vars(functions) if not name.startswith("_")]
 

@@ -191,6 +191,7 @@ from headrace.ops.functional import foldl as foldl
 from headrace.ops.functional import foldr as foldr
 from headrace.ops.functional import map_fn as map_fn
 from headrace.ops.functional import scan as scan
+from headrace.ops.functional import vectorized_map as vectorized_map
 from headrace.ops.gather import batch_gather as batch_gather
 from headrace.ops.gather import boolean_mask as boolean_mask
 from headrace.ops.gather import dynamic_partition as dynamic_partition
@@ -394,6 +395,7 @@ from headrace.ops.text_convert import encode_base64 as encode_base64
 from headrace.ops.text_convert import parse_tensor as parse_tensor
 from headrace.ops.text_convert import serialize_tensor as serialize_tensor
 from headrace.ops.text_convert import string_to_number as string_to_number
+from headrace.ops.text_hash import fingerprint as fingerprint
 from headrace.ops.text_hash import string_to_hash_bucket as string_to_hash_bucket
 from headrace.ops.text_hash import string_to_hash_bucket_fast as string_to_hash_bucket_fast
 from headrace.ops.text_hash import string_to_hash_bucket_strong as string_to_hash_bucket_strong

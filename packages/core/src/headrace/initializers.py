@@ -18,6 +18,10 @@ from headrace.ops.initializers import truncated_normal_initializer as truncated_
 from headrace.ops.initializers import uniform_unit_scaling_initializer as uniform_unit_scaling
 from headrace.ops.initializers import variance_scaling_initializer as variance_scaling
 from headrace.ops.initializers import zeros_initializer as zeros
+from headrace.ops.tables import tables_initializer as tables_initializer
+from headrace.ops.variable import global_variables_initializer as global_variables
+from headrace.ops.variable import local_variables_initializer as local_variables
+from headrace.ops.variable import variables_initializer as variables
 from headrace.plugins.namespaces import added_names as _added_names
 
 if not _TYPE_CHECKING:

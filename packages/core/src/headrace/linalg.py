@@ -45,6 +45,7 @@ from headrace.ops.solving import matrix_triangular_solve as triangular_solve
 from headrace.ops.solving import pinv as pinv
 from headrace.ops.solving import slogdet as slogdet
 from headrace.ops.statistics import norm as norm
+from headrace.ops.statistics import normalize as normalize
 from headrace.plugins.namespaces import added_names as _added_names
 
 if not _TYPE_CHECKING:

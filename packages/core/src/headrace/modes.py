@@ -73,3 +73,29 @@ def enable_control_flow_v2() -> None:
 def control_flow_v2_enabled() -> bool:
     """Return True: conditions and loops are functions that operations hold."""
     return True
+
+
+def disable_control_flow_v2() -> None:
+    """Do nothing: conditions and loops are functions that operations hold, whatever is asked."""
+
+
+def disable_resource_variables() -> None:
+    """Do nothing: all variables are resources, whatever is asked."""
+
+
+def enable_tensor_equality() -> NoReturn:
+    """Refuse: ``==`` compares whether tensors are the same one.
+
+    Raises:
+        UnimplementedError: always.
+    """
+    raise UnimplementedError("`==` compares whether tensors are the same one; use hr.equal")
+
+
+def enable_v2_tensorshape() -> NoReturn:
+    """Refuse: shapes are made of dimensions.
+
+    Raises:
+        UnimplementedError: always.
+    """
+    raise UnimplementedError("shapes are made of dimensions; hr.Shape(x.shape) is made of integers")

@@ -116,6 +116,8 @@ from headrace.ops.pooling import max_pool3d as max_pool3d
 from headrace.ops.pooling import max_pool_v2 as max_pool_v2
 from headrace.ops.pooling import max_pool_with_argmax as max_pool_with_argmax
 from headrace.ops.pooling import pool as pool
+from headrace.ops.replica_losses import compute_average_loss as compute_average_loss
+from headrace.ops.replica_losses import scale_regularization_loss as scale_regularization_loss
 from headrace.ops.rnn import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
 from headrace.ops.rnn import dynamic_rnn as dynamic_rnn
 from headrace.ops.rnn import static_bidirectional_rnn as static_bidirectional_rnn

@@ -28,8 +28,8 @@ def _word(value: int) -> np.uint64:
     return np.uint64(value & 0xFFFFFFFFFFFFFFFF)
 
 
-def buckets(strings: Array, count: int, hashed: Hash) -> Array:
-    """Return the bucket of each string, of ``count``."""
+def hashes(strings: Array, hashed: Hash) -> Words:
+    """Return the hash of each string, in one row."""
     texts = np.asarray(strings, object).ravel().tolist()
     found = np.empty(len(texts), np.uint64)
     by_length: dict[int, list[int]] = {}
@@ -38,7 +38,12 @@ def buckets(strings: Array, count: int, hashed: Hash) -> Array:
     for size, places in by_length.items():
         data = np.frombuffer(b"".join(texts[i] for i in places), np.uint8)
         found[places] = hashed(data.reshape((len(places), size)))
-    return (found % _word(count)).astype(np.int64).reshape(np.shape(strings))
+    return found
+
+
+def buckets(strings: Array, count: int, hashed: Hash) -> Array:
+    """Return the bucket of each string, of ``count``."""
+    return (hashes(strings, hashed) % _word(count)).astype(np.int64).reshape(np.shape(strings))
 
 
 @KERNELS.plain("StringToHashBucket")
@@ -58,6 +63,23 @@ def hash_bucket_strong(xp: Any, input: Array, *, num_buckets: int, key: Sequence
     """Hash with SipHash-2-4."""
     first, second = (_word(part) for part in key)
     return buckets(input, num_buckets, lambda data: sip_hash(data, first, second))
+
+
+@KERNELS.plain("Fingerprint")
+def fingerprint_rows(xp: Any, data: Array, *, method: str) -> Array:
+    """Hash the bytes of rows; of strings, their hashes where a row has several."""
+    array = np.asarray(data)
+    if array.dtype == object:
+        words = hashes(array, fingerprint)
+        if array.size == len(array):
+            return _bytes(words)
+        array = words.reshape(array.shape)
+    rows = np.ascontiguousarray(array).reshape((len(array), -1 if array.size else 0))
+    return _bytes(fingerprint(rows.view(np.uint8)))
+
+
+def _bytes(words: Words) -> Array:
+    return words.astype("<u8").view(np.uint8).reshape((len(words), 8))
 
 
 def _fetch(data: Array, at: int) -> Words:

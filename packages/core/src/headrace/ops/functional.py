@@ -8,8 +8,10 @@ from typing import Any
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import DTypeError, GraphError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.scopes import name_scope
+from headrace.graph.function import Function
+from headrace.graph.scopes import get_default_graph, inside, name_scope
 from headrace.graph.sparse_tensor import SparseTensor
+from headrace.graph.spec import TensorSpec
 from headrace.graph.structure import flatten, pack, same_structure
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import shape
@@ -112,6 +114,33 @@ def map_fn(
             maximum_iterations=parts.length,
         )
         return pack(form, [_stacked(a, parts) for a in written])
+
+
+def vectorized_map(fn: Fn, elems: Any) -> Any:
+    """Apply a function to each part of tensors along their first axis, and stack what it returns.
+
+    It is ``map_fn`` without dtypes, which follow from the function.
+
+    Args:
+        fn: From a part of ``elems``, in their structure, to tensors.
+        elems: A tensor [n, ...], or lists, tuples and dicts of these with one n.
+
+    Returns:
+        [n, ...] for each tensor that ``fn`` returns.
+
+    Raises:
+        GraphError: if ``fn`` is no function.
+        ShapeError: if ``elems`` have no first axis, or axes of different lengths.
+    """
+    _check_function(fn, "vectorized_map")
+    with name_scope(None, "vectorized_map"):
+        tensors = [convert_to_tensor(e) for e in flatten(elems)]
+        probe = Function("vectorized_map", get_default_graph())
+        with inside(probe):
+            parts = [probe.add_parameter(TensorSpec(t.dtype, _rest(t))) for t in tensors]
+            made = fn(pack(elems, parts))
+            kinds = pack(made, [convert_to_tensor(t).dtype for t in flatten(made)])
+        return map_fn(fn, pack(elems, tensors), kinds)
 
 
 def scan(

@@ -33,6 +33,7 @@ from headrace.ops.partitioned_variable import (
     parts_of,
 )
 from headrace.ops.save_slice_info import SaveSliceInfo
+from headrace.ops.sharing import checked_sharing
 from headrace.ops.variable import Variable
 from headrace.ops.variable_scope import composed, get_variable_scope, store, variable_scope
 from headrace.shapes import Shape
@@ -75,8 +76,8 @@ def get_variable(
         use_resource: Ignored.
         custom_getter: Called in place of this function, with a getter to call as ``getter``.
         constraint: What optimizers apply to the value after each change.
-        synchronization: Ignored.
-        aggregation: Ignored.
+        synchronization: Kept, without effect; ``ON_READ`` makes it untrained by default.
+        aggregation: Kept, without effect.
 
     Returns:
         The variable, a ``PartitionedVariable`` where there is a partitioner; with a custom getter
@@ -89,7 +90,7 @@ def get_variable(
         AttributeValueError: if the partitioner is no function, or returns what does not divide
             the shape.
     """
-    del caching_device, use_resource, synchronization, aggregation
+    del caching_device, use_resource
     if partitioner is not None and not callable(partitioner):
         raise AttributeValueError(f"partitioner must be a function, got {shown(partitioner)}")
     check_name(name)
@@ -113,6 +114,8 @@ def get_variable(
         "validate_shape": validate_shape,
         "constraint": constraint if constraint is not None else scope.constraint,
         "partitioner": partitioner if partitioner is not None else scope.partitioner,
+        "synchronization": synchronization,
+        "aggregation": aggregation,
     }
     getter = composed(custom_getter, scope.custom_getter)
     with init_scope(), name_scope(""):
@@ -131,43 +134,31 @@ def _get(
     validate_shape: bool = True,
     constraint: Callable[[Tensor], Any] | None = None,
     partitioner: Callable[..., Any] | None = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
     **ignored: Any,
 ) -> Any:
     """Make or find a variable of a whole name, in parts where there is a partitioner."""
     del ignored
+    sharing = checked_sharing(synchronization, aggregation, trainable, name)
+    options: dict[str, Any] = {
+        "regularizer": regularizer,
+        "trainable": sharing[2],
+        "collections": collections,
+        "validate_shape": validate_shape,
+        "constraint": constraint,
+        "sharing": sharing[:2],
+    }
     is_scalar = shape is not None and Shape(shape).rank == 0
     found_reusing = reuse is True and name in store().partitioned
     if (partitioner is not None and not is_scalar) or found_reusing:
-        return _get_partitioned(
-            name,
-            shape,
-            dtype,
-            initializer,
-            reuse,
-            partitioner,
-            regularizer=regularizer,
-            trainable=trainable,
-            collections=collections,
-            validate_shape=validate_shape,
-            constraint=constraint,
-        )
+        return _get_partitioned(name, shape, dtype, initializer, reuse, partitioner, **options)
     if f"{name}/part_0" in get_default_graph().outermost.variable_store:
         raise GraphError(
             f"variable {name!r} is there in parts, as {name}/part_0 and so on: get it with the "
             "partitioner that it was made with, or choose another name"
         )
-    return _get_whole(
-        name,
-        shape,
-        dtype,
-        initializer,
-        reuse,
-        regularizer=regularizer,
-        trainable=trainable,
-        collections=collections,
-        validate_shape=validate_shape,
-        constraint=constraint,
-    )
+    return _get_whole(name, shape, dtype, initializer, reuse, **options)
 
 
 def _get_partitioned(
@@ -256,6 +247,7 @@ def _get_whole(
     collections: Sequence[str] | None,
     validate_shape: bool,
     constraint: Callable[[Tensor], Any] | None,
+    sharing: tuple[Any, Any],
     part: Part | None = None,
     full_shape: Sequence[int] = (),
 ) -> Variable:
@@ -285,12 +277,14 @@ def _get_whole(
     plain = is_value and as_tensor(initializer) is None
     variable = Variable(
         start,
-        True if trainable is None else trainable,
+        trainable,
         collections,
         validate_shape,
         name=name,
         dtype=None if is_value and not plain else _value_dtype(start, wanted, is_value),
         constraint=constraint,
+        synchronization=sharing[0],
+        aggregation=sharing[1],
     )
     variables[name] = variable
     if regularizer is not None:
@@ -392,10 +386,10 @@ def get_local_variable(
         use_resource: Ignored.
         custom_getter: Called in place of this function.
         constraint: What optimizers apply.
-        synchronization: Ignored.
-        aggregation: Ignored.
+        synchronization: Kept, without effect.
+        aggregation: Kept, without effect.
     """
-    del trainable, caching_device, use_resource, synchronization, aggregation
+    del trainable, caching_device, use_resource
     return get_variable(
         name,
         shape,
@@ -408,6 +402,8 @@ def get_local_variable(
         validate_shape=validate_shape,
         custom_getter=custom_getter,
         constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
     )
 
 

@@ -275,6 +275,31 @@ def norm(
         return result if keep else squeeze(result, list(axes))
 
 
+def normalize(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Divide vectors or matrices by their norms.
+
+    Args:
+        tensor: [...], floating or complex.
+        ord: Which norm, as for ``norm``.
+        axis: The axis along which vectors lie, two axes for matrices, or None for one vector of
+            all elements.
+        name: The name of the operations.
+
+    Returns:
+        The quotients, and the norms with the folded axes of size 1.
+
+    Raises:
+        AttributeValueError: if there is no such norm, or ``axis`` is neither one axis nor two.
+        ShapeError: if an axis is out of range or named twice.
+    """
+    with name_scope(name, "normalize"):
+        x = convert_to_tensor(tensor)
+        size_of = norm(x, ord, axis, keepdims=True)
+        return x / cast(size_of, x.dtype), size_of
+
+
 def _vector_norm(sizes: Tensor, ord: float, axes: Any, keep: bool) -> Tensor:
     if ord == 1:
         return reduce_sum(sizes, axes, keep)

@@ -123,6 +123,11 @@ class TensorArray:
         return TensorShape(self._known[0])
 
     @property
+    def infers_shape(self) -> bool:
+        """Whether all tensors must have one shape."""
+        return self._infer
+
+    @property
     def dynamic_size(self) -> bool:
         """Whether writing beyond the end makes it longer."""
         return self._dynamic

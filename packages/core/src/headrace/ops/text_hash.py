@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, shown
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.dispatch import dispatched
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import String
+from headrace.ops.kinds import Anything, String
+from headrace.shapes import Shape
 
 _TEXT = "strings have no gradient"
 
@@ -96,3 +97,23 @@ def string_to_hash_bucket_strong(input: String, num_buckets: int, key: tuple[int
     if len(key) != 2 or not all(-(2**63) <= part < 2**64 for part in key):
         raise AttributeValueError(f"key must be two integers of 64 bits, got {shown(key)}")
     return _bucketed(input, num_buckets)
+
+
+@op("Fingerprint", no_gradient="fingerprints have none")
+def fingerprint(data: Anything, method: str = "farmhash64") -> Spec:
+    """Fingerprints of rows: equal ones have the same, others nearly never.
+
+    Args:
+        data: [rows, ...], any dtype. Of rows of strings, the fingerprints of the strings are taken.
+        method: "farmhash64", FarmHash's Fingerprint64.
+
+    Returns:
+        [rows, 8], uint8: the bytes of each fingerprint, the lowest first.
+    """
+    text = method.decode() if isinstance(method, bytes) else method
+    if text != "farmhash64":
+        raise AttributeValueError(f"method must be 'farmhash64', got {shown(method)}")
+    if data.rank == 0:
+        raise ShapeError("data must have a row at least, got a scalar")
+    rows = None if data.rank is None else data.shape[0]
+    return TensorSpec(dtypes.uint8, Shape([rows, 8]))

@@ -28,9 +28,13 @@ from headrace.ops.control import group
 from headrace.ops.conversion import cast
 from headrace.ops.gather import gather, gather_nd
 from headrace.ops.save_slice_info import SaveSliceInfo
+from headrace.ops.sharing import VariableAggregation, VariableSynchronization, checked_sharing
 from headrace.ops.state import assign_variable, read_variable, var_handle
 from headrace.ops.variable_creators import Created
 from headrace.shapes import UNKNOWN, Shape
+
+_AUTO = VariableSynchronization.AUTO
+_NONE = VariableAggregation.NONE
 
 
 @final
@@ -50,9 +54,12 @@ class Variable(TensorOperators, metaclass=Created):
         trainable: Whether optimizers change it by default.
         constraint: The function that optimizers apply to the value after each change, or None.
         save_slice_info: Which part of a partitioned variable it is, or None.
+        synchronization: The ``hr.VariableSynchronization`` that the program gave; without effect.
+        aggregation: The ``hr.VariableAggregation`` that the program gave; without effect.
     """
 
     __slots__ = (
+        "aggregation",
         "constraint",
         "graph",
         "handle",
@@ -60,6 +67,7 @@ class Variable(TensorOperators, metaclass=Created):
         "initializer",
         "save_slice_info",
         "snapshot",
+        "synchronization",
         "trainable",
     )
 
@@ -103,8 +111,8 @@ class Variable(TensorOperators, metaclass=Created):
             constraint: A function of the value, such as a projection, that returns what
                 optimizers put in its place after each change.
             use_resource: Ignored; all variables behave as TensorFlow's resource variables.
-            synchronization: Ignored.
-            aggregation: Ignored.
+            synchronization: Kept, without effect; ``ON_READ`` makes it untrained by default.
+            aggregation: Kept, without effect.
             shape: The shape of all values, to be less precise than the initial value's:
                 ``Shape(None)`` for one that may change.
             shared_name: Its name in its container; the variable's own name if None. Variables of
@@ -115,7 +123,12 @@ class Variable(TensorOperators, metaclass=Created):
             ShapeError: if it does not have the shape.
             AttributeValueError: if something is given that variables do not take.
         """
-        del caching_device, use_resource, synchronization, aggregation
+        del caching_device, use_resource
+        if synchronization is not None or aggregation is not None:
+            sharing = checked_sharing(synchronization, aggregation, trainable, name)
+            self.synchronization, self.aggregation, trainable = sharing
+        else:
+            self.synchronization, self.aggregation = _AUTO, _NONE
         if variable_def is not None or import_scope is not None:
             raise AttributeValueError(
                 "a Variable is not made of a variable_def or in an import_scope; load a whole "
@@ -179,6 +192,7 @@ class Variable(TensorOperators, metaclass=Created):
         self.trainable = trainable
         self.constraint = None
         self.save_slice_info = None
+        self.synchronization, self.aggregation = _AUTO, _NONE
         self.graph.add_variable(self)
         chosen = usual_collections(trainable) if collections is None else collections
         self.graph.add_to_collections(chosen, self)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, DTypeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace_testing.inputs import array
 from headrace_testing.sample import Reject, Row, Sample
 
@@ -73,6 +73,36 @@ SAMPLES: list[Row] = [
         )
         for label, words in (("scalar", b"word"), ("empty", np.zeros((2, 0), object)))
     ),
+    Sample(
+        "Fingerprint",
+        [array([b"a", b"abc"], "string")],
+        {},
+        lambda d: np.array(
+            [[227, 117, 223, 182, 101, 66, 69, 179], [105, 243, 231, 116, 160, 179, 165, 36]],
+            np.uint8,
+        ),
+    ),
+    Sample(
+        "Fingerprint",
+        [array([[b"a", b"abc"], [b"x", b"y"]], "string")],
+        {"method": "farmhash64"},
+        lambda d, method: np.array(
+            [[225, 123, 13, 242, 31, 176, 14, 223], [186, 9, 112, 82, 61, 81, 48, 156]], np.uint8
+        ),
+        label="rows of strings",
+    ),
+    Sample(
+        "Fingerprint",
+        [array([[[1, 2]], [[3, 4]]], "int64")],
+        {},
+        lambda d: np.array(
+            [[13, 174, 106, 137, 46, 191, 85, 144], [243, 64, 135, 33, 239, 128, 109, 162]],
+            np.uint8,
+        ),
+        label="rows of numbers",
+    ),
+    Reject("Fingerprint", [array([1], "int32")], {"method": "md5"}, AttributeValueError, "method"),
+    Reject("Fingerprint", [array(1, "int32")], {}, ShapeError, "row"),
     Reject(
         "StringToHashBucketFast",
         [array([b"a"], "string")],

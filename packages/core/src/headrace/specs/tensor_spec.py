@@ -10,10 +10,11 @@ from headrace.errors import ArgumentTypeError, AttributeValueError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
+from headrace.specs.type_spec import TypeSpec, describe
 
 
 @final
-class TensorSpec:
+class TensorSpec(TypeSpec):
     """The shape, dtype and perhaps the name of tensors. Equal ones hash alike."""
 
     __slots__ = ("_dtype", "_name", "_shape")
@@ -82,6 +83,8 @@ class TensorSpec:
             spec_or_value: A spec, a tensor or data.
         """
         other = spec_or_value
+        if isinstance(other, TypeSpec) and not isinstance(other, TensorSpec):
+            return False
         if not isinstance(other, TensorSpec | Tensor):
             try:
                 other = convert_to_tensor(other, self._dtype)
@@ -92,7 +95,7 @@ class TensorSpec:
             and self._shape.is_compatible_with(other.shape)
         )
 
-    def most_specific_compatible_type(self, other: TensorSpec) -> TensorSpec:
+    def most_specific_compatible_type(self, other: TypeSpec) -> TensorSpec:
         """Return the spec of all tensors that are of this one or another, and of as few as can be.
 
         Args:
@@ -112,17 +115,9 @@ class TensorSpec:
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self._shape}, dtype={self._dtype!r}, name={self._name!r})"
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, TensorSpec):
-            return NotImplemented
-        return self._key() == other._key()
+    def facts(self) -> tuple[Any, ...]:
+        """Return what this states, in the order of the arguments of its class."""
+        return self._shape, self._dtype, self._name
 
-    def __hash__(self) -> int:
-        return hash(self._key())
 
-    def _key(self) -> tuple[Any, ...]:
-        dims = self._shape.plain.dims
-        return dims, self._dtype, self._name
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return TensorSpec, (self._shape, self._dtype, self._name)
+describe(Tensor, TensorSpec.from_tensor)
