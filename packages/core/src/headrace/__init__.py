@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from headrace import math as math
     from headrace import nest as nest
     from headrace import nn as nn
+    from headrace import quantization as quantization
     from headrace import ragged as ragged
     from headrace import random as random
     from headrace import rnn_cell as rnn_cell
@@ -164,6 +165,7 @@ _FAMILIES = (
     "losses",
     "math",
     "nn",
+    "quantization",
     "ragged",
     "random",
     "rnn_cell",
@@ -326,6 +328,7 @@ __all__ = [
     "newaxis",
     "nn",
     "op_scope",
+    "quantization",
     "ragged",
     "random",
     "register_tensor_conversion_function",

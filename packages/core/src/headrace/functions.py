@@ -261,6 +261,24 @@ from headrace.ops.pooling import extract_volume_patches as extract_volume_patche
 from headrace.ops.python_call import numpy_function as numpy_function
 from headrace.ops.python_call import py_func as py_func
 from headrace.ops.python_call import py_function as py_function
+from headrace.ops.quantization import (
+    fake_quant_with_min_max_args as fake_quant_with_min_max_args,
+)
+from headrace.ops.quantization import (
+    fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient,
+)
+from headrace.ops.quantization import (
+    fake_quant_with_min_max_vars as fake_quant_with_min_max_vars,
+)
+from headrace.ops.quantization import (
+    fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient,
+)
+from headrace.ops.quantization import (
+    fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel,
+)
+from headrace.ops.quantization import (
+    fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,  # noqa: E501
+)
 from headrace.ops.random import bernoulli as random_bernoulli
 from headrace.ops.random import get_seed as get_seed
 from headrace.ops.random import random_normal as random_normal

@@ -116,6 +116,8 @@ from headrace.ops.pooling import max_pool3d as max_pool3d
 from headrace.ops.pooling import max_pool_v2 as max_pool_v2
 from headrace.ops.pooling import max_pool_with_argmax as max_pool_with_argmax
 from headrace.ops.pooling import pool as pool
+from headrace.ops.raw_rnn import raw_rnn as raw_rnn
+from headrace.ops.raw_rnn import static_state_saving_rnn as static_state_saving_rnn
 from headrace.ops.replica_losses import compute_average_loss as compute_average_loss
 from headrace.ops.replica_losses import scale_regularization_loss as scale_regularization_loss
 from headrace.ops.rnn import bidirectional_dynamic_rnn as bidirectional_dynamic_rnn
@@ -127,6 +129,7 @@ from headrace.ops.sampled_losses import sampled_softmax_loss as sampled_softmax_
 from headrace.ops.sharded_logits import sharded_logits as sharded_logits
 from headrace.ops.sort import in_top_k as in_top_k
 from headrace.ops.sort import top_k as top_k
+from headrace.ops.space_batches import with_space_to_batch as with_space_to_batch
 from headrace.ops.statistics import moments as moments
 from headrace.ops.statistics import normalize_moments as normalize_moments
 from headrace.ops.statistics import sufficient_statistics as sufficient_statistics

@@ -9,6 +9,7 @@ from headrace.ops.rnn_cells import LSTMCell as LSTMCell
 from headrace.ops.rnn_cells import LSTMStateTuple as LSTMStateTuple
 from headrace.ops.rnn_cells import MultiRNNCell as MultiRNNCell
 from headrace.ops.rnn_cells import RNNCell as RNNCell
+from headrace.ops.rnn_wrappers import DeviceWrapper as DeviceWrapper
 from headrace.ops.rnn_wrappers import DropoutWrapper as DropoutWrapper
 from headrace.ops.rnn_wrappers import ResidualWrapper as ResidualWrapper
 from headrace.plugins.namespaces import added_names as _added_names

@@ -34,6 +34,7 @@ from headrace_cpu.kernels import (
     nn,
     padding,
     pool,
+    quantization,
     random,
     rearrange,
     reduce,
@@ -86,6 +87,7 @@ ARRAY_KERNELS: tuple[Kernel, ...] = (
     *ctc.KERNELS,
     *conv.KERNELS,
     *pool.KERNELS,
+    *quantization.KERNELS,
     *image.KERNELS,
     *candidate_sampling.ARRAY_KERNELS,
 )

@@ -85,6 +85,9 @@ from headrace.ops.pool import (
     max_pool_grad,
     max_pool_grad_grad,
 )
+from headrace.ops.quantization import (
+    fake_quant_gradient,
+)
 from headrace.ops.queue import (
     fifo_queue,
     padding_fifo_queue,
@@ -166,6 +169,7 @@ __all__ = [
     "diagonal_matrix",
     "extract_patches_grad",
     "extract_patches_op",
+    "fake_quant_gradient",
     "fifo_queue",
     "igamma_grad_a",
     "imaginary_part",

@@ -26,7 +26,11 @@ _WRITES = "writing to a variable is no differentiable function"
 SLICE, NEW_AXIS, ELLIPSIS, ELEMENT = "s", "n", "e", "i"
 
 
-@op("StridedSlice", host_inputs=["begin", "end", "strides"], public="")
+def _sliced_early(input: Any, begin: Any, end: Any, strides: Any, **attrs: Any) -> Any:
+    return input[decode(begin, end, strides, **attrs)]
+
+
+@op("StridedSlice", early=_sliced_early, host_inputs=["begin", "end", "strides"], public="")
 def _strided_slice(
     input: Anything,
     begin: Index,
@@ -419,7 +423,12 @@ def _length(vector: Any) -> int:
 # -- blocks
 
 
-@op("Slice", host_inputs=["begin", "size"], public="")
+def _block_early(input: Any, begin: Any, size: Any) -> Any:
+    starts = zip(begin.tolist(), size.tolist(), strict=True)
+    return input[tuple(slice(a, None if n == -1 else a + n) for a, n in starts)]
+
+
+@op("Slice", early=_block_early, host_inputs=["begin", "size"], public="")
 def _slice(input: Anything, begin: Index, size: Index) -> Spec:
     """A block of a tensor.
 

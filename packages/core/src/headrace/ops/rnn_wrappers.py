@@ -6,9 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.errors import AttributeValueError, ShapeError
+from headrace.graph.scopes import device as place
 from headrace.graph.structure import flatten, pack
+from headrace.graph.tensor import Tensor
+from headrace.graph.tensor_shape import TensorShape
+from headrace.ops.conversion import cast
+from headrace.ops.elementwise import floor
 from headrace.ops.normalization import dropout
+from headrace.ops.random import random_uniform
 from headrace.ops.rnn_cells import LSTMStateTuple, RNNCell
+from headrace.shapes import Shape
 
 
 class _Wrapper(RNNCell):
@@ -61,65 +68,127 @@ class DropoutWrapper(_Wrapper):
                 tensor.
             output_keep_prob: The same for the output.
             state_keep_prob: The same for the new state.
-            variational_recurrent: Refused: elements are chosen anew at every step.
-            input_size: Ignored.
-            dtype: Ignored.
+            variational_recurrent: Whether the same elements are dropped at all steps, and in all
+                examples.
+            input_size: The size of the input, or a structure of sizes; needed for
+                ``variational_recurrent`` where some of the input is dropped.
+            dtype: The dtype of the input; needed for ``variational_recurrent``.
             seed: Seeds what is dropped.
             dropout_state_filter_visitor: From a part of the state to whether its elements are
                 dropped, as a structure of booleans; if None the ``c`` of LSTM states are kept.
 
         Raises:
-            AttributeValueError: if ``variational_recurrent`` is asked for, or a number is no
-                probability.
+            AttributeValueError: if a number is no probability, or ``variational_recurrent`` lacks
+                what it needs.
         """
-        del input_size, dtype
         super().__init__(cell)
-        if variational_recurrent:
-            raise AttributeValueError("DropoutWrapper has no variational_recurrent dropout")
         self._keep = input_keep_prob, output_keep_prob, state_keep_prob
         for value in self._keep:
             if isinstance(value, int | float) and not 0 < value <= 1:
                 raise AttributeValueError(f"a probability to keep must be in (0, 1], got {value}")
         self._seed = seed
         self._visitor = dropout_state_filter_visitor
+        # For inputs, outputs and states, where the same elements are dropped at all steps.
+        self._noise: list[list[Tensor]] | None = None
+        if variational_recurrent:
+            self._noise = self._drawn(input_size, dtype)
 
-    def _dropped(self, values: Any, keep: Any, offset: int) -> Any:
+    def _drawn(self, input_size: Any, dtype: Any) -> list[list[Tensor]]:
+        """Return a number in [0, 1) for each element of inputs, outputs and states."""
+        if dtype is None:
+            raise AttributeValueError("When variational_recurrent=True, dtype must be provided")
+        some = not (isinstance(self._keep[0], int | float) and self._keep[0] == 1)
+        if some and input_size is None:
+            raise AttributeValueError(
+                "When variational_recurrent=True and input_keep_prob < 1.0 or is unknown, "
+                "input_size must be provided"
+            )
+        sizes = [input_size if some else (), self.output_size, self.state_size]
+        found: list[list[Tensor]] = []
+        for offset, size in zip((2, 3, 1), sizes, strict=True):
+            leaves = [size] if isinstance(size, Shape | TensorShape) else flatten(size)
+            shapes = [[1, *([n] if isinstance(n, int) else Shape(n).known)] for n in leaves]
+            seeds = [self._seeded(offset, i) for i in range(len(shapes))]
+            made = zip(shapes, seeds, strict=True)
+            found.append([random_uniform(s, dtype=dtype, seed=seed) for s, seed in made])
+        return found
+
+    def _seeded(self, offset: int, number: int) -> int | None:
+        # Seeds of their own, so that what is dropped of one tells nothing of another.
+        return None if self._seed is None else self._seed + offset + 101 * number
+
+    def _dropped(
+        self, values: Any, keep: Any, offset: int, wanted: list[bool] | None = None
+    ) -> Any:
+        """Return a structure of which some is dropped; of parts that are not wanted nothing is."""
         if isinstance(keep, int | float) and keep == 1:
             return values
-        seed = self._seed
-        found = [
-            # Seeds of their own, so that what is dropped of one tells nothing of another.
-            dropout(t, keep_prob=keep, seed=None if seed is None else seed + offset + 101 * i)
-            for i, t in enumerate(flatten(values))
-        ]
+        leaves = flatten(values)
+        noise = None if self._noise is None else self._noise[(2, 3, 1).index(offset)]
+        found = []
+        for i, t in enumerate(leaves):
+            if wanted is not None and not wanted[i]:
+                found.append(t)
+            elif noise is not None:
+                found.append(_kept(t, noise[i], keep))
+            else:
+                found.append(dropout(t, keep_prob=keep, seed=self._seeded(offset, i)))
         return pack(values, found)
 
-    def _dropped_state(self, state: Any) -> Any:
-        keep = self._keep[2]
-        if isinstance(state, LSTMStateTuple) and self._visitor is None:
-            return LSTMStateTuple(state.c, self._dropped(state.h, keep, 1))
+    def _wanted(self, state: Any) -> list[bool]:
+        """Return for each part of a state whether it is dropped."""
         if self._visitor is not None:
             chosen = self._visitor(state)
-            if isinstance(chosen, bool):
-                return self._dropped(state, keep, 1) if chosen else state
-            leaves = flatten(state)
-            mask = flatten(chosen)
-            parts = [
-                self._dropped(t, keep, 1 + i) if drop else t
-                for i, (t, drop) in enumerate(zip(leaves, mask, strict=True))
-            ]
-            return pack(state, parts)
+            return [chosen] * len(flatten(state)) if isinstance(chosen, bool) else flatten(chosen)
+        if isinstance(state, LSTMStateTuple):
+            return [False, True]
         if isinstance(state, tuple):
-            return tuple(self._dropped_state(part) for part in state)
-        return self._dropped(state, keep, 1)
+            return [wanted for part in state for wanted in self._wanted(part)]
+        return [True] * len(flatten(state))
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """Take a step of the cell inside, between what is dropped."""
         output, after = self._cell(self._dropped(inputs, self._keep[0], 2), state)
-        keep = self._keep[2]
-        if not (isinstance(keep, int | float) and keep == 1):
-            after = self._dropped_state(after)
+        after = self._dropped(after, self._keep[2], 1, self._wanted(after))
         return self._dropped(output, self._keep[1], 3), after
+
+
+def _kept(values: Tensor, drawn: Tensor, keep: Any) -> Tensor:
+    """Return elements for which a number was drawn that is large enough, divided by ``keep``."""
+    chance = cast(keep, values.dtype)
+    made: Tensor = values / chance * floor(chance + cast(drawn, values.dtype))
+    made.set_shape(values.spec.shape)
+    return made
+
+
+class DeviceWrapper(_Wrapper):
+    """Asks for a device for a cell."""
+
+    def __init__(self, cell: RNNCell, device: Any) -> None:
+        """Wrap a cell.
+
+        Args:
+            cell: The cell.
+            device: The device, as ``hr.device`` takes it.
+        """
+        super().__init__(cell)
+        self._device = device
+
+    def prepare(self, inputs: Any, scope: Any = None) -> None:
+        """Make the variables of the cell inside."""
+        with place(self._device):
+            super().prepare(inputs, scope)
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """Return a state of zeros of the cell inside."""
+        with place(self._device):
+            return super().zero_state(batch_size, dtype)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """Take a step of the cell inside."""
+        with place(self._device):
+            taken: tuple[Any, Any] = self._cell(inputs, state)
+        return taken
 
 
 class ResidualWrapper(_Wrapper):

@@ -100,7 +100,7 @@ def string_to_hash_bucket_strong(input: String, num_buckets: int, key: tuple[int
 
 
 @op("Fingerprint", no_gradient="fingerprints have none")
-def fingerprint(data: Anything, method: str = "farmhash64") -> Spec:
+def fingerprint(data: Anything, method: Any = "farmhash64") -> Spec:
     """Fingerprints of rows: equal ones have the same, others nearly never.
 
     Args:
