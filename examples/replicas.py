@@ -5,7 +5,8 @@
     python -m headrace run -n 3 examples/replicas.py --mode allreduce
     python examples/replicas.py                     # one process plays all tasks
 
-async: each worker applies its own gradients when it has them.
+async: each worker applies its own gradients when it has them; with --consistency bounded:2 none
+    that is more than two updates old, with --consistency sequential none that is old at all.
 sync: a step applies the mean of the gradients of all workers.
 backup: a step applies the mean of the first gradients, and leaves out --backup workers.
 allreduce: as sync, but each worker has the variables, and there is no parameter server.
@@ -51,6 +52,7 @@ class Model(NamedTuple):
     steps: hr.Variable
     train: Any
     counters: Any
+    staleness: Any
     hooks: list[Any]
 
 
@@ -74,6 +76,7 @@ def build(place: Place, mode: str, backup: int, hidden: int, learning_rate: floa
         images = hr.placeholder(hr.float32, [None, 64], name="images")
         labels = hr.placeholder(hr.float32, [None, 10], name="labels")
         steps = hr.train.get_or_create_global_step()
+        staleness = hr.train.StalenessRecorder() if mode == "async" else None
         first = hr.layers.dense(images, hidden, hr.nn.relu, name="first")
         logits = hr.layers.dense(first, 10, name="last")
         each = hr.nn.softmax_cross_entropy_with_logits(labels=labels, logits=logits)
@@ -91,7 +94,9 @@ def build(place: Place, mode: str, backup: int, hidden: int, learning_rate: floa
             hooks.append(optimizer.make_session_run_hook(place.index == 0, num_tokens=0))
         train = optimizer.minimize(loss, steps)
         counters = optimizer.counters() if mode in ("sync", "backup") else None
-    return Model(images, labels, loss, accuracy, steps, train, counters, hooks)
+        if staleness is not None:
+            train = staleness.record(train)
+    return Model(images, labels, loss, accuracy, steps, train, counters, staleness, hooks)
 
 
 def train(place: Place, model: Model, args: argparse.Namespace) -> dict[str, Any]:
@@ -111,6 +116,8 @@ def train(place: Place, model: Model, args: argparse.Namespace) -> dict[str, Any
     final: dict[str, Any] = {"accuracy": model.accuracy, "steps": model.steps.value()}
     if model.counters is not None:
         final |= {"applied": model.counters.applied, "dropped": model.counters.dropped}
+    if model.staleness is not None:
+        final["staleness"] = model.staleness.counts.value()
     test = {model.images: digits.test.images, model.labels: digits.test.labels}
     ending = hr.train.FinalOpsHook(final, test)
     # The model's hooks are the last: the chief ends when the other workers have ended.
@@ -119,8 +126,9 @@ def train(place: Place, model: Model, args: argparse.Namespace) -> dict[str, Any
     # By all-reduce each worker has variables of its own to initialize.
     chief = place.index == 0 or args.mode == "allreduce"
     seen: list[tuple[float, float]] = []
+    config = hr.Config(consistency=args.consistency)
     with hr.train.MonitoredTrainingSession(
-        place.target, chief, hooks=hooks, save_checkpoint_steps=None
+        place.target, chief, hooks=hooks, save_checkpoint_steps=None, config=config
     ) as session:
         begin = time.perf_counter()
         while not session.should_stop():
@@ -128,7 +136,7 @@ def train(place: Place, model: Model, args: argparse.Namespace) -> dict[str, Any
             x, y = batches.next_batch(args.batch)
             loss, _ = session.run([model.loss, model.train], {model.images: x, model.labels: y})
             seen.append((time.perf_counter() - begin, float(loss)))
-    values = {name: value.item() for name, value in ending.final_ops_values.items()}
+    values = {name: value.tolist() for name, value in ending.final_ops_values.items()}
     return {"mode": args.mode, "workers": place.workers, "seen": seen, **values}
 
 
@@ -136,6 +144,7 @@ def main() -> None:
     """Train on the workers, while the parameter server serves them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mode", choices=MODES, default="sync")
+    parser.add_argument("--consistency", default="relaxed", help="bounded:K or sequential")
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch", type=int, default=50, help="images in a worker's batch")
     parser.add_argument("--hidden", type=int, default=128)
@@ -169,6 +178,8 @@ def run(place: Place, args: argparse.Namespace) -> None:
         f"{args.mode}: {result['steps']} steps of {result['workers']} workers in "
         f"{seconds[-1]:.2f} s, loss {np.mean(losses[-20:]):.3f}, accuracy {result['accuracy']:.2f}"
     )
+    if "staleness" in result:
+        print(hr.train.StalenessSummary.of(np.array(result["staleness"])))
     if "applied" in result:
         print(f"{result['applied']} gradients applied, {result['dropped']} dropped")
 

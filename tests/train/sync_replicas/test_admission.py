@@ -10,7 +10,7 @@ import pytest
 
 from headrace.errors import CancelledError, DeadlineExceededError, OutOfRangeError
 from headrace.extend.devices import DeviceName
-from headrace.extend.runtime import outlive_tasks, tell_loss
+from headrace.extend.runtime import Cancellation, outlive_tasks, tell_loss
 from headrace_train.sync_replicas.admission import UNKNOWN, Admission
 
 REFUSED = -1
@@ -320,3 +320,54 @@ def test_losses_come_through_the_door_of_core() -> None:
     admission, _ = joined(2, 3)
     tell_loss(DeviceName("worker", 0))
     assert admission.counters()[4] == 2
+
+
+def test_a_pause_waits_for_what_is_applied_and_holds_back_the_next() -> None:
+    admission, answers = made(1, 2)
+    paused: list[Any] = []
+    answers.admitted()
+    assert admission.admit(0, 0) == 0
+    assert answers == [[0]]
+    admission.pause(paused.append, None)
+    assert paused == []
+    admission.finish(1, 2)
+    assert paused == [None]
+    # The step is full, and whoever applies gradients waits.
+    answers.admitted()
+    assert admission.admit(0, 1) == 1
+    admission.pause(paused.append, None)
+    assert paused == [None, None]
+    admission.resume()
+    assert answers == [[0]]
+    admission.resume()
+    assert answers == [[0], [1]]
+    # One resume too many does no harm.
+    admission.finish(2, 2)
+    admission.resume()
+    answers.admitted()
+    assert admission.admit(0, 2) == 2
+    assert answers == [[0], [1], [2]]
+
+
+def test_a_pause_that_is_given_up_is_none() -> None:
+    admission, answers = made(1, 1)
+    answers.admitted()
+    admission.admit(0, 0)
+    cancellation, paused = Cancellation(), []
+    admission.pause(paused.append, cancellation)
+    cancellation.cancel(CancelledError("late"))
+    assert [type(answer) for answer in paused] == [CancelledError]
+    admission.finish(1, 1)
+    answers.admitted()
+    admission.admit(0, 1)
+    assert answers == [[0], [1]]
+
+
+def test_a_chief_that_begins_anew_is_not_held_back_by_its_past() -> None:
+    admission, answers = made(1, 1)
+    paused: list[Any] = []
+    admission.pause(paused.append, None)
+    admission.open(3)
+    answers.admitted()
+    admission.admit(0, 3)
+    assert answers == [[0]]

@@ -196,6 +196,15 @@ class Layout:
         """Return the task as which a rank runs its program."""
         return self.own[rank]
 
+    @property
+    def keeper(self) -> int:
+        """The rank that keeps what all need: the first of ``ps``, else the chief.
+
+        Its loss ends the job, whatever the others could do without it.
+        """
+        first = DeviceName(PS, 0)
+        return self.rank(first if self.jobs.count(PS) else self.jobs.chief)
+
     def tasks(self, rank: int) -> Sequence[DeviceName]:
         """Return all tasks that a rank plays."""
         return (self.own[rank],) if len(self.own) > 1 else self.jobs.tasks

@@ -24,6 +24,7 @@ from headrace.extend.runtime import (
     LocalStep,
     Machine,
     Options,
+    Order,
     Plan,
     Recorder,
     Runtime,
@@ -270,6 +271,8 @@ class SoloNode:
         names = [name for engine in self._engines.values() for name in engine.device_names()]
         self._machine = own.machine(names)
         self._own = own
+        # Sessions share the variables of the tasks.
+        self._order = Order()
         self._group = groups.alone()
         groups.enter(self._group)
 
@@ -283,7 +286,9 @@ class SoloNode:
 
     def open_runtime(self, options: Options = DEFAULT_OPTIONS) -> Runtime:
         """Return a runtime for a new session."""
-        return SoloRuntime(self._own, self._engines, self._machine, self._containers, options)
+        return SoloRuntime(
+            self._own, self._engines, self._machine, self._containers, options, self._order
+        )
 
     def serve(self) -> None:
         """Return at once: there is nobody to serve."""
@@ -303,6 +308,7 @@ class SoloRuntime(LocalRuntime):
         machine: Machine,
         containers: ContainerSet,
         options: Options,
+        order: Order,
     ) -> None:
         """Make a runtime.
 
@@ -312,8 +318,10 @@ class SoloRuntime(LocalRuntime):
             machine: The devices of all tasks.
             containers: The tasks' default containers, shared by all sessions.
             options: How steps are planned and run.
+            order: The order of the steps of all sessions.
         """
         super().__init__(own, options)
+        self.order = order
         self.state = SessionState(default=containers)
         self._containers = containers
         self._engines = engines
@@ -326,7 +334,9 @@ class SoloRuntime(LocalRuntime):
     def traced(self, recorder: Recorder) -> SoloRuntime:
         """Return the runtime once more, with the same state, recording what steps do."""
         options = replace(self.options, recorder=recorder)
-        made = SoloRuntime(self.engine, self._engines, self._machine, self._containers, options)
+        made = SoloRuntime(
+            self.engine, self._engines, self._machine, self._containers, options, self.order
+        )
         made.state = self.state
         made.rendezvous = self.rendezvous
         return made

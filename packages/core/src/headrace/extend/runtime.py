@@ -1,5 +1,8 @@
 """Runtimes: what runs the steps of a session, and the parts of which the local one is made."""
 
+from headrace.passes.usage import (
+    usage_of,
+)
 from headrace.placement.place import (
     Machine,
 )
@@ -37,6 +40,14 @@ from headrace.runtime.nested import (
 from headrace.runtime.options import (
     DEFAULT_OPTIONS,
     Options,
+)
+from headrace.runtime.order import (
+    RELAXED,
+    Bound,
+    Gate,
+    Order,
+    disagreement,
+    still_running,
 )
 from headrace.runtime.plan import (
     Plan,
@@ -89,16 +100,20 @@ from headrace.tracebacks import (
 __all__ = [
     "DEAD",
     "DEFAULT_OPTIONS",
+    "RELAXED",
+    "Bound",
     "Cancellation",
     "Config",
     "ContainerSet",
     "Engine",
     "Flow",
+    "Gate",
     "Key",
     "LocalRuntime",
     "LocalStep",
     "Machine",
     "Options",
+    "Order",
     "Plan",
     "Receive",
     "Recorder",
@@ -112,6 +127,7 @@ __all__ = [
     "as_config",
     "build_plan",
     "deadline",
+    "disagreement",
     "execute",
     "fold",
     "function_partitions",
@@ -121,7 +137,9 @@ __all__ = [
     "outlives_tasks",
     "pack_events",
     "set_default_config",
+    "still_running",
     "tell_loss",
     "unpack_events",
+    "usage_of",
     "watch_losses",
 ]

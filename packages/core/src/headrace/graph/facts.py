@@ -125,6 +125,7 @@ def told(schema: OpSchema) -> list[str]:
         (schema.repeats, "repeats elements of its input"),
         (schema.nonnegative, "never negative"),
         (schema.concurrent, "what it yields is made to be used in any order"),
+        (schema.concerted, "goes on only together with steps of other sessions"),
         (schema.exact, "rounded correctly, element by element"),
         (schema.keeps_inputs, "may keep its inputs beyond the call"),
         (schema.may_be_dead, "its outputs may be dead"),

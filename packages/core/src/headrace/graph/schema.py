@@ -119,6 +119,8 @@ class OpSchema:
         nonnegative: No element of its output is negative, nor -0.
         concurrent: The handle that it yields stands for what is made to be used in any order, such
             as a queue, so that uses of it in no order with each other are no race.
+        concerted: Goes on only together with steps of other sessions, and keeps the order among
+            them by itself.
         aliases: Names of inputs whose memory outputs may share. None stands for all of them, or,
             where the op is elementwise, for none.
         keeps_inputs: A kernel may keep arrays that it was given when it has returned.
@@ -151,6 +153,7 @@ class OpSchema:
     repeats: bool = False
     nonnegative: bool = False
     concurrent: bool = False
+    concerted: bool = False
     aliases: tuple[str, ...] | None = None
     keeps_inputs: bool = False
     may_be_dead: bool = False

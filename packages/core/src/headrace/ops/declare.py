@@ -87,6 +87,7 @@ def op(
     repeats: bool = False,
     nonnegative: bool = False,
     concurrent: bool = False,
+    concerted: bool = False,
     host_inputs: Sequence[str] = (),
     aliases: Sequence[str] | None = None,
     keeps_inputs: bool | None = None,
@@ -138,6 +139,9 @@ def op(
         nonnegative: No element of its output is negative, nor -0.
         concurrent: The handle that it yields stands for what is made to be used in any order, such
             as a queue: ``Config(check_races=True)`` lets operations use it in no order.
+        concerted: It goes on only together with steps of other sessions, as what gathers gradients
+            of several workers does, and keeps the order among them by itself:
+            ``Config(consistency=...)`` refuses to, and fences leave it alone.
         host_inputs: Names of tensors that kernels get as NumPy arrays on every device, such as
             shapes, whose values decide how much memory an output takes.
         aliases: Names of tensors whose memory outputs may share. None stands for all of them, or,
@@ -178,6 +182,11 @@ def op(
             )
         if commutative:
             check_commutative(type_name, inputs)
+        if concerted and not (blocking and "changes" in given):
+            raise PluginError(
+                f"op {type_name!r}: what is concerted changes something and may wait; state "
+                "effects='changes' and blocking=True, too"
+            )
         if may_be_dead and not builtin:
             raise PluginError(f"op {type_name!r}: only ops of the runtime itself may be dead")
         order = [name for name in parameters.names if name != "name"]
@@ -214,6 +223,7 @@ def op(
             repeats=repeats,
             nonnegative=nonnegative,
             concurrent=concurrent,
+            concerted=concerted,
             aliases=None if aliases is None else tuple(aliases),
             keeps_inputs=kept,
             may_be_dead=may_be_dead,

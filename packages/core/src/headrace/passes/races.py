@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from typing import TypeAlias
 
 from headrace.graph.function import Function, functions_in
+from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.passes.inline import join_views
@@ -243,6 +244,19 @@ def _key(handle: Tensor, function: Function | None) -> _Key:
         return None
     name = op.attrs.get("shared_name") or op
     return (op.type, op.attrs.get("container"), name, str(op.device_name))
+
+
+def origin_of(handle: Tensor, graph: Graph) -> Operation | None:
+    """Return the operation of the program that yields a handle, None if it is not known.
+
+    Args:
+        handle: The handle, in the step or in a function of it.
+        graph: Where it is.
+    """
+    op = _source(handle)
+    if op.type == "Parameter":
+        return _origin(graph, op.attrs["index"]) if isinstance(graph, Function) else None
+    return op
 
 
 def _is_checked(handle: Operation) -> bool:

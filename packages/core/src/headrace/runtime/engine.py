@@ -21,6 +21,7 @@ from headrace.runtime.device import Device, HostArray
 from headrace.runtime.executor import execute
 from headrace.runtime.nested import function_partitions
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
+from headrace.runtime.order import Order
 from headrace.runtime.plan import Plan
 from headrace.runtime.planning import build_plan
 from headrace.runtime.rendezvous import LocalRendezvous, Rendezvous
@@ -177,6 +178,8 @@ class LocalRuntime:
         # Is told of steps that wait for long; None where nobody is.
         self.watch: StallWatch | None = None
         self.rendezvous: Rendezvous = LocalRendezvous()
+        # Among the steps of sessions that share this one's variables, of which there are none.
+        self.order = Order()
         self._steps = itertools.count(1)
         self._running: set[Cancellation] = set()
         self._lock = threading.Lock()
@@ -194,6 +197,7 @@ class LocalRuntime:
         made = LocalRuntime(self.engine, replace(self.options, recorder=recorder))
         made.state = self.state
         made.rendezvous = self.rendezvous
+        made.order = self.order
         return made
 
     def register(self, partitions: Mapping[DeviceName, Graph], fetches: int) -> LocalStep:

@@ -27,6 +27,7 @@ class Options:
         compile_wait: Whether steps wait for kernels, rather than run plainly until they are there.
         recorder: Records what steps do, None where nobody asks.
         compress_transfers: The dtype as which float32 goes between tasks, None for float32.
+        consistency: How stale what changes variables may be, as ``Config(consistency=...)``.
         device_options: What the session gives of the options of each kind of devices.
     """
 
@@ -40,6 +41,7 @@ class Options:
     compile_wait: bool = False
     recorder: Recorder | None = None
     compress_transfers: str | None = None
+    consistency: str = "relaxed"
     device_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
 
     def of(self, kind: str) -> Mapping[str, Any]:

@@ -28,7 +28,11 @@ class RegisteredStep(Protocol):
 
 
 class Runtime(Protocol):
-    """Where the steps of a session run."""
+    """Where the steps of a session run.
+
+    It may have an ``order``, too: an ``Order`` of the steps of all sessions that share variables
+    with this one. Without, its session has no fences, and asks for no consistency.
+    """
 
     def machine(self) -> Machine:
         """Return the devices to place on."""

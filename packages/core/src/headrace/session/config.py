@@ -13,6 +13,7 @@ from headrace.plugins.host import host
 from headrace.records import dataclass
 from headrace.runtime.device_options import checked
 from headrace.runtime.options import Options
+from headrace.runtime.order import RELAXED, bound_of
 from headrace.settings import CHECK_RACES, COMPILE_AFTER, COMPILE_WAIT, EXECUTOR, WAIT_REPORT
 
 _EXECUTORS = ("plan", "plain")
@@ -64,6 +65,13 @@ class Config:
         compress_transfers: "bfloat16" to send float32 between tasks as bfloat16, in half the bytes:
             the lower 16 bits of each element are dropped, and are zero on arrival. Feeds and
             fetches stay as they are. All ranks must ask for the same. None to send all bits.
+        consistency: How far steps that change variables may be behind each other, where several
+            sessions or threads run some: "relaxed" runs all as they come; with "bounded:k", no more
+            than k such steps of others end between the beginning and the end of one, so that no
+            gradient is more than k updates old; "sequential" runs steps that change variables
+            apart from all that read or change some. Steps wait for that. All sessions that change
+            the variables must ask for the same. Variables of a step's own, in the collection
+            ``LOCAL_VARIABLES``, do not count.
         device_options: Options of kinds of devices, as in ``{"cpu": {"threads": 2}}``. Whoever
             provides a kind says which it has, and which may be given to ``Config`` by name, too.
     """
@@ -85,6 +93,7 @@ class Config:
     log_device_placement: bool = False
     placement: PlacementPolicy | None = None
     compress_transfers: str | None = None
+    consistency: str = RELAXED
     device_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     # A ``Recorder``, whose module is imported where one is asked for.
     _recorder: Any = field(default=None, init=False, repr=False, compare=False)
@@ -109,6 +118,7 @@ class Config:
         log_device_placement: bool = False,
         placement: PlacementPolicy | str | os.PathLike[str] | None = None,
         compress_transfers: str | None = None,
+        consistency: str = RELAXED,
         device_options: Mapping[str, Mapping[str, Any]] | None = None,
         **shorthands: Any,
     ) -> None:
@@ -132,6 +142,7 @@ class Config:
             log_device_placement: As the attribute.
             placement: As the attribute.
             compress_transfers: As the attribute.
+            consistency: As the attribute.
             device_options: As the attribute.
             **shorthands: Options of devices that may be given by name.
 
@@ -157,6 +168,7 @@ class Config:
             "placement": as_policy(placement),
             # A dtype counts as its name.
             "compress_transfers": getattr(compress_transfers, "name", compress_transfers),
+            "consistency": consistency,
             "device_options": {},
             "_recorder": None,
         }
@@ -186,6 +198,7 @@ class Config:
                 "compress_transfers must be 'bfloat16' or None, got "
                 f"{shown(self.compress_transfers)}"
             )
+        bound_of(self.consistency)
         if self.threads is not None and (type(self.threads) is not int or self.threads < 1):
             raise ConfigError(
                 "threads must be a positive integer, or None for all cores, got "
@@ -236,6 +249,7 @@ class Config:
             compile_wait=self.compile_wait,
             recorder=self._recorder,
             compress_transfers=self.compress_transfers,
+            consistency=self.consistency,
             device_options=self.device_options,
         )
 

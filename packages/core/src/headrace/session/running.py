@@ -10,13 +10,34 @@ import numpy as np
 from headrace.errors import FetchError, NodeDef, OpError, ResourceExhaustedError
 from headrace.graph.graph import Graph
 from headrace.graph.tensor import Tensor
+from headrace.records import dataclass
 from headrace.runtime.device import HostArray
 from headrace.runtime.rendezvous import DEAD
+from headrace.runtime.runtime import RegisteredStep
 from headrace.session.feeds import Binder, feed_parts
 from headrace.session.fetches import Fetches
 
 # Runs a step with its feeds as arrays.
 RunStep: TypeAlias = Callable[[Sequence[Any]], list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedStep:
+    """A step of one signature, ready to run.
+
+    Attributes:
+        step: The step as its runtime holds it.
+        fetches: The fetches, flattened.
+        run: Runs one step with values for all feeds, in order.
+        run_by: Makes another ``run`` of another way to run the step with its feeds as arrays.
+        run_within: Makes such another way, which ends the step after so many seconds.
+    """
+
+    step: RegisteredStep
+    fetches: Fetches
+    run: Callable[[Sequence[Any]], Any]
+    run_by: Callable[[RunStep], Callable[[Sequence[Any]], Any]]
+    run_within: Callable[[float | None], RunStep]
 
 
 def runner(

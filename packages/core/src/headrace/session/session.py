@@ -30,11 +30,10 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import get_default_graph, too_deep, use_graph
 from headrace.graph.tensor import Tensor
 from headrace.plugins.host import host
-from headrace.records import dataclass
 from headrace.runtime.containers import reset_containers
 from headrace.runtime.engine import LocalRuntime
 from headrace.runtime.profile import Profile
-from headrace.runtime.runtime import RegisteredStep, Runtime
+from headrace.runtime.runtime import Runtime
 from headrace.runtime.unhindered import unhindered
 from headrace.session.config import Config
 from headrace.session.config_proto import ConfigProto, as_config
@@ -47,6 +46,7 @@ from headrace.session.feeds import (
 )
 from headrace.session.fetches import Fetches, fetch_key, flatten
 from headrace.session.growth import Growth
+from headrace.session.ordered import Ordering
 from headrace.session.prepare import (
     log_placement,
     machine_as_asked,
@@ -56,7 +56,7 @@ from headrace.session.prepare import (
     step_graph,
 )
 from headrace.session.run_options import RunMetadata, RunOptions, checked_options, step_stats
-from headrace.session.running import RunStep, attribute, runner
+from headrace.session.running import PreparedStep, attribute, runner
 from headrace.session.stalls import Stalls
 from headrace.session.tensor_handle import Kept
 
@@ -64,23 +64,6 @@ if TYPE_CHECKING:
     from headrace.session.device_attributes import DeviceAttributes
     from headrace.session.partial import PartialRuns
     from headrace.session.traced import TracedRuntime
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedStep:
-    """A step of one signature, ready to run.
-
-    Attributes:
-        step: The step as its runtime holds it.
-        fetches: The fetches, flattened.
-        run: Runs one step with values for all feeds, in order.
-        run_by: Makes another ``run`` of another way to run the step with its feeds as arrays.
-    """
-
-    step: RegisteredStep
-    fetches: Fetches
-    run: Callable[[Sequence[Any]], Any]
-    run_by: Callable[[RunStep], Callable[[Sequence[Any]], Any]]
 
 
 class Session:
@@ -138,6 +121,7 @@ class Session:
         self._traced: TracedRuntime | None = None
         self._partial: PartialRuns | None = None
         self._target = target
+        self._ordering = Ordering(self._runtime, self.config, self.graph)
         self._as_asked = machine_as_asked(self.config, self.graph)
 
     def run(
@@ -217,7 +201,7 @@ class Session:
             prepared = self._prepare(fetches, keys, ("traced", key), self._traced.runtime)
         run = prepared.run
         if asked.timeout is not None:
-            run = prepared.run_by(functools.partial(prepared.step.run, timeout=asked.timeout))
+            run = prepared.run_by(prepared.run_within(asked.timeout))
         if recorder is None:
             return run(values)
         assert self._traced is not None
@@ -298,6 +282,7 @@ class Session:
         """
         if self._closed:
             raise SessionClosedError(_CLOSED)
+        self._ordering.check_pieces()
         with self._lock:
             if self._partial is None:
                 # lazy: few programs run steps piece by piece
@@ -348,6 +333,22 @@ class Session:
         )
         found: list[Any] = prepared.run(values)
         return found
+
+    def fence(self, timeout: float = 60.0) -> AbstractContextManager[None]:
+        """Return a context manager in which nobody else changes variables.
+
+        Steps of other threads, sessions and tasks that would change variables which sessions share
+        wait until the block is left; those under way are waited for before it begins. What is read
+        in it, in any number of steps, is of one moment. Steps of the thread itself go on.
+
+        Args:
+            timeout: How many seconds to wait for steps that are under way.
+
+        Raises:
+            DeadlineExceededError: at the beginning, if they take longer.
+            UnimplementedError: if what runs the session's steps has no fences.
+        """
+        return self._ordering.fence(timeout)
 
     def list_devices(self) -> list[DeviceAttributes]:
         """Return the devices on which the session runs operations.
@@ -456,9 +457,8 @@ class Session:
         if self.config.log_device_placement:
             log_placement(parts)
         registered = runtime.register(parts, len(flat.tensors))
-        run_step: RunStep = registered.run
-        if self.config.timeout is not None:
-            run_step = functools.partial(registered.run, timeout=self.config.timeout)
+        run_within = self._ordering.of(step.graph, registered)
+        run_step = run_within(self.config.timeout)
         if self._recorder is not None:
             ends = [*(t.name for t in flat.tensors), *(op.name for op in flat.targets)]
             run_step = self._recorder.step(run_step, listing(ends, 3))
@@ -469,7 +469,7 @@ class Session:
             composite=composite,
             graph=self.graph,
         )
-        return PreparedStep(registered, flat, run_by(run_step), run_by)
+        return PreparedStep(registered, flat, run_by(run_step), run_by, run_within)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Explanation:
         """Explain what a step is going to do: print the result. Nothing runs.
@@ -551,6 +551,7 @@ class Session:
                 return
             self._closed = True
             self._prepared.clear()
+        self._ordering.close(SessionClosedError(_CLOSED))
         self._runtime.close(SessionClosedError(_CLOSED))
         if self._traced is not None:
             self._traced.runtime.close(SessionClosedError(_CLOSED))

@@ -61,7 +61,7 @@ def _check_root(root: int) -> None:
         raise AttributeValueError(f"root must be the number of a rank, got {root}")
 
 
-@op("AllReduce", effects="changes", blocking=True, public="", aliases=["tensors"])
+@op("AllReduce", effects="changes", blocking=True, concerted=True, public="", aliases=["tensors"])
 def all_reduce(
     tensors: Sequence[Numeric],
     reduction: str = "sum",
@@ -87,7 +87,7 @@ def all_reduce(
     return [TensorSpec(t.dtype, t.shape) for t in tensors]
 
 
-@op("AllGather", effects="changes", blocking=True, public="", aliases=["x"])
+@op("AllGather", effects="changes", blocking=True, concerted=True, public="", aliases=["x"])
 def all_gather(x: Same, place: int = UNPLANNED, plan: tuple[str, ...] = ()) -> tuple[Spec, Spec]:
     """The rows of all ranks, one rank after the other, on every rank.
 
@@ -102,7 +102,7 @@ def all_gather(x: Same, place: int = UNPLANNED, plan: tuple[str, ...] = ()) -> t
     return _by_rows(x, "all_gather"), _sizes()
 
 
-@op("ReduceScatter", effects="changes", blocking=True, public="", aliases=["x"])
+@op("ReduceScatter", effects="changes", blocking=True, concerted=True, public="", aliases=["x"])
 def reduce_scatter(
     x: Numeric,
     sizes: Index | None = None,
@@ -128,7 +128,7 @@ def reduce_scatter(
     return _by_rows(x, "reduce_scatter")
 
 
-@op("AllToAll", effects="changes", blocking=True, public="", aliases=["x"])
+@op("AllToAll", effects="changes", blocking=True, concerted=True, public="", aliases=["x"])
 def all_to_all(
     x: Same, sizes: Index | None = None, place: int = UNPLANNED, plan: tuple[str, ...] = ()
 ) -> tuple[Spec, Spec]:
@@ -148,7 +148,7 @@ def all_to_all(
     return _by_rows(x, "all_to_all"), _sizes()
 
 
-@op("BroadcastFromRank", effects="changes", blocking=True, public="", aliases=["x"])
+@op("BroadcastFromRank", effects="changes", blocking=True, concerted=True, public="", aliases=["x"])
 def broadcast(x: Same, root: int, place: int = UNPLANNED, plan: tuple[str, ...] = ()) -> Spec:
     """The tensor of one rank, on every rank.
 
@@ -165,7 +165,7 @@ def broadcast(x: Same, root: int, place: int = UNPLANNED, plan: tuple[str, ...] 
     return TensorSpec(x.dtype, x.shape)
 
 
-@op("ReduceToRank", effects="changes", blocking=True, public="", aliases=["x"])
+@op("ReduceToRank", effects="changes", blocking=True, concerted=True, public="", aliases=["x"])
 def reduce_to_rank(
     x: Numeric, root: int, place: int = UNPLANNED, plan: tuple[str, ...] = ()
 ) -> Spec:
@@ -188,6 +188,7 @@ def reduce_to_rank(
     "RankBarrier",
     effects="changes",
     blocking=True,
+    concerted=True,
     public="",
     no_gradient="it has neither inputs nor outputs",
 )

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from typing import final
 
-from headrace.errors import ClusterError
-from headrace.extend.runtime import Options
+from headrace import Graph
+from headrace.errors import ClusterError, ConfigError
+from headrace.extend.runtime import Options, disagreement, usage_of
 
 
 @final
@@ -20,6 +22,8 @@ class Agreement:
     def __init__(self) -> None:
         """Know of no sessions."""
         self._asked: dict[tuple[int, int], str | None] = {}
+        # Of sessions that change variables here: how far their steps may be behind each other.
+        self._ordered: dict[tuple[int, int], str] = {}
         self._lock = threading.Lock()
 
     def join(self, client: int, session: int, options: Options) -> None:
@@ -40,12 +44,35 @@ class Agreement:
                     )
             self._asked[client, session] = mine
 
+    def order(self, client: int, session: int, options: Options, graphs: Iterable[Graph]) -> None:
+        """Take in what a session asks of the order of steps, if it changes variables of this task.
+
+        Args:
+            client: The rank of the session.
+            session: Its number there.
+            options: Its options.
+            graphs: What it registers here.
+
+        Raises:
+            ConfigError: if a session of another rank does so, and asks for something else.
+        """
+        if not any(usage_of(graph).changes for graph in graphs):
+            return
+        mine = options.consistency
+        with self._lock:
+            for (rank, _), theirs in self._ordered.items():
+                if rank != client and theirs != mine:
+                    raise ConfigError(disagreement(mine, theirs, f"one of rank {rank}"))
+            self._ordered[client, session] = mine
+
     def lose_client(self, client: int) -> None:
         """Forget all sessions of a rank that is lost."""
         with self._lock:
             self._asked = {key: told for key, told in self._asked.items() if key[0] != client}
+            self._ordered = {key: told for key, told in self._ordered.items() if key[0] != client}
 
     def leave(self, client: int, session: int) -> None:
         """Forget a session."""
         with self._lock:
             self._asked.pop((client, session), None)
+            self._ordered.pop((client, session), None)

@@ -41,6 +41,7 @@ from headrace_mpi.jobs import Layout
 from headrace_mpi.steps import faults
 from headrace_mpi.steps.clocks import Clocks
 from headrace_mpi.steps.faults import StepAbortedError
+from headrace_mpi.steps.order import ClusterOrder
 from headrace_mpi.steps.registration import pack_registration
 from headrace_mpi.steps.rendezvous import Exchange, NumberedEdge, Routes, first_step, number_of
 from headrace_mpi.steps.tracing import StepTracing
@@ -163,6 +164,9 @@ class Client:
         self._running: dict[int, Call] = {}
         self._registering: dict[int, Call] = {}
         self.clocks = Clocks(transport)
+        self.order = ClusterOrder(
+            transport, layout.keeper, self.where, functools.partial(next, self._steps)
+        )
         self._lost: dict[int, BaseException] = {}
         self._untold: BaseException | None = None
         self._lock = threading.Lock()
@@ -185,6 +189,7 @@ class Client:
             hit = [call for call in calls if call.asks(rank)]
             if tell:
                 self._untold = None if hit else error
+        self.order.lose(rank, error)
         for call in hit:
             call.fail(error)
             call.answered(rank)
@@ -199,9 +204,9 @@ class Client:
 
     @property
     def steps(self) -> list[int]:
-        """The steps that run."""
+        """The steps that run, or wait for their turns."""
         with self._lock:
-            return list(self._running)
+            return [*self._running, *self.order.steps]
 
     def waits(self, rank: int | None = None) -> list[str]:
         """Return who waits for what and whom, as far as this rank knows, for messages.
@@ -220,7 +225,7 @@ class Client:
             giver = self.layout.rank(DeviceName.parse(source))
             if rank in (None, giver):
                 found.append(f"step {step} waits for {name!r} from {self.where(giver)}")
-        return found
+        return found + (self.order.waits() if rank is None else [])
 
     def where(self, rank: int) -> str:
         """Return how messages name a rank."""
@@ -325,6 +330,7 @@ class ClusterRuntime:
         self._closed: BaseException | None = None
         self._released = False
         self._lock = threading.Lock()
+        self.order = client.order
         client.runtimes.add(self)
 
     def machine(self) -> Machine:

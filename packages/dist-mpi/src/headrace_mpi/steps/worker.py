@@ -104,6 +104,7 @@ class WorkerService:
                 received = self._received.setdefault((client, session), Received())
                 received.held.update(arrays)
             partitions = read_partitions(fields, received)
+            self._agreement.order(client, session, options, partitions.values())
             with self._lock:
                 state = self._states.setdefault(
                     (client, session), SessionState(default=self._containers)

@@ -102,6 +102,12 @@ class Kind(enum.IntEnum):
     TRACE = 17
     PING = 18
     PONG = 19
+    ENTER = 20
+    ENTERED = 21
+    ENDED = 22
+    FENCE = 23
+    FENCED = 24
+    UNFENCE = 25
 
 
 KINDS = {int(kind): kind for kind in Kind}

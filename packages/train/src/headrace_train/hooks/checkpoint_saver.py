@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError, FailedPreconditionError, NumericsError
+from headrace.errors import (
+    AttributeValueError,
+    FailedPreconditionError,
+    HeadraceError,
+    NumericsError,
+)
+from headrace.extend.runtime import RELAXED
 from headrace_io import protos
 from headrace_train.hooks.checkpoint_listener import CheckpointSaverListener
 from headrace_train.hooks.nan_tensor import NanLossDuringTrainingError
@@ -23,10 +30,13 @@ from headrace_train.hooks.timer import SecondOrStepTimer
 from headrace_train.resumption.chief_lock import ChiefLock
 from headrace_train.resumption.graph_file import write_graph_file
 from headrace_train.resumption.run_state import saved_with_run_state
+from headrace_train.saver.moment import KEY, MOST_SECS, ONE_MOMENT, PAUSES, one_moment
 from headrace_train.steps import global_step_read
 
 _log = logging.getLogger(__name__)
 
+# How long a checkpoint waits for others that train, where it is saved because of an error.
+_FAILED_SECS = 2.0
 # Values that led to one of these are not worth going on from.
 _SPOILT = (NanLossDuringTrainingError, NumericsError)
 
@@ -48,6 +58,8 @@ class CheckpointSaverHook(OwningHook):
         checkpoint_basename: str = "model.ckpt",
         scaffold: Any = None,
         listeners: Iterable[CheckpointSaverListener] | None = None,
+        *,
+        consistent: bool | None = None,
     ) -> None:
         """Choose where and how often.
 
@@ -60,6 +72,10 @@ class CheckpointSaverHook(OwningHook):
             checkpoint_basename: The name of the files, to which the step is added.
             scaffold: A scaffold whose saver to use.
             listeners: What is called before and after each checkpoint.
+            consistent: Whether all that a checkpoint holds is of one moment, even while other
+                threads or tasks train; their steps wait meanwhile. None does so where the gradients
+                of replicas are applied together, or ``Config(consistency=...)`` bounds how stale
+                updates may be.
 
         Raises:
             AttributeValueError: if saver and scaffold are both given, or not exactly one of
@@ -73,6 +89,7 @@ class CheckpointSaverHook(OwningHook):
         self._scaffold = scaffold
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
         self._listeners = list(listeners or ())
+        self._consistent = consistent
         self._lock: ChiefLock | None = None
 
     def begin(self) -> None:
@@ -133,7 +150,7 @@ class CheckpointSaverHook(OwningHook):
         if step != self._timer.last_triggered_step():
             _log.info("saving a checkpoint at step %s because of %r", step, error)
             self._timer.update_last_triggered_step(step)
-            self._save(session, step)
+            self._save(session, step, _FAILED_SECS)
 
     def release(self) -> None:
         """Let others save into the folder."""
@@ -141,12 +158,35 @@ class CheckpointSaverHook(OwningHook):
             self._lock.release()
             self._lock = None
 
-    def _save(self, session: Any, step: Any) -> bool:
+    def _save(self, session: Any, step: Any, wait_secs: float = MOST_SECS) -> bool:
         """Save a checkpoint; return whether a listener asks for an end."""
+        if not self._of_one_moment(session):
+            return self._save_as_it_is(session, step)
+        with contextlib.ExitStack() as stack:
+            notes = {KEY: ONE_MOMENT}
+            try:
+                stack.enter_context(one_moment(session, wait_secs))
+                # Others may have trained since it was read.
+                step = session.run(self._step)
+            except HeadraceError as error:
+                _log.warning("the checkpoint is saved while others train: %s", error)
+                notes = {}
+            return self._save_as_it_is(session, step, notes)
+
+    def _of_one_moment(self, session: Any) -> bool:
+        if self._consistent is not None:
+            return self._consistent
+        config = getattr(session, "config", None)
+        together = session.graph.get_collection(PAUSES)
+        return bool(together) or getattr(config, "consistency", RELAXED) != RELAXED
+
+    def _save_as_it_is(
+        self, session: Any, step: Any, notes: Mapping[str, Any] | None = None
+    ) -> bool:
         _log.info("saving a checkpoint for step %s into %s", step, self._save_path)
         for listener in self._listeners:
             listener.before_save(session, step)
-        saved_with_run_state(self._get_saver(), session, self._save_path, step)
+        saved_with_run_state(self._get_saver(), session, self._save_path, step, notes)
         self._summary_writer.add_session_log(
             protos.SessionLog(status="CHECKPOINT", checkpoint_path=self._save_path),
             step,

@@ -45,6 +45,8 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
     max_wait_secs: float | None = 7200,
     save_checkpoint_steps: Any = USE_DEFAULT,
     summary_dir: str | os.PathLike[str] | None = None,
+    *,
+    consistent: bool | None = None,
 ) -> MonitoredSession:
     """Return a monitored session that saves checkpoints and summaries, and goes on from them.
 
@@ -71,6 +73,7 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
         save_checkpoint_steps: Steps from one checkpoint to the next. None or 0 for both intervals
             saves none.
         summary_dir: The folder of summaries; ``checkpoint_dir`` if None.
+        consistent: Whether checkpoints are of one moment, as for ``CheckpointSaverHook``.
 
     Returns:
         The session.
@@ -118,7 +121,13 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
         )
     if checkpoint_dir and (_given(secs) or _given(steps)):
         used.append(
-            CheckpointSaverHook(checkpoint_dir, save_steps=steps, save_secs=secs, scaffold=scaffold)
+            CheckpointSaverHook(
+                checkpoint_dir,
+                save_steps=steps,
+                save_secs=secs,
+                scaffold=scaffold,
+                consistent=consistent,
+            )
         )
     used.extend(hooks or ())
     return MonitoredSession(

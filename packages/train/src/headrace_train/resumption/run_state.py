@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
@@ -120,7 +120,9 @@ def prepare(graph: Graph, kinds: AbstractSet[Kind] = MONITORED) -> None:
                     known.parts[name] = _streams()
 
 
-def saved_with_run_state(saver: Any, session: Any, save_path: str, step: Any) -> str:
+def saved_with_run_state(
+    saver: Any, session: Any, save_path: str, step: Any, notes: Mapping[str, Any] | None = None
+) -> str:
     """Save a checkpoint, and in it the state of the run, where the saver can.
 
     Args:
@@ -128,14 +130,18 @@ def saved_with_run_state(saver: Any, session: Any, save_path: str, step: Any) ->
         session: The session.
         save_path: As for ``Saver.save``.
         step: The global step.
+        notes: More for its metadata.
 
     Returns:
         The path of the checkpoint.
     """
-    known = _known(session.graph)
-    if known is None or not isinstance(saver, hr.train.Saver):
+    if not isinstance(saver, hr.train.Saver):
         return str(saver.save(session, save_path, global_step=step))
-    metadata = run_state(session, saver.run_state_kinds | MONITORED)
+    metadata = dict(notes or {})
+    if _known(session.graph) is not None:
+        metadata.update(run_state(session, saver.run_state_kinds | MONITORED))
+    if not metadata:
+        return str(saver.save(session, save_path, global_step=step))
     return str(saver.save(session, save_path, global_step=step, metadata=metadata))
 
 

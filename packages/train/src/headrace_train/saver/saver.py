@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 from collections.abc import Mapping
@@ -36,6 +37,7 @@ from headrace_train.saver.arguments import check_list, known_checkpoint, number,
 from headrace_train.saver.commit import commit, in_folder
 from headrace_train.saver.graph import Names, Slot, build, notes_of, slots_of
 from headrace_train.saver.matching import RestoreReport, compare, refusal
+from headrace_train.saver.moment import KEY, MOST_SECS, ONE_MOMENT, one_moment
 from headrace_train.saver.notes import encode_notes
 from headrace_train.saver.retention import Order, Policy, Retention
 from headrace_train.saver.variables import all_saveables, items_of
@@ -202,6 +204,7 @@ class Saver:
         *,
         metadata: Mapping[str, Any] | None = None,
         metric: float | None = None,
+        consistent: bool = False,
     ) -> str | None:
         """Write a checkpoint.
 
@@ -220,6 +223,8 @@ class Saver:
             save_debug_info: Refused; a graph keeps the lines of the program itself.
             metadata: Anything else worth keeping, a JSON object, such as the state of a data set.
             metric: How good it is, for ``keep_best``.
+            consistent: Whether all that is saved is of one moment, even while other threads or
+                tasks train: their steps that change variables wait, those under way are waited for.
 
         Returns:
             The prefix with the step, which ``restore`` takes. None if the saver is empty.
@@ -229,6 +234,7 @@ class Saver:
             UninitializedError: if variables have no value; all are named.
             CheckpointError: if a name is impossible or the file cannot be written; nothing has
                 been deleted then.
+            DeadlineExceededError: if ``consistent``, and steps are under way for a minute.
         """
         if save_debug_info:
             raise UnimplementedError(
@@ -246,15 +252,20 @@ class Saver:
                 f"'latest_filename' collides with 'save_path': '{state.name}' and '{prefix}'"
             )
         self._check(sess)
-        step = step_in(sess, global_step)
-        if step is not None:
-            prefix = as_prefix(f"{prefix}-{step:08d}" if self._pad else f"{prefix}-{step}")
-        if self._empty:
-            return None
-        rank = number(metric)
-        metadata = {**self._state_of_run(sess), **(metadata or {})}
-        notes = encode_notes(step, metadata)
-        with self._lock, in_folder(prefix):
+        with contextlib.ExitStack() as stack:
+            metadata = dict(metadata or {})
+            if consistent:
+                stack.enter_context(one_moment(sess, MOST_SECS))
+                metadata[KEY] = ONE_MOMENT
+            step = step_in(sess, global_step)
+            if step is not None:
+                prefix = as_prefix(f"{prefix}-{step:08d}" if self._pad else f"{prefix}-{step}")
+            if self._empty:
+                return None
+            rank = number(metric)
+            notes = encode_notes(step, {**self._state_of_run(sess), **metadata})
+            stack.enter_context(self._lock)
+            stack.enter_context(in_folder(prefix))
             if write_state:
                 self._log_policy(folder)
                 commit(

@@ -85,6 +85,8 @@ class Admission:
         self._total = total_num_replicas
         self._lock = threading.Lock()
         self._finishers = WaitingLine(self._lock)
+        # Who waits until nothing is applied.
+        self._pausers = WaitingLine(self._lock)
         # Who waits for a token, by replica.
         self._lines: dict[int, WaitingLine] = {}
         self._number = 0
@@ -105,6 +107,8 @@ class Admission:
         self._places: list[_Place] = []
         # Whether the step has all that it needs, and whether somebody applies it.
         self._full = self._applying = False
+        # How often it was asked to apply nothing.
+        self._pauses = 0
         self._tokens: deque[_Token] = deque()
         # How many tokens of a kind a replica has taken.
         self._taken: Counter[tuple[int, int, bool]] = Counter()
@@ -119,6 +123,8 @@ class Admission:
         """Begin with a step: gradients and tokens of earlier ones are dropped."""
         with self._lock:
             self._ended = self._resting = False
+            # Who asked for a pause was of an earlier session of the chief.
+            self._pauses = 0
             # Gradients that somebody took and did not apply are gone.
             gone = self._applying
             if step != self._step or gone:
@@ -231,6 +237,35 @@ class Admission:
         waiter.watch()
         _answer(served)
 
+    def pause(self, done: Callable[[Any], None], cancellation: Cancellation | None) -> None:
+        """Apply no gradients until ``resume``, and answer when none are being applied.
+
+        Replicas go on computing, bringing gradients, and waiting for the next step.
+
+        Args:
+            done: Called once: with None, or with an exception, and then there is no pause.
+            cancellation: Ends the waiting.
+        """
+
+        def answer(result: Any) -> None:
+            if isinstance(result, BaseException):
+                self.resume()
+            done(result)
+
+        with self._lock:
+            self._pauses += 1
+            waiter = self._pausers.add(answer, cancellation)
+            served = self._serve()
+        waiter.watch()
+        _answer(served)
+
+    def resume(self) -> None:
+        """Apply gradients again, unless there are other pauses."""
+        with self._lock:
+            self._pauses = max(self._pauses - 1, 0)
+            served = self._serve()
+        _answer(served)
+
     def finish(self, step: int, tokens: int) -> None:
         """Begin the next step.
 
@@ -325,7 +360,7 @@ class Admission:
     def close(self, reason: BaseException) -> None:
         """Fail all that wait, with ``reason``."""
         with self._lock:
-            waiters = self._finishers.clear()
+            waiters = self._finishers.clear() + self._pausers.clear()
             for line in self._lines.values():
                 waiters += line.clear()
         for waiter in waiters:
@@ -367,7 +402,10 @@ class Admission:
         served: list[tuple[Waiter, Any]] = []
         over = self._ended or not self._present
         self._full = self._full or 0 < self._required <= len(self._places)
-        if self._full and self._there and not self._applying and not self._resting:
+        if not self._applying:
+            served += [(waiter, None) for waiter in self._pausers.clear()]
+        held = self._applying or self._resting or self._pauses
+        if self._full and self._there and not held:
             waiter = self._finishers.pop()
             if waiter is not None:
                 self._applying = True

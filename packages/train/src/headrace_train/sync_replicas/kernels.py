@@ -68,6 +68,22 @@ def admitted(
     admission.admitted(_as_arrays(done), step.cancellation)
 
 
+@KERNELS.blocking("SyncReplicasPause")
+def pause(ctx: KernelContext, step: Any, done: Callable[[Any], None], admission: Admission) -> None:
+    """Wait until nothing is applied."""
+
+    def paused(result: Any) -> None:
+        done(result if isinstance(result, BaseException) else ())
+
+    admission.pause(paused, step.cancellation)
+
+
+@KERNELS.stateful("SyncReplicasResume")
+def resume(ctx: KernelContext, admission: Admission) -> None:
+    """Go on."""
+    admission.resume()
+
+
 @KERNELS.stateful("SyncReplicasFinish")
 def finish(ctx: KernelContext, admission: Admission, global_step: Any, num_tokens: Any) -> None:
     """Begin the next step."""

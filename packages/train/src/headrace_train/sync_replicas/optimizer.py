@@ -22,6 +22,7 @@ from headrace_train.optimizers.checks import Gradient, checked_gradient, checked
 from headrace_train.queues import FIFOQueue
 from headrace_train.queues.arguments import handle, whole_number
 from headrace_train.runners import QueueRunner
+from headrace_train.saver.moment import PAUSES
 from headrace_train.sync_replicas.admission import CHIEFS, WORKER
 from headrace_train.sync_replicas.hook import SyncReplicasHook
 from headrace_train.sync_replicas.operations import SyncReplicasCounters, SyncReplicasOperations
@@ -36,6 +37,8 @@ from headrace_train.sync_replicas.replicas import (
     sync_replicas_join,
     sync_replicas_leave,
     sync_replicas_open,
+    sync_replicas_pause,
+    sync_replicas_resume,
     sync_replicas_task,
     sync_replicas_token,
 )
@@ -257,6 +260,13 @@ class SyncReplicasOptimizer(Optimizer):
                 _operation(sync_replicas_leave(self._handle, self._replica)),
                 _operation(sync_replicas_close(self._handle, everybody=True)),
                 sync_replicas_counters(self._handle),
+            )
+            self._global_step.graph.add_to_collection(
+                PAUSES,
+                (
+                    _operation(sync_replicas_pause(self._handle)),
+                    _operation(sync_replicas_resume(self._handle)),
+                ),
             )
             # A runner needs a queue; what the thread waits for is the step.
             queue = FIFOQueue(

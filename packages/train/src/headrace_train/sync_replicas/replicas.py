@@ -104,7 +104,14 @@ def sync_replicas_admit(handle: Resource, replica: Index, local_step: Index) -> 
     return _NUMBER
 
 
-@op("SyncReplicasAdmitted", effects="changes", blocking=True, public="", no_gradient=_COUNTS)
+@op(
+    "SyncReplicasAdmitted",
+    effects="changes",
+    blocking=True,
+    concerted=True,
+    public="",
+    no_gradient=_COUNTS,
+)
 def sync_replicas_admitted(handle: Resource) -> Spec:
     """Wait until a step has all of its gradients admitted.
 
@@ -115,6 +122,24 @@ def sync_replicas_admitted(handle: Resource) -> Spec:
         [n], int64: their numbers, in the order of the replicas.
     """
     return TensorSpec(hr.int64, Shape([None]))
+
+
+@op("SyncReplicasPause", effects="changes", blocking=True, public="", no_gradient=_COUNTS)
+def sync_replicas_pause(handle: Resource) -> None:
+    """Apply no gradients from now on, and wait until those that are being applied are.
+
+    Args:
+        handle: [], what admits replicas.
+    """
+
+
+@op("SyncReplicasResume", effects="changes", public="", no_gradient=_COUNTS)
+def sync_replicas_resume(handle: Resource) -> None:
+    """Apply gradients again, when this was asked for as often as not to.
+
+    Args:
+        handle: [], what admits replicas.
+    """
 
 
 @op("SyncReplicasFinish", effects="changes", public="", no_gradient=_COUNTS)
@@ -139,7 +164,14 @@ def sync_replicas_add_tokens(handle: Resource, global_step: Index, num_tokens: I
     """
 
 
-@op("SyncReplicasToken", effects="changes", blocking=True, public="", no_gradient=_COUNTS)
+@op(
+    "SyncReplicasToken",
+    effects="changes",
+    blocking=True,
+    concerted=True,
+    public="",
+    no_gradient=_COUNTS,
+)
 def sync_replicas_token(
     handle: Resource, replica: Index, number: Index, timeout_secs: float
 ) -> Spec:

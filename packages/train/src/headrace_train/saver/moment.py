@@ -1,0 +1,48 @@
+"""Reading variables that belong together while others train: all of them of one moment."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import headrace as hr
+from headrace.errors import ArgumentTypeError, shown
+
+# The collection of pairs of operations that stop what applies gradients of several replicas, and
+# let it go on.
+PAUSES = "sync_replicas_pauses"
+
+# How long to wait for steps under way.
+MOST_SECS = 60.0
+# What checkpoints say in their metadata, and of which variables that holds.
+KEY = "consistency"
+ONE_MOMENT = "one moment"
+
+
+@contextlib.contextmanager
+def one_moment(session: Any, timeout: float) -> Iterator[None]:
+    """Let nobody change variables that sessions share while the block runs.
+
+    Args:
+        session: A session.
+        timeout: How many seconds to wait for what is being changed.
+
+    Raises:
+        ArgumentTypeError: if the session cannot do that.
+        DeadlineExceededError: if it takes longer.
+    """
+    fence = getattr(session, "fence", None)
+    if fence is None:
+        raise ArgumentTypeError(
+            f"a consistent checkpoint needs a session that has fences, got {shown(session)}"
+        )
+    options = hr.RunOptions(timeout_in_ms=max(int(timeout * 1000), 1))
+    with contextlib.ExitStack() as stack:
+        # The thread that applies gradients waits for replicas in its step, which no fence may
+        # wait for: this replica may be one of them.
+        for pause, resume in session.graph.get_collection(PAUSES):
+            session.run(pause, options=options)
+            stack.callback(session.run, resume)
+        stack.enter_context(fence(timeout))
+        yield
