@@ -180,7 +180,8 @@ class RankNode:
         """Take back what a rank has here without which the job goes on."""
         member = self.members[rank]
         if rank in self._born:
-            end_process(member.pid, self._born[rank])
+            patient = self.watch.told_itself(rank)
+            end_process(member.pid, self._born[rank], patient=patient)
 
         def take_back() -> None:
             self.worker.lose_client(rank)

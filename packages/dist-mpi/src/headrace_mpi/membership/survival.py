@@ -23,6 +23,8 @@ from headrace_mpi.membership.watch import GONE, process_state
 END = "end"
 CONTINUE = "continue"
 POLICIES = (END, CONTINUE)
+# How long a rank that tells of its own failure may take to end.
+_OWN_END_S = 3.0
 # Set by mpirun --with-ft ulfm.
 _TOLERANT = "OMPI_MCA_mpi_ft_enable"
 
@@ -115,7 +117,7 @@ class Survival:
         return ""
 
 
-def end_process(pid: int, born: str) -> None:
+def end_process(pid: int, born: str, *, patient: bool = False) -> None:
     """Kill a process of this host that is lost and still there, such as one that is stopped.
 
     It must not go on where the others have gone on without it, and ``mpirun`` waits for its end.
@@ -123,7 +125,13 @@ def end_process(pid: int, born: str) -> None:
     Args:
         pid: Its id.
         born: What ``birth`` returned of it; another process with its id is left alone.
+        patient: Whether to let it end by itself first: it may be telling others of its failure.
     """
+    if patient:
+        later = threading.Timer(_OWN_END_S, end_process, (pid, born))
+        later.daemon = True
+        later.start()
+        return
     if born and birth(pid) == born and process_state(pid) != GONE:
         with suppress(OSError):
             os.kill(pid, signal.SIGKILL)

@@ -90,6 +90,7 @@ class Watch:
         self._seen = {m.rank: m.pid for m in members if m is not own and m.host == own.host}
         self._seen = {rank: pid for rank, pid in self._seen.items() if not process_state(pid)}
         self._gone_since: dict[int, float] = {}
+        self._told: set[int] = set()
         self._slow: set[int] = set()
         self._over = threading.Event()
         self._lock = threading.Lock()
@@ -140,12 +141,17 @@ class Watch:
             )
             self._on_lost(error, rank)
 
+    def told_itself(self, rank: int) -> bool:
+        """Whether a rank that is lost has told so itself: it is ending."""
+        return rank in self._told
+
     def _on_sign(self, rank: int, frame: Frame) -> None:
         if rank in self._heard:
             self._heard[rank] = time.monotonic()
 
     def _on_leaving(self, rank: int, frame: Frame) -> None:
         if frame.text:
+            self._told.add(rank)
             self.lost([rank], frame.text)
             return
         with self._lock:
