@@ -113,3 +113,44 @@ def test_going_on_is_refused_where_mpi_cannot(run_program: RunProgram) -> None:
     ended = run_program(2, source, opening="")
     assert ended.code == 1
     assert "ClusterError: on_worker_loss='continue' needs an MPI that lives on" in ended.err
+
+
+TURNS = """
+import os, signal, time
+import headrace as hr
+
+with hr.dist.Cluster(on_worker_loss="continue") as cluster:
+    if cluster.job_name == "ps":
+        cluster.serve()
+    else:
+        with hr.device("/job:ps/task:0"):
+            v = hr.Variable(0.0)
+            add = hr.assign_add(v, 1.0)
+        # While it has its turn.
+        dies = hr.py_func(lambda x: os.kill(os.getpid(), signal.SIGKILL), [v.value()], hr.float32)
+        with hr.control_dependencies([dies]), hr.device("/job:ps/task:0"):
+            never = v.assign_add(1.0).op
+        ready = hr.is_variable_initialized(v)
+        config = hr.Config(consistency="sequential", timeout=30.0)
+        with hr.Session(cluster.target, config=config) as session:
+            if cluster.is_chief:
+                session.run(v.initializer)
+            while not session.run(ready):
+                time.sleep(0.01)
+            if cluster.task_index == 2:
+                session.run(never)
+            while not cluster.lost:
+                session.run(add)
+            for _ in range(20):
+                session.run(add)
+            if cluster.is_chief:
+                with session.fence(20.0):
+                    before = session.run(v)
+                    print("fenced", before == session.run(v), *cluster.lost, flush=True)
+"""
+
+
+def test_a_lost_worker_takes_no_turn_and_no_fence_with_it(tmp_path: Path) -> None:
+    job = launch(tmp_path, TURNS, "-n", "4", "--ps", "1")
+    assert job.end() == 0, job.err
+    assert "[worker:0] fenced True /job:worker/task:2" in job.out

@@ -193,3 +193,44 @@ time.sleep(60)
     assert job.end(30) == code, job.err
     assert time.monotonic() - begin < 20
     assert not [pid for pid in pids if alive(pid)]
+
+
+SAVING = """
+import os, signal, sys, time
+import headrace as hr
+
+with hr.dist.Cluster(ps=1) as cluster:
+    if cluster.job_name == "ps":
+        cluster.serve()
+    else:
+        with hr.device("/job:ps/task:0"):
+            v = hr.Variable(0.0)
+        ready = hr.is_variable_initialized(v)
+        with hr.Session(cluster.target) as session:
+            if cluster.is_chief:
+                session.run(v.initializer)
+            while not session.run(ready):
+                time.sleep(0.01)
+            try:
+                while True:
+                    session.run(v)
+                    open(f"{sys.argv[1]}/{cluster.task_index}", "w").close()
+                    if cluster.is_chief and os.path.exists(f"{sys.argv[1]}/1"):
+                        os.kill(cluster.node.members[0].pid, signal.SIGKILL)
+            except hr.errors.TaskLostError:
+                if cluster.is_chief:
+                    # Longer than the others take to end, and less than is promised.
+                    time.sleep(float(sys.argv[2]))
+                    print("saved", flush=True)
+                raise
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.0, 2.5])
+def test_nobody_cuts_off_what_another_rank_still_saves(tmp_path: Path, seconds: float) -> None:
+    words = (str(tmp_path), str(seconds))
+    job = launch(tmp_path, SAVING, "-n", "3", "--ps", "1", words=words)
+    assert job.end() == 75, job.err
+    assert "[worker:0] saved" in job.out
+    assert "the job lost ps:0" in job.err

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -237,5 +240,24 @@ def test_a_launcher_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) 
     account = Account(2)
     with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as job:
         account.left[0] = LOST
-        start._await(job, [], account)
+        start._await(job, [], account, "")
     assert job.returncode == -signal.SIGKILL
+
+
+def test_a_launcher_whose_ranks_are_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "_ALONE_S", 0.1)
+    mark = "HEADRACE_TEST_MARK=alone"
+    name, value = mark.split("=")
+    account = Account(2)
+    account.left[0] = LOST
+    environ = {**os.environ, name: value}
+    sleep = [sys.executable, "-c", "import time; time.sleep(60)"]
+    began = time.monotonic()
+    with subprocess.Popen(sleep, env=environ) as job:
+        with subprocess.Popen(sleep, env=environ) as rank:
+            # While a rank lives, the launcher has more time.
+            threading.Timer(0.8, rank.kill).start()
+            start._await(job, [], account, mark)
+        took = time.monotonic() - began
+    assert job.returncode == -signal.SIGKILL
+    assert 0.8 <= took < start._END_S

@@ -40,7 +40,7 @@ from headrace_mpi.jobs import Jobs, Layout
 from headrace_mpi.launcher.farewell import tell
 from headrace_mpi.links.links import open_links
 from headrace_mpi.membership.deadline import StartDeadline
-from headrace_mpi.membership.loss import Losses
+from headrace_mpi.membership.loss import GRACE_S, Losses
 from headrace_mpi.membership.members import gather, introduce, joint_machine, meet
 from headrace_mpi.membership.survival import CONTINUE, END, Survival, birth, end_process
 from headrace_mpi.membership.ulfm import failed_ranks
@@ -154,6 +154,11 @@ class RankNode:
         self._all_done = Waiter()
         self._said = False
         self.transport.on(Kind.SHUTDOWN, self._on_done)
+        # Who has nothing more to do since a loss that ends the job.
+        self._ending: set[int] = set()
+        self._all_end = Waiter()
+        self.transport.on(Kind.ENDING, self._on_ending)
+        world.hooks.await_others = self._await_others
         self._leave_others = outlive_tasks() if on_worker_loss == CONTINUE else lambda: None
         world.goes_on = on_worker_loss == CONTINUE
         self.transport.start()
@@ -203,6 +208,19 @@ class RankNode:
         self.watch.fail(why)
         self.transport.flush(_TELL_S)
 
+    def _await_others(self) -> None:
+        """Say that this rank ends because of a loss; wait until the others do, or only serve."""
+        for rank in self._others:
+            self.transport.send(rank, Frame(Kind.ENDING))
+        end = time.monotonic() + GRACE_S + _TELL_S
+        while self._here - self._ending - self.survival.lost:
+            if not self.transport.wait(self._all_end, max(end - time.monotonic(), 0.0)):
+                return
+
+    def _on_ending(self, rank: int, frame: Frame) -> None:
+        self._ending.add(rank)
+        self._all_end.wake()
+
     def machine(self) -> Machine:
         """Return the devices of all tasks."""
         return self._machine
@@ -242,6 +260,7 @@ class RankNode:
 
     def _on_done(self, rank: int, frame: Frame) -> None:
         self._here.discard(rank)
+        self._all_end.wake()
         if not self._here:
             self._all_done.wake()
 
@@ -250,6 +269,7 @@ class RankNode:
         self.serve()
         fault_point("exit")
         self._world.hooks.leave_alone = None
+        self._world.hooks.await_others = lambda: None
         self.watch.leave()
         self.transport.close()
         self._leave_others()

@@ -14,6 +14,7 @@ References:
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -30,7 +31,12 @@ KERNELS = KernelTable()
 # Far more turns than any element needs: each is accepted with a probability above 0.7.
 _TURNS = 100
 _LARGE_RATE = 10.0
-_QUADRATURE = np.polynomial.legendre.leggauss(80)
+
+
+@functools.cache
+def _quadrature() -> Any:
+    """Return 80 nodes and weights of an integral from -1 to 1; most programs need none."""
+    return np.polynomial.legendre.leggauss(80)
 
 
 def kernels(random_bits: RandomBits) -> KernelTable:
@@ -241,7 +247,7 @@ def random_gamma_grad(xp: Any, alpha: Array, sample: Array) -> Array:
     )
     sign = xp.where(below, -1.0, 1.0)
     total = xp.zeros(a.shape, np.float64)
-    for node, weight in zip(*_QUADRATURE, strict=True):
+    for node, weight in zip(*_quadrature(), strict=True):
         v = reach * float(0.5 * (node + 1.0))
         exponent = sign * a * v - z * xp.expm1(sign * v)
         total = total + float(0.5 * weight) * (offset + sign * v) * xp.exp(exponent)

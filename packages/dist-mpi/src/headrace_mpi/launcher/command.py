@@ -39,7 +39,7 @@ def find_mpirun(wanted: str = "") -> str:
     )
     if path is None:
         raise ClusterError(f"there is no {wanted or 'mpirun'}, which starts the ranks: {_FIX}")
-    version = _answer(path, "--version")
+    version = _version(path)
     if "Open MPI" not in version and "prte" not in version.lower():
         raise ClusterError(
             f"{path} is not the launcher of Open MPI (it says {version.splitlines()[:1]}), whose "
@@ -47,6 +47,12 @@ def find_mpirun(wanted: str = "") -> str:
             f"train.py, or {_FIX}"
         )
     return path
+
+
+@functools.cache
+def _version(mpirun: str) -> str:
+    """Return what a launcher says of itself; a job that is started anew has the one of before."""
+    return _answer(mpirun, "--version")
 
 
 @functools.cache

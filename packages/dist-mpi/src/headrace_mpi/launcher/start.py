@@ -19,7 +19,7 @@ from typing import Any
 
 from headrace_mpi.launcher import command
 from headrace_mpi.launcher.output import Account, Relay
-from headrace_mpi.launcher.processes import end_all
+from headrace_mpi.launcher.processes import end_all, of_job
 from headrace_mpi.launcher.request import Request
 from headrace_mpi.membership.abort import LOST
 from headrace_mpi.membership.deadline import EXIT_CODE as NOT_STARTED
@@ -27,6 +27,8 @@ from headrace_mpi.settings import LAUNCH
 
 # After that time, processes that were asked to end are killed.
 _END_S = 5.0
+# After that time, a launcher without ranks is.
+_ALONE_S = 0.5
 _LOOK_S = 0.1
 _KILLED = re.compile(r"process rank (\d+) .*exited on\s+signal")
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -67,7 +69,9 @@ def run_once(request: Request, restarts: int = 0) -> Outcome:
         ClusterError: if there is no ``mpirun``.
     """
     token = uuid.uuid4().hex
-    alone = request.size == 1 and not (request.hosts or request.hostfile or request.extra)
+    mark = f"{LAUNCH.variable}={token}"
+    elsewhere = bool(request.hosts or request.hostfile or request.extra)
+    alone = request.size == 1 and not elsewhere
     tasks = [f"{task.job}:{task.task}" for task in request.jobs.tasks] if request.jobs else ()
     account = Account(request.size, tasks)
     if alone:
@@ -92,9 +96,9 @@ def run_once(request: Request, restarts: int = 0) -> Outcome:
     ]
     try:
         with _signals() as caught:
-            _await(job, caught, account)
+            _await(job, caught, account, "" if elsewhere else mark)
     finally:
-        end_all(f"{LAUNCH.variable}={token}")
+        end_all(mark)
         job.wait()
         for relay in relays:
             relay.finish(2.0)
@@ -128,18 +132,28 @@ def _signals() -> Iterator[list[int]]:
             signal.signal(number, handler)
 
 
-def _await(job: subprocess.Popen[bytes], caught: list[int], account: Account) -> None:
+def _await(job: subprocess.Popen[bytes], caught: list[int], account: Account, mark: str) -> None:
     """Wait for the end of a job; pass signals on, and end what does not end by them.
 
-    Nor does mpirun always end where a rank ends the job: it is given some seconds for that.
+    Nor does mpirun always end where a rank ends the job: it is given some seconds for that, and
+    less where no rank is left.
+
+    Args:
+        job: The launcher, or the only rank.
+        caught: The signals that asked us to end.
+        account: What the ranks told.
+        mark: Stands in the environment of all processes; empty where ranks are on other hosts.
     """
-    passed, until = 0, float("inf")
+    passed, until, gone = 0, float("inf"), False
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             job.wait(_LOOK_S)
             return
         if account.failure and until == float("inf"):
             until = time.monotonic() + _END_S
+        if account.failure and mark and not gone and set(of_job(mark)) <= {job.pid}:
+            gone = True
+            until = min(until, time.monotonic() + _ALONE_S)
         if len(caught) > passed:
             passed = len(caught)
             until = min(until, time.monotonic() + _END_S)

@@ -62,6 +62,8 @@ class AbortHooks:
         self._main_frame = _main_frame()
         # Tells the others why this rank fails, where the job goes on without it.
         self.leave_alone: Callable[[str], object] | None = None
+        # Waits until the others, too, have nothing more to do but to end.
+        self.await_others: Callable[[], object] = lambda: time.sleep(GRACE_S)
 
     def install(self) -> None:
         """Put the hooks in place."""
@@ -134,11 +136,12 @@ class AbortHooks:
             time.sleep(HARD_END_S)
             return
         if isinstance(error, TaskLostError):
-            # Each survivor tells; so others, too, get the time to.
+            # Each survivor tells, and may save what it has; MPI ends them with the first.
             self.tell_loss(error)
             if self.leave_alone is None:
                 tell(f"left {LOST}")
-                time.sleep(GRACE_S)
+                with contextlib.suppress(Exception):
+                    self.await_others()
             self._finish("", LOST, "it needed a lost rank")
         interrupted = isinstance(error, KeyboardInterrupt)
         code = INTERRUPTED if interrupted else 1

@@ -108,6 +108,7 @@ class Kind(enum.IntEnum):
     FENCE = 23
     FENCED = 24
     UNFENCE = 25
+    ENDING = 26
 
 
 KINDS = {int(kind): kind for kind in Kind}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Iterator
 from typing import Any
 
 import headrace as hr
-from headrace.errors import ArgumentTypeError, shown
+from headrace.errors import ArgumentTypeError, HeadraceError, shown
+
+_log = logging.getLogger(__name__)
 
 # The collection of pairs of operations that stop what applies gradients of several replicas, and
 # let it go on.
@@ -43,6 +46,14 @@ def one_moment(session: Any, timeout: float) -> Iterator[None]:
         # wait for: this replica may be one of them.
         for pause, resume in session.graph.get_collection(PAUSES):
             session.run(pause, options=options)
-            stack.callback(session.run, resume)
+            stack.callback(_resumed, session, resume)
         stack.enter_context(fence(timeout))
         yield
+
+
+def _resumed(session: Any, resume: Any) -> None:
+    try:
+        session.run(resume)
+    except HeadraceError as error:
+        # What was saved is saved: whoever trains on learns of it in the next step.
+        _log.warning("the pause did not end: %s", error)
