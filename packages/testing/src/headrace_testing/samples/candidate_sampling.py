@@ -40,7 +40,7 @@ def _right(chances: Any, *, unique: bool) -> Callable[[list[Any]], bool]:
         first_try = np.allclose(got, p * count, 1e-5)
         usable = tries[(p > 0) & (got < 0.99)]
         one = first_try or (np.allclose(usable, usable.mean(), 1e-3) and usable.mean() >= count - 1)
-        return len(set(sampled.tolist())) == count and one
+        return len(set(sampled.tolist())) == count and bool(one)
 
     return holds
 

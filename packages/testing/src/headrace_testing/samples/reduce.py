@@ -27,11 +27,11 @@ def _axis(axis: Any) -> Any:
     return tuple(axis) if isinstance(axis, list | tuple) else axis
 
 
-def _sum(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def _sum(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return np.sum(x, axis=_axis(axis), keepdims=keepdims)
 
 
-def _mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def _mean(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     total = np.sum(x, axis=_axis(axis), keepdims=keepdims)
     count = x.size // max(1, np.size(total))
     if np.issubdtype(x.dtype, np.integer):
@@ -40,15 +40,15 @@ def _mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return total / count
 
 
-def _prod(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def _prod(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return np.prod(x, axis=_axis(axis), keepdims=keepdims)
 
 
-def _max(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def _max(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return np.max(x, axis=_axis(axis), keepdims=keepdims)
 
 
-def _min(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def _min(x: Any, axis: Any = None, keepdims: Any = False) -> Any:
     return np.min(x, axis=_axis(axis), keepdims=keepdims)
 
 
