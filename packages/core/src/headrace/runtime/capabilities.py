@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class CompilingDevice(Protocol):
-    """A device that compiles regions of steps."""
+    """A device that compiles regions of steps.
+
+    It moves values to and from the host in any context.
+    """
 
     def compile(self, region: Region) -> Program:
         """Return what runs a region."""

@@ -39,6 +39,7 @@ from headrace.runtime.turns import Turns, transfer_key
 
 # These take no time.
 _ENDS = builtin.ARGUMENTS + builtin.RESULTS
+_TRANSFERS = ("Send", "Recv")
 
 
 class Nest(Protocol):
@@ -348,7 +349,7 @@ class _PlanBuilder:
                     self.uses.append((op.type, self.slots[known]))
         only = self.nodes[0].region if len(self.nodes) == 1 else None
         # A device that compiles regions sees to its own context while they run.
-        bare = {n.op.device_name for n in self.nodes if n.region is None}
+        bare = {n.op.device_name for n in self.nodes if not self._sees_to_itself(n)}
         devices = tuple(device for device in devices if device.name in bare)
         return Plan(
             tuple(self.nodes),
@@ -357,11 +358,17 @@ class _PlanBuilder:
             self.waits,
             self.branches,
             devices,
-            self.transfers or any(node.op.type in ("Send", "Recv") for node in self.nodes),
+            self.transfers or any(node.op.type in _TRANSFERS for node in self.nodes),
             self.uses,
             only.whole(fetches) if only is not None else None,
             self.in_turn,
         )
+
+    def _sees_to_itself(self, node: PlanNode) -> bool:
+        """Whether a node needs no context of its device around it."""
+        device = self.devices[node.op.device_name]
+        moves = node.op.type in _TRANSFERS and isinstance(device, CompilingDevice)
+        return node.region is not None or moves
 
     def _new_slot(self, value: Any = None) -> int:
         self.slots.append(value)

@@ -231,6 +231,8 @@ class _RemoteRun:
                 return
         except Exception as error:
             failure = error
+        # It knows how to wake this: what a step held goes with it, without a collector.
+        del self._run
         self._ended(self, failure)
 
 
