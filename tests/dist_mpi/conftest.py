@@ -34,7 +34,8 @@ RunProgram = Callable[..., Ended]
 OPENING = """
 import sys, threading, time
 import numpy as np
-from headrace_mpi.transport.transport import Transport, Waiter
+from headrace.extend.runtime import Wakeup
+from headrace_mpi.transport.transport import Transport
 from headrace_mpi.transport.wire import Frame, Kind
 from headrace_mpi.world import get_world
 

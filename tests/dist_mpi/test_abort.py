@@ -16,7 +16,7 @@ WAIT = """
 transport.start()
 world.comm.Barrier()
 def wait_for_ever():
-    transport.wait(Waiter(), 60)
+    transport.wait(Wakeup(), 60)
 """
 
 

@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from headrace.extend.runtime import Wakeup
 from headrace_mpi.links import doorbell, leases, memory
 from headrace_mpi.links.doorbell import Doorbell
+from headrace_mpi.links.in_turn import InTurn
 from headrace_mpi.links.leases import Leases
 from headrace_mpi.links.links import Links, open_links
 from headrace_mpi.links.ring import (
@@ -28,7 +30,6 @@ from headrace_mpi.links.ring import (
 )
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.patience import Patience
-from headrace_mpi.transport.waiting import QueueWaiter, Waiter
 from headrace_mpi.transport.wire import Frame, Kind, WireError
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ def maps() -> int:
 
 
 def a_ring() -> tuple[RingWriter, RingReader]:
-    room = memoryview(bytearray(TOTAL_BYTES))
-    return RingWriter(room), RingReader(room)
+    room, count = memoryview(bytearray(TOTAL_BYTES)), memoryview(bytearray(8))
+    return RingWriter(room, count), RingReader(room, count)
 
 
 def test_messages_come_out_as_they_went_in_whatever_their_sizes() -> None:
@@ -88,10 +89,10 @@ def test_a_full_ring_takes_nothing_and_loses_nothing() -> None:
 
 
 def test_a_ring_with_a_length_that_cannot_be_is_reported() -> None:
-    room = memoryview(bytearray(TOTAL_BYTES))
-    writer, reader = RingWriter(room), RingReader(room)
+    room, count = memoryview(bytearray(TOTAL_BYTES)), memoryview(bytearray(8))
+    writer, reader = RingWriter(room, count), RingReader(room, count)
     writer.put(b"good")
-    room[128:136].cast("Q")[0] = 1 << 40
+    room[64:72].cast("Q")[0] = 1 << 40
     with pytest.raises(ValueError, match="its next message has 1099511627776 bytes"):
         reader.get()
 
@@ -146,27 +147,15 @@ def test_a_bell_wakes_all_threads_that_sleep_on_it() -> None:
 
 @pytest.mark.parametrize("before", [True, False])
 def test_a_waiter_that_sleeps_on_a_bell_is_woken_by_threads(before: bool) -> None:
-    bell, waiter = a_bell(), Waiter()
+    bell, waiter = a_bell(), Wakeup()
     start = time.monotonic()
     heard = bell.listen()
     if before:
         waiter.wake()
     else:
         threading.Timer(0.05, waiter.wake).start()
-    waiter.nap_by(bell, heard, 20.0)
+    waiter.sleep_by(bell, heard, 20.0)
     assert waiter.woken
-    assert time.monotonic() - start < 10.0
-
-
-def test_a_wait_for_an_item_that_is_there_does_not_sleep() -> None:
-    from queue import SimpleQueue
-
-    queue: SimpleQueue[int] = SimpleQueue()
-    queue.put(5)
-    bell, waiter = a_bell(), QueueWaiter(queue)
-    start = time.monotonic()
-    waiter.nap_by(bell, bell.listen(), 20.0)
-    assert (waiter.woken, waiter.item) == (True, 5)
     assert time.monotonic() - start < 10.0
 
 
@@ -251,6 +240,22 @@ def test_ranks_of_a_host_are_linked_and_leave_nothing_behind() -> None:
         assert not end.waiting
     pair.close()
     assert (descriptors(), maps()) == before
+
+
+def test_who_answers_at_once_is_read_first_and_others_are_told(pair: Pair) -> None:
+    reader, peer = pair.ends
+    in_turn = InTurn(reader)
+    assert in_turn.receive(8) == ()
+    assert not peer.to[0].passed_over
+    peer.to[0].send(b"one")
+    peer.to[0].send(b"two")
+    assert in_turn.receive(1) == [(1, bytearray(b"one"))]
+    assert reader.waiting, "one message is left"
+    assert in_turn.receive(8) == [(1, bytearray(b"two"))]
+    assert not reader.waiting
+    assert not peer.to[0].passed_over
+    reader.give_turn(5)
+    assert peer.to[0].passed_over
 
 
 def test_a_rank_that_does_not_read_gets_all_in_order_later(pair: Pair) -> None:
@@ -432,10 +437,9 @@ def test_a_frame_that_lies_about_a_lease_is_reported(lender: tuple[Leases, Lease
 # -- patience
 
 
-def test_ranks_with_cores_poll_for_a_moment_and_others_do_not() -> None:
+def test_ranks_poll_for_a_moment() -> None:
     assert Patience(0).spins(0.0005, moving=False)
     assert not Patience(0).spins(0.0015, moving=False)
-    assert not Patience(10_000).spins(0.0, moving=False)
     assert Patience(10_000).spins(0.0, moving=True)
     assert not Patience(1).spins(0.01, moving=False)
     for ranks in (0, 2):
@@ -449,6 +453,14 @@ def test_a_core_that_comes_back_late_is_left_to_others(monkeypatch: pytest.Monke
     patience = Patience(1)
     patience.spins(0.0, moving=False)
     assert not patience.spins(0.0, moving=False)
+    # Each time it is taken again, it is left to them for longer.
+    pauses = []
+    for _ in range(4):
+        start = time.monotonic()
+        while not patience.spins(0.0, moving=False):
+            time.sleep(0.0002)
+        pauses.append(time.monotonic() - start)
+    assert pauses[-1] > 2 * pauses[0]
 
 
 # -- processes
@@ -502,7 +514,7 @@ def test_payloads_of_every_size_pass_between_ranks(run_program: RunProgram, shar
         near = Transport(world.comm, world.fail, links)
         world.at_close(near.close)
         sizes = [0, 1, 4000, 4096, 5000, 12_000, 70_000, 1_250_000]
-        got, waiter = {{}}, Waiter()
+        got, waiter = {{}}, Wakeup()
         def arrive(source, frame):
             got[frame.edge] = frame.payload
             if len(got) == 4 * len(sizes):

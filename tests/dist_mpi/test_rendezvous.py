@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from headrace.device_name import DeviceName
 from headrace.errors import CancelledError
-from headrace.runtime.rendezvous import DEAD, Key
+from headrace.runtime.rendezvous import DEAD, Edge
 from headrace_mpi.steps.rendezvous import (
     BUNDLED_BYTES,
     MAX_BUNDLE_BYTES,
@@ -68,8 +68,16 @@ ROUTES = Routes.of(EDGES, 0, rank_of)
 STEP = first_step(CLIENT) + 1
 
 
-def incoming(step: int) -> Key:
-    return Key(step, "x:0", WORKER, PS)
+class Run(NamedTuple):
+    """A run of a graph: a step, or a function in it."""
+
+    id: int = STEP
+    invocation: str = ""
+
+
+RUN = Run()
+INCOMING, OUTGOING = Edge("x:0", WORKER, PS), Edge("y:0", PS, WORKER)
+WITHIN = Edge("z:0", PS, "/job:ps/task:0/device:cpu:1")
 
 
 def test_routes_know_both_directions() -> None:
@@ -90,8 +98,8 @@ def test_steps_of_clients_are_apart() -> None:
 
 def test_a_value_for_another_rank_travels_under_numbers(exchange: Exchange, wires: Wires) -> None:
     step = exchange.open(STEP, ROUTES)
-    step.send(Key(STEP, "y:0", PS, WORKER), 3)
-    step.send(Key(STEP, "y:0", PS, WORKER), DEAD)
+    step.send(RUN, OUTGOING, 3)
+    step.send(RUN, OUTGOING, DEAD)
     assert wires.sent == [
         (1, Frame(Kind.TENSOR, STEP, 2, 0, 0, 3)),
         (1, Frame(Kind.TENSOR, STEP, 2, 1, FLAG_DEAD, None)),
@@ -101,11 +109,10 @@ def test_a_value_for_another_rank_travels_under_numbers(exchange: Exchange, wire
 def test_a_value_within_the_rank_stays_there(exchange: Exchange, wires: Wires) -> None:
     step = exchange.open(STEP, ROUTES)
     got: list[Any] = []
-    key = Key(STEP, "z:0", PS, "/job:ps/task:0/device:cpu:1")
-    step.send(key, 5)
-    step.recv(key, got.append)
-    step.recv(key, got.append)
-    step.send(key, 6)
+    step.send(RUN, WITHIN, 5)
+    step.recv(RUN, WITHIN, got.append)
+    step.recv(RUN, WITHIN, got.append)
+    step.send(RUN, WITHIN, 6)
     assert got == [5, 6]
     assert not wires.sent
 
@@ -118,7 +125,7 @@ def test_the_values_of_an_edge_are_received_in_the_order_of_their_counts(
     # A large value travels apart, and may come after a small one that was sent later.
     wires.arrive(STEP, 1, "second", count=1)
     for invocation in ("loop#0/", "loop#1/", "loop#2/"):
-        step.recv(incoming(STEP)._replace(invocation=invocation), got.append)
+        step.recv(Run(STEP, invocation), INCOMING, got.append)
     assert got == ["second"]
     wires.arrive(STEP, 1, "third", count=2)
     wires.arrive(STEP, 1, "first", count=0)
@@ -128,21 +135,20 @@ def test_the_values_of_an_edge_are_received_in_the_order_of_their_counts(
 def test_within_a_rank_invocations_tell_iterations_apart(exchange: Exchange) -> None:
     step = exchange.open(STEP, ROUTES)
     got: list[Any] = []
-    key = Key(STEP, "z:0", PS, "/job:ps/task:0/device:cpu:1", "loop#0/")
-    later = key._replace(invocation="loop#1/")
-    step.send(later, 2)
-    step.send(key, 1)
-    step.recv(key, got.append)
-    step.recv(later, got.append)
+    first, later = Run(STEP, "loop#0/"), Run(STEP, "loop#1/")
+    step.send(later, WITHIN, 2)
+    step.send(first, WITHIN, 1)
+    step.recv(first, WITHIN, got.append)
+    step.recv(later, WITHIN, got.append)
     assert got == [1, 2]
 
 
 def test_values_come_before_the_step_or_after_the_recv(exchange: Exchange, wires: Wires) -> None:
     got: list[Any] = []
     wires.arrive(STEP, 1, "early")
-    exchange.open(STEP, ROUTES).recv(incoming(STEP), got.append)
+    exchange.open(STEP, ROUTES).recv(Run(STEP), INCOMING, got.append)
     step = exchange.open(STEP + 1, ROUTES)
-    step.recv(incoming(STEP + 1), got.append)
+    step.recv(Run(STEP + 1), INCOMING, got.append)
     wires.arrive(STEP + 1, 1, flags=FLAG_DEAD)
     assert got == ["early", DEAD]
 
@@ -151,7 +157,7 @@ def test_steps_do_not_mix(exchange: Exchange, wires: Wires) -> None:
     got: dict[int, list[Any]] = {}
     for step in (STEP, STEP + 1):
         values = got[step] = []
-        exchange.open(step, ROUTES).recv(incoming(step), values.append)
+        exchange.open(step, ROUTES).recv(Run(step), INCOMING, values.append)
     wires.arrive(STEP + 1, 1, "second")
     wires.arrive(STEP, 1, "first")
     assert got == {STEP: ["first"], STEP + 1: ["second"]}
@@ -161,11 +167,62 @@ def test_closing_a_step_fails_what_waits(exchange: Exchange, wires: Wires) -> No
     step = exchange.open(STEP, ROUTES)
     got: list[Any] = []
     reason = CancelledError("over")
-    step.recv(incoming(STEP), got.append)
+    step.recv(Run(STEP), INCOMING, got.append)
     step.close(STEP, reason)
-    step.recv(incoming(STEP), got.append)
+    step.recv(Run(STEP), INCOMING, got.append)
     wires.arrive(STEP, 1, "late")
     assert got == [reason, reason]
+
+
+BUNDLED = [(i, f"v{i}:0", PS, WORKER, 1) for i in range(1, 5)]
+
+
+def bundled(number: int) -> Edge:
+    return Edge(f"v{number}:0", PS, WORKER)
+
+
+class Wanted:
+    """Transfers that a plan waits for together."""
+
+    def __init__(self, *edges: Edge) -> None:
+        self.edges = edges
+
+
+def test_values_that_are_waited_for_together_come_once_all_are_there(
+    wires: Wires, exchange: Exchange
+) -> None:
+    there = Wires(rank=1)
+    received = Exchange(there).open(STEP, Routes.of(BUNDLED, 1, rank_of))  # type: ignore[arg-type]
+    wanted, come = Wanted(*(bundled(n) for n in range(1, 5))), []
+    for number in (2, 4, 1):
+        there.arrive(STEP, number, number)
+    assert received.collect(RUN, wanted, lambda: come.append(1)) is None
+    assert not come
+    there.arrive(STEP, 3, 3)
+    assert come == [1]
+    assert received.collect(RUN, wanted, lambda: come.append(2)) == [1, 2, 3, 4]
+
+
+def test_values_of_this_rank_and_of_others_can_be_waited_for_together(
+    wires: Wires, exchange: Exchange
+) -> None:
+    step = exchange.open(STEP, ROUTES)
+    wanted, come = Wanted(INCOMING, WITHIN), []
+    assert step.collect(RUN, wanted, lambda: come.append(1)) is None
+    step.send(RUN, WITHIN, "near")
+    wires.arrive(STEP, 1, "far")
+    assert come == [1]
+    assert step.collect(RUN, wanted, lambda: come.append(2)) == ["far", "near"]
+
+
+def test_the_end_of_a_step_ends_what_waits_for_several_values(exchange: Exchange) -> None:
+    step = exchange.open(STEP, ROUTES)
+    reason, come = CancelledError("over"), []
+    assert step.collect(RUN, Wanted(INCOMING), lambda: come.append(1)) is None
+    step.close(STEP, reason)
+    assert come == [1]
+    with pytest.raises(CancelledError, match="over"):
+        step.collect(RUN, Wanted(INCOMING), lambda: come.append(2))
 
 
 def test_late_values_of_a_failed_step_are_dropped(exchange: Exchange, wires: Wires) -> None:
@@ -197,21 +254,14 @@ def test_late_values_of_own_steps_are_dropped(exchange: Exchange, wires: Wires) 
     assert exchange.kept == 0
 
 
-BUNDLED = [(i, f"v{i}:0", PS, WORKER, 1) for i in range(1, 5)]
-
-
-def bundled(step: int, number: int) -> Key:
-    return Key(step, f"v{number}:0", PS, WORKER)
-
-
 def test_small_values_of_a_bundle_travel_with_the_last_one(
     wires: Wires, exchange: Exchange
 ) -> None:
     rendezvous = exchange.open(STEP, Routes.of(BUNDLED, 0, rank_of))
     for number in (3, 1, 4):
-        rendezvous.send(bundled(STEP, number), np.full(2, number, np.float32))
+        rendezvous.send(RUN, bundled(number), np.full(2, number, np.float32))
     assert not wires.sent
-    rendezvous.send(bundled(STEP, 2), np.full(2, 2, np.float32))
+    rendezvous.send(RUN, bundled(2), np.full(2, 2, np.float32))
     ((rank, frame),) = wires.sent
     assert (rank, frame.kind, frame.step) == (1, Kind.BUNDLE, STEP)
     there = Wires(rank=1)
@@ -220,7 +270,7 @@ def test_small_values_of_a_bundle_travel_with_the_last_one(
     there.handlers[Kind.BUNDLE](0, frame)
     found: dict[int, Any] = {}
     for number in range(1, 5):
-        received.recv(bundled(STEP, number), functools.partial(found.__setitem__, number))
+        received.recv(RUN, bundled(number), functools.partial(found.__setitem__, number))
     assert {n: v.tolist() for n, v in found.items()} == {n: [n, n] for n in range(1, 5)}
 
 
@@ -229,14 +279,14 @@ def test_large_values_and_strings_of_a_bundle_travel_at_once(
 ) -> None:
     rendezvous = exchange.open(STEP, Routes.of(BUNDLED, 0, rank_of))
     large, strings = np.zeros(BUNDLED_BYTES + 1, np.uint8), np.array([b"a"], object)
-    rendezvous.send(bundled(STEP, 1), np.float32(1))
-    rendezvous.send(bundled(STEP, 2), large)
-    rendezvous.send(bundled(STEP, 3), strings)
+    rendezvous.send(RUN, bundled(1), np.float32(1))
+    rendezvous.send(RUN, bundled(2), large)
+    rendezvous.send(RUN, bundled(3), strings)
     assert [frame.payload is large or frame.payload is strings for _, frame in wires.sent] == [
         True,
         True,
     ]
-    rendezvous.send(bundled(STEP, 4), np.zeros(0, np.int64))
+    rendezvous.send(RUN, bundled(4), np.zeros(0, np.int64))
     assert [frame.kind for _, frame in wires.sent] == [Kind.TENSOR, Kind.TENSOR, Kind.BUNDLE]
 
 
@@ -246,7 +296,7 @@ def test_a_bundle_holds_back_no_more_than_it_may(wires: Wires, exchange: Exchang
     )
     part = np.zeros(BUNDLED_BYTES, np.uint8)
     for number in range(1, 11):
-        rendezvous.send(bundled(STEP, number), part)
+        rendezvous.send(RUN, bundled(number), part)
     sizes = [frame.payload.size for _, frame in wires.sent]
     assert len(sizes) == 3
     assert max(sizes) < MAX_BUNDLE_BYTES + BUNDLED_BYTES
@@ -256,7 +306,7 @@ def test_each_iteration_has_a_bundle_of_its_own(wires: Wires, exchange: Exchange
     rendezvous = exchange.open(STEP, Routes.of(BUNDLED, 0, rank_of))
     for iteration in range(3):
         for number in range(1, 5):
-            rendezvous.send(bundled(STEP, number), np.int32(iteration))
+            rendezvous.send(RUN, bundled(number), np.int32(iteration))
     counts = [[f.iteration for f in unbundle(frame)] for _, frame in wires.sent]
     assert counts == [[i] * 4 for i in range(3)]
 

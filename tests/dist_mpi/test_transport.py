@@ -18,7 +18,7 @@ def test_payloads_of_every_size_arrive_unchanged(run_program: RunProgram) -> Non
         2,
         """
         import ml_dtypes
-        got, waiter = {}, Waiter()
+        got, waiter = {}, Wakeup()
         def arrive(source, frame):
             got[frame.edge] = (source, frame)
             if len(got) == len(ARRAYS):
@@ -57,7 +57,7 @@ def test_a_payload_larger_than_a_message_of_mpi_comes_in_chunks(run_program: Run
         """
         import headrace_mpi.transport.channel as module
         module.CHUNK_BYTES = 1 << 20
-        waiter, got = Waiter(), []
+        waiter, got = Wakeup(), []
         transport.on(Kind.TENSOR, lambda source, frame: got.append(frame) or waiter.wake())
         transport.start()
         sent = np.arange(1_000_003, dtype=np.int64)
@@ -97,7 +97,7 @@ def test_many_threads_send_and_wait_at_once(run_program: RunProgram) -> None:
             rng = np.random.default_rng(thread)
             for call in range(CALLS):
                 step = thread * 1000 + call
-                waiter = waiters[step] = Waiter()
+                waiter = waiters[step] = Wakeup()
                 size = int(rng.choice([1, 100, 5_000, 40_000]))
                 x = np.full(size, step, np.float64)
                 transport.send((world.rank + 1) % world.size, Frame(Kind.TENSOR, step, payload=x))
@@ -120,7 +120,7 @@ def test_serving_runs_jobs_on_the_serving_thread(run_program: RunProgram) -> Non
     done = run_program(
         2,
         """
-        waiter, names = Waiter(), []
+        waiter, names = Wakeup(), []
         def run(source, frame):
             def job():
                 names.append(threading.current_thread() is threading.main_thread())
@@ -153,7 +153,7 @@ def test_a_waiting_thread_is_woken_by_another_thread_and_times_out(
         1,
         """
         transport.start()
-        waiter = Waiter()
+        waiter = Wakeup()
         threading.Timer(0.2, waiter.wake).start()
         begin = time.monotonic()
         assert transport.wait(waiter, 10)
@@ -171,29 +171,31 @@ def test_a_waiting_thread_is_woken_by_another_thread_and_times_out(
     assert "good" in done.out
 
 
-def test_steps_that_wait_for_queues_get_their_own_items(run_program: RunProgram) -> None:
+def test_threads_are_woken_for_what_is_theirs(run_program: RunProgram) -> None:
     # Items come from the other rank and from threads beside, while several threads wait.
     done = run_program(
         2,
         """
-        from queue import SimpleQueue
         STEPS, ITEMS = 6, 100
-        queues = [SimpleQueue() for _ in range(STEPS)]
-        transport.on(Kind.TENSOR, lambda source, frame: queues[frame.step].put(("far", frame.edge)))
+        waiters, came = [Wakeup() for _ in range(STEPS)], [[] for _ in range(STEPS)]
+        def put(number, item):
+            came[number].append(item)
+            waiters[number].wake()
+        transport.on(Kind.TENSOR, lambda source, frame: put(frame.step, ("far", frame.edge)))
         transport.start()
         world.comm.Barrier()
         good = []
         def step(number):
-            taken = []
             for item in range(ITEMS):
                 if item % 3:
                     frame = Frame(Kind.TENSOR, number, item, payload=np.zeros(1))
                     transport.send(1 - world.rank, frame)
                 else:
-                    threading.Timer(0.001, queues[number].put, [("near", item)]).start()
-                taken.append(transport.take(queues[number]))
+                    threading.Timer(0.001, put, [number, ("near", item)]).start()
+                while len(came[number]) <= item:
+                    assert transport.wait(waiters[number], 30)
             expected = [("far" if item % 3 else "near", item) for item in range(ITEMS)]
-            assert sorted(taken) == sorted(expected), taken
+            assert sorted(came[number]) == sorted(expected), came[number]
             good.append(number)
         threads = [threading.Thread(target=step, args=(n,)) for n in range(STEPS)]
         for thread in threads: thread.start()
@@ -210,7 +212,7 @@ def test_an_idle_rank_answers_and_needs_little_of_a_core(run_program: RunProgram
     done = run_program(
         2,
         """
-        waiter = Waiter()
+        waiter = Wakeup()
         transport.on(Kind.HEALTH, lambda source, frame: transport.send(
             source, Frame(Kind.DONE, frame.step)) and None)
         transport.on(Kind.DONE, lambda source, frame: waiter.wake())
@@ -240,7 +242,7 @@ def test_bad_frames_are_reported_and_the_rest_still_arrives(run_program: RunProg
         """
         from mpi4py import MPI
         from headrace_mpi.transport import wire
-        faults, waiter = [], Waiter()
+        faults, waiter = [], Wakeup()
         transport._on_fault = faults.append
         transport.on(Kind.DONE, lambda source, frame: waiter.wake())
         def broken(source, frame):

@@ -81,7 +81,7 @@ def test_the_communicator_is_private_and_the_program_may_use_mpi(run_program: Ru
         from mpi4py import MPI
         assert MPI.Query_thread() == MPI.THREAD_MULTIPLE
         assert MPI.Comm.Compare(world.comm, MPI.COMM_WORLD) == MPI.CONGRUENT
-        waiter = Waiter()
+        waiter = Wakeup()
         transport.on(Kind.HEALTH, lambda source, frame: waiter.wake())
         transport.start()
         # A frame of Headrace's never ends up in a receive of the program's, nor the reverse.

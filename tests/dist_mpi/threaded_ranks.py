@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 import headrace as hr
+from headrace.extend.runtime import Wakeup
 from headrace_mpi.collectives.group import Group
 from headrace_mpi.collectives.groups import use_group
 from headrace_mpi.transport import wire
@@ -37,20 +38,18 @@ class ThreadedWires:
         self._boxes[rank].put((self.rank, encoded.header() + body))
         return True
 
-    def take(self, queue: SimpleQueue[Any], timeout_s: float | None = None) -> Any:
+    def wait(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
         end = time.monotonic() + (JOIN_S if timeout_s is None else timeout_s)
         while time.monotonic() < end:
-            try:
-                return queue.get_nowait()
-            except Empty:
-                pass
+            if waiter.wait(0.0):
+                return True
             try:
                 source, message = self._boxes[self.rank].get(timeout=0.002)
             except Empty:
                 continue
             frame = wire.parse(message)
             self._handlers[frame.kind](source, frame)
-        raise Empty
+        return False
 
 
 class Rank:

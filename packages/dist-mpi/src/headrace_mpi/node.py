@@ -29,6 +29,7 @@ from headrace.extend.runtime import (
     Recorder,
     Runtime,
     SessionState,
+    Wakeup,
     build_plan,
     function_partitions,
     outlive_tasks,
@@ -51,7 +52,6 @@ from headrace_mpi.steps.runtime import Client, ClusterRuntime
 from headrace_mpi.steps.stalls import StepStalls
 from headrace_mpi.steps.worker import WorkerService
 from headrace_mpi.transport.transport import Transport
-from headrace_mpi.transport.waiting import Waiter
 from headrace_mpi.transport.wire import Frame, Kind
 from headrace_mpi.world import World
 
@@ -151,12 +151,12 @@ class RankNode:
         self._born = {m.rank: birth(m.pid) for m in self.members if m.host == host}
         self._others = [rank for rank in range(world.size) if rank != world.rank]
         self._here = set(self._others)
-        self._all_done = Waiter()
+        self._all_done = Wakeup()
         self._said = False
         self.transport.on(Kind.SHUTDOWN, self._on_done)
         # Who has nothing more to do since a loss that ends the job.
         self._ending: set[int] = set()
-        self._all_end = Waiter()
+        self._all_end = Wakeup()
         self.transport.on(Kind.ENDING, self._on_ending)
         world.hooks.await_others = self._await_others
         self._leave_others = outlive_tasks() if on_worker_loss == CONTINUE else lambda: None

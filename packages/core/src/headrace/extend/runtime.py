@@ -57,8 +57,10 @@ from headrace.runtime.planning import (
 )
 from headrace.runtime.rendezvous import (
     DEAD,
-    Key,
+    Edge,
+    Place,
     Receive,
+    Together,
 )
 from headrace.runtime.runtime import (
     RegisteredStep,
@@ -84,6 +86,10 @@ from headrace.runtime.trace_traffic import (
 from headrace.runtime.traceable import (
     Traceable,
 )
+from headrace.runtime.wakeup import (
+    Bell,
+    Wakeup,
+)
 from headrace.session.config import (
     Config,
 )
@@ -101,19 +107,21 @@ __all__ = [
     "DEAD",
     "DEFAULT_OPTIONS",
     "RELAXED",
+    "Bell",
     "Bound",
     "Cancellation",
     "Config",
     "ContainerSet",
+    "Edge",
     "Engine",
     "Flow",
     "Gate",
-    "Key",
     "LocalRuntime",
     "LocalStep",
     "Machine",
     "Options",
     "Order",
+    "Place",
     "Plan",
     "Receive",
     "Recorder",
@@ -123,7 +131,9 @@ __all__ = [
     "Span",
     "StartedRun",
     "Step",
+    "Together",
     "Traceable",
+    "Wakeup",
     "as_config",
     "build_plan",
     "deadline",

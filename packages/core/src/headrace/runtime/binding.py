@@ -25,6 +25,8 @@ from headrace.runtime.guarded_blocking import GuardedBlocking
 from headrace.runtime.host_inputs import on_host
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Mode
+from headrace.runtime.receiver import Receiver
+from headrace.runtime.rendezvous import Edge
 from headrace.runtime.state import KernelContext, SessionState
 
 # Returns what runs a function that a kernel calls, on the device ``home`` of the node.
@@ -223,7 +225,7 @@ _BUILTIN_CALLS: dict[str, Callable[[Operation, Device], tuple[Mode, Callable[...
     "Parameter": lambda op, device: (Mode.STEP, builtin.parameter_call(op)),
     "Return": lambda op, device: (Mode.SEND, builtin.return_call(op)),
     "Send": lambda op, device: (Mode.SEND, builtin.send_call(op, device)),
-    "Recv": lambda op, device: (Mode.BLOCKING, builtin.recv_call(op, device)),
+    "Recv": lambda op, device: (Mode.BLOCKING, Receiver(Edge.of(op), device)),
     "Switch": lambda op, device: (Mode.PLAIN, builtin.switch),
     "Merge": lambda op, device: (Mode.MERGE, functools.partial(builtin.branch_index, device)),
 }

@@ -9,8 +9,8 @@ import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace.runtime.device import Device
-from headrace.runtime.rendezvous import DEAD, Key
-from headrace.runtime.tensor_list import ListValue
+from headrace.runtime.receiver import moved
+from headrace.runtime.rendezvous import DEAD, Edge
 
 # What hands values in to a plan, and out of it.
 ARGUMENTS, RESULTS = ("Feed", "Parameter"), ("Fetch", "Return")
@@ -65,34 +65,14 @@ def return_call(op: Operation) -> StepCall:
     return call
 
 
-def _moved(value: Any, move: Callable[[Any], Any]) -> Any:
-    """Return a value moved between a device and the host; of a list, every item."""
-    return value.map(move) if isinstance(value, ListValue) else move(value)
-
-
 def send_call(op: Operation, device: Device) -> StepCall:
     """Return the call that sends a value, or DEAD."""
-    edge, source, destination = (op.attrs[k] for k in ("edge", "source", "destination"))
+    edge = Edge.of(op)
     to_host = device.to_host
 
     def call(step: Any, value: Any) -> None:
-        moved = value if value is DEAD else _moved(value, to_host)
-        step.rendezvous.send(Key(step.id, edge, source, destination, step.invocation), moved)
-
-    return call
-
-
-def recv_call(op: Operation, device: Device) -> StepCall:
-    """Return the blocking call that receives a value, or DEAD, onto the device."""
-    edge, source, destination = (op.attrs[k] for k in ("edge", "source", "destination"))
-    from_host = device.from_host
-
-    def call(step: Any, done: Callable[[Any], None]) -> None:
-        def receive(value: Any) -> None:
-            unmoved = value is DEAD or isinstance(value, BaseException)
-            done(value if unmoved else _moved(value, from_host))
-
-        step.rendezvous.recv(Key(step.id, edge, source, destination, step.invocation), receive)
+        given = value if value is DEAD else moved(value, to_host)
+        step.rendezvous.send(step, edge, given)
 
     return call
 

@@ -7,6 +7,9 @@ from collections.abc import Callable
 
 from headrace.plugins.blame import described, line_of_error
 
+# Guards all flags: each step has one, and nothing is done under it that takes time.
+_lock = threading.Lock()
+
 
 class Cancellation:
     """A flag of one step, with functions to call when it is set.
@@ -15,7 +18,7 @@ class Cancellation:
         reason: Why it is set, None until then.
     """
 
-    __slots__ = ("_callbacks", "_lock", "_next", "_whose", "reason")
+    __slots__ = ("_callbacks", "_next", "_whose", "reason")
 
     def __init__(self, whose: str = "") -> None:
         """Start with the flag not set.
@@ -27,7 +30,6 @@ class Cancellation:
         self.reason: BaseException | None = None
         self._callbacks: dict[int, Callable[[BaseException], None]] = {}
         self._next = 0
-        self._lock = threading.Lock()
 
     def add(self, callback: Callable[[BaseException], None]) -> int:
         """Call ``callback(reason)`` on cancellation, at once if that was already.
@@ -35,7 +37,7 @@ class Cancellation:
         Returns:
             A key for ``discard``.
         """
-        with self._lock:
+        with _lock:
             if self.reason is None:
                 self._next += 1
                 self._callbacks[self._next] = callback
@@ -46,7 +48,7 @@ class Cancellation:
 
     def discard(self, key: int) -> None:
         """Forget a callback."""
-        with self._lock:
+        with _lock:
             self._callbacks.pop(key, None)
 
     def cancel(self, reason: BaseException) -> None:
@@ -54,7 +56,7 @@ class Cancellation:
 
         All functions are called. One that fails is noted on the reason, and holds up nobody.
         """
-        with self._lock:
+        with _lock:
             if self.reason is not None:
                 return
             self.reason = reason

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from queue import Empty, SimpleQueue
 from types import FrameType
 from typing import Any, Protocol, final
 
@@ -24,6 +23,7 @@ from headrace.runtime.rendezvous import LocalRendezvous
 from headrace.runtime.serial import SerialRun, run_in_order
 from headrace.runtime.stalls import Wait, describes
 from headrace.runtime.step import Step
+from headrace.runtime.wakeup import Wakeup
 
 
 class Run(Protocol):
@@ -45,7 +45,10 @@ def execute(plan: Plan, step: Step) -> None:
     Raises:
         HeadraceError: what a node raised, with the node and the user's line.
     """
-    with _active(plan):
+    if plan.devices:
+        with _active(plan):
+            _run(plan, step)
+    else:
         _run(plan, step)
 
 
@@ -92,9 +95,12 @@ class StartedRun:
         """
         ended = True
         try:
-            with _active(self._plan):
+            if self._plan.devices:
+                with _active(self._plan):
+                    ended = self._run.advance()
+            else:
                 ended = self._run.advance()
-                return ended
+            return ended
         finally:
             if ended:
                 self.step.cancellation.discard(self._key)
@@ -131,12 +137,12 @@ def _run(plan: Plan, step: Step) -> None:
         run_in_order(plan, step, execute)
         return
     _EXITS.come_first()
-    bell: SimpleQueue[None] = SimpleQueue()
-    run = _begin(plan, step, lambda: bell.put(None), apart=False)
+    wakeup = Wakeup()
+    run = _begin(plan, step, wakeup.wake, apart=False)
     key = step.cancellation.add(run.abort)
     try:
         while not run.advance():
-            _wait(run, step, bell)
+            _wait(run, step, wakeup)
     except BaseException as error:
         # After an interrupt nothing may wait on: it would take from a queue what nobody gets.
         step.cancellation.cancel(CancelledError(f"the step was interrupted: {error!r}"))
@@ -145,20 +151,16 @@ def _run(plan: Plan, step: Step) -> None:
         step.cancellation.discard(key)
 
 
-def _wait(run: Run, step: Step, bell: SimpleQueue[None]) -> None:
+def _wait(run: Run, step: Step, wakeup: Wakeup) -> None:
     """Wait until a run can go on; let the watch know when that takes long."""
     wait, watch = step.wait, step.watch
     if watch is None:
-        wait(bell, None)
+        wait(wakeup, None)
         return
-    while True:
-        try:
-            wait(bell, watch.after)
-            return
-        except Empty:
-            error = watch.stalled(run.waits())
-            if error is not None:
-                run.abort(error)
+    while not wait(wakeup, watch.after):
+        error = watch.stalled(run.waits())
+        if error is not None:
+            run.abort(error)
 
 
 def _stuck(frame: FrameType) -> Cancellation | None:

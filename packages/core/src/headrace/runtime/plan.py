@@ -6,7 +6,8 @@ the call that computes it; nothing is looked up by name while a step runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from enum import IntEnum
 from typing import Any
@@ -15,7 +16,9 @@ from headrace.graph.operation import Operation
 from headrace.records import dataclass
 from headrace.runtime.device import Device
 from headrace.runtime.failures import StateUses
+from headrace.runtime.receiver import Receiver
 from headrace.runtime.region import Program, RegionCall
+from headrace.runtime.rendezvous import Edge
 
 
 class Mode(IntEnum):
@@ -73,6 +76,46 @@ class PlanNode:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Stretch:
+    """Nodes of a plan that run one after the other, and what they wait for together.
+
+    Attributes:
+        receivers: What is received before.
+        edges: The transfers of that.
+        slots: For each the slot that it fills, -1 where nobody reads it.
+        nodes: What runs then; nothing of it waits.
+        waiting: The nodes of what is received.
+    """
+
+    receivers: tuple[Receiver, ...]
+    edges: tuple[Edge, ...]
+    slots: tuple[int, ...]
+    nodes: tuple[PlanNode, ...]
+    waiting: tuple[PlanNode, ...]
+
+
+def stretches(nodes: Sequence[PlanNode]) -> tuple[Stretch, ...]:
+    """Return the stretches of a plan that waits for receives only, in their order."""
+    found: list[Stretch] = []
+    runs = itertools.groupby(nodes, lambda node: isinstance(node.call, Receiver))
+    waiting: tuple[PlanNode, ...] = ()
+    for receives, group in runs:
+        if receives:
+            waiting = tuple(group)
+        else:
+            found.append(_stretch(waiting, tuple(group)))
+            waiting = ()
+    return (*found, _stretch(waiting, ())) if waiting else tuple(found)
+
+
+def _stretch(waiting: tuple[PlanNode, ...], nodes: tuple[PlanNode, ...]) -> Stretch:
+    receivers = tuple(node.call for node in waiting if isinstance(node.call, Receiver))
+    edges = tuple(receiver.edge for receiver in receivers)
+    slots = tuple(-1 if node.frees else node.outputs[0] for node in waiting)
+    return Stretch(receivers, edges, slots, nodes, waiting)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """What one process does in one step.
 
@@ -87,6 +130,7 @@ class Plan:
         transfers: Whether values cross between its devices, also inside functions.
         state_uses: The operations that take a resource: the type of each, and the resource.
         whole: Runs the plan from feeds to fetches, where it is one region and nothing else.
+        stretches: The nodes once more, where they run in their order.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -99,6 +143,7 @@ class Plan:
     state_uses: StateUses = ()
     whole: Program | None = None
     in_turn: bool = False
+    stretches: tuple[Stretch, ...] = ()
 
     @property
     def operations(self) -> list[Operation]:

@@ -32,10 +32,12 @@ from headrace.runtime.executor import AloneProgram
 from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.numerics import checked
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
-from headrace.runtime.plan import Mode, Plan, PlanNode
+from headrace.runtime.plan import Mode, Plan, PlanNode, stretches
+from headrace.runtime.receiver import Receiver
 from headrace.runtime.region import Program, RegionCall, Surroundings, is_handle
+from headrace.runtime.rendezvous import Edge
 from headrace.runtime.state import SessionState
-from headrace.runtime.turns import Turns, transfer_key
+from headrace.runtime.turns import Turns
 
 # These take no time.
 _ENDS = builtin.ARGUMENTS + builtin.RESULTS
@@ -100,11 +102,11 @@ def build_plan(
 
 def _ordered(operations: Sequence[Operation]) -> list[Operation]:
     """Sort operations so that each follows what it waits for, a Recv also its local Send."""
-    sends = {transfer_key(op): op for op in operations if op.type == "Send"}
+    sends = {Edge.of(op): op for op in operations if op.type == "Send"}
 
     def needs(op: Operation) -> list[Operation]:
         needed = [*(t.op for t in op.inputs), *op.control_inputs]
-        send = sends.get(transfer_key(op)) if op.type == "Recv" else None
+        send = sends.get(Edge.of(op)) if op.type == "Recv" else None
         return needed if send is None else [*needed, send]
 
     try:
@@ -132,7 +134,7 @@ class _PlanBuilder:
         self.nodes: list[PlanNode] = []
         self.slot_of: dict[Any, int] = {}
         self.producer: dict[int, int] = {}
-        self.sends: dict[tuple[str, str, str], int] = {}
+        self.sends: dict[Edge, int] = {}
         self.waits = False
         self.branches = False
         self.in_turn = False
@@ -160,7 +162,7 @@ class _PlanBuilder:
     ) -> None:
         """Add operations, as regions where their device can compile them."""
         may_die = any(map(may_branch, order))
-        sends = {transfer_key(op): op for op in order if op.type == "Send"}
+        sends = {Edge.of(op): op for op in order if op.type == "Send"}
 
         def role(op: Operation) -> Role:
             if is_handle(op) or (op.type == "Const" and not op.control_inputs):
@@ -176,7 +178,7 @@ class _PlanBuilder:
             return Role.ALONE if ends or not compiles else Role.INSIDE
 
         def local_send(op: Operation) -> Iterable[Operation]:
-            found = sends.get(transfer_key(op)) if op.type == "Recv" else None
+            found = sends.get(Edge.of(op)) if op.type == "Recv" else None
             return () if found is None else (found,)
 
         roles = {op: role(op) for op in order}
@@ -219,9 +221,10 @@ class _PlanBuilder:
         )
         outputs = tuple(self._new_slot() for _ in region.exports)
         control = self._new_slot()
-        node = PlanNode(
-            unit.ops[0], Mode.STEP, region, inputs, tuple(waited), outputs, control, False
-        )
+        ends = region.feeds or region.fetches
+        mode, call = (Mode.STEP, region) if ends else (Mode.PLAIN, region.compute)
+        single = len(outputs) == 1
+        node = PlanNode(unit.ops[0], mode, call, inputs, tuple(waited), outputs, control, single)
         node.region = region
         self._link(node, index, ())
         self.slot_of.update(zip(region.exports, outputs, strict=True))
@@ -276,7 +279,9 @@ class _PlanBuilder:
             apart = device.activate() is not None  # other threads have not activated it
         else:
             apart = op.device_name.kind in self.switched
-        if apart and mode not in (Mode.MERGE, Mode.INVOKES):
+        if apart and isinstance(call, Receiver):
+            call = call.activating(device)
+        elif apart and mode not in (Mode.MERGE, Mode.INVOKES):
             call = activated(device, call)
         if is_handle(op):
             self._preset(op, [call()])
@@ -291,9 +296,9 @@ class _PlanBuilder:
         node.package = bound.package
         also: tuple[int, ...] = ()
         if op.type == "Send":
-            self.sends[transfer_key(op)] = index
+            self.sends[Edge.of(op)] = index
         if op.type == "Recv":
-            local = self.sends.get(transfer_key(op))
+            local = self.sends.get(Edge.of(op))
             if local is not None:
                 also = (local,)
             else:
@@ -362,6 +367,7 @@ class _PlanBuilder:
             self.uses,
             only.whole(fetches) if only is not None else None,
             self.in_turn,
+            stretches(self.nodes),
         )
 
     def _sees_to_itself(self, node: PlanNode) -> bool:

@@ -240,6 +240,11 @@ class RegionCall:
             step.fetches[index] = value
         return results[len(self.fetches) :]
 
+    def compute(self, *values: Any) -> list[Any]:
+        """Run as a node of a plan, where it takes nothing from the step and hands it nothing."""
+        program = self._only
+        return self.run(values) if program is None else program(values)
+
     def run(self, values: Sequence[Any]) -> list[Any]:
         """Return the outputs for values of the inputs."""
         program = self._only

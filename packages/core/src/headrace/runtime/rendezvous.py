@@ -1,27 +1,44 @@
-"""The rendezvous: where Send meets Recv, under keys that tell steps apart."""
+"""The rendezvous: where Send meets Recv, of one run."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from queue import SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
 from headrace.errors import CancelledError
+from headrace.graph.operation import Operation
+from headrace.runtime.wakeup import Wakeup
 
 
-class Key(NamedTuple):
-    """What names a transfer: the step, the tensor, the devices at both ends, the invocation.
+class Edge(NamedTuple):
+    """What names a transfer within its step: the tensor, and the devices at both ends."""
 
-    That tells the invocations of a function within a step apart, such as the iterations of a loop.
-    They come one after the other, so a transport that keeps the order of values need not send it.
-    """
-
-    step: int
-    edge: str
+    name: str
     source: str
     destination: str
-    invocation: str = ""
+
+    @classmethod
+    def of(cls, op: Operation) -> Edge:
+        """Return the edge of a Send or a Recv."""
+        attrs = op.attrs
+        return cls(attrs["edge"], attrs["source"], attrs["destination"])
+
+
+class Place(Protocol):
+    """What tells the transfers of one run of a graph from those of another."""
+
+    @property
+    def id(self) -> int:
+        """The step."""
+
+    @property
+    def invocation(self) -> str:
+        """Which run of a function it is within the step, such as the iteration of a loop.
+
+        They come one after the other, so a transport that keeps the order of values need not send
+        it.
+        """
 
 
 class _Dead:
@@ -40,27 +57,47 @@ DEAD = _Dead()
 
 # Called with the value, DEAD, or an exception.
 Receive = Callable[[Any], None]
+# Step, invocation and edge.
+_Key = tuple[int, str, Edge]
+
+
+class Together(Protocol):
+    """Transfers that a run waits for together; the same object for each run of a plan."""
+
+    @property
+    def edges(self) -> tuple[Edge, ...]:
+        """The transfers."""
 
 
 class Rendezvous(Protocol):
     """Where values wait for who needs them. Values are host arrays or DEAD."""
 
-    def send(self, key: Key, value: Any) -> None:
+    def send(self, place: Place, edge: Edge, value: Any) -> None:
         """Hand over a value; never waits for the receiver."""
 
-    def recv(self, key: Key, receive: Receive) -> None:
+    def recv(self, place: Place, edge: Edge, receive: Receive) -> None:
         """Call ``receive`` with the value as soon as it is there, from any thread."""
 
-    def wait(self, completions: SimpleQueue[Any], timeout: float | None) -> Any:
-        """Return the next item of a step's completions; a transport may make progress meanwhile.
+    def collect(self, place: Place, wanted: Together, come: Callable[[], None]) -> list[Any] | None:
+        """Return the values of several transfers, if all are there.
+
+        Otherwise return None, and call ``come`` once, from any thread, when it is time to ask
+        again. A run collects for one set of transfers at a time.
+
+        Raises:
+            BaseException: why none will come any more.
+        """
+
+    def wait(self, wakeup: Wakeup, timeout: float | None) -> bool:
+        """Wait until woken; a transport may make progress meanwhile.
 
         Args:
-            completions: Where the items come.
+            wakeup: What is waited for; it is ready for another wait then.
             timeout: How many seconds to wait; None for any time. Always None for steps on several
                 tasks, whose transport has deadlines of its own.
 
-        Raises:
-            queue.Empty: if none has come by then.
+        Returns:
+            Whether it was woken by then.
         """
 
     def close(self, step: int, reason: BaseException | None = None) -> None:
@@ -71,12 +108,13 @@ class LocalRendezvous:
     """A rendezvous within one process."""
 
     def __init__(self) -> None:
-        self._values: dict[Key, Any] = {}
-        self._waiting: dict[Key, Receive] = {}
+        self._values: dict[_Key, Any] = {}
+        self._waiting: dict[_Key, Receive] = {}
         self._lock = threading.Lock()
 
-    def send(self, key: Key, value: Any) -> None:
+    def send(self, place: Place, edge: Edge, value: Any) -> None:
         """Hand over a value."""
+        key = place.id, place.invocation, edge
         with self._lock:
             receive = self._waiting.pop(key, None)
             if receive is None:
@@ -84,8 +122,9 @@ class LocalRendezvous:
                 return
         receive(value)
 
-    def recv(self, key: Key, receive: Receive) -> None:
+    def recv(self, place: Place, edge: Edge, receive: Receive) -> None:
         """Call ``receive`` with the value, at once where it is there already."""
+        key = place.id, place.invocation, edge
         with self._lock:
             if key not in self._values:
                 self._waiting[key] = receive
@@ -93,15 +132,39 @@ class LocalRendezvous:
             value = self._values.pop(key)
         receive(value)
 
-    def wait(self, completions: SimpleQueue[Any], timeout: float | None) -> Any:
-        """Return the next completion."""
-        return completions.get(timeout=timeout)
+    def collect(self, place: Place, wanted: Together, come: Callable[[], None]) -> list[Any] | None:
+        """Return values, if all are there."""
+        keys = [(place.id, place.invocation, edge) for edge in wanted.edges]
+        with self._lock:
+            missing = {key for key in keys if key not in self._values}
+            if not missing:
+                return [self._values.pop(key) for key in keys]
+            for key in missing:
+                self._waiting[key] = self._collector(key, missing, come)
+            return None
+
+    def _collector(self, key: _Key, missing: set[_Key], come: Callable[[], None]) -> Receive:
+        """Return what keeps a value until others have come, too."""
+
+        def receive(value: Any) -> None:
+            with self._lock:
+                self._values[key] = value
+                missing.discard(key)
+                complete = not missing
+            if complete:
+                come()
+
+        return receive
+
+    def wait(self, wakeup: Wakeup, timeout: float | None) -> bool:
+        """Wait until woken."""
+        return wakeup.wait(timeout)
 
     def close(self, step: int, reason: BaseException | None = None) -> None:
         """Forget a step."""
         with self._lock:
-            for key in [k for k in self._values if k.step == step]:
+            for key in [k for k in self._values if k[0] == step]:
                 del self._values[key]
-            orphans = [self._waiting.pop(k) for k in list(self._waiting) if k.step == step]
+            orphans = [self._waiting.pop(k) for k in list(self._waiting) if k[0] == step]
         for receive in orphans:
             receive(reason if reason is not None else CancelledError(f"step {step} has ended"))

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from time import perf_counter_ns as clock
 from typing import Any, final
 
 from headrace.runtime.failures import located
-from headrace.runtime.plan import Mode, Plan, PlanNode
+from headrace.runtime.plan import Mode, Plan, PlanNode, Stretch
 from headrace.runtime.stalls import Wait
 from headrace.runtime.step import Step, inner_step
 
+_PLAIN, _INVOKES = Mode.PLAIN, Mode.INVOKES
 # What kernels of ops with any number of outputs return, where there is but one.
 SEQUENCES = (list, tuple)
+# Guards whether runs are parked; it is held for moments.
+_lock = threading.Lock()
 # Runs a plan to its end.
 Execute = Callable[[Plan, Step], None]
 
@@ -29,34 +33,41 @@ def run_in_order(plan: Plan, step: Step, execute: Execute) -> None:
         step: The step that it runs in.
         execute: Runs the plans that nodes of it hold.
     """
-    slots = list(plan.slots)
-    for node in plan.nodes:
-        if step.cancellation.reason is not None:
-            raise step.cancellation.reason
-        _run_node(node, slots, step, plan, execute)
+    _run_nodes(plan.nodes, list(plan.slots), step, plan, execute)
 
 
-def _run_node(node: PlanNode, slots: list[Any], step: Step, plan: Plan, execute: Execute) -> None:
-    values = [slots[i] for i in node.inputs]
+def _run_nodes(
+    nodes: Sequence[PlanNode], slots: list[Any], step: Step, plan: Plan, execute: Execute
+) -> None:
+    cancellation = step.cancellation
+    node, values = None, []
     try:
-        if node.mode is Mode.PLAIN:
-            result = node.call(*values)
-        elif node.mode is Mode.INVOKES:
-            result = _run_invocations(node, step, values, execute)
-        else:
-            result = node.call(step, *values)
+        for node in nodes:
+            values = [slots[i] for i in node.inputs]
+            if cancellation.reason is not None:
+                node = None
+                raise cancellation.reason
+            mode = node.mode
+            if mode is _PLAIN:
+                result = node.call(*values)
+            elif mode is _INVOKES:
+                result = _run_invocations(node, step, values, execute)
+            else:
+                result = node.call(step, *values)
+            if node.single:
+                slots[node.outputs[0]] = result[0] if type(result) in SEQUENCES else result
+            elif result or node.outputs:
+                for slot, value in zip(node.outputs, result or (), strict=True):
+                    slots[slot] = value
+            for slot in node.frees:
+                slots[slot] = None
     except Exception as error:
+        if node is None:
+            raise
         said = named(error, node, values, plan)
         if said is error:
             raise
         raise said from error
-    if node.single:
-        slots[node.outputs[0]] = result[0] if type(result) in SEQUENCES else result
-    else:
-        for slot, value in zip(node.outputs, result or (), strict=True):
-            slots[slot] = value
-    for slot in node.frees:
-        slots[slot] = None
 
 
 def _run_invocations(
@@ -91,8 +102,8 @@ class SerialRun:
     """One run of a plan that waits in turns."""
 
     __slots__ = (
-        *("_awaited", "_execute", "_failure", "_lock", "_missing", "_next", "_parked", "_plan"),
-        *("_slots", "_step", "_wake"),
+        *("_at", "_began", "_come", "_execute", "_failure", "_parked", "_plan", "_slots"),
+        *("_step", "_wake"),
     )
 
     def __init__(self, plan: Plan, step: Step, wake: Callable[[], None], execute: Execute) -> None:
@@ -110,12 +121,12 @@ class SerialRun:
         self._wake = wake
         self._execute = execute
         self._slots = list(plan.slots)
-        self._next = 0
-        self._awaited: list[PlanNode] = []
-        self._lock = threading.Lock()
-        # How many of the awaited values have not come, and whether nobody runs this meanwhile.
-        self._missing = 0
-        self._parked = False
+        # The stretch that runs, or that waits for what it receives.
+        self._at = 0
+        # When it was first asked for what it receives, where somebody wants to know.
+        self._began = 0
+        # Whether what is waited for has come, and whether nobody runs this meanwhile.
+        self._come = self._parked = False
         self._failure: BaseException | None = None
 
     def advance(self) -> bool:
@@ -124,77 +135,61 @@ class SerialRun:
         Raises:
             HeadraceError: what a node raised, with the node and the user's line.
         """
-        plan, slots, step, execute = self._plan, self._slots, self._step, self._execute
-        nodes = plan.nodes
-        end = len(nodes)
-        while True:
-            if self._failure is not None:
-                raise self._failure
-            if self._awaited:
-                self._take()
-            if self._next == end:
-                return True
-            node = nodes[self._next]
-            if step.cancellation.reason is not None:
-                raise step.cancellation.reason
-            if node.mode is not Mode.BLOCKING:
-                _run_node(node, slots, step, plan, execute)
-                self._next += 1
-            elif not self._receive():
-                return False
+        plan, slots, step = self._plan, self._slots, self._step
+        stretches = plan.stretches
+        while self._at < len(stretches):
+            stretch = stretches[self._at]
+            if stretch.edges:
+                values = self._collected(stretch)
+                if values is None:
+                    return False
+                given = zip(stretch.slots, stretch.receivers, values, strict=True)
+                for slot, receiver, value in given:
+                    if receiver.note is not None:
+                        receiver.note(self._began)
+                    if slot >= 0:
+                        slots[slot] = receiver.moved(value)
+                self._began = 0
+            _run_nodes(stretch.nodes, slots, step, plan, self._execute)
+            self._at += 1
+        return True
 
     def abort(self, reason: BaseException) -> None:
         """End the run where it waits: its step was cancelled."""
-        self._arrived(reason)
+        self._failure = reason
+        self._arrived()
 
     def waits(self) -> list[Wait]:
         """Return what it waits for; for messages."""
-        return [Wait(node.op, None) for node in self._awaited]
+        stretch = self._plan.stretches[self._at] if self._parked else None
+        return [Wait(node.op, None) for node in stretch.waiting] if stretch is not None else []
 
-    def _receive(self) -> bool:
-        """Begin to wait for all receives that come next; return whether all are there."""
-        nodes, at = self._plan.nodes, self._next
-        while at < len(nodes) and nodes[at].mode is Mode.BLOCKING:
-            at += 1
-        self._awaited = list(nodes[self._next : at])
-        self._missing = len(self._awaited)
-        for node in self._awaited:
+    def _collected(self, stretch: Stretch) -> list[Any] | None:
+        """Return what a stretch receives; None where the run was left until it is there."""
+        step = self._step
+        if not self._began and stretch.receivers[0].note is not None:
+            self._began = clock()
+        while True:
+            if self._failure is not None:
+                raise self._failure
+            self._come = False
             try:
-                node.call(self._step, self._receiver(node))
+                values = step.rendezvous.collect(step, stretch, self._arrived)
             except Exception as error:
-                raise named(error, node, (), self._plan) from error
-        with self._lock:
-            self._parked = bool(self._missing) and self._failure is None
-            return not self._parked
+                said = named(error, stretch.waiting[0], (), self._plan)
+                if said is error:
+                    raise
+                raise said from error
+            if values is not None:
+                return values
+            with _lock:
+                if not self._come:
+                    self._parked = True
+                    return None
 
-    def _receiver(self, node: PlanNode) -> Callable[[Any], None]:
-        def receive(value: Any) -> None:
-            if isinstance(value, BaseException):
-                said = named(value, node, (), self._plan)
-                if said is not value:
-                    said.__cause__ = value
-                self._arrived(said)
-                return
-            self._slots[node.outputs[0]] = value
-            self._arrived(None)
-
-        return receive
-
-    def _arrived(self, failure: BaseException | None) -> None:
-        with self._lock:
-            if failure is None:
-                self._missing -= 1
-            elif self._failure is None:
-                self._failure = failure
-            wakes = self._parked and (not self._missing or self._failure is not None)
-            if wakes:
-                self._parked = False
-        if wakes:
+    def _arrived(self) -> None:
+        with _lock:
+            self._come = True
+            parked, self._parked = self._parked, False
+        if parked:
             self._wake()
-
-    def _take(self) -> None:
-        for node in self._awaited:
-            for slot in node.frees:
-                self._slots[slot] = None
-        self._next += len(self._awaited)
-        self._awaited = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
 from typing import Any
 
 from headrace.runtime.cancellation import Cancellation
@@ -11,6 +10,7 @@ from headrace.runtime.invocations import Invocation
 from headrace.runtime.plan import PlanNode
 from headrace.runtime.rendezvous import Rendezvous
 from headrace.runtime.stalls import StallWatch
+from headrace.runtime.wakeup import Wakeup
 
 
 class Step:
@@ -51,7 +51,7 @@ class Step:
         self.cancellation = cancellation
         self.invocation = invocation
         self.watch = watch
-        self.wait: Callable[[SimpleQueue[Any], float | None], Any] = rendezvous.wait
+        self.wait: Callable[[Wakeup, float | None], bool] = rendezvous.wait
 
     def with_cancellation(self, cancellation: Cancellation) -> Step:
         """Return the same run as a kernel sees it that is cancelled through another flag."""

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.graph.operation import Operation
 from headrace.runtime.profile import LimitsOf, Profile, Totals
+from headrace.runtime.receiver import Receiver
 from headrace.runtime.report import Work, plain_work
 
 if TYPE_CHECKING:
@@ -70,6 +71,14 @@ class Recorder:
     def noter(self, work: Work) -> Callable[[int], None]:
         """Return ``note`` for one piece of work."""
         return functools.partial(self.note, work)
+
+    def waiter(self, work: Work) -> Callable[[int], None]:
+        """Return what notes that something was waited for, since a time, by the one who calls."""
+
+        def waited(began: int) -> None:
+            self._new.append((work, threading.get_ident(), began, clock(), True, work.bytes))
+
+        return waited
 
     def timed(self, work: Work, call: Callable[..., Any]) -> Callable[..., Any]:
         """Return ``call``, measured, with the bytes of what it is given and returns."""
@@ -292,6 +301,9 @@ def measured(
         waits: Whether a function that it holds may wait.
     """
     work = plain_work(op, device)
+    if isinstance(call, Receiver):
+        call.note = recorder.waiter(work)
+        return call
     if mode.name == "BLOCKING":
         return recorder.timed_wait(work, call)
     if mode.name == "INVOKES":

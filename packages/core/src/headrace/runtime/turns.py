@@ -13,11 +13,7 @@ from typing import final
 from headrace.graph.operation import Operation
 from headrace.partition.rounds import may_branch, turns
 from headrace.runtime.cut import Turn, Unit
-
-
-def transfer_key(op: Operation) -> tuple[str, str, str]:
-    """Return what a Send and its Recv have in common."""
-    return op.attrs["edge"], op.attrs["source"], op.attrs["destination"]
+from headrace.runtime.rendezvous import Edge
 
 
 @final
@@ -35,8 +31,8 @@ class Turns:
             order: The operations, in an order in which they can run.
             may_wait: Whether one of them may wait for something that the plan does not do.
         """
-        sent = {transfer_key(op) for op in order if op.type == "Send"}
-        receives = [op for op in order if op.type == "Recv" and transfer_key(op) not in sent]
+        sent = {Edge.of(op) for op in order if op.type == "Send"}
+        receives = [op for op in order if op.type == "Recv" and Edge.of(op) not in sent]
         self._names: dict[Operation, Hashable] = {
             op: (op.attrs["round"], op.attrs["sources"]) for op in receives if op.attrs["round"]
         }
@@ -48,11 +44,11 @@ class Turns:
         if numbers is None or not self.taken:
             return
         self._names.update({op: Turn(turn) for op, turn in numbers.items()})
-        sends = {transfer_key(op): op for op in order if op.type == "Send"}
+        sends = {Edge.of(op): op for op in order if op.type == "Send"}
         for op in order:
             needed = [*(t.op for t in op.inputs), *op.control_inputs]
             if op.type == "Recv" and op not in numbers:
-                needed.append(sends[transfer_key(op)])
+                needed.append(sends[Edge.of(op)])
             before = max((self._turn.get(other, 0) for other in needed), default=0)
             self._turn[op] = max(before, numbers.get(op, 0))
 

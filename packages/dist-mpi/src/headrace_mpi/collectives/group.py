@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from queue import SimpleQueue
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -25,7 +24,7 @@ from headrace.errors import (
     FailedPreconditionError,
     listing,
 )
-from headrace.extend.runtime import Cancellation
+from headrace.extend.runtime import Cancellation, Wakeup
 from headrace_mpi.collectives.algorithms import Algorithm, Link
 from headrace_mpi.collectives.parts import Array, Probe
 from headrace_mpi.collectives.planning import text_of
@@ -57,8 +56,8 @@ class Wires(Protocol):
     def send(self, rank: int, frame: Frame) -> bool:
         """Send a frame to a rank."""
 
-    def take(self, queue: SimpleQueue[Any], timeout_s: float | None = None) -> Any:
-        """Return the next item of a queue, receiving meanwhile."""
+    def wait(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
+        """Wait until woken, receiving meanwhile; return whether it was in time."""
 
 
 @final
@@ -123,9 +122,9 @@ class Group:
         """Send a frame to a rank of the group."""
         self._transport.send(self._members[rank], frame)
 
-    def take(self, queue: SimpleQueue[Any], timeout_s: float | None = None) -> Any:
-        """Return the next item of a queue, receiving for the group meanwhile."""
-        return self._transport.take(queue, timeout_s)
+    def wait(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
+        """Wait until woken, receiving for the group meanwhile; return whether it was in time."""
+        return self._transport.wait(waiter, timeout_s)
 
     def dtype(self, code: int) -> np.dtype[Any]:
         """Return the dtype of a code on the wire."""

@@ -11,10 +11,10 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from contextvars import ContextVar
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, final
 
 from headrace.errors import ClusterError
+from headrace.extend.runtime import Wakeup
 from headrace_mpi import world
 from headrace_mpi.collectives.group import Group
 from headrace_mpi.jobs import CHIEFS, WORKER, Layout
@@ -161,6 +161,6 @@ class _Silence:
         """Send nothing, to nobody."""
         return True
 
-    def take(self, queue: SimpleQueue[Any], timeout_s: float | None = None) -> Any:
-        """Return the next item of a queue."""
-        return queue.get(timeout=timeout_s)
+    def wait(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
+        """Wait until woken; return whether it was in time."""
+        return waiter.wait(timeout_s)

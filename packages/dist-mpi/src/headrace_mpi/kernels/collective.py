@@ -49,7 +49,7 @@ def _begin(
             f"{ctx.op_type} {ctx.op_name!r} runs outside of a step that a session prepared"
         )
     # What the step waits with receives for the group, too.
-    step.wait = group.take
+    step.wait = group.wait
     what = f"{ctx.op_type} {ctx.op_name!r}"
     group.run(plan, place, places_of(plan), what, make, step.cancellation, done)
 

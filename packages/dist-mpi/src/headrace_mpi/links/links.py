@@ -1,8 +1,9 @@
 """The links of a rank to the other ranks of its host: a ring to each of them, and one from each.
 
 A rank makes one piece of memory, its inbox: a bell, and for each other rank of its host a ring that
-only that rank writes. Whoever could map the inbox of another rank sends through it; what cannot be
-sent so goes by MPI, which is the only way where memory cannot be shared.
+only that rank writes, and a count of what is in it; the counts lie side by side. Whoever could map
+the inbox of another rank sends through it; what cannot be sent so goes by MPI, which is the only
+way where memory cannot be shared.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import contextlib
 import json
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import final
 
 from headrace_mpi.links import doorbell, memory, ring
@@ -20,22 +21,66 @@ from headrace_mpi.links.memory import PAGE_BYTES, Address, SharedMemory
 from headrace_mpi.links.ring import RingReader, RingWriter
 from headrace_mpi.settings import SHARE_MEMORY
 
-_RING_STRIDE = -(-ring.TOTAL_BYTES // PAGE_BYTES) * PAGE_BYTES
+# Where an inbox says whose turn it is, and where its counts begin.
+_TURN_AT = 16
+_COUNTS_AT = 64
+
+
+def _pages(nbytes: int) -> int:
+    return -(-nbytes // PAGE_BYTES) * PAGE_BYTES
+
+
+@final
+class _Parts:
+    """Where things are in an inbox.
+
+    Attributes:
+        nbytes: Its size.
+        bell: The bell.
+        turn: Whose messages are read just now: the index of the ring from 1 on, 0 for all.
+        counts: What was written into the rings, by index.
+    """
+
+    def __init__(self, peers: int) -> None:
+        self._stride = _pages(ring.TOTAL_BYTES)
+        self._rings_at = _pages(_COUNTS_AT + 8 * peers)
+        self.nbytes = self._rings_at + peers * self._stride
+        self.bell = slice(0, doorbell.WORDS_BYTES)
+        self.turn = slice(_TURN_AT, _TURN_AT + 8)
+        self.counts = slice(_COUNTS_AT, _COUNTS_AT + 8 * peers)
+
+    def ring(self, view: memoryview, index: int) -> tuple[memoryview, memoryview]:
+        """Return the memory of a ring, and of its count."""
+        start, count = self._rings_at + index * self._stride, _COUNTS_AT + 8 * index
+        return view[start : start + ring.TOTAL_BYTES], view[count : count + 8]
 
 
 @final
 class Link:
     """The way to another rank of this host; any thread may send."""
 
-    __slots__ = ("_backlog", "_bell", "_lock", "_memory", "_pid", "_ring")
+    __slots__ = (
+        *("_backlog", "_bell", "_lock", "_memory", "_number", "_pid", "_put", "_ring"),
+        *("_ring_bell", "_turn"),
+    )
 
-    def __init__(self, pid: int, found: SharedMemory, index: int) -> None:
-        """Send through the ring with this index in the inbox of another rank's process."""
+    def __init__(self, pid: int, found: SharedMemory, index: int, peers: int) -> None:
+        """Send through a ring in the inbox of another rank's process.
+
+        Args:
+            pid: The process.
+            found: The inbox.
+            index: The index of the ring.
+            peers: How many rings there are.
+        """
         self._pid = pid
         self._memory = found
-        start = PAGE_BYTES + index * _RING_STRIDE
-        self._ring = RingWriter(found.view[start : start + ring.TOTAL_BYTES])
-        self._bell = Doorbell(found.view[: doorbell.WORDS_BYTES])
+        parts = _Parts(peers)
+        self._ring = RingWriter(*parts.ring(found.view, index))
+        self._bell = Doorbell(found.view[parts.bell])
+        self._turn = found.view[parts.turn].cast("Q")
+        self._number = index + 1
+        self._put, self._ring_bell = self._ring.put, self._bell.ring
         # What found no room: the other rank does not read just now.
         self._backlog: deque[bytes] = deque()
         self._lock = threading.Lock()
@@ -43,11 +88,17 @@ class Link:
     def send(self, message: bytes) -> bool:
         """Send a message, in the order of calls; return whether it is in the ring already."""
         with self._lock:
-            if self._backlog or not self._ring.put(message):
+            if self._backlog or not self._put(message):
                 self._backlog.append(message)
                 return False
-        self._bell.ring()
+        self._ring_bell()
         return True
+
+    @property
+    def passed_over(self) -> bool:
+        """Whether the other rank reads messages of others just now, and not those of this one."""
+        turn = self._turn[0]
+        return turn != 0 and turn != self._number
 
     @property
     def pid(self) -> int:
@@ -58,12 +109,12 @@ class Link:
         """Send what found no room before; return whether all of it went."""
         sent = False
         with self._lock:
-            while self._backlog and self._ring.put(self._backlog[0]):
+            while self._backlog and self._put(self._backlog[0]):
                 self._backlog.popleft()
                 sent = True
             done = not self._backlog
         if sent:
-            self._bell.ring()
+            self._ring_bell()
         return done
 
     def drop(self) -> None:
@@ -76,6 +127,7 @@ class Link:
         with self._lock:
             self._bell.close()
             self._ring.close()
+            self._turn.release()
             with contextlib.suppress(BufferError):
                 self._memory.close()
 
@@ -93,12 +145,16 @@ class Links:
         """Use ``open_links``."""
         self._inbox = inbox
         self.to = dict(to)
-        self.bell = Doorbell(inbox.view[: doorbell.WORDS_BYTES])
+        ranks = list(peers)
+        parts = _Parts(len(ranks))
+        self.bell = Doorbell(inbox.view[parts.bell])
         self._rings = [
-            (peer, RingReader(inbox.view[start : start + ring.TOTAL_BYTES]))
-            for index, peer in enumerate(peers)
-            for start in [PAGE_BYTES + index * _RING_STRIDE]
+            (peer, RingReader(*parts.ring(inbox.view, index))) for index, peer in enumerate(ranks)
         ]
+        self._counts = inbox.view[parts.counts]
+        self._turn = inbox.view[parts.turn].cast("Q")
+        # The counts when all that had come was taken.
+        self._taken = bytearray(8 * len(ranks))
 
     @property
     def ranks(self) -> int:
@@ -108,9 +164,9 @@ class Links:
     @property
     def waiting(self) -> bool:
         """Whether a message is there."""
-        return any(reader.waiting for _, reader in self._rings)
+        return self._counts.tobytes() != self._taken
 
-    def receive(self, most: int) -> list[tuple[int, bytearray]]:
+    def receive(self, most: int) -> Sequence[tuple[int, bytearray]]:
         """Return messages that have come, each with its sender; at most so many of each.
 
         One thread at a time may do so.
@@ -118,13 +174,43 @@ class Links:
         Raises:
             ValueError: if a ring holds no message where one should be.
         """
+        counts = self._counts.tobytes()
+        if counts == self._taken:
+            return ()
         found: list[tuple[int, bytearray]] = []
+        more = False
         for peer, reader in self._rings:
             for _ in range(most):
                 message = reader.get()
                 if message is None:
                     break
                 found.append((peer, message))
+            else:
+                more = True
+        if not more:
+            self._taken[:] = counts
+        return found
+
+    def give_turn(self, index: int) -> None:
+        """Let others know whose messages are read from now on, by the index of a ring."""
+        self._turn[0] = index + 1
+
+    def has(self, index: int) -> bool:
+        """Whether a message has come in a ring, by its index."""
+        return self._rings[index][1].waiting
+
+    def receive_from(self, index: int, most: int) -> list[tuple[int, bytearray]]:
+        """Return messages that have come in one ring, as ``receive`` does of all."""
+        place = slice(8 * index, 8 * index + 8)
+        count = self._counts[place].tobytes()
+        peer, reader = self._rings[index]
+        found: list[tuple[int, bytearray]] = []
+        for _ in range(most):
+            message = reader.get()
+            if message is None:
+                self._taken[place] = count
+                break
+            found.append((peer, message))
         return found
 
     def close(self) -> None:
@@ -133,6 +219,8 @@ class Links:
             link.close()
         for _, reader in self._rings:
             reader.close()
+        self._counts.release()
+        self._turn.release()
         self.bell.close()
         with contextlib.suppress(BufferError):
             self._inbox.close()
@@ -165,7 +253,8 @@ def open_links(
         theirs = [r for r, host in enumerate(hosts) if host == hosts[other] and r != other]
         with contextlib.suppress(OSError):
             address = Address(*json.loads(cards[other]))
-            links[other] = Link(address.pid, memory.find(address), theirs.index(rank))
+            found = memory.find(address)
+            links[other] = Link(address.pid, found, theirs.index(rank), len(theirs))
     return Links(inbox, near, links)
 
 
@@ -173,6 +262,6 @@ def _inbox(peers: int) -> SharedMemory | None:
     if not doorbell.is_supported():
         return None
     try:
-        return memory.make(PAGE_BYTES + peers * _RING_STRIDE)
+        return memory.make(_Parts(peers).nbytes)
     except OSError:
         return None

@@ -3,6 +3,9 @@
 One process writes and one reads; each has a count of bytes of its own that only it writes, and that
 the other one looks at. A message is its length in 8 bytes and its bytes, filled up to 8; one that
 does not fit before the end of the memory begins at its start again.
+
+The writer's count lies apart, beside those of the reader's other rings: one look at them tells
+whether anything came at all.
 """
 
 from __future__ import annotations
@@ -10,35 +13,36 @@ from __future__ import annotations
 from typing import final
 
 RING_BYTES = 1 << 18
-# Two counts, each on a cache line of its own.
-_COUNTS_BYTES = 128
-_TAIL = 8
-TOTAL_BYTES = _COUNTS_BYTES + RING_BYTES
+# What is before the messages: the reader's count, on a cache line of its own.
+_COUNT_BYTES = 64
+TOTAL_BYTES = _COUNT_BYTES + RING_BYTES
 # Leaves room for others, also where the end of the memory is passed over.
 MAX_MESSAGE_BYTES = RING_BYTES // 4
 _MASK = RING_BYTES - 1
 _SKIP = (1 << 64) - 1
 
 
-def _padded(nbytes: int) -> int:
-    return (nbytes + 7) & ~7
-
-
 def _parts(memory: memoryview) -> tuple[memoryview, memoryview, memoryview]:
-    """Return the counts, the lengths and the bytes of a ring."""
-    data = memory[_COUNTS_BYTES:TOTAL_BYTES]
-    return memory[:_COUNTS_BYTES].cast("Q"), data.cast("Q"), data
+    """Return the reader's count, the lengths and the bytes of a ring."""
+    data = memory[_COUNT_BYTES:TOTAL_BYTES]
+    return memory[:8].cast("Q"), data.cast("Q"), data
 
 
 @final
 class RingWriter:
     """The end of a ring into which messages go; one thread at a time."""
 
-    __slots__ = ("_counts", "_data", "_head", "_lengths")
+    __slots__ = ("_data", "_head", "_lengths", "_read", "_written")
 
-    def __init__(self, memory: memoryview) -> None:
-        """Write into [TOTAL_BYTES] bytes, all zero."""
-        self._counts, self._lengths, self._data = _parts(memory)
+    def __init__(self, memory: memoryview, count: memoryview) -> None:
+        """Write messages.
+
+        Args:
+            memory: [TOTAL_BYTES], all zero.
+            count: [8], all zero: how many bytes were written.
+        """
+        self._read, self._lengths, self._data = _parts(memory)
+        self._written = count.cast("Q")
         self._head = 0
 
     def put(self, message: bytes) -> bool:
@@ -49,7 +53,7 @@ class RingWriter:
         at = head & _MASK
         left = RING_BYTES - at
         skipped = left if need > left else 0
-        if head + skipped + need - self._counts[_TAIL] > RING_BYTES:
+        if head + skipped + need - self._read[0] > RING_BYTES:
             return False
         if skipped:
             self._lengths[at >> 3] = _SKIP
@@ -58,12 +62,12 @@ class RingWriter:
         self._lengths[at >> 3] = size
         self._data[at + 8 : at + 8 + size] = message
         # Last: whoever sees the count sees the message.
-        self._counts[0] = self._head = head + need
+        self._written[0] = self._head = head + need
         return True
 
     def close(self) -> None:
         """Let go of the memory."""
-        for view in (self._counts, self._lengths, self._data):
+        for view in (self._read, self._written, self._lengths, self._data):
             view.release()
 
 
@@ -71,17 +75,18 @@ class RingWriter:
 class RingReader:
     """The end of a ring out of which messages come; one thread at a time."""
 
-    __slots__ = ("_counts", "_data", "_lengths", "_tail")
+    __slots__ = ("_data", "_lengths", "_read", "_tail", "_written")
 
-    def __init__(self, memory: memoryview) -> None:
-        """Read from [TOTAL_BYTES] bytes, all zero."""
-        self._counts, self._lengths, self._data = _parts(memory)
+    def __init__(self, memory: memoryview, count: memoryview) -> None:
+        """Read messages; arguments as for the writer."""
+        self._read, self._lengths, self._data = _parts(memory)
+        self._written = count.cast("Q")
         self._tail = 0
 
     @property
     def waiting(self) -> bool:
         """Whether a message is there."""
-        return self._counts[0] != self._tail
+        return bool(self._written[0] != self._tail)
 
     def get(self) -> bytearray | None:
         """Return a copy of the next message, None if there is none.
@@ -89,8 +94,8 @@ class RingReader:
         Raises:
             ValueError: if what is there is no message; nothing comes out of this ring any more.
         """
-        counts, tail = self._counts, self._tail
-        if counts[0] == tail:
+        tail = self._tail
+        if self._written[0] == tail:
             return None
         at = tail & _MASK
         size = self._lengths[at >> 3]
@@ -101,10 +106,10 @@ class RingReader:
         if size > MAX_MESSAGE_BYTES or at + 8 + size > RING_BYTES:
             raise ValueError(f"a ring says that its next message has {size} bytes")
         message = bytearray(self._data[at + 8 : at + 8 + size])
-        counts[_TAIL] = self._tail = tail + 8 + _padded(size)
+        self._read[0] = self._tail = tail + 8 + ((size + 7) & ~7)
         return message
 
     def close(self) -> None:
         """Let go of the memory."""
-        for view in (self._counts, self._lengths, self._data):
+        for view in (self._read, self._written, self._lengths, self._data):
             view.release()

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, final
 
 from headrace.errors import DeadlineExceededError
-from headrace_mpi.transport.waiting import Waiter
+from headrace.extend.runtime import Wakeup
 from headrace_mpi.transport.wire import Frame, Kind
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Clocks:
             transport: Not started yet.
         """
         self._transport = transport
-        self._waiter = Waiter()
+        self._waiter = Wakeup()
         self._answer = (0, 0)
         self._lock = threading.Lock()
         transport.on(Kind.PING, self._on_ping)

@@ -18,10 +18,9 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import final
 
 from headrace.errors import ConfigError, listing
-from headrace.extend.runtime import Bound, Gate, Order, still_running
+from headrace.extend.runtime import Bound, Gate, Order, Wakeup, still_running
 from headrace.extend.state import Cancellation
 from headrace_mpi.transport.transport import Transport
-from headrace_mpi.transport.waiting import Waiter
 from headrace_mpi.transport.wire import Frame, Kind
 
 # What an ENTER frame says in `edge`: whether the step changes variables, and whether such steps run
@@ -59,10 +58,10 @@ class ClusterOrder(Order):
         self._others = {rank for rank in range(transport.size) if rank != transport.rank}
         self._tickets = itertools.count(1)
         # Who waits for a turn, by the number of the step, and why one is not given.
-        self._turns: dict[int, Waiter] = {}
+        self._turns: dict[int, Wakeup] = {}
         self._refused: dict[int, BaseException] = {}
         # Whose answers each fence lacks.
-        self._fences: dict[int, tuple[set[int], Waiter]] = {}
+        self._fences: dict[int, tuple[set[int], Wakeup]] = {}
         # The fences of others, with what was given to `hold`.
         self._theirs: dict[tuple[int, int], Callable[[], None]] = {}
         # Of the rank that gives turns.
@@ -126,7 +125,7 @@ class ClusterOrder(Order):
     def enter(self, bound: Bound, changes: bool, cancellation: Cancellation) -> Hashable:
         """Wait until a step may begin, and return what ``end`` takes; as of ``Order``."""
         step = self._number()
-        waiter = Waiter()
+        waiter = Wakeup()
         with self._changed:
             self._turns[step] = waiter
         flags = (_CHANGES if changes else 0) | (_APART if bound.reads else 0)
@@ -206,7 +205,7 @@ class ClusterOrder(Order):
     def fence(self, timeout: float) -> Iterator[None]:
         """Hold back steps of all ranks that change variables; as of ``Order``."""
         ticket = next(self._tickets)
-        waiter = Waiter()
+        waiter = Wakeup()
         own = self._transport.rank
         quiet = functools.partial(self._answered, ticket, own)
         with self.passing():
@@ -229,7 +228,7 @@ class ClusterOrder(Order):
                 for rank in others:
                     self._transport.send(rank, Frame(Kind.UNFENCE, edge=ticket))
 
-    def _await(self, ticket: int, waiter: Waiter, timeout: float) -> None:
+    def _await(self, ticket: int, waiter: Wakeup, timeout: float) -> None:
         end = time.monotonic() + timeout
         while not self._transport.wait(waiter, max(end - time.monotonic(), 0.0)):
             if time.monotonic() >= end:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from queue import SimpleQueue
 from typing import Any, final
 
 import numpy as np
@@ -27,7 +26,7 @@ import numpy as np
 from headrace.errors import CancelledError
 from headrace.extend.devices import DeviceName
 from headrace.extend.faults import fault_point
-from headrace.extend.runtime import DEAD, Key, Receive
+from headrace.extend.runtime import DEAD, Edge, Place, Receive, Together, Wakeup
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.buffers import Buffers
 from headrace_mpi.transport.channel import INLINE_BYTES
@@ -42,13 +41,11 @@ MAX_BUNDLE_BYTES = 1 << 22
 # Buffers for arriving values that are kept while nobody holds them.
 _IDLE_BUFFERS = 64
 
-# What names a transfer within its step: tensor, source and destination.
-Edge = tuple[str, str, str]
 # The number of a transfer, its edge, and its bundle: 0 for none.
 NumberedEdge = tuple[int, str, str, str, int]
-# Where a value meets who waits for it: the number of its edge and which of the edge's values it is,
-# or the key of a transfer within this rank.
-Place = tuple[int, int] | Key
+# Where a value meets who waits for it: the number of its edge and which of the edge's values it is;
+# within this rank the edge and the invocation.
+Spot = tuple[int, int] | tuple[Edge, str]
 
 
 def first_step(rank: int) -> int:
@@ -81,6 +78,19 @@ class Routes:
     incoming: dict[Edge, int] = field(default_factory=dict)
     bundles: dict[int, int] = field(default_factory=dict)
     fetched: set[int] = field(default_factory=set)
+    _spots: dict[Together, tuple[Spot, ...]] = field(default_factory=dict)
+
+    def spots(self, wanted: Together) -> tuple[Spot, ...]:
+        """Return where values come that a plan waits for together; empty if not all from others.
+
+        Such a plan runs once in the step.
+        """
+        found = self._spots.get(wanted)
+        if found is None:
+            edges, incoming = wanted.edges, self.incoming
+            far = all(edge in incoming for edge in edges)
+            found = self._spots[wanted] = tuple((incoming[e], 0) for e in edges) if far else ()
+        return found
 
     @classmethod
     def of(
@@ -95,7 +105,7 @@ class Routes:
         """
         routes = cls()
         for number, name, source, destination, bundle in edges:
-            edge = (name, source, destination)
+            edge = Edge(name, source, destination)
             sender = rank_of(DeviceName.parse(source))
             receiver = rank_of(DeviceName.parse(destination))
             if sender == receiver:
@@ -107,10 +117,6 @@ class Routes:
             elif receiver == rank:
                 routes.incoming[edge] = number
         return routes
-
-
-def _value(frame: Frame) -> Any:
-    return DEAD if frame.dead else frame.payload
 
 
 def _own(value: Any) -> Any:
@@ -138,8 +144,8 @@ class StepRendezvous:
     """The rendezvous of one step on this rank."""
 
     __slots__ = (
-        *("_closed", "_held", "_lock", "_received", "_routes", "_sent", "_step", "_transport"),
-        *("_values", "_waiting"),
+        *("_closed", "_come", "_held", "_lock", "_missing", "_received", "_routes", "_sent"),
+        *("_step", "_transport", "_values", "_waiting"),
     )
 
     def __init__(self, step: int, routes: Routes, transport: Transport) -> None:
@@ -148,8 +154,11 @@ class StepRendezvous:
         self._transport = transport
         # By the number of an edge that comes from another rank and the count of its values; by
         # all that names a transfer within this one.
-        self._values: dict[Place, Any] = {}
-        self._waiting: dict[Place, Receive] = {}
+        self._values: dict[Spot, Any] = {}
+        self._waiting: dict[Spot, Receive] = {}
+        # What the run collects and has not come, and what to call then.
+        self._missing: set[Spot] | None = None
+        self._come: Callable[[], None] | None = None
         self._sent: dict[int, int] = {}
         self._held: dict[int, _Held] = {}
         self._received: dict[int, int] = {}
@@ -157,12 +166,11 @@ class StepRendezvous:
         self._closed: BaseException | bool = False
         self._lock = threading.Lock()
 
-    def send(self, key: Key, value: Any) -> None:
+    def send(self, place: Place, edge: Edge, value: Any) -> None:
         """Hand over a value, to another rank where that is where it goes."""
-        edge = (key.edge, key.source, key.destination)
         route = self._routes.outgoing.get(edge)
         if route is None:
-            self.deliver(key, value)
+            self.deliver((edge, place.invocation), value)
             return
         fault_point("transfer")
         rank, number, bundle = route
@@ -172,7 +180,7 @@ class StepRendezvous:
         count = self._sent.get(number, 0)
         self._sent[number] = count + 1
         frame = Frame(Kind.TENSOR, self._step, number, count, flags, payload)
-        if self._routes.bundles.get(bundle, 0) > 1:
+        if bundle and self._routes.bundles[bundle] > 1:
             self._hold(rank, bundle, frame)
         else:
             self._transport.send(rank, frame)
@@ -207,62 +215,105 @@ class StepRendezvous:
         """The edges whose values are handed to the program."""
         return self._routes.fetched
 
-    def deliver(self, place: Place, value: Any) -> None:
+    def arrive(self, frame: Frame) -> None:
+        """Give a value from another rank to who waits for it, or keep it."""
+        _, _, number, count, flags, value = frame
+        if flags & FLAG_DEAD:
+            value = DEAD
+        elif number in self._routes.fetched:
+            value = _own(value)
+        self.deliver((number, count), value)
+
+    def deliver(self, spot: Spot, value: Any) -> None:
         """Give a value to who waits for it, or keep it; drop it if the step is over."""
         with self._lock:
             if self._closed:
                 return
-            receive = self._waiting.pop(place, None)
+            receive = self._waiting.pop(spot, None) if self._waiting else None
             if receive is None:
-                self._values[place] = value
+                self._values[spot] = value
+                missing = self._missing
+                if missing is None:
+                    return
+                missing.discard(spot)
+                if missing:
+                    return
+                come, self._missing, self._come = self._come, None, None
+        if receive is not None:
+            receive(value)
+        elif come is not None:
+            come()
+
+    def recv(self, place: Place, edge: Edge, receive: Receive) -> None:
+        """Call ``receive`` with the value, at once where it is there already."""
+        with self._lock:
+            spot = self._spot(place, edge)
+            if self._closed:
+                value: Any = self._reason(self._closed)
+            elif spot in self._values:
+                value = self._values.pop(spot)
+            else:
+                self._waiting[spot] = receive
                 return
         receive(value)
 
-    def recv(self, key: Key, receive: Receive) -> None:
-        """Call ``receive`` with the value, at once where it is there already."""
-        edge = (key.edge, key.source, key.destination)
+    def _spot(self, place: Place, edge: Edge) -> Spot:
+        """Return where the next value of an edge comes."""
         number = self._routes.incoming.get(edge)
+        if number is None:
+            return edge, place.invocation
+        count = self._received.get(number, 0)
+        self._received[number] = count + 1
+        return number, count
+
+    def collect(self, place: Place, wanted: Together, come: Callable[[], None]) -> list[Any] | None:
+        """Return the values of several transfers, or None until ``come`` was called."""
+        spots: Sequence[Spot] = self._routes.spots(wanted)
+        if not spots:
+            incoming = self._routes.incoming
+            spots = [
+                (incoming[edge], 0) if edge in incoming else (edge, place.invocation)
+                for edge in wanted.edges
+            ]
+        values = self._values
         with self._lock:
-            place: Place = key
-            if number is not None:
-                count = self._received.get(number, 0)
-                self._received[number] = count + 1
-                place = (number, count)
             if self._closed:
-                value: Any = self._reason(self._closed)
-            elif place in self._values:
-                value = self._values.pop(place)
-            else:
-                self._waiting[place] = receive
-                return
-        receive(value)
+                raise self._reason(self._closed)
+            missing = {spot for spot in spots if spot not in values}
+            if missing:
+                self._missing, self._come = missing, come
+                return None
+            return [values.pop(spot) for spot in spots]
 
     def waits(self) -> list[tuple[str, str]]:
         """Return the tensors from other ranks that are waited for, each with its source."""
         with self._lock:
-            numbers = {place[0] for place in self._waiting if not isinstance(place, Key)}
+            numbers = {spot[0] for spot in (*self._waiting, *(self._missing or ()))}
         return [
             (name, source)
             for (name, source, _), number in self._routes.incoming.items()
             if number in numbers
         ]
 
-    def wait(self, completions: SimpleQueue[Any], timeout: float | None = None) -> Any:
-        """Return the next completion, receiving for this rank meanwhile; without a timeout."""
-        return self._transport.take(completions)
+    def wait(self, wakeup: Wakeup, timeout: float | None = None) -> bool:
+        """Wait until woken, receiving for this rank meanwhile; without a timeout."""
+        return self._transport.wait(wakeup)
 
     def close(self, step: int, reason: BaseException | None = None) -> None:
         """Drop the step's values, and fail what waits for them with ``reason``."""
         with self._lock:
             closed = self._closed = self._closed or reason or True
             self._values.clear()
-            if not self._waiting:
+            come, self._missing, self._come = self._come, None, None
+            if not self._waiting and come is None:
                 return
             orphans = list(self._waiting.values())
             self._waiting.clear()
         why = self._reason(closed)
         for receive in orphans:
             receive(why)
+        if come is not None:
+            come()
 
     def _reason(self, closed: BaseException | bool) -> BaseException:
         if isinstance(closed, BaseException):
@@ -284,10 +335,8 @@ class Exchange:
         self._lock = threading.Lock()
         self._buffers = Buffers(_IDLE_BUFFERS)
         transport.room = self._room
-        transport.on(Kind.TENSOR, lambda source, frame: self._arrived(frame.step, (frame,)))
-        transport.on(
-            Kind.BUNDLE, lambda source, frame: self._arrived(frame.step, wire.unbundle(frame))
-        )
+        transport.on(Kind.TENSOR, self._on_tensor)
+        transport.on(Kind.BUNDLE, self._on_bundle)
 
     def _room(self, header: Header, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return an array for a large value that arrives, in memory that was used before.
@@ -299,15 +348,23 @@ class Exchange:
             return np.empty(shape, dtype)
         return self._buffers.empty(shape, dtype)
 
-    def open(self, step: int, routes: Routes) -> StepRendezvous:
-        """Begin a step: make its rendezvous, with what came early."""
+    def open(self, step: int, routes: Routes, floor: int = 0) -> StepRendezvous:
+        """Begin a step: make its rendezvous, with what came early.
+
+        Args:
+            step: The step.
+            routes: Its transfers.
+            floor: All steps of its client below this one are over, on every rank.
+        """
         rendezvous = StepRendezvous(step, routes, self._transport)
         with self._lock:
             self._open[step] = rendezvous
             early = self._early.pop(step, None) if self._early else None
+            if floor:
+                self._raise_floor(client_of(step), floor)
         # Nothing comes to a client's step before that has begun, so none of this is fetched.
         for frame in early or ():
-            rendezvous.deliver((frame.edge, frame.iteration), _value(frame))
+            rendezvous.arrive(frame)
         return rendezvous
 
     def end(self, step: int, *, failed: bool) -> None:
@@ -328,13 +385,16 @@ class Exchange:
     def raise_floor(self, client: int, floor: int) -> None:
         """Note that all steps of a client below ``floor`` are over, on every rank."""
         with self._lock:
-            if floor <= self._floors.get(client, 0):
-                return
-            self._floors[client] = floor
-            if self._failed:
-                self._failed = {s for s in self._failed if not self._is_over(s)}
-            if self._early:
-                self._early = {s: f for s, f in self._early.items() if not self._is_over(s)}
+            self._raise_floor(client, floor)
+
+    def _raise_floor(self, client: int, floor: int) -> None:
+        if floor <= self._floors.get(client, 0):
+            return
+        self._floors[client] = floor
+        if self._failed:
+            self._failed = {s for s in self._failed if not self._is_over(s)}
+        if self._early:
+            self._early = {s: f for s, f in self._early.items() if not self._is_over(s)}
 
     def lose_client(self, client: int) -> None:
         """Drop what is kept for steps of a client that is lost: no other one will begin."""
@@ -343,19 +403,28 @@ class Exchange:
     def _is_over(self, step: int) -> bool:
         return step < self._floors.get(client_of(step), 0)
 
-    def _arrived(self, step: int, frames: Sequence[Frame]) -> None:
+    def _on_tensor(self, source: int, frame: Frame) -> None:
+        # Most come when their step has begun, and that needs no lock to see.
+        rendezvous = self._open.get(frame.step) or self._begun(frame.step, (frame,))
+        if rendezvous is not None:
+            rendezvous.arrive(frame)
+
+    def _on_bundle(self, source: int, frame: Frame) -> None:
+        frames = wire.unbundle(frame)
+        rendezvous = self._open.get(frame.step) or self._begun(frame.step, frames)
+        if rendezvous is not None:
+            for each in frames:
+                rendezvous.arrive(each)
+
+    def _begun(self, step: int, frames: Sequence[Frame]) -> StepRendezvous | None:
+        """Return the rendezvous of a step if it has begun; else keep what comes early."""
         with self._lock:
             rendezvous = self._open.get(step)
             if rendezvous is None:
                 ours = client_of(step) == self._transport.rank
                 if not (ours or step in self._failed or self._is_over(step)):
                     self._early.setdefault(step, []).extend(frames)
-                return
-        for frame in frames:
-            value = _value(frame)
-            if frame.edge in rendezvous.fetched:
-                value = _own(value)
-            rendezvous.deliver((frame.edge, frame.iteration), value)
+            return rendezvous
 
     def waits(self) -> list[tuple[int, str, str]]:
         """Return what steps wait for: the step's number, the tensor and its source."""

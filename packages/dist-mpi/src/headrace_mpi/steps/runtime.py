@@ -8,7 +8,6 @@ an error: nothing of it runs on when the session raises.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import threading
@@ -33,6 +32,7 @@ from headrace.extend.runtime import (
     Recorder,
     SessionState,
     Step,
+    Wakeup,
     deadline,
     execute,
 )
@@ -47,11 +47,9 @@ from headrace_mpi.steps.rendezvous import Exchange, NumberedEdge, Routes, first_
 from headrace_mpi.steps.tracing import StepTracing
 from headrace_mpi.transport.pool import Job
 from headrace_mpi.transport.transport import Transport
-from headrace_mpi.transport.waiting import Waiter
 from headrace_mpi.transport.wire import Frame, Kind
 
 _MAX_LAG = 2**32 - 1
-_UNLIMITED = contextlib.nullcontext()
 _MAX_REASON = 500
 
 
@@ -76,9 +74,9 @@ class Call:
         self.cancellation = Cancellation()
         self.error: BaseException | None = None
         self.traces: dict[int, bytes] = {}
-        self._pending = set(ranks)
+        self._pending = {*ranks}
         self._transport = transport
-        self._waiter = Waiter()
+        self._waiter = Wakeup()
         self._lock = threading.Lock()
 
     @property
@@ -425,19 +423,11 @@ class ClusterRuntime:
                 if self._closed is not None:
                     raise self._closed
                 self._running.add(call)
-            with _UNLIMITED if timeout is None else deadline(timeout, call.fail):
-                rendezvous = client.exchange.open(call.step, step.routes)
-                for rank in step.ranks:
-                    client.transport.send(rank, Frame(Kind.RUN, call.step, step.handle, lag))
-                if step.plan is not None:
-                    work = Step(call.step, feeds, step.plan.fetches, rendezvous, call.cancellation)
-                    try:
-                        fault_point("run")
-                        execute(step.plan, work)
-                        results = work.fetches
-                    except Exception as error:
-                        call.fail(error)
-                call.wait()
+            if timeout is None:
+                results = self._run_parts(step, call, lag, feeds)
+            else:
+                with deadline(timeout, call.fail):
+                    results = self._run_parts(step, call, lag, feeds)
             finished = True
         finally:
             if not finished:
@@ -452,9 +442,32 @@ class ClusterRuntime:
             self._tracing.take_in(call.step, call.traces)
         return results
 
+    def _run_parts(
+        self, step: ClusterStep, call: Call, lag: int, feeds: Sequence[HostArray]
+    ) -> list[Any]:
+        """Let the other tasks run their parts, run this task's, and wait for the others."""
+        client = self._client
+        number = call.step
+        rendezvous = client.exchange.open(number, step.routes)
+        for rank in step.ranks:
+            client.transport.send(rank, Frame(Kind.RUN, number, step.handle, lag))
+        results: list[Any] = []
+        if step.plan is not None:
+            work = Step(number, feeds, step.plan.fetches, rendezvous, call.cancellation)
+            try:
+                fault_point("run")
+                execute(step.plan, work)
+                results = work.fetches
+            except Exception as error:
+                call.fail(error)
+        call.wait()
+        return results
+
     def _leave(self, call: Call) -> None:
         with self._lock:
             self._running.discard(call)
+            if self._closed is None:
+                return
         self._release()
 
     # -- closing

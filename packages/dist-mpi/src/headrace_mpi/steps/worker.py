@@ -155,18 +155,18 @@ class WorkerService:
     # -- running
 
     def _on_run(self, client: int, frame: Frame) -> Job | None:
-        # The client tells in `iteration` how far the oldest of its steps that still run is behind.
-        self._exchange.raise_floor(client, frame.step - frame.iteration)
-        registered = self._registered.get((client, frame.edge))
+        _, number, handle, lag, _, _ = frame
+        registered = self._registered.get((client, handle))
         if registered is None:
-            unknown = ClusterError(f"nothing is registered under handle {frame.edge}")
-            self._reply(client, frame.step, unknown)
+            unknown = ClusterError(f"nothing is registered under handle {handle}")
+            self._reply(client, number, unknown)
             return None
         cancellation = Cancellation()
         with self._lock:
-            self._running[frame.step] = cancellation
-        rendezvous = self._exchange.open(frame.step, registered.routes)
-        step = Step(frame.step, (), 0, rendezvous, cancellation)
+            self._running[number] = cancellation
+        # The lag is how far the oldest of the client's steps that still run is behind.
+        rendezvous = self._exchange.open(number, registered.routes, number - lag)
+        step = Step(number, (), 0, rendezvous, cancellation)
         return _RemoteRun(registered, step, client, self._transport, self._ended).go_on
 
     def _ended(self, run: _RemoteRun, failure: Exception | None) -> None:

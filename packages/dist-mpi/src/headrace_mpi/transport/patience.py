@@ -1,10 +1,10 @@
 """How long a thread that receives polls without a pause, and how long it naps then.
 
 Polling sees a message at once and keeps a core from whoever has work to do; a nap leaves the core
-and costs a wake-up. So a receiver polls for about as long as an answer takes where every rank has a
-core of its own, and hardly at all where ranks share cores: there the answer comes from a rank that
-wants this core. Other programs may want it, too. That shows when the core is given away between two
-polls and comes back late; for a while it is then left to them.
+and costs a wake-up, after which the core's caches and predictors are cold. So a receiver polls for
+about as long as an answer takes, and gives its core away between two polls. Ranks that share a core
+give it back soon. Other programs do not: where the core comes back late it is left to them for a
+while, for longer each time that the next poll finds it taken again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,17 @@ BELL_SPIN_S = 0.0002
 MIN_NAP_S = 0.00005
 # What a thread of this process has to say may have to wait for the end of a nap.
 BELL_NAP_S = 0.0003
+# Who rings wakes it; in between MPI is asked for ranks that are lost.
+NEAR_NAP_S = 0.002
+MAX_NEAR_NAP_S = 0.01
 MAX_NAP_S = 0.001
 LONG_NAP_S = 0.004
-# Giving the core away takes a few us, unless somebody takes it.
-_TAKEN_S = 0.00002
-_SHARED_S = 0.02
+# Ranks that share cores give them back soon; who has work of his own does not.
+_TAKEN_S = 0.0005
+_SHARED_S = 0.001
+MAX_SHARED_S = 0.64
+# Polls after which a core that was taken counts as free again.
+_ENOUGH_FREE = 3
 
 _yield_core: Callable[[], object] = getattr(os, "sched_yield", lambda: time.sleep(0))
 
@@ -43,18 +49,24 @@ def cores() -> int:
 class Patience:
     """Decides for the thread that receives whether it polls on."""
 
-    def __init__(self, ranks: int) -> None:
+    def __init__(self, ranks: int, *, near: bool = True) -> None:
         """Begin.
 
         Args:
             ranks: How many ranks of this host wake each other; 0 where nobody wakes this one.
+            near: Whether all ranks of the job do.
         """
         self._bell = ranks > 0
-        self._spin_s = SPIN_S if not ranks else BELL_SPIN_S if ranks <= cores() else 0.0
+        self._near = near and self._bell
+        self._spin_s = BELL_SPIN_S if ranks else SPIN_S
         self._shared_until = 0.0
+        self._shared_s = _SHARED_S
+        self._free = 0
 
     def nap_s(self, idle_s: float) -> float:
         """Return how long to sleep between polls when nothing has come for ``idle_s`` seconds."""
+        if self._near:
+            return min(max(idle_s, NEAR_NAP_S), MAX_NEAR_NAP_S)
         least = BELL_NAP_S if self._bell else MIN_NAP_S
         return min(max(idle_s / 8, least), MAX_NAP_S if idle_s < 1.0 else LONG_NAP_S)
 
@@ -74,6 +86,12 @@ class Patience:
         if before < self._shared_until and not moving:
             return False
         _yield_core()
-        if time.monotonic() - before > _TAKEN_S:
-            self._shared_until = before + _SHARED_S
+        took = time.monotonic() - before
+        if took < _TAKEN_S:
+            self._free += 1
+            return True
+        again = self._free < _ENOUGH_FREE
+        self._shared_s = min(2 * self._shared_s, MAX_SHARED_S) if again else _SHARED_S
+        self._shared_until = before + took + self._shared_s
+        self._free = 0
         return True

@@ -29,6 +29,8 @@ from headrace_mpi.transport.wire import (
 
 # Dimensions, by their number.
 _DIMS = [struct.Struct(f"<{rank}Q") for rank in range(MAX_RANK + 1)]
+_PACK, _UNPACK = HEADER.pack, HEADER.unpack_from
+_new = tuple.__new__
 
 
 def small_message(frame: Frame, most_bytes: int) -> bytes | None:
@@ -40,31 +42,28 @@ def small_message(frame: Frame, most_bytes: int) -> bytes | None:
         WireError: if a number of the frame is out of range.
     """
     kind, step, edge, iteration, flags, payload = frame
+    if flags:
+        return None
     dims: tuple[int, ...] = ()
-    if payload is None:
-        if flags or kind in TENSOR_KINDS:
+    code = RAW
+    try:
+        if payload is None:
+            if kind in TENSOR_KINDS:
+                return None
+            return _PACK(MAGIC, VERSION, kind, 0, step, edge, iteration, 0, RAW, 0, 0, 0)
+        if kind is not Kind.TENSOR or type(payload) is not np.ndarray:
             return None
-        code, body = RAW, b""
-    else:
-        if flags or kind is not Kind.TENSOR or type(payload) is not np.ndarray:
-            return None
+        nbytes = payload.nbytes
         code = CODE_OF_NUMPY.get(payload.dtype, STRING)
-        if code == STRING or payload.nbytes > most_bytes:
+        if code == STRING or nbytes > most_bytes:
             return None
         dims = payload.shape
-        body = payload.tobytes()
-    try:
-        return (
-            HEADER.pack(
-                *(MAGIC, VERSION, kind, 0, step, edge, iteration),
-                *(len(body), code, len(dims), 0, 0),
-            )
-            + (_DIMS[len(dims)].pack(*dims) if dims else b"")
-            + body
-        )
+        rank = len(dims)
+        head = _PACK(MAGIC, VERSION, kind, 0, step, edge, iteration, nbytes, code, rank, 0, 0)
     except struct.error:
         # It says what is wrong.
         return Encoded(frame, code, dims, None).header()
+    return head + (_DIMS[rank].pack(*dims) if rank else b"") + payload.tobytes()
 
 
 def small_frame(message: bytearray) -> Frame | None:
@@ -72,32 +71,33 @@ def small_frame(message: bytearray) -> Frame | None:
 
     What is not exactly right is one of the others: ``parse_header`` says what is wrong with it.
     """
-    if len(message) < HEADER_BYTES:
+    size = len(message)
+    if size < HEADER_BYTES:
         return None
-    fields = HEADER.unpack_from(message)
+    fields = _UNPACK(message)
     magic, version, kind_code, flags, step, edge, iteration, nbytes, code, rank, zero, tag = fields
+    if magic != MAGIC or version != VERSION or flags or zero or tag:
+        return None
     kind = KINDS.get(kind_code)
-    if magic != MAGIC or version != VERSION or flags or zero or tag or kind is None:
-        return None
+    if size == HEADER_BYTES:
+        # Tensors without elements have dimensions.
+        if nbytes or code or rank or kind is None or kind in TENSOR_KINDS:
+            return None
+        return _new(Frame, (kind, step, edge, iteration, 0, None))
     start = HEADER_BYTES + 8 * rank
-    if len(message) != start + nbytes:
+    if kind is not Kind.TENSOR or size != start + nbytes or rank > MAX_RANK:
         return None
-    payload = None
-    if kind is Kind.TENSOR:
-        dtype = NUMPY_OF_CODE.get(code)
-        if dtype is None or code == STRING or not nbytes:
-            return None
-        elems = nbytes // dtype.itemsize
-        payload = np.frombuffer(message, dtype, elems, start)
-        if rank != 1:
-            if rank > MAX_RANK:
-                return None
-            dims = _DIMS[rank].unpack_from(message, HEADER_BYTES)
-            if math.prod(dims) * dtype.itemsize != nbytes:
-                return None
-            payload = payload.reshape(dims)
-        elif _DIMS[1].unpack_from(message, HEADER_BYTES)[0] * dtype.itemsize != nbytes:
-            return None
-    elif nbytes or code or rank or kind in TENSOR_KINDS:
+    dtype = NUMPY_OF_CODE.get(code)
+    if dtype is None or code == STRING or not nbytes:
         return None
-    return Frame(kind, step, edge, iteration, 0, payload)
+    itemsize = dtype.itemsize
+    payload = np.frombuffer(message, dtype, nbytes // itemsize, start)
+    if rank == 1:
+        if _DIMS[1].unpack_from(message, HEADER_BYTES)[0] * itemsize != nbytes:
+            return None
+    else:
+        dims = _DIMS[rank].unpack_from(message, HEADER_BYTES) if rank else ()
+        if math.prod(dims) * itemsize != nbytes:
+            return None
+        payload = payload.reshape(dims)
+    return _new(Frame, (kind, step, edge, iteration, 0, payload))

@@ -36,18 +36,18 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, final
 
 from headrace.errors import ClusterError
+from headrace.extend.runtime import Wakeup
 from headrace_mpi.flight.record import FlightRecord
+from headrace_mpi.links.in_turn import InTurn
 from headrace_mpi.links.leases import Leases
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.channel import INLINE_BYTES, Channel
-from headrace_mpi.transport.patience import MIN_NAP_S, Patience
+from headrace_mpi.transport.patience import MIN_NAP_S, Patience, cores
 from headrace_mpi.transport.pool import Job, Pool
 from headrace_mpi.transport.small_frames import small_frame, small_message
-from headrace_mpi.transport.waiting import QueueWaiter, Waiter, Waits
 from headrace_mpi.transport.wire import Frame, Header, Kind
 
 if TYPE_CHECKING:
@@ -57,12 +57,15 @@ if TYPE_CHECKING:
 
 Handler = Callable[[int, Frame], "Job | None"]
 
+_HEALTH = Kind.HEALTH
 # A job that runs longer no longer holds up the others.
 LONG_JOB_S = 0.001
 MAX_NAP_S = 0.001
+# How seldom the service thread looks whether anybody receives, as long as somebody does.
+MAX_REST_S = 0.008
 _BATCH = 32
-# Where nothing is expected from MPI, it is asked at each so-many-th look for messages.
-ASK_MPI_EVERY = 32
+# How often MPI is asked where nothing is expected from it: it may give the core away meanwhile.
+ASK_MPI_S = 0.005
 
 
 @final
@@ -99,17 +102,22 @@ class Transport:
         self._links = links
         self._to: dict[int, Link] = {} if links is None else links.to
         self._leases = Leases(self._to)
+        self._crowded = links is not None and links.ranks > cores()
+        # Reads messages where this rank serves others with which it shares cores.
+        self._in_turn: InTurn | None = None
+        # To whom this rank sent something last, and from whom it may expect an answer.
+        self._asked: Link | None = None
         # Ranks of this host for which messages found no room.
         self._behind: set[int] = set()
         # Whether all others are of this host: MPI has to be asked for large payloads only then, and
         # now and then for ranks that are lost.
         self._near = len(self._to) == self.size - 1
-        self._passed = 0
-        self._patience = Patience(0 if links is None else links.ranks)
+        self._ask_mpi_at = 0.0
+        self._patience = Patience(0 if links is None else links.ranks, near=self._near)
         self._jobs: deque[Job] = deque()
         self._pump = threading.Lock()
-        self._followers: deque[Waits] = deque()
-        self._bell = Waiter()
+        self._followers: deque[Wakeup] = deque()
+        self._bell = Wakeup()
         # When a thread that serves began with a job; 0 while it receives.
         self._job_since = 0.0
         # The thread that receives, or runs jobs in between; 0 where that is the service thread.
@@ -159,6 +167,19 @@ class Transport:
             ClusterError: if there is no such rank, or the transport is closed.
             WireError: if the frame cannot be sent.
         """
+        link = self._to.get(rank)
+        message = None if link is None else small_message(frame, INLINE_BYTES)
+        if message is None or link is None or self._closing:
+            return self._send_any(rank, link, frame)
+        if rank not in self._forgotten:
+            self._note(rank, frame, len(message) - wire.HEADER_BYTES)
+            self._asked = link
+            if not link.send(message):
+                self._left_behind(rank)
+        return True
+
+    def _send_any(self, rank: int, link: Link | None, frame: Frame) -> bool:
+        """Send a frame that is no small one, or not to a rank of this host."""
         if not 0 <= rank < self.size:
             raise ClusterError(f"there is no rank {rank}: the ranks are 0 to {self.size - 1}")
         if self._closing:
@@ -166,14 +187,6 @@ class Transport:
                 f"a {frame.kind.name} frame was sent to rank {rank} after this rank left the "
                 f"cluster"
             )
-        link = self._to.get(rank)
-        if link is not None:
-            message = small_message(frame, INLINE_BYTES)
-            if message is not None:
-                if rank not in self._forgotten:
-                    self._note(rank, frame, len(message) - wire.HEADER_BYTES)
-                    self._post(rank, link, message)
-                return True
         encoded = wire.encode(frame)
         if rank in self._forgotten:
             return True
@@ -191,11 +204,11 @@ class Transport:
             self._on_fault(error)
             return True
         if self._channel.sending:
-            self._bell.ring()
+            self._disturb()
         return free
 
     def _note(self, rank: int, frame: Frame, nbytes: int) -> None:
-        if frame.kind is not Kind.HEALTH:
+        if frame.kind is not _HEALTH:
             self.flight.note(True, rank, frame)
             self.frames_sent += 1
             self.bytes_sent += nbytes
@@ -211,8 +224,18 @@ class Transport:
 
     def _post(self, rank: int, link: Link, message: bytes) -> None:
         if not link.send(message):
-            self._behind.add(rank)
-            self._bell.ring()
+            self._left_behind(rank)
+
+    def _left_behind(self, rank: int) -> None:
+        """See to a message that found no room."""
+        self._behind.add(rank)
+        self._disturb()
+
+    def _disturb(self) -> None:
+        """Make whoever receives look for what is to be moved now."""
+        self._bell.ring()
+        if self._links is not None:
+            self._links.bell.ring()
 
     def forget(self, rank: int) -> None:
         """Send nothing to a rank any more, and take nothing of it: it is lost."""
@@ -239,42 +262,23 @@ class Transport:
 
     # -- waiting ----------------------------------------------------------------------------
 
-    def wait(self, waiter: Waiter, timeout_s: float | None = None) -> bool:
+    def wait(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
         """Wait until ``waiter`` is woken, receiving for everybody meanwhile.
 
         Returns:
             Whether it was woken; the waiter is then ready for another wait.
         """
-        return self._wait_for(waiter, timeout_s)
+        return self._wait(waiter, timeout_s, serving=False)
 
-    def serve(self, waiter: Waiter, timeout_s: float | None = None) -> bool:
+    def serve(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
         """Wait as ``wait`` does, and run arriving jobs on this thread."""
-        return self._wait_for(waiter, timeout_s, serving=True)
-
-    def take(self, queue: SimpleQueue[Any], timeout_s: float | None = None) -> Any:
-        """Wait for the next item of ``queue`` and return it, receiving for everybody meanwhile.
-
-        While it waits, marks of the transport's own pass through the queue: all that take from it
-        must do so by this method, one at a time.
-
-        Raises:
-            queue.Empty: if none has come after about ``timeout_s``; while another thread drives
-                the transport, it may take longer.
-        """
-        waiter = QueueWaiter(queue)
-        if not self._wait(waiter, timeout_s, serving=False):
-            raise Empty
-        return waiter.item
-
-    def _wait_for(self, waiter: Waiter, timeout_s: float | None, *, serving: bool = False) -> bool:
-        if not self._wait(waiter, timeout_s, serving=serving):
-            return False
-        waiter.woken = False
-        return True
+        if self._crowded and self._links is not None:
+            self._in_turn = InTurn(self._links)
+        return self._wait(waiter, timeout_s, serving=True)
 
     def _wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         deadline = time.monotonic() + timeout_s
-        waiter = Waiter()
+        waiter = Wakeup()
         while not condition():
             left = deadline - time.monotonic()
             if left <= 0:
@@ -282,65 +286,67 @@ class Transport:
             self.wait(waiter, min(left, MAX_NAP_S))
         return True
 
-    def _wait(self, waiter: Waits, timeout_s: float | None, *, serving: bool) -> bool:
+    def _wait(self, waiter: Wakeup, timeout_s: float | None, *, serving: bool) -> bool:
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        me = threading.get_ident()
         try:
-            return self._wait_or_drive(waiter, deadline, serving=serving)
+            while not waiter.woken:
+                if deadline is not None and time.monotonic() >= deadline:
+                    return False
+                if self._pump.acquire(blocking=False):
+                    self._driver = me
+                    try:
+                        self._drive(waiter, deadline, serving)
+                    finally:
+                        self._pump.release()
+                        self._offer()
+                    if serving:
+                        self._run_jobs_here()
+                else:
+                    self._follow(waiter, deadline)
         finally:
-            if self._driver == threading.get_ident():
+            if self._driver == me:
                 self._driver = 0
                 self._left = time.monotonic()
-
-    def _wait_or_drive(self, waiter: Waits, deadline: float | None, *, serving: bool) -> bool:
-        while not waiter.woken:
-            if deadline is not None and time.monotonic() >= deadline:
-                return False
-            if self._pump.acquire(blocking=False):
-                try:
-                    self._drive(waiter, deadline, serving)
-                finally:
-                    self._pump.release()
-                    self._offer()
-                if serving:
-                    self._run_jobs_here()
-            else:
-                self._follow(waiter, deadline)
+        waiter.woken = False
         return True
 
-    def _drive(self, waiter: Waits, deadline: float | None, serving: bool) -> None:
+    def _drive(self, waiter: Wakeup, deadline: float | None, serving: bool) -> None:
         """Hold the pump until ``waiter`` is woken, or there is a job to run here."""
-        alive = time.monotonic()
-        self._driver = threading.get_ident()
+        # When there was nothing for the first time; 0 while there is.
+        since = 0.0
         while not waiter.woken:
-            found = self._poll()
+            if self._poll():
+                since = 0.0
+                if not self._jobs:
+                    continue
             if self._jobs:
                 if serving:
                     return
                 self._start_jobs()
-            if found:
-                alive = time.monotonic()
-                continue
             now = time.monotonic()
             if deadline is not None and now >= deadline:
                 return
-            idle = now - alive
+            since = since or now
+            idle = now - since
             moving = self._moving
-            if not self._patience.spins(idle, moving=moving):
+            passed_over = self._crowded and self._asked is not None and self._asked.passed_over
+            if passed_over or not self._patience.spins(idle, moving=moving):
                 self._nap(waiter, MIN_NAP_S if moving else self._patience.nap_s(idle))
 
-    def _nap(self, waiter: Waits, seconds: float) -> None:
+    def _nap(self, waiter: Wakeup, seconds: float) -> None:
         """Sleep until the waiter is disturbed, a rank of this host rings, or the time is over."""
         links = self._links
         if links is None:
-            waiter.nap(seconds)
+            waiter.sleep(seconds)
             return
         heard = links.bell.listen()
         if links.waiting:
             links.bell.stay()
         else:
-            waiter.nap_by(links.bell, heard, seconds)
+            waiter.sleep_by(links.bell, heard, seconds)
 
-    def _follow(self, waiter: Waits, deadline: float | None) -> None:
+    def _follow(self, waiter: Wakeup, deadline: float | None) -> None:
         """Sleep until woken, or until the pump is offered."""
         self._followers.append(waiter)
         # The holder may have left before this thread was in the list; then nobody offers.
@@ -387,6 +393,7 @@ class Transport:
 
     def _serve_idle(self) -> None:
         alive = time.monotonic()
+        rest = LONG_JOB_S
         while not self._closing:
             self._pool.relieve()
             since = self._job_since
@@ -394,7 +401,8 @@ class Transport:
             if (since and now - since < LONG_JOB_S) or now - self._left < MAX_NAP_S:
                 # Whoever serves, or waits for one step after another, is back in a moment.
                 alive = now
-                self._bell.sleep(LONG_JOB_S)
+                self._bell.sleep(rest)
+                rest = min(2 * rest, MAX_REST_S)
             elif self._pump.acquire(blocking=False):
                 try:
                     busy = self._poll()
@@ -404,6 +412,7 @@ class Transport:
                     self._offer()
                 self._start_jobs()
                 now = time.monotonic()
+                rest = LONG_JOB_S
                 if busy:
                     alive = now
                 self._nap(self._bell, MIN_NAP_S if moving else self._patience.nap_s(now - alive))
@@ -413,7 +422,8 @@ class Transport:
                 if self._posted:
                     self._posted = False
                     self._start_jobs()
-                self._bell.sleep(MAX_NAP_S)
+                self._bell.sleep(rest)
+                rest = min(2 * rest, MAX_REST_S)
 
     def close(self, timeout_s: float = 5.0) -> bool:
         """Let all that was sent leave, and stop receiving; return whether it left in time."""
@@ -443,9 +453,8 @@ class Transport:
                 found = self._receive_near(self._links)
                 if self._behind:
                     self._push()
-            self._passed += 1
-            if not self._near or self._passed == ASK_MPI_EVERY or self._channel.moving:
-                self._passed = 0
+            if not self._near or self._channel.moving or time.monotonic() >= self._ask_mpi_at:
+                self._ask_mpi_at = time.monotonic() + ASK_MPI_S
                 found |= self._poll_mpi()
         except Exception as error:
             # A fault must not take the thread that happens to hold the pump with it.
@@ -462,32 +471,28 @@ class Transport:
             raise
 
     def _receive_near(self, links: Links) -> bool:
-        found = links.receive(_BATCH)
+        found = links.receive(_BATCH) if self._in_turn is None else self._in_turn.receive(_BATCH)
         for source, message in found:
-            self._take_in(source, message)
+            try:
+                frame = small_frame(message) or self._large_frame(source, message)
+                if frame is not None:
+                    self._dispatch(source, frame)
+            except Exception as error:
+                error.add_note(f"the frame came from rank {source}")
+                self._on_fault(error)
         return bool(found)
 
-    def _take_in(self, source: int, message: bytearray) -> None:
-        try:
-            frame = small_frame(message)
-            if frame is not None:
-                self._dispatch(source, frame)
-                return
-            if source in self._forgotten:
-                return
-            header = wire.parse_header(message)
-            if header.leased:
-                body = self._leases.take(source, header, message)
-                frame = wire.decode(header, body)
-            elif header.apart:
-                self._channel.expect(source, header)
-                return
-            else:
-                frame = wire.parse_body(header, message)
-            self._dispatch(source, frame)
-        except Exception as error:
-            error.add_note(f"the frame came from rank {source}")
-            self._on_fault(error)
+    def _large_frame(self, source: int, message: bytearray) -> Frame | None:
+        """Return a frame that is no small one; None where its payload comes by another way."""
+        if source in self._forgotten:
+            return None
+        header = wire.parse_header(message)
+        if header.leased:
+            return wire.decode(header, self._leases.take(source, header, message))
+        if header.apart:
+            self._channel.expect(source, header)
+            return None
+        return wire.parse_body(header, message)
 
     def _push(self) -> None:
         for rank in list(self._behind):
@@ -502,14 +507,14 @@ class Transport:
     def _dispatch(self, source: int, frame: Frame) -> None:
         if source in self._forgotten:
             return
-        if frame.kind is not Kind.HEALTH:
+        kind = frame.kind
+        if kind is not _HEALTH:
             self.flight.note(False, source, frame)
             self.frames_received += 1
-        handler = self._handlers.get(frame.kind)
+        handler = self._handlers.get(kind)
         if handler is None:
             raise ClusterError(
-                f"a {frame.kind.name} frame came from rank {source}, but this rank does not "
-                f"expect any"
+                f"a {kind.name} frame came from rank {source}, but this rank does not expect any"
             )
         job = handler(source, frame)
         if job is not None:

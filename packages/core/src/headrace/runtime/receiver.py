@@ -1,0 +1,65 @@
+"""Receiving a value onto a device: what a plan calls for Recv."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from time import perf_counter_ns as clock
+from typing import Any, final
+
+from headrace.runtime.device import Device
+from headrace.runtime.rendezvous import DEAD, Edge
+from headrace.runtime.tensor_list import ListValue
+
+
+def moved(value: Any, move: Callable[[Any], Any]) -> Any:
+    """Return a value moved between a device and the host; of a list, every item."""
+    return value.map(move) if isinstance(value, ListValue) else move(value)
+
+
+@final
+class Receiver:
+    """The blocking call that receives a value, or DEAD, onto a device.
+
+    Attributes:
+        edge: The transfer.
+        note: Called for each value that has come, with the time at which it was asked for; None
+            where nobody wants to know.
+    """
+
+    __slots__ = ("_activate", "_from_host", "edge", "note")
+
+    def __init__(self, edge: Edge, device: Device) -> None:
+        self.edge = edge
+        self.note: Callable[[int], None] | None = None
+        self._from_host = device.from_host
+        self._activate: Callable[[], AbstractContextManager[Any] | None] | None = None
+
+    def activating(self, device: Device) -> Receiver:
+        """Return itself, moving values while a device is active."""
+        self._activate = device.activate
+        return self
+
+    def __call__(self, step: Any, done: Callable[[Any], None]) -> None:
+        """Call ``done`` with the value on the device, or with an exception."""
+        note, began = self.note, 0
+        if note is not None:
+            began = clock()
+
+        def receive(value: Any) -> None:
+            if note is not None:
+                note(began)
+            done(value if isinstance(value, BaseException) else self.moved(value))
+
+        step.rendezvous.recv(step, self.edge, receive)
+
+    def moved(self, value: Any) -> Any:
+        """Return what came on the device; DEAD as it is."""
+        if value is DEAD:
+            return value
+        if self._activate is None:
+            return moved(value, self._from_host)
+        context = self._activate()
+        assert context is not None
+        with context:
+            return moved(value, self._from_host)
