@@ -49,6 +49,12 @@ def build(sources: Sequence[KernelSource]) -> list[int]:
         return [_built(source, work) for source in sources]
 
 
+def is_at_hand(source: KernelSource) -> bool:
+    """Whether a kernel need not be compiled: the process has it, or the cache on disk."""
+    key = _key(source)
+    return key in _ADDRESSES or kernel_cache().has(key)
+
+
 def _built(source: KernelSource, work: Compiled) -> int:
     key = _key(source)
     with _LOCK:
@@ -135,4 +141,4 @@ def version(modules: tuple[str, ...]) -> str:
     return digest.hexdigest()
 
 
-__all__ = ["KernelSource", "Vocabulary", "build", "toolchain", "version"]
+__all__ = ["KernelSource", "Vocabulary", "build", "is_at_hand", "toolchain", "version"]

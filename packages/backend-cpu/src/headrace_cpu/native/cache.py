@@ -71,6 +71,10 @@ class KernelCache:
                 os.utime(place)
         return code
 
+    def has(self, key: str) -> bool:
+        """Whether there is an entry of a key; it may turn out not to be whole."""
+        return self._place(key).exists()
+
     def put(self, key: str, code: bytes) -> None:
         """Keep the code of a key; nothing happens where the folder cannot be written."""
         data = _packed(code)

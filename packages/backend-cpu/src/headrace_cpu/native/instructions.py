@@ -21,13 +21,39 @@ from headrace_cpu.native.source import MAX_BUFFERS
 
 TYPES: dict[str, Any] = {
     "b8": ir.IntType(1),
+    "i8": ir.IntType(8),
     "u8": ir.IntType(8),
+    "i16": ir.IntType(16),
+    "u16": ir.IntType(16),
     "i32": ir.IntType(32),
+    "u32": ir.IntType(32),
     "i64": ir.IntType(64),
+    "u64": ir.IntType(64),
+    "u128": ir.IntType(128),
     "f32": ir.FloatType(),
     "f64": ir.DoubleType(),
 }
-FLOATS = frozenset({"f32", "f64"})
+_BYTES = {
+    "b8": 1, "i8": 1, "u8": 1, "i16": 2, "u16": 2, "i32": 4, "u32": 4, "f32": 4, "i64": 8,
+    "u64": 8, "f64": 8, "u128": 16,
+}  # fmt: skip
+# Vectors of 16, 32 and 64 bytes, such as ``f32x16``, for kernels that say which values stay in
+# registers: the dtype of their elements, and how many there are.
+VECTORS = {
+    f"{code}x{whole // size}": (code, whole // size)
+    for code, size in _BYTES.items()
+    for whole in (16, 32, 64)
+    if code not in ("b8", "u128")
+}
+TYPES |= {name: ir.VectorType(TYPES[code], lanes) for name, (code, lanes) in VECTORS.items()}
+
+
+def _with_vectors(*codes: str) -> frozenset[str]:
+    return frozenset({*codes, *(name for name, (code, _) in VECTORS.items() if code in codes)})
+
+
+FLOATS = _with_vectors("f32", "f64")
+UNSIGNED = _with_vectors("b8", "u8", "u16", "u32", "u64", "u128")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +88,12 @@ class Machine:
     def call(self, name: str, code: str, *args: Any) -> Any:
         """Call an intrinsic of LLVM on values of one dtype."""
         kind = ir.FunctionType(TYPES[code], [TYPES[code]] * len(args))
-        function = self.module.declare_intrinsic(f"llvm.{name}", [TYPES[code]], kind)
+        if code in VECTORS:
+            element, lanes = VECTORS[code]
+            full = f"llvm.{name}.v{lanes}{element}"
+            function = self.module.globals.get(full) or ir.Function(self.module, kind, full)
+        else:
+            function = self.module.declare_intrinsic(f"llvm.{name}", [TYPES[code]], kind)
         return self.builder.call(function, args)
 
     def place(self, base: Any, index: Any, stored: Any) -> Any:
@@ -89,7 +120,14 @@ class Machine:
 
 def instruction(name: str) -> Maker | None:
     """Return what writes the call of a function of kernels, None where there is none."""
-    for prefix, maker in (("load_", _load), ("store_", _store), ("to_", _convert)):
+    for prefix, maker in (
+        ("load_", _load),
+        ("store_", _store),
+        ("to_", _convert),
+        ("bits_", _bits),
+        ("above_", _above),
+        ("spread_", _spread),
+    ):
         if name.startswith(prefix):
             return maker(name.removeprefix(prefix))
     return _INSTRUCTIONS.get(name)
@@ -102,7 +140,11 @@ def _load(code: str) -> Maker:
     stored = ir.IntType(8) if code == "b8" else TYPES[code]
 
     def make(m: Machine, args: Sequence[Held]) -> Held:
-        found = m.builder.load(m.place(args[0].value, args[1].value, stored))
+        if code in VECTORS:
+            place, align = _vector_place(m, code, args)
+            found = m.builder.load(place, align=align)
+        else:
+            found = m.builder.load(m.place(args[0].value, args[1].value, stored))
         m.mark(found, args[2].value.constant)
         if code == "b8":
             found = m.builder.icmp_unsigned("!=", found, ir.Constant(stored, 0))
@@ -118,9 +160,62 @@ def _store(code: str) -> Maker:
         value = args[2].value
         if code == "b8":
             value = m.builder.zext(value, stored)
-        place = m.place(args[0].value, args[1].value, stored)
-        m.mark(m.builder.store(value, place), args[3].value.constant)
+        if code in VECTORS:
+            place, align = _vector_place(m, code, args)
+            done = m.builder.store(value, place, align=align)
+        else:
+            done = m.builder.store(value, m.place(args[0].value, args[1].value, stored))
+        m.mark(done, args[3].value.constant)
         return args[2]
+
+    return make
+
+
+def _vector_place(m: Machine, code: str, args: Sequence[Held]) -> tuple[Any, int]:
+    """Return the place of a vector, counted in elements, and the bytes to which it is aligned."""
+    element, _ = VECTORS[code]
+    place = m.place(args[0].value, args[1].value, TYPES[element])
+    return m.builder.bitcast(place, TYPES[code].as_pointer()), _BYTES[element]
+
+
+def _spread(code: str) -> Maker:
+    """Return a vector of equal elements."""
+    _, lanes = VECTORS[code]
+
+    def make(m: Machine, args: Sequence[Held]) -> Held:
+        return Held(code, _repeated(m, args[0].value, TYPES[code], lanes))
+
+    return make
+
+
+def _repeated(m: Machine, value: Any, kind: Any, lanes: int) -> Any:
+    none, index = ir.Constant(kind, ir.Undefined), TYPES["i32"]
+    one = m.builder.insert_element(none, value, ir.Constant(index, 0))
+    zeros = ir.Constant(ir.VectorType(index, lanes), [0] * lanes)
+    return m.builder.shuffle_vector(one, none, zeros)
+
+
+def _above(code: str) -> Maker:
+    """Return which of 64 elements beside one another are larger than a number, NaN with them.
+
+    The result is a u64 with a bit for each, the first one lowest.
+    """
+
+    def make(m: Machine, args: Sequence[Held]) -> Held:
+        b = m.builder
+        base, index, edge, number = (arg.value for arg in args)
+        kind = ir.VectorType(TYPES[code], 64)
+        place = b.bitcast(m.place(base, index, TYPES[code]), kind.as_pointer())
+        found = b.load(place, align=_BYTES[code])
+        m.mark(found, number.constant)
+        spread = _repeated(m, edge, kind, 64)
+        if code in FLOATS:
+            larger = b.fcmp_unordered(">", found, spread)
+        elif code in UNSIGNED:
+            larger = b.icmp_unsigned(">", found, spread)
+        else:
+            larger = b.icmp_signed(">", found, spread)
+        return Held("u64", b.bitcast(larger, TYPES["u64"]))
 
     return make
 
@@ -139,6 +234,28 @@ def _ask(m: Machine, args: Sequence[Held]) -> Held:
     kind = ir.FunctionType(ir.IntType(32), [])
     found = m.builder.call(m.builder.inttoptr(args[0].value, kind.as_pointer()), [])
     return Held("i64", m.builder.sext(found, TYPES["i64"]))
+
+
+def _prefetch(m: Machine, args: Sequence[Held]) -> Held:
+    """Ask for the cache line at an address, which need not be valid."""
+    pointer, number = ir.IntType(8).as_pointer(), TYPES["i32"]
+    kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+    function = m.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+    hints = [ir.Constant(number, hint) for hint in (0, 3, 1)]
+    m.builder.call(function, [m.builder.inttoptr(args[0].value, pointer), *hints])
+    return args[0]
+
+
+def _trailing(m: Machine, args: Sequence[Held]) -> Held:
+    """Count the zero bits below the lowest one; all of them where there is none."""
+    code, x = args[0].code, args[0].value
+    return Held(code, m.builder.cttz(x, ir.Constant(ir.IntType(1), 0)))
+
+
+def _leading(m: Machine, args: Sequence[Held]) -> Held:
+    """Count the zero bits above the highest one; all of them where there is none."""
+    code, x = args[0].code, args[0].value
+    return Held(code, m.builder.ctlz(x, ir.Constant(ir.IntType(1), 0)))
 
 
 def _wait(m: Machine, args: Sequence[Held]) -> Held:
@@ -167,17 +284,27 @@ def _convert(code: str) -> Maker:
             if source in FLOATS:
                 widen = source == "f32"
                 return Held(code, (b.fpext if widen else b.fptrunc)(value, target))
-            unsigned = source in ("b8", "u8")
+            unsigned = source in UNSIGNED
             return Held(code, (b.uitofp if unsigned else b.sitofp)(value, target))
         if source in FLOATS:
             # As on the hardware: a number out of range gives some number, nothing worse.
-            wide = target if code != "u8" else TYPES["i32"]
+            wide = target if target.width >= 32 else TYPES["i32"]
             found = _frozen(b, b.fptosi(value, wide))
             return Held(code, found if wide is target else b.trunc(found, target))
+        if target.width == value.type.width:
+            return Held(code, value)
         if target.width < value.type.width:
             return Held(code, b.trunc(value, target))
-        unsigned = source in ("b8", "u8")
-        return Held(code, (b.zext if unsigned else b.sext)(value, target))
+        return Held(code, (b.zext if source in UNSIGNED else b.sext)(value, target))
+
+    return make
+
+
+def _bits(code: str) -> Maker:
+    """Return the value of another dtype that has the same bits."""
+
+    def make(m: Machine, args: Sequence[Held]) -> Held:
+        return Held(code, m.builder.bitcast(args[0].value, TYPES[code]))
 
     return make
 
@@ -216,9 +343,17 @@ def _extreme(name: str, sign: str) -> Maker:
         code, x, y = args[0].code, args[0].value, args[1].value
         if code in FLOATS:
             return Held(code, m.call(name, code, x, y))
-        return Held(code, m.builder.select(m.builder.icmp_signed(sign, x, y), x, y))
+        return Held(code, m.builder.select(_ordered(m, sign, args), x, y))
 
     return make
+
+
+def _ordered(m: Machine, sign: str, args: Sequence[Held]) -> Any:
+    """Return a comparison of two whole numbers."""
+    compare = m.builder.icmp_signed
+    if args[0].code in UNSIGNED:
+        compare = m.builder.icmp_unsigned
+    return compare(sign, args[0].value, args[1].value)
 
 
 def _of_two(sign: str) -> Maker:
@@ -227,7 +362,7 @@ def _of_two(sign: str) -> Maker:
     def make(m: Machine, args: Sequence[Held]) -> Held:
         code, x, y = args[0].code, args[0].value, args[1].value
         if code not in FLOATS:
-            return Held(code, m.builder.select(m.builder.icmp_signed(sign, x, y), x, y))
+            return Held(code, m.builder.select(_ordered(m, sign, args), x, y))
         found = m.builder.select(m.builder.fcmp_ordered(sign, x, y), x, y)
         missing = m.builder.fcmp_unordered("uno", x, x)
         return Held(code, m.builder.select(missing, x, found))
@@ -252,6 +387,13 @@ def _where(m: Machine, args: Sequence[Held]) -> Held:
     return Held(args[1].code, m.builder.select(*(arg.value for arg in args)))
 
 
+def _chosen(m: Machine, args: Sequence[Held]) -> Held:
+    """Choose as ``where`` does, where nobody can guess which it will be: without a branch."""
+    found = m.builder.select(*(arg.value for arg in args))
+    found.set_metadata("unpredictable", m.module.add_metadata([]))
+    return Held(args[1].code, found)
+
+
 def _plain(name: str, code: str = "") -> Maker:
     """Return an instruction of LLVM's builder on values as they are."""
 
@@ -268,13 +410,13 @@ def _shifted(name: str) -> Maker:
     def make(m: Machine, args: Sequence[Held]) -> Held:
         code, x, count = args[0].code, args[0].value, args[1].value
         zero, most = ir.Constant(x.type, 0), ir.Constant(x.type, x.type.width - 1)
-        if code == "u8":
+        if code in UNSIGNED:
             over = m.builder.icmp_unsigned(">", count, most)
         else:
             count = m.builder.select(m.builder.icmp_signed("<", count, zero), zero, count)
             over = m.builder.icmp_signed(">", count, most)
         count = m.builder.select(over, most, count)
-        shift = "lshr" if (name, code) == ("ashr", "u8") else name
+        shift = "lshr" if name == "ashr" and code in UNSIGNED else name
         return Held(code, getattr(m.builder, shift)(x, count))
 
     return make
@@ -289,6 +431,9 @@ _INSTRUCTIONS: dict[str, Maker] = {
     "set_word": _set_word,
     "ask": _ask,
     "wait": _wait,
+    "prefetch": _prefetch,
+    "trailing": _trailing,
+    "leading": _leading,
     "total": _total,
     "product": _product,
     "largest": _extreme("maximum", ">"),
@@ -318,4 +463,5 @@ _INSTRUCTIONS: dict[str, Maker] = {
     "abs": _abs,
     "negative": _negative,
     "where": _where,
+    "chosen": _chosen,
 }

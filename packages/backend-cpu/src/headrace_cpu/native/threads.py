@@ -151,6 +151,11 @@ def _quota(root: Path = Path("/sys/fs/cgroup")) -> float | None:
 _Kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
+def bare_kernel(address: int) -> Callable[[int], object]:
+    """Return what runs a kernel on the calling thread, for the address of a block."""
+    return _Kernel(address)
+
+
 def launch(address: int, block: int, threads: int = 1) -> Callable[[], object]:
     """Return what runs a kernel on its block; calling it takes about half a microsecond.
 

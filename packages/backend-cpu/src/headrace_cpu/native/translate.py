@@ -4,7 +4,8 @@ The sources of kernels use little of Python: assignments, loops over ``range``, 
 conditions, ``continue``, arithmetic, comparisons, numbers, and calls of the functions in
 ``instructions`` and of the kernel's vocabulary. What they mean is what Python would mean by them,
 if values of a dtype stayed of that dtype and whole numbers had 64 bits, with two exceptions:
-``and`` and ``or`` compute both sides, and nothing is converted unless the source says so.
+``and`` and ``or`` compute both sides, and nothing is converted unless the source says so, but
+that a whole number in the source takes the dtype of what it meets.
 
 Translating takes milliseconds, as all dtypes are known from the beginning.
 """
@@ -18,17 +19,28 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from headrace_cpu.native.instructions import FLOATS, TYPES, Held, Machine, Maker, instruction
+from headrace_cpu.native.instructions import (
+    FLOATS,
+    TYPES,
+    UNSIGNED,
+    Held,
+    Machine,
+    Maker,
+    instruction,
+)
 from headrace_cpu.native.source import Vocabulary
 
 _CODES = {
-    "bool_": "b8", "uint8": "u8", "int32": "i32", "int64": "i64", "float32": "f32",
-    "float64": "f64",
+    "bool_": "b8", "int8": "i8", "uint8": "u8", "int16": "i16", "uint16": "u16", "int32": "i32",
+    "uint32": "u32", "int64": "i64", "uint64": "u64", "float32": "f32", "float64": "f64",
 }  # fmt: skip
 _COMPARE = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
-_INTEGER = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.LShift: "shl"}
+_INTEGER = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.LShift: "shl", ast.BitAnd: "and_",
+    ast.BitOr: "or_", ast.BitXor: "xor",
+}  # fmt: skip
 _FLOAT = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 
 
@@ -266,16 +278,24 @@ class _Translator:
         return Held(code, ir.Constant(TYPES[code], node.value))
 
     def _arithmetic(self, node: ast.BinOp) -> Held:
-        left, right = self._value(node.left), self._value(node.right)
+        left, right = self._pair(node.left, node.right)
         if left.code != right.code:
             raise _mixed(node, left, right)
         if left.code == "i64" and isinstance(node.op, ast.FloorDiv):
             return Held(left.code, self._floor_divided(left.value, right.value))
+        if left.code not in FLOATS and isinstance(node.op, ast.RShift):
+            shift = self.builder.lshr if left.code in UNSIGNED else self.builder.ashr
+            return Held(left.code, shift(left.value, right.value))
         table: dict[Any, str] = _FLOAT if left.code in FLOATS else _INTEGER
         name = table.get(type(node.op))
         if name is None:
             raise _unknown(node)
         return Held(left.code, getattr(self.builder, name)(left.value, right.value))
+
+    def _pair(self, one: ast.expr, other: ast.expr) -> tuple[Held, Held]:
+        """Return two operands; a whole number that stands in the source is of the other's dtype."""
+        left, right = self._value(one), self._value(other)
+        return _fitted(left, right, one), _fitted(right, left, other)
 
     def _floor_divided(self, x: Any, y: Any) -> Any:
         """Return the quotient rounded down, as Python has it; LLVM's is rounded towards 0."""
@@ -302,7 +322,7 @@ class _Translator:
         return Held("b8", total)
 
     def _comparison(self, node: ast.Compare) -> Held:
-        left, right = self._value(node.left), self._value(node.comparators[0])
+        left, right = self._pair(node.left, node.comparators[0])
         sign = _COMPARE.get(type(node.ops[0]))
         if sign is None:
             raise _unknown(node)
@@ -313,7 +333,7 @@ class _Translator:
             unordered = sign == "!="
             compare = self.builder.fcmp_unordered if unordered else self.builder.fcmp_ordered
         else:
-            unsigned = left.code in ("b8", "u8")
+            unsigned = left.code in UNSIGNED
             compare = self.builder.icmp_unsigned if unsigned else self.builder.icmp_signed
         return Held("b8", compare(sign, left.value, right.value))
 
@@ -322,6 +342,14 @@ class _Translator:
         if make is None:
             raise SyntaxError(f"kernels have no function {name!r}")
         return make(self.machine, args)
+
+
+def _fitted(held: Held, other: Held, node: ast.expr) -> Held:
+    """Return a whole number of the source as one of another operand's dtype, all else as it is."""
+    whole = isinstance(node, ast.Constant) and type(node.value) is int
+    if not whole or other.code in FLOATS or other.code == "b8":
+        return held
+    return Held(other.code, ir.Constant(TYPES[other.code], held.value.constant))
 
 
 def _mixed(node: ast.AST, left: Held, right: Held) -> SyntaxError:

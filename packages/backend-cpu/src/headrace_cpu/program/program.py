@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from headrace import Tensor
+from headrace import Operation, Tensor
 from headrace.errors import ResourceExhaustedError
 from headrace.extend.devices import ProgramReport, Region, located
 from headrace_cpu.native.memory import address, allocate, view
@@ -74,6 +74,8 @@ class Program:
         self._countdown: int | None = settings.compile_after if native else None
         # With a fixed number of threads sums are added up in a fixed order.
         self._share = Share(settings.threads, fixed=settings.deterministic) if native else None
+        # The tensors that are read, found where somebody asks.
+        self._read: frozenset[Tensor] | None = None
         # Without instructions nothing is kept in an instance, and one serves all.
         self._only = None if native else self._instance()
 
@@ -187,7 +189,7 @@ class Program:
             for tensor, point in lowered.points.get(instruction, {}).items():
                 bound[point] = made.point[tensor]
         for op, name in lowered.kernels.items():
-            bound[name] = self.region.bind(op)
+            bound[name] = self._placed(op, self.region.bind(op))
         recorder = self.region.options.recorder
         for work, name in lowered.notes.items():
             assert recorder is not None
@@ -204,6 +206,18 @@ class Program:
         # The instructions know addresses only: the arena lives as long as the function.
         run.__dict__["arena"] = memory
         return run
+
+    def _placed(self, op: Operation, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Return what computes an operation here; sweeps want to know what is read of it."""
+        within = getattr(call, "within", None)
+        if within is None:
+            return call
+        if self._read is None:
+            inputs = (t for item in self.items for each in item.ops for t in each.inputs)
+            self._read = frozenset((*inputs, *self.region.outputs))
+        wanted = [t in self._read for t in op.outputs]
+        placed: Callable[..., Any] = within(wanted, shares=self._share is not None)
+        return placed
 
     # -- failures
 

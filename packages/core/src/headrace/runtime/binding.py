@@ -56,11 +56,13 @@ class NodeView:
         op: The operation, with attributes and the specs of its inputs and outputs.
         device: The device.
         context: What stateful kernels get.
+        options: How the session plans and runs its steps.
     """
 
     op: Operation
     device: Device
     context: KernelContext
+    options: Options = DEFAULT_OPTIONS
 
 
 def bind(
@@ -159,7 +161,7 @@ def _bind_kernel(
         lead = 2
         call = _grouped(op, functools.partial(kernel.function, context, **attrs), lead)
     else:
-        special = _specialized(kernel, NodeView(op, device, context), provider)
+        special = _specialized(kernel, NodeView(op, device, context, options), provider)
         if special is None:
             return None
         call = special

@@ -1,0 +1,422 @@
+"""Folds of rows by ids: segment sums, products, largest and smallest, and sparse products.
+
+A row of the result is the fold of all rows that have its id, in their order, whatever the number
+of threads: a row belongs to one thread. Sorted ids are divided where the id changes; of others,
+each thread picks those that are its own. The rows may be picked from a table, and may be
+multiplied by a number each, on the way.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from headrace import Operation, as_dtype
+from headrace_cpu.kernels.numeric import narrowed, scalar, widened
+from headrace_cpu.native.memory import address
+from headrace_cpu.sweeps.sweep import SIZES, Call, Job, Sweep, code_of, set_status, team_for
+
+# As many elements as the plain kernel allows.
+_MOST_ELEMENTS = 1 << 29
+# Ids that a thread looks at before it works on those that are its own.
+_CHUNK = 1024
+# Rows narrower than this cost less than finding out whose they are.
+_NARROW = 4
+# So many rows ahead are asked for.
+_AHEAD = 8
+
+_FOLD = """\
+first, last = me * count // team, (me + 1) * count // team
+low, high, mixed, least, most = 0, -1, False, 0, -1
+for i in range(first, last):
+    id = to_i64(load_I(ids, i * STEP, 1))
+    low, high = minimum(low, id), maximum(high, id)
+for i in range(first, minimum(last, count - 1)):
+    mixed = either(mixed, load_I(ids, i * STEP, 1) > load_I(ids, i * STEP + STEP, 1))
+if through != 0:
+    for i in range(first, last):
+        id = to_i64(load_J(through, i * STEP, 2))
+        least, most = minimum(least, id), maximum(most, id)
+if team > 1:
+    store_i64(facts, me * 8, low, 6)
+    store_i64(facts, me * 8 + 1, high, 6)
+    store_i64(facts, me * 8 + 2, to_i64(mixed), 6)
+    store_i64(facts, me * 8 + 3, least, 6)
+    store_i64(facts, me * 8 + 4, most, 6)
+    wait(barrier)
+    for t in range(team):
+        low = minimum(low, load_i64(facts, t * 8, 6))
+        high = maximum(high, load_i64(facts, t * 8 + 1, 6))
+        mixed = either(mixed, load_i64(facts, t * 8 + 2, 6) != 0)
+        least = minimum(least, load_i64(facts, t * 8 + 3, 6))
+        most = maximum(most, load_i64(facts, t * 8 + 4, 6))
+if high >= rows or least < 0 or most >= height or (low < 0 and drops == 0):
+    STATUS
+else:
+    if fresh != 0:
+        for at in range(me * rows * width // team, (me + 1) * rows * width // team):
+            store_T(out, at, to_T(START), 3)
+        if seen != 0:
+            for row in range(me * rows // team, (me + 1) * rows // team):
+                store_u8(seen, row, to_u8(0), 7)
+        if team > 1:
+            wait(barrier)
+    wide = width // LANES * LANES
+    if team > 1 and mixed and width < NARROW:
+        last = count
+        if me == 0:
+            first = 0
+        else:
+            first = count
+        mixed = False
+    elif team > 1 and not mixed:
+        SHIFTED
+    if mixed and team > 1:
+        mine = lists + me * CHUNK * 4
+        for start in range(0, count, CHUNK):
+            many = 0
+            for i in range(start, minimum(start + CHUNK, count)):
+                id = to_i64(load_I(ids, i * STEP, 1))
+                turn = to_i64(((to_u32(id >> line) * 40503) >> 8) & 65535) * team >> 16
+                store_i32(mine, many, to_i32(i), 8)
+                many = many + to_i64(both(turn == me, id >= 0))
+            for k in range(many):
+                i = to_i64(load_i32(mine, k, 8))
+                id = to_i64(load_I(ids, i * STEP, 1))
+                ROW
+    elif width == 1:
+        before, total = -1, to_T(START)
+        for i in range(first, last):
+            id = to_i64(load_I(ids, i * STEP, 1))
+            if id != before:
+                if before >= 0:
+                    store_T(out, before, total, 3)
+                if id >= 0:
+                    total = load_T(out, id, 3)
+                    SEE
+                before = id
+            from_row = i
+            if through != 0:
+                from_row = to_i64(load_J(through, i * STEP, 2))
+            value = load_T(data, from_row, 4)
+            WEIGH
+            total = FOLD
+        if before >= 0:
+            store_T(out, before, total, 3)
+    else:
+        for i in range(first, last):
+            id = to_i64(load_I(ids, i * STEP, 1))
+            if id >= 0:
+                ROW
+    if seen != 0:
+        if team > 1:
+            wait(barrier)
+        for row in range(me * rows // team, (me + 1) * rows // team):
+            if load_u8(seen, row, 7) == 0:
+                for c in range(width):
+                    store_T(out, row * width + c, load_T(none, 0, 9), 3)
+"""
+# Thread borders go to where the id changes.
+_SHIFTED = """\
+moving = first > 0
+while moving:
+    moving = False
+    if first < count:
+        moving = load_I(ids, first * STEP, 1) == load_I(ids, first * STEP - STEP, 1)
+        first = first + to_i64(moving)
+moving = True
+while moving:
+    moving = False
+    if last < count:
+        moving = load_I(ids, last * STEP, 1) == load_I(ids, last * STEP - STEP, 1)
+        last = last + to_i64(moving)
+"""
+_ROW = """\
+SEE
+from_row = i
+if through != 0:
+    from_row = to_i64(load_J(through, i * STEP, 2))
+    later = to_i64(load_J(through, minimum(i + AHEAD, count - 1) * STEP, 2)) * width * SIZE_T
+    for c in range(0, width * SIZE_T, 64):
+        prefetch(data + later + c)
+take, put = data + from_row * width * SIZE_T, out + id * width * SIZE_T
+WEIGHT
+for c in range(0, wide, LANES):
+    VECTOR
+c = wide
+HALVES
+for c in range(c, width):
+    total, value = load_T(put, c, 3), load_T(take, c, 4)
+    WEIGH
+    store_T(put, c, FOLD, 3)
+"""
+_VECTOR = """\
+total, value = load_V(put, c, 3), load_V(take, c, 4)
+SPREAD
+store_V(put, c, FOLD, 3)
+"""
+_HALF = """\
+if width - c >= {lanes}:
+    total, value = load_{code}(put, c, 3), load_{code}(take, c, 4)
+    SPREAD
+    store_{code}(put, c, FOLD, 3)
+    c = c + {lanes}
+"""
+_WORDS = (
+    "out", "rows", "width", "ids", "count", "through", "height", "data", "weights", "drops",
+    "line", "facts", "lists", "seen", "none", "fresh",
+)  # fmt: skip
+_FOLDS = {
+    "sum": "total + value",
+    "product": "total * value",
+    "largest": "largest(total, value)",
+    "smallest": "smallest(total, value)",
+    "difference": "total - value",
+    "quotient": "total / value",
+    "last": "value",
+}
+
+
+def _start(fold: str, code: str) -> str:
+    """Return what a fold begins with, so that what is folded first comes out as it is."""
+    if fold not in ("largest", "smallest"):
+        return "1" if fold == "product" else "0"
+    sign = "-" if fold == "largest" else ""
+    if code[0] == "f":
+        return f"{sign}1e999"
+    bits = 8 * SIZES[code]
+    if code[0] == "u":
+        return "0" if sign else "-1"
+    return str(-(1 << bits - 1) if sign else (1 << bits - 1) - 1)
+
+
+@functools.cache
+def fold_sweep(fold: str, code: str, index: str, through: str, step: int, weighted: bool) -> Sweep:
+    """Return the sweep of a fold.
+
+    Args:
+        fold: "sum", "product", "largest" or "smallest"; for rows that are changed in place also
+            "difference", "quotient" and "last".
+        code: The dtype of the rows.
+        index: The dtype of the ids.
+        through: The dtype of the numbers by which rows are picked from a table.
+        step: How many elements the ids lie apart, and those numbers, too.
+        weighted: Whether rows are multiplied by a number each.
+    """
+    lanes = 64 // SIZES[code]
+    halves = [_HALF.format(code=f"{code}x{n}", lanes=n) for n in (lanes // 2, lanes // 4)]
+    spread = "value = spread_{0}(weight) * value" if weighted else "value = value"
+    row = _ROW.replace("HALVES", "".join(
+        half.replace("SPREAD", spread.format(f"{code}x{n}"))
+        for half, n in zip(halves, (lanes // 2, lanes // 4), strict=True)
+    ))  # fmt: skip
+    weigh = "value = weight * value" if weighted else "value = value"
+    marks = code[0] == "f" and fold in ("largest", "smallest")
+    parts = {
+        "SHIFTED": _SHIFTED,
+        "ROW": row,
+        "WEIGHT": "weight = load_T(weights, i, 5)" if weighted else "weight = to_T(1)",
+        "VECTOR": _VECTOR.replace("SPREAD", spread.format(f"{code}x{lanes}")),
+        "WEIGH": "weight = load_T(weights, i, 5)\nvalue = weight * value" if weighted else weigh,
+        "SEE": "if seen != 0:\n    store_u8(seen, id, to_u8(1), 7)" if marks else "seen = seen",
+        "STATUS": set_status(),
+    }
+    text = Sweep("", (), _FOLD, parts=parts).written()
+    for name, number in (
+        ("STEP", step), ("CHUNK", _CHUNK), ("NARROW", _NARROW), ("AHEAD", _AHEAD),
+        ("LANES", lanes), ("FOLD", _FOLDS[fold]), ("START", _start(fold, code)),
+    ):  # fmt: skip
+        text = text.replace(name, str(number))
+    name = f"fold_{fold}{'_weighted' * weighted}_{step}"
+    types = {"T": code, "V": f"{code}x{lanes}", "I": index, "J": through}
+    return Sweep(name, _WORDS, text, types)
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """What is folded.
+
+    Attributes:
+        ids: Which row of the result each belongs to; other elements may lie between them.
+        count: How many there are.
+        rows: The rows, or the table that they are picked from; [height, width].
+        through: Which row of the table is picked for each, None where they are in order.
+        weights: What each is multiplied by, None where nothing is.
+        drops: Whether rows with negative ids are left out; otherwise nothing is done.
+    """
+
+    ids: Any
+    count: int
+    rows: Any
+    through: Any = None
+    weights: Any = None
+    drops: bool = False
+
+
+def folded(
+    call: Call,
+    threads: int,
+    folding: Folding,
+    result: Any,
+    *,
+    none: Any = None,
+    fresh: bool = True,
+) -> bool:
+    """Fold rows by their ids into a result of [rows, width].
+
+    Args:
+        call: The sweep.
+        threads: How many threads there are.
+        folding: What is folded.
+        result: What is filled, wholly.
+        none: What stands in rows of nothing, an array of one element, where that is not what the
+            fold begins with.
+        fresh: Whether the result begins anew; otherwise its rows are folded with the others.
+
+    Returns:
+        Whether all ids were in range; nothing was done where not.
+    """
+    f, (rows, width) = folding, result.shape
+    team = team_for(f.count * (width + 1) + result.size // 8 * fresh, threads)
+    line = max(0, (64 // max(1, width * result.itemsize)).bit_length() - 1)
+    facts, lists = np.empty(8 * team, np.int64), np.empty(_CHUNK * team, np.int32)
+    seen = None if none is None else np.empty(rows, np.uint8)
+    status = call(
+        team, address(result), rows, width, address(f.ids), f.count,
+        0 if f.through is None else address(f.through), f.rows.shape[0] if f.rows.ndim else 1,
+        address(f.rows), 0 if f.weights is None else address(f.weights), int(f.drops), line,
+        address(facts), address(lists), 0 if seen is None else address(seen),
+        0 if none is None else address(none), int(fresh),
+    )  # fmt: skip
+    return not status
+
+
+_SEGMENTS = {
+    "UnsortedSegmentSum": "sum",
+    "UnsortedSegmentProd": "product",
+    "UnsortedSegmentMax": "largest",
+    "UnsortedSegmentMin": "smallest",
+}
+
+
+def _wide(dtype: Any, *, complexes: bool = False) -> Any:
+    """Return the dtype in which a dtype is folded, None where there is none."""
+    if dtype.kind == "complex":
+        return np.dtype(f"float{4 * dtype.numpy.itemsize}") if complexes else None
+    half = dtype.kind == "float" and dtype.numpy.itemsize == 2
+    return np.dtype(np.float32) if half else dtype.numpy
+
+
+def _segment_job(op: Operation) -> Job | None:
+    fold = _SEGMENTS[op.type]
+    wide = _wide(op.inputs[0].dtype, complexes=fold == "sum")
+    code = None if wide is None else code_of(wide)
+    index = code_of(op.inputs[1].dtype.numpy)
+    if code is None or index is None or code == "b8":
+        return None
+    none = None
+    if code[0] == "f" and fold in ("largest", "smallest"):
+        limits = as_dtype(op.inputs[0].dtype)
+        none = np.array([limits.min if fold == "largest" else limits.max], wide)
+
+    def run(calls: Sequence[Call], threads: int, data: Any, ids: Any, number: Any) -> Any:
+        count = int(scalar(number, "num_segments"))
+        lead = ids.ndim
+        row_shape = data.shape[lead:]
+        width = prod(row_shape)
+        fits = count >= 0 and data.shape[:lead] == ids.shape
+        if not fits or not ids.size or not width or not 0 < count * width <= _MOST_ELEMENTS:
+            return None
+        rows = np.ascontiguousarray(widened(data)).reshape((ids.size, width))
+        result = np.empty((count, width), rows.dtype)
+        folding = Folding(np.ascontiguousarray(ids), ids.size, rows.view(wide), drops=True)
+        if not folded(calls[0], threads, folding, result.view(wide), none=none):
+            return None
+        return narrowed(result, data.dtype).reshape((count, *row_shape))
+
+    return Job((fold_sweep(fold, code, index, "i32", 1, False),), run)
+
+
+def _product_job(op: Operation) -> Job | None:
+    dtype = op.inputs[1].dtype
+    wide = _wide(dtype)
+    code = None if wide is None else code_of(wide)
+    if code is None or code == "b8" or op.inputs[0].dtype.numpy != np.int64:
+        return None
+    adjoint_a, adjoint_b = op.attrs["adjoint_a"], op.attrs["adjoint_b"]
+
+    def run(
+        calls: Sequence[Call], threads: int, indices: Any, values: Any, shape: Any, b: Any
+    ) -> Any:
+        if indices.ndim != 2 or indices.shape[1] != 2 or b.ndim != 2 or shape.size != 2:
+            return None
+        count = indices.shape[0]
+        dims = [int(d) for d in shape.tolist()]
+        if adjoint_a:
+            dims.reverse()
+        b = np.ascontiguousarray(widened(b.T if adjoint_b else b))
+        rows, width = dims[0], b.shape[1]
+        fits = values.shape == (count,) and b.shape[0] == dims[1] and min(dims) >= 0
+        # A matrix of few elements whose product would be huge is refused by the plain kernel.
+        small = rows * width <= max(1 << 24, 16 * (count + b.size))
+        if not fits or not small or not count or not b.size or not rows or count >= 1 << 31:
+            return None
+        indices = np.ascontiguousarray(indices)
+        weights = np.ascontiguousarray(widened(values))
+        rows_of, columns_of = indices.reshape(-1), indices.reshape(-1)[1:]
+        if adjoint_a:
+            rows_of, columns_of = columns_of, rows_of
+        result = np.empty((rows, width), b.dtype)
+        folding = Folding(rows_of, count, b, columns_of, weights)
+        if not folded(calls[0], threads, folding, result):
+            return None
+        return narrowed(result, values.dtype)
+
+    return Job((fold_sweep("sum", code, "i64", "i64", 2, True),), run)
+
+
+_CHANGES = {
+    "ScatterAddVariable": "sum",
+    "ScatterSubVariable": "difference",
+    "ScatterMinVariable": "smallest",
+    "ScatterMaxVariable": "largest",
+    "ScatterUpdateVariable": "last",
+}
+
+
+def _scatter_job(op: Operation) -> Job | None:
+    content = op.inputs[0].spec.content
+    code = None if content is None else code_of(content.dtype.numpy)
+    index = code_of(op.inputs[1].dtype.numpy)
+    if code is None or index is None or code == "b8" or op.inputs[2].spec.rank == 0:
+        return None
+
+    def run(calls: Sequence[Call], threads: int, cell: Any, indices: Any, updates: Any) -> Any:
+        if not updates.size or not updates.ndim:
+            return None
+        new, old = cell.take()
+        done = False
+        try:
+            shape = new.shape
+            if shape and updates.shape == (*indices.shape, *shape[1:]):
+                table = new.reshape((shape[0], -1))
+                rows = np.ascontiguousarray(updates).reshape((indices.size, table.shape[1]))
+                folding = Folding(np.ascontiguousarray(indices), indices.size, rows)
+                done = folded(calls[0], threads, folding, table, fresh=False)
+        finally:
+            cell.give(new if done else old)
+        return new if done else None
+
+    return Job((fold_sweep(_CHANGES[op.type], code, index, "i32", 1, False),), run)
+
+
+JOBS: dict[str, Callable[[Operation], Job | None]] = {
+    **dict.fromkeys(_SEGMENTS, _segment_job),
+    "SparseTensorDenseMatMul": _product_job,
+    **dict.fromkeys(_CHANGES, _scatter_job),
+}

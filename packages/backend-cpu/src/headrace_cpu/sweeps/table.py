@@ -1,0 +1,73 @@
+"""Which operations have sweeps: kernels that are asked before the plain ones."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace.extend import KernelTable
+from headrace.extend.kernels import NodeView
+
+KERNELS = KernelTable()
+
+# By module of sweeps: the operations that it has them for, with the family of their plain kernels.
+_FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
+    "scans": {"cumulative": ("Cumsum", "Cumprod")},
+    "orders": {"sort": ("Sort", "TopK", "SearchSorted", "InTopK")},
+    "folds": {
+        "segment": (
+            "UnsortedSegmentSum",
+            "UnsortedSegmentProd",
+            "UnsortedSegmentMax",
+            "UnsortedSegmentMin",
+        ),
+        "sparse": ("SparseTensorDenseMatMul",),
+        "state": (
+            "ScatterAddVariable",
+            "ScatterSubVariable",
+            "ScatterMinVariable",
+            "ScatterMaxVariable",
+            "ScatterUpdateVariable",
+        ),
+    },
+    "picks": {"gather": ("Gather", "GatherNd")},
+    "distinct": {"unique": ("Unique",)},
+}
+
+
+def _factory(op: str, family: str, module: str) -> Callable[[NodeView], Callable[..., Any] | None]:
+    def make(node: NodeView) -> Callable[..., Any] | None:
+        # The plain executor is what others are compared with.
+        if not node.options.compiled:
+            return None
+        jobs = importlib.import_module(f"headrace_cpu.sweeps.{module}").JOBS
+        job = jobs[op](node.op)
+        if job is None:
+            return None
+        # lazy: nodes are made where there are steps, tables where there are programs
+        from headrace_cpu.program.settings import CompileSettings
+        from headrace_cpu.sweeps.node import SweepNode
+
+        settings = CompileSettings.of(node.options)
+        background = node.context.state.background
+        return SweepNode(op, job, _plain(node, family), settings, background)
+
+    return make
+
+
+def _plain(node: NodeView, family: str) -> Callable[..., Any]:
+    """Return the plain kernel of a node."""
+    table = importlib.import_module(f"headrace_cpu.kernels.{family}").KERNELS
+    kernel = next(k for k in table if k.op == node.op.type and k.style in ("plain", "stateful"))
+    first = np if kernel.style == "plain" else node.context
+    return functools.partial(kernel.function, first, **node.op.attrs)
+
+
+for _module, _families in _FAMILIES.items():
+    for _family, _ops in _families.items():
+        for _op in _ops:
+            KERNELS.specialized(_op)(_factory(_op, _family, _module))

@@ -1,0 +1,221 @@
+"""Sweeps give the bits of plain kernels, on any number of threads, for all dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace import as_dtype
+
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+WHOLE = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+SORT_SHAPES = ((5, 7), (4, 65), (2, 3, 300), (1, 3000), (3, 1), (0, 4), (3, 0))
+SCANS = (((5, 7), 1), ((9, 3, 17), 2), ((3, 40, 50), 1), ((3, 5, 2), 1), ((4, 0), 1))
+TOPS = (((5, 7), (1, 2, 7)), ((4, 300), (5, 60, 299)), ((2, 9000), (40,)), ((1, 20_000), (7, 90)))
+
+
+def _run(build: Callable[..., Any], arrays: Any, **settings: Any) -> list[Any]:
+    with hr.Graph().as_default():
+        holders = [hr.placeholder(as_dtype(a.dtype), a.shape) for a in arrays]
+        fetches = build(*holders)
+        with hr.Session(config=hr.Config(**settings)) as session:
+            found = session.run(fetches, dict(zip(holders, arrays, strict=True)))
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
+def _check(build: Callable[..., Any], *arrays: Any, zeros: bool = True) -> None:
+    """Compare the compiled executor, which waits for sweeps, with the plain one, bit by bit.
+
+    Args:
+        build: The program.
+        arrays: What it is fed.
+        zeros: Whether zeros must have the same sign.
+    """
+    expected = _run(build, arrays, executor="plain")
+    for threads in (1, 2, 3):
+        found = _run(build, arrays, compile_after=0, threads=threads)
+        for one, other in zip(expected, found, strict=True):
+            assert one.dtype == other.dtype
+            assert one.shape == other.shape
+            if zeros:
+                assert one.tobytes() == other.tobytes()
+            else:
+                wide = np.float64 if one.dtype.name in FLOATS else one.dtype
+                np.testing.assert_array_equal(one.astype(wide), other.astype(wide))
+
+
+def _numbers(dtype: str, shape: tuple[int, ...], scale: float = 30.0, *, odd: bool = True) -> Any:
+    """Return numbers with ties, and for floats with NaN, infinities and zeros of both signs."""
+    rng = np.random.default_rng(len(dtype) + sum(shape))
+    made = np.round(rng.standard_normal(shape) * scale)
+    kind = as_dtype(dtype).numpy
+    if kind.kind == "u":
+        made = np.abs(made)
+    with np.errstate(all="ignore"):
+        made = made.astype(kind)
+    if odd and dtype in FLOATS and made.size > 20:
+        flat, at = made.reshape(-1), rng.integers(0, made.size, (5, 3))
+        for value, places in zip((np.nan, -0.0, 0.0, np.inf, -np.inf), at, strict=True):
+            flat[places] = value
+    return made
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
+def test_scans(dtype) -> None:
+    for shape, axis in SCANS:
+        values = _numbers(dtype, shape, 3.0, odd=False)
+        for exclusive in (False, True):
+            for reverse in (False, True):
+
+                def build(x, axis=axis, flags=(exclusive, reverse)):
+                    return hr.cumsum(x, axis, *flags), hr.cumprod(x, axis, *flags)
+
+                _check(build, values)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
+def test_orders(dtype) -> None:
+    for shape in SORT_SHAPES:
+        values = _numbers(dtype, shape)
+        for direction in ("ASCENDING", "DESCENDING"):
+            _check(lambda x, d=direction: hr.argsort(x, direction=d), values)
+            plain, found = (
+                _run(lambda x, d=direction: hr.sort(x, direction=d), [values], **settings)[0]
+                for settings in ({"executor": "plain"}, {"compile_after": 0})
+            )
+            wide = np.float64 if dtype in FLOATS else plain.dtype
+            np.testing.assert_array_equal(found.astype(wide), plain.astype(wide))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
+def test_largest(dtype) -> None:
+    for shape, counts in TOPS:
+        values = _numbers(dtype, shape)
+        rising = np.sort(_numbers(dtype, shape, odd=False).astype(np.float64), -1)
+        for count in counts:
+            for rows in (values, rising.astype(values.dtype)):
+                _check(lambda x, k=count: tuple(hr.nn.top_k(x, k)), rows)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
+def test_searches(dtype) -> None:
+    rows = np.sort(_numbers(dtype, (3, 500), odd=False).astype(np.float64), -1)
+    values = _numbers(dtype, (3, 77))
+    for side in ("left", "right"):
+        for out in ("int32", "int64"):
+            _check(
+                lambda s, v, side=side, out=out: hr.searchsorted(s, v, side, out),
+                rows.astype(values.dtype),
+                values,
+            )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_in_top(dtype) -> None:
+    targets = np.arange(-1, 5, dtype=np.int32)
+    _check(lambda x, t: hr.nn.in_top_k(x, t, 2), _numbers(dtype, (6, 4)), targets)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE, "bool"])
+def test_distinct(dtype) -> None:
+    for size, scale in ((1, 1.0), (1000, 30.0), (20_000, 1e4)):
+        values = _numbers(dtype, (size,), scale)
+        for out in ("int32", "int64"):
+            _check(lambda x, out=out: tuple(hr.unique_with_counts(x, out)), values)
+    far = _numbers("int64", (5000,), 1e4) * 1_000_000_007
+    _check(lambda x: tuple(hr.unique_with_counts(x)), far)
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
+def test_segments(dtype, index) -> None:
+    rng = np.random.default_rng(5)
+    for count, row, number in ((1, (), 3), (30_000, (), 100), (3000, (16,), 900), (900, (4, 9), 7)):
+        values = _numbers(dtype, (count, *row))
+        ids = rng.integers(-1, number, count).astype(index)
+
+        for names in (("sum", "prod"), ("max", "min")):
+
+            def build(x, i, number=number, names=names):
+                return [getattr(hr, f"unsorted_segment_{name}")(x, i, number) for name in names]
+
+            # Of zeros of both signs NumPy takes one or the other as the largest.
+            _check(build, values, ids, zeros="sum" in names)
+            _check(build, values, np.sort(ids), zeros="sum" in names)
+
+
+def test_ids_out_of_range_are_refused() -> None:
+    values, ids = np.ones(5, np.float32), np.array([0, 1, 3, 2, 1], np.int32)
+    with pytest.raises(hr.errors.InvalidInputError, match="index 3 is out of"):
+        _run(lambda x, i: hr.unsorted_segment_sum(x, i, 3), [values, ids], compile_after=0)
+    with pytest.raises(hr.errors.InvalidInputError, match="index 3 is out of"):
+        _run(lambda x, i: hr.gather(x[:3], i), [values, ids], compile_after=0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16"])
+def test_sparse_products(dtype) -> None:
+    rng = np.random.default_rng(6)
+    for rows, columns, many, width in ((50, 40, 300, 1), (900, 60, 9000, 20)):
+        flat = np.sort(rng.choice(rows * columns, many, replace=False))
+        places = np.stack([flat // columns, flat % columns], 1)
+        values = _numbers(dtype, (many,), 3.0, odd=False)
+        for first in (False, True):
+            for second in (False, True):
+                height = rows if first else columns
+                other = _numbers(dtype, (width, height) if second else (height, width), odd=False)
+
+                def build(i, v, b, shape=(rows, columns), flags=(first, second)):
+                    return hr.sparse_tensor_dense_matmul(hr.SparseTensor(i, v, shape), b, *flags)
+
+                plain = _run(build, [places, values, other], executor="plain")[0]
+                found = _run(build, [places, values, other], compile_after=0, threads=2)[0]
+                # All are whole numbers, so that sums are exact in any order.
+                np.testing.assert_array_equal(found, plain)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "bool", "bfloat16", "complex128"])
+def test_picks(dtype) -> None:
+    rng = np.random.default_rng(7)
+    cases: list[tuple[Any, ...]] = [
+        ((50, 3), 0, 0, (7, 2)), ((50, 8), 0, 0, (70,)), ((2000, 64), 0, 0, (3000,)),
+        ((40_000,), 0, 0, (50_000,)), ((6, 40, 3), 1, 0, (11,)), ((4, 6, 10), 2, 2, (4, 6, 7)),
+        ((4, 6, 10, 3), 2, 1, (4, 7)),
+    ]  # fmt: skip
+    for shape, axis, lead, many in cases:
+        values = _numbers(dtype, shape, odd=False)
+        at = rng.integers(0, shape[axis], many)
+        for index in (np.int32, np.int64):
+            _check(
+                lambda x, i, a=axis, b=lead: hr.gather(x, i, axis=a, batch_dims=b),
+                values,
+                at.astype(index),
+            )
+    for depth in (1, 2, 3):
+        _check(hr.gather_nd, _numbers(dtype, (5, 5, 5), odd=False), rng.integers(0, 5, (60, depth)))
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "min", "max", "update"])
+def test_rows_of_variables_change_in_place(name) -> None:
+    rng = np.random.default_rng(8)
+    for shape, many in (((50,), 300), ((30, 16), 100), ((3000, 40), 2000)):
+        base = rng.standard_normal(shape).astype(np.float32)
+        updates = rng.standard_normal((many, *shape[1:])).astype(np.float32)
+        at = rng.integers(0, shape[0], many).astype(np.int32)
+        found = []
+        for settings in ({"executor": "plain"}, {"compile_after": 0, "threads": 2}):
+            with hr.Graph().as_default():
+                variable = hr.Variable(hr.zeros(shape))
+                rows = hr.placeholder("int32", at.shape)
+                change = getattr(hr, f"scatter_{name}")(variable, rows, hr.constant(updates))
+                with hr.Session(config=hr.Config(**settings)) as session:
+                    variable.load(base, session)
+                    session.run(change, {rows: at})
+                    # A step that is refused changes nothing.
+                    with pytest.raises(hr.errors.InvalidInputError, match="out of range"):
+                        session.run(change, {rows: np.append(at[1:], shape[0]).astype(np.int32)})
+                    found.append(session.run(variable.value()))
+        np.testing.assert_array_equal(found[0], found[1])
