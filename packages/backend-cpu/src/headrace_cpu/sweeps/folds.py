@@ -296,14 +296,6 @@ def folded(
     return not status
 
 
-_SEGMENTS = {
-    "UnsortedSegmentSum": "sum",
-    "UnsortedSegmentProd": "product",
-    "UnsortedSegmentMax": "largest",
-    "UnsortedSegmentMin": "smallest",
-}
-
-
 def _wide(dtype: Any, *, complexes: bool = False) -> Any:
     """Return the dtype in which a dtype is folded, None where there is none."""
     if dtype.kind == "complex":
@@ -312,8 +304,7 @@ def _wide(dtype: Any, *, complexes: bool = False) -> Any:
     return np.dtype(np.float32) if half else dtype.numpy
 
 
-def _segment_job(op: Operation) -> Job | None:
-    fold = _SEGMENTS[op.type]
+def _segment_job(fold: str, op: Operation) -> Job | None:
     wide = _wide(op.inputs[0].dtype, complexes=fold == "sum")
     code = None if wide is None else code_of(wide)
     index = code_of(op.inputs[1].dtype.numpy)
@@ -380,16 +371,7 @@ def _product_job(op: Operation) -> Job | None:
     return Job((fold_sweep("sum", code, "i64", "i64", 2, True),), run)
 
 
-_CHANGES = {
-    "ScatterAddVariable": "sum",
-    "ScatterSubVariable": "difference",
-    "ScatterMinVariable": "smallest",
-    "ScatterMaxVariable": "largest",
-    "ScatterUpdateVariable": "last",
-}
-
-
-def _scatter_job(op: Operation) -> Job | None:
+def _scatter_job(fold: str, op: Operation) -> Job | None:
     content = op.inputs[0].spec.content
     code = None if content is None else code_of(content.dtype.numpy)
     index = code_of(op.inputs[1].dtype.numpy)
@@ -412,11 +394,18 @@ def _scatter_job(op: Operation) -> Job | None:
             cell.give(new if done else old)
         return new if done else None
 
-    return Job((fold_sweep(_CHANGES[op.type], code, index, "i32", 1, False),), run)
+    return Job((fold_sweep(fold, code, index, "i32", 1, False),), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {
-    **dict.fromkeys(_SEGMENTS, _segment_job),
+    "UnsortedSegmentSum": functools.partial(_segment_job, "sum"),
+    "UnsortedSegmentProd": functools.partial(_segment_job, "product"),
+    "UnsortedSegmentMax": functools.partial(_segment_job, "largest"),
+    "UnsortedSegmentMin": functools.partial(_segment_job, "smallest"),
     "SparseTensorDenseMatMul": _product_job,
-    **dict.fromkeys(_CHANGES, _scatter_job),
+    "ScatterAddVariable": functools.partial(_scatter_job, "sum"),
+    "ScatterSubVariable": functools.partial(_scatter_job, "difference"),
+    "ScatterMinVariable": functools.partial(_scatter_job, "smallest"),
+    "ScatterMaxVariable": functools.partial(_scatter_job, "largest"),
+    "ScatterUpdateVariable": functools.partial(_scatter_job, "last"),
 }
