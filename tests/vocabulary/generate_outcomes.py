@@ -87,6 +87,8 @@ def _leaves(library, value):
         return [x for key in sorted(value) for x in _leaves(library, value[key])]
     if isinstance(value, library.SparseTensor):
         return [value.indices, value.values, value.dense_shape]
+    if isinstance(value, library.RaggedTensor):
+        return [value.flat_values, *value.nested_row_splits]
     if isinstance(value, library.IndexedSlices):
         return [library.constant("IndexedSlices"), value.values, value.indices]
     if isinstance(value, (list, tuple)):

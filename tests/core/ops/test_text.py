@@ -62,8 +62,6 @@ def test_splitting_a_matrix_adds_an_axis():
 
 
 def test_what_is_not_split():
-    with pytest.raises(AttributeValueError, match="no ragged tensors"):
-        hr.strings.split(["a"], result_type="RaggedTensor")
     with pytest.raises(AttributeValueError, match="must be 'SparseTensor'"):
         hr.string_split(["a"], result_type="list")
     with pytest.raises(AttributeValueError, match="not both"):

@@ -26,12 +26,12 @@ RARE_FAMILIES = tuple(
         "queue",
         "session_tensor",
         "sets",
-        "sets",
         "sparse_text",
         "staging",
         "text",
         "text_convert",
         "text_hash",
+        "text_pieces",
     )
 )
 

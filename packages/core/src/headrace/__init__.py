@@ -41,6 +41,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
 from headrace.graph.rendering import set_renderer as _set_renderer
+from headrace.graph.schema import OPERATORS as _OPERATORS
 from headrace.graph.schema import OPS as _OPS
 from headrace.graph.scopes import (
     colocate_with,
@@ -148,6 +149,21 @@ if TYPE_CHECKING:
     from headrace.specs.type_spec import TypeSpec as TypeSpec
 
 _set_renderer(_Rendering())
+
+
+def _later(name: str) -> Any:
+    """Return a function that stands for one of ragged tensors until they are imported."""
+
+    def call(*args: Any) -> Any:
+        from importlib import import_module
+
+        import_module("headrace.ragged")
+        return _OPERATORS[name](*args)
+
+    return call
+
+
+_OPERATORS.update({name: _later(name) for name in ("pieces_of_rows", "pieces_of_strings")})
 _fold_tracebacks()
 
 # Imported when a program first names them: they hold compositions that few programs use all of.

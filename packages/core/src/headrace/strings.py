@@ -21,7 +21,14 @@ from headrace.ops.text_convert import string_to_number as to_number
 from headrace.ops.text_hash import string_to_hash_bucket as to_hash_bucket
 from headrace.ops.text_hash import string_to_hash_bucket_fast as to_hash_bucket_fast
 from headrace.ops.text_hash import string_to_hash_bucket_strong as to_hash_bucket_strong
+from headrace.ops.text_pieces import unicode_script as unicode_script
 from headrace.plugins.namespaces import added_names as _added_names
+from headrace.ragged.text import bytes_split as bytes_split
+from headrace.ragged.text import ngrams as ngrams
+from headrace.ragged.text import unicode_decode as unicode_decode
+from headrace.ragged.text import unicode_decode_with_offsets as unicode_decode_with_offsets
+from headrace.ragged.text import unicode_split as unicode_split
+from headrace.ragged.text import unicode_split_with_offsets as unicode_split_with_offsets
 
 if not _TYPE_CHECKING:
     __getattr__, __dir__ = _added_names("strings", __name__)

@@ -17,6 +17,7 @@ from headrace_cpu.kernels import (
     text,
     text_convert,
     text_hash,
+    text_pieces,
 )
 
 # Queues hand arrays of any module through, but stack them in the thread of whoever enqueues.
@@ -29,6 +30,7 @@ KERNELS: tuple[Kernel, ...] = (
     *text.KERNELS,
     *text_convert.KERNELS,
     *text_hash.KERNELS,
+    *text_pieces.KERNELS,
     *sparse_text.KERNELS,
     *lookup.KERNELS,
     *session_tensor.KERNELS,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import functools
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -310,6 +311,9 @@ def reduce_join(
     return filled((glue.join(row) for row in rows.tolist()), shape)
 
 
+_CONTROLS = re.compile("[\x00-\x1f]")
+
+
 @KERNELS.plain("UnicodeTranscode")
 def transcode(
     xp: Any,
@@ -325,39 +329,48 @@ def transcode(
     put = "" if errors == "ignore" else chr(replacement_char)
 
     def convert(data: bytes) -> bytes:
-        try:
-            text = data.decode(input_encoding, "strict" if errors == "strict" else "replace")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{data[:40]!r} is not valid {input_encoding}: {error.reason}"
-            ) from None
-        if errors != "strict" and put != "\ufffd" and "\ufffd" in text:
-            text = _replaced(data, input_encoding, put)
+        if errors == "strict":
+            text = "".join(part or "" for part, _ in read(data, input_encoding, strict=True))
+        else:
+            text = "".join(put if part is None else part for part, _ in read(data, input_encoding))
         if replace_control_characters:
-            text = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f]", lambda _: _refused(errors, put), text)
+            if errors == "strict" and _CONTROLS.search(text):
+                raise ValueError("Invalid formatting on input string: it holds control characters")
+            text = _CONTROLS.sub(lambda _: put, text)
         return text.encode(output_encoding, "replace")
 
     return mapped(convert, input)
 
 
-def _replaced(data: bytes, encoding: str, put: str) -> str:
-    """Return text with ``put`` for each part that cannot be read, and for nothing else."""
-    parts = []
+def read(data: bytes, encoding: str, *, strict: bool = False) -> Iterator[tuple[str | None, bytes]]:
+    """Yield the text of a string in parts, None for each that is no text; and the bytes of each.
+
+    Raises:
+        ValueError: if ``strict``, for the first part that is no text.
+    """
+    if codecs.lookup(encoding).name in ("utf-16", "utf-32"):
+        # Without a mark of the order, the higher byte is the first.
+        wide = encoding[-2:]
+        marks = (codecs.BOM_UTF16, codecs.BOM_UTF32)[wide == "32"]
+        if data[: len(marks)] not in (marks, marks[::-1]):
+            encoding = f"utf-{wide}-be"
     at = 0
     while True:
+        rest = data[at:]
         try:
-            parts.append(data[at:].decode(encoding))
-            return "".join(parts)
+            yield rest.decode(encoding), rest
+            return
         except UnicodeDecodeError as error:
-            parts.append(data[at : at + error.start].decode(encoding, "ignore"))
-            parts.append(put)
-            at += max(error.end, 1)
-
-
-def _refused(errors: str, put: str) -> str:
-    if errors == "strict":
-        raise ValueError("a text holds control characters, which errors='strict' refuses")
-    return put
+            if strict:
+                raise ValueError(
+                    "Invalid formatting on input string: "
+                    f"{data[:40]!r} is not valid {encoding}: {error.reason}"
+                ) from None
+            if error.start:
+                yield rest[: error.start].decode(encoding, "ignore"), rest[: error.start]
+            end = max(error.end, error.start + 1)
+            yield None, rest[error.start : end]
+            at += end
 
 
 @KERNELS.plain("UnicodeEncode")
@@ -368,17 +381,27 @@ def unicode_encode(
     if not input.ndim:
         raise ValueError("code points are a vector at least, got a scalar")
 
-    def encode(codes: list[int]) -> bytes:
-        text = []
-        for code in codes:
-            if 0 <= code <= 0x10FFFF and not 0xD800 <= code < 0xE000:
-                text.append(chr(code))
-            elif errors == "strict":
-                raise ValueError(f"{code} is no code point, which errors='strict' refuses")
-            elif errors == "replace":
-                text.append(chr(replacement_char))
-        return "".join(text).encode(output_encoding)
-
     shape = input.shape[:-1]
     rows = np.asarray(input).reshape((int(np.prod(shape, dtype=object)), input.shape[-1]))
-    return filled((encode(row) for row in rows.tolist()), shape)
+    put = {"ignore": "", "replace": chr(replacement_char)}.get(errors)
+    return filled((encoded(row, output_encoding, put) for row in rows.tolist()), shape)
+
+
+def encoded(codes: list[int], encoding: str, put: str | None) -> bytes:
+    """Return the text of code points, with ``put`` for numbers that are none.
+
+    Raises:
+        ValueError: if there is such a number, and ``put`` is None.
+    """
+    text = []
+    for code in codes:
+        if 0 <= code <= 0x10FFFF and not 0xD800 <= code < 0xE000:
+            text.append(chr(code))
+        elif put is None:
+            raise ValueError(
+                f"Code point is out of range for Unicode, or a noncharacter: {code}, which "
+                "errors='strict' refuses"
+            )
+        else:
+            text.append(put)
+    return "".join(text).encode(encoding)

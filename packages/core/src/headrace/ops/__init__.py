@@ -36,6 +36,7 @@ from headrace.ops import matrix_functions as matrix_functions
 from headrace.ops import nn as nn
 from headrace.ops import padding as padding
 from headrace.ops import pool as pool
+from headrace.ops import quantization as quantization
 from headrace.ops import python_call as python_call
 from headrace.ops import queue as queue
 from headrace.ops import random as random
@@ -53,5 +54,6 @@ from headrace.ops import tensor_list as tensor_list
 from headrace.ops import text as text
 from headrace.ops import text_convert as text_convert
 from headrace.ops import text_hash as text_hash
+from headrace.ops import text_pieces as text_pieces
 from headrace.ops import transcendental as transcendental
 from headrace.ops import transfer as transfer

@@ -9,6 +9,7 @@ from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
+from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.spec import TensorSpec, like
@@ -154,13 +155,21 @@ def _scalar(spec: TensorSpec, label: str) -> None:
         raise ShapeError(f"{label} must be a scalar, got shape {spec.shape}")
 
 
-def _only_sparse(result_type: str) -> None:
+def _as_asked(
+    result_type: str, strings: Any, indices: Tensor, values: Tensor, dense_shape: Tensor
+) -> Any:
+    """Return pieces of strings as a sparse tensor, or as a ragged one.
+
+    Raises:
+        AttributeValueError: if something else is asked for.
+    """
     if result_type == "RaggedTensor":
-        raise AttributeValueError("there are no ragged tensors; use result_type='SparseTensor'")
+        return OPERATORS["pieces_of_rows"](strings, indices, values, dense_shape)
     if result_type != "SparseTensor":
         raise AttributeValueError(
-            f"result_type must be 'SparseTensor', got {shown(result_type, 40)}"
+            f"result_type must be 'SparseTensor' or 'RaggedTensor', got {shown(result_type, 40)}"
         )
+    return SparseTensor(indices, values, dense_shape)
 
 
 def string_split(
@@ -170,7 +179,7 @@ def string_split(
     delimiter: Any = None,
     result_type: str = "SparseTensor",
     name: str | None = None,
-) -> SparseTensor:
+) -> Any:
     """Split strings at any byte of a set.
 
     Args:
@@ -179,7 +188,7 @@ def string_split(
             given; empty to split into single bytes.
         skip_empty: Whether empty pieces are left out. An empty string has none anyway.
         delimiter: Another name of ``sep``.
-        result_type: "SparseTensor"; there are no ragged tensors.
+        result_type: "SparseTensor" or "RaggedTensor".
         name: The name of the scope.
 
     Returns:
@@ -188,14 +197,15 @@ def string_split(
     Raises:
         ShapeError: if ``source`` is no vector, or ``sep`` no scalar.
     """
-    _only_sparse(result_type)
     if sep is not None and delimiter is not None:
         raise AttributeValueError("give sep or delimiter, not both")
     chosen = sep if sep is not None else delimiter if delimiter is not None else " "
     with name_scope(name, "StringSplit"):
-        return SparseTensor(*_string_split(source, chosen, bool(skip_empty)))
+        pieces = _string_split(source, chosen, bool(skip_empty))
+        return _as_asked(result_type, source, *pieces)
 
 
+@dispatched()
 def strings_split(
     input: Any = None,
     sep: Any = None,
@@ -203,7 +213,7 @@ def strings_split(
     result_type: str = "SparseTensor",
     source: Any = None,
     name: str | None = None,
-) -> SparseTensor:
+) -> Any:
     """Split strings at a separator, as Python's ``str.split`` does.
 
     Args:
@@ -211,17 +221,17 @@ def strings_split(
         sep: [], the separator, of any length. Runs of white space if it is None or empty; then
             there are no empty pieces, but what is left after the last of ``maxsplit`` splits.
         maxsplit: How often to split at most; -1 for no limit.
-        result_type: "SparseTensor"; there are no ragged tensors.
+        result_type: "SparseTensor" or "RaggedTensor".
         source: Another name of ``input``.
         name: The name of the scope.
 
     Returns:
-        [n..., most pieces], string: the pieces of each string along the last axis.
+        [n..., most pieces], string: the pieces of each string along the last axis, which is the
+        ragged one of a ragged tensor.
 
     Raises:
         ShapeError: if ``sep`` is no scalar, or the number of axes of ``input`` is unknown.
     """
-    _only_sparse(result_type)
     if (input is None) == (source is None):
         raise AttributeValueError("give input or source, and only one of them")
     with name_scope(name, "StringSplit"):
@@ -232,8 +242,11 @@ def strings_split(
         indices, values, whole = _split_words(
             reshape(strings, [-1]), "" if sep is None else sep, maxsplit
         )
+        if result_type != "SparseTensor" and strings.shape.rank != 1:
+            pieces = _as_asked(result_type, reshape(strings, [-1]), indices, values, whole)
+            return OPERATORS["pieces_of_strings"](strings, pieces)
         if strings.shape.rank <= 1:
-            return SparseTensor(indices, values, whole)
+            return _as_asked(result_type, strings, indices, values, whole)
         # The row of each piece becomes its place along every axis, the last one running fastest.
         rest = gather(indices, [0], axis=1)
         columns: list[Any] = []
@@ -466,14 +479,14 @@ def unicode_transcode(
         errors: What becomes of bytes that are no text: "replace" puts ``replacement_char`` there,
             "ignore" leaves them out, "strict" raises when it runs.
         replacement_char: The code point of what is put in place.
-        replace_control_characters: Whether the control characters below 32, except tab, line feed
-            and carriage return, are treated as bytes that are no text.
+        replace_control_characters: Whether the control characters below 32 are replaced, or left
+            out, as ``errors`` says.
 
     Returns:
         [...], string.
     """
-    _encoding(input_encoding)
-    _code_point(replacement_char)
+    check_encoding(input_encoding)
+    check_code_point(replacement_char)
     return like(input)
 
 
@@ -498,13 +511,18 @@ def unicode_encode(
     """
     if input.dtype != dtypes.int32:
         raise DTypeError(f"code points are int32, got {input.dtype}")
-    _code_point(replacement_char)
+    check_code_point(replacement_char)
     if input.rank == 0:
         raise ShapeError("code points are a vector at least, got a scalar")
     return TensorSpec(dtypes.string, Shape(None) if input.rank is None else input.shape[:-1])
 
 
-def _encoding(name: str) -> None:
+def check_encoding(name: str) -> None:
+    """Refuse what is no encoding of text.
+
+    Raises:
+        AttributeValueError: if there is no encoding of the name.
+    """
     import codecs
 
     try:
@@ -516,6 +534,11 @@ def _encoding(name: str) -> None:
         raise AttributeValueError(f"{shown(name, 40)} is no encoding of text")
 
 
-def _code_point(value: int) -> None:
+def check_code_point(value: int) -> None:
+    """Refuse what is no code point.
+
+    Raises:
+        AttributeValueError: if it is none, or half of a pair.
+    """
     if not 0 <= value <= 0x10FFFF or 0xD800 <= value < 0xE000:
         raise AttributeValueError(f"replacement_char must be a code point, got {value}")

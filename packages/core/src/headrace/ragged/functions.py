@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from headrace.ragged import arranging, gathering, joining, reducing
+from headrace.ragged import arranging, gathering, joining, reducing, text
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "UnicodeEncode": text.encode_rows,
     "UnsortedSegmentMax": reducing.segment_max,
     "UnsortedSegmentMin": reducing.segment_min,
     "UnsortedSegmentProd": reducing.segment_prod,
@@ -34,6 +35,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "size": arranging.size,
     "squeeze": joining.squeeze,
     "stack": joining.stack,
+    "strings_split": text.split,
     "tile": joining.tile,
     "unsorted_segment_mean": reducing.segment_mean,
     "unsorted_segment_sqrt_n": reducing.segment_sqrt_n,

@@ -46,6 +46,7 @@ from headrace_testing.samples import (
     text,
     text_convert,
     text_hash,
+    text_pieces,
     transcendental,
     unique,
 )
@@ -95,6 +96,7 @@ SAMPLES: dict[str, list[Row]] = {
     "text": text.SAMPLES,
     "text_convert": text_convert.SAMPLES,
     "text_hash": text_hash.SAMPLES,
+    "text_pieces": text_pieces.SAMPLES,
     "sparse_text": sparse_text.SAMPLES,
     "report": report.SAMPLES,
 }
