@@ -2,6 +2,9 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from headrace.ops.image_boxes import (
+    combined_non_max_suppression as combined_non_max_suppression,
+)
 from headrace.ops.image_color import adjust_brightness as adjust_brightness
 from headrace.ops.image_color import adjust_contrast as adjust_contrast
 from headrace.ops.image_color import adjust_gamma as adjust_gamma
@@ -57,6 +60,9 @@ from headrace.ops.image_resize import resize_image_with_pad as resize_image_with
 from headrace.ops.image_resize import resize_images as resize
 from headrace.ops.image_resize import resize_images as resize_images
 from headrace.ops.image_resize import resize_nearest_neighbor as resize_nearest_neighbor
+from headrace.ops.image_sampling import (
+    sample_distorted_bounding_box as sample_distorted_bounding_box,
+)
 from headrace.ops.pooling import extract_image_patches as extract_image_patches
 from headrace.ops.pooling import extract_patches as extract_patches
 from headrace.plugins.namespaces import added_names as _added_names

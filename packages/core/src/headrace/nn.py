@@ -89,6 +89,8 @@ from headrace.ops.embedding_sparse import embedding_lookup_sparse as embedding_l
 from headrace.ops.embedding_sparse import (
     safe_embedding_lookup_sparse as safe_embedding_lookup_sparse,
 )
+from headrace.ops.fractional_pool import fractional_avg_pool as fractional_avg_pool
+from headrace.ops.fractional_pool import fractional_max_pool as fractional_max_pool
 from headrace.ops.nn import l2_loss as l2_loss
 from headrace.ops.nn import log_softmax as log_softmax
 from headrace.ops.nn import softmax as softmax

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from headrace_io.graph_import.importing import read_graph_def as read_graph_def
     from headrace_io.graph_protos import graph_def_of as graph_def_of
     from headrace_io.graph_protos import node_def_of as node_def_of
+    from headrace_io.images.functions import adjust_jpeg_quality as adjust_jpeg_quality
     from headrace_io.images.functions import decode_image as decode_image
     from headrace_io.images.functions import is_jpeg as is_jpeg
+    from headrace_io.images.functions import random_jpeg_quality as random_jpeg_quality
     from headrace_io.meta_graph import import_meta_graph_def as import_meta_graph_def
     from headrace_io.meta_graph import meta_graph_def_of as meta_graph_def_of
     from headrace_io.ops.decoding import decode_compressed as decode_compressed
@@ -85,6 +87,7 @@ __all__ = [
     "TextLineReader",
     "VarLenFeature",
     "WholeFileReader",
+    "adjust_jpeg_quality",
     "decode_and_crop_jpeg",
     "decode_bmp",
     "decode_compressed",
@@ -108,6 +111,7 @@ __all__ = [
     "parse_sequence_example",
     "parse_single_example",
     "parse_single_sequence_example",
+    "random_jpeg_quality",
     "read_file",
     "read_graph_def",
     "read_records",

@@ -6,7 +6,9 @@ from __future__ import annotations
 MODULES: dict[str, tuple[str, ...]] = {
     "dtype_protos": ("shape_proto",),
     "filenames": ("match_filenames_once",),
-    "images.functions": ("decode_image", "is_jpeg"),
+    "images.functions": (
+        *("adjust_jpeg_quality", "decode_image", "is_jpeg", "random_jpeg_quality"),
+    ),
     "ops.decoding": ("decode_compressed", "decode_json_example"),
     "graph_protos": ("graph_def_of", "node_def_of"),
     "graph_import.importing": ("import_graph_def", "read_graph_def"),

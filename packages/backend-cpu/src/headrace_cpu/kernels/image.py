@@ -343,6 +343,57 @@ def soft_non_max_suppression(
     return xp.asarray(np.array(picked, np.int32)), xp.asarray(np.array(found).astype(scores.dtype))
 
 
+@KERNELS.plain("CombinedNonMaxSuppression")
+def combined_non_max_suppression(
+    xp: Any,
+    boxes: Array,
+    scores: Array,
+    max_output_size_per_class: Array,
+    max_total_size: Array,
+    iou_threshold: Array,
+    score_threshold: Array,
+    *,
+    pad_per_class: bool,
+    clip_boxes: bool,
+) -> tuple[Array, Array, Array, Array]:
+    """Pick boxes of each class on the host, and the best of these."""
+    check_rank(scores, 3, "scores")
+    batch, count, classes = scores.shape
+    kinds = boxes.shape[2] if boxes.ndim == 4 else 0
+    if kinds not in (1, classes):
+        raise ValueError(f"boxes must be of 1 or {classes} classes, got shape {list(boxes.shape)}")
+    check_shape(boxes, (batch, count, kinds, 4), "boxes")
+    each = int(scalar(max_output_size_per_class, "max_output_size_per_class"))
+    places = int(scalar(max_total_size, "max_total_size"))
+    if each < 0 or places <= 0:
+        raise ValueError(f"max_total_size must be > 0, got {places}, and {each} per class")
+    limit = float(scalar(iou_threshold, "iou_threshold"))
+    if not 0 <= limit <= 1:
+        raise ValueError(f"iou_threshold must be in [0, 1], got {limit}")
+    if pad_per_class:
+        places = min(places, each * classes)
+    corners, marks = _on_host(xp, boxes), _on_host(xp, scores)
+    picked = np.zeros((batch, places, 4), corners.dtype)
+    found = np.zeros((2, batch, places), corners.dtype)
+    numbers = np.zeros(batch, np.int32)
+    size = np.asarray(each, np.int32)
+    for b in range(batch):
+        rows: list[tuple[float, int, int]] = []
+        for c in range(classes):
+            shares = _shares(corners[b, :, c % kinds])
+            best = _greedy(marks[b, :, c], size, score_threshold, shares, limit)
+            rows += [(float(marks[b, i, c]), c, int(i)) for i in best]
+        rows.sort(key=lambda row: -row[0])
+        numbers[b] = min(len(rows), places)
+        for place, (score, c, i) in enumerate(rows[:places]):
+            picked[b, place] = corners[b, i, c % kinds]
+            found[:, b, place] = score, c
+    if clip_boxes:
+        picked = np.clip(picked, 0, 1)
+    kept = [xp.asarray(part.astype(boxes.dtype)) for part in (picked, found[0], found[1])]
+    return kept[0], kept[1], kept[2], xp.asarray(numbers)
+
+
 @KERNELS.plain("NonMaxSuppressionOverlaps")
 def non_max_suppression_overlaps(
     xp: Any,

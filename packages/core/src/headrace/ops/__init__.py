@@ -36,8 +36,8 @@ from headrace.ops import matrix_functions as matrix_functions
 from headrace.ops import nn as nn
 from headrace.ops import padding as padding
 from headrace.ops import pool as pool
-from headrace.ops import quantization as quantization
 from headrace.ops import python_call as python_call
+from headrace.ops import quantization as quantization
 from headrace.ops import queue as queue
 from headrace.ops import random as random
 from headrace.ops import rearrange as rearrange

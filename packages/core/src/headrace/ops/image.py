@@ -151,6 +151,77 @@ def soft_non_max_suppression_op(
     return picked, TensorSpec(scores.dtype, picked.shape)
 
 
+@op(
+    "CombinedNonMaxSuppression",
+    host_inputs=["max_output_size_per_class", "max_total_size"],
+    public="",
+    no_gradient=_PICKED,
+)
+def combined_non_max_suppression_op(
+    boxes: Floating,
+    scores: Floating,
+    max_output_size_per_class: Index,
+    max_total_size: Index,
+    iou_threshold: Floating,
+    score_threshold: Floating,
+    pad_per_class: bool = False,
+    clip_boxes: bool = True,
+) -> tuple[Spec, Spec, Spec, Spec]:
+    """The boxes with the highest scores of several classes, of which each class overlaps little.
+
+    Args:
+        boxes: [batch, n, classes or 1, 4], two opposite corners (y, x, y, x) each, floating.
+        scores: [batch, n, classes], the dtype of ``boxes``.
+        max_output_size_per_class: [], how many of a class are picked at most.
+        max_total_size: [], how many there are in all.
+        iou_threshold: [], in [0, 1]: the largest share of two boxes' union that both may cover.
+        score_threshold: [], what a score must exceed.
+        pad_per_class: Whether results have no more places than the classes can fill.
+        clip_boxes: Whether corners are clipped to [0, 1].
+
+    Returns:
+        By falling score, with zeros where there are no more: the boxes [batch, k, 4], their scores
+        and classes [batch, k], and how many there are [batch], int32.
+    """
+    if boxes.rank not in (None, 4) or not boxes.shape.is_compatible_with([None, None, None, 4]):
+        raise ShapeError(f"boxes must be [batch, n, classes or 1, 4], got shape {boxes.shape}")
+    if scores.rank not in (None, 3):
+        raise ShapeError(f"scores must be [batch, n, classes], got shape {scores.shape}")
+    for label, spec in (
+        ("max_output_size_per_class", max_output_size_per_class),
+        ("max_total_size", max_total_size),
+        ("iou_threshold", iou_threshold),
+        ("score_threshold", score_threshold),
+    ):
+        if spec.rank not in (None, 0):
+            raise ShapeError(f"{label} must be a scalar, got shape {spec.shape}")
+    batch = classes = None
+    if scores.rank is not None:
+        batch, rows, classes = scores.shape
+        if boxes.rank is not None:
+            batch = boxes.shape[:2].merge_with(Shape([batch, rows]))[0]
+            kinds = boxes.shape[2]
+            if None not in (kinds, classes) and kinds not in (1, classes):
+                raise ShapeError(
+                    f"boxes must be of 1 or {classes} classes, as the scores, got {kinds}"
+                )
+    count = None if max_total_size.value is None else int(max_total_size.value)
+    each = max_output_size_per_class.value
+    if count is not None and count <= 0:
+        raise AttributeValueError(f"max_total_size must be > 0, got {count}")
+    if each is not None and each < 0:
+        raise AttributeValueError(f"max_output_size_per_class must be >= 0, got {each}")
+    if pad_per_class:
+        known = count is not None and each is not None and classes is not None
+        count = min(count or 0, int(each or 0) * (classes or 0)) if known else None
+    return (
+        TensorSpec(boxes.dtype, Shape([batch, count, 4])),
+        TensorSpec(boxes.dtype, Shape([batch, count])),
+        TensorSpec(boxes.dtype, Shape([batch, count])),
+        TensorSpec(dtypes.int32, Shape([batch])),
+    )
+
+
 @op("NonMaxSuppressionOverlaps", public="", no_gradient=_PICKED)
 def non_max_suppression_overlaps_op(
     overlaps: Floating,

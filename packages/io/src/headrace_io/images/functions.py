@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import headrace as hr
 from headrace import Tensor
-from headrace.errors import AttributeValueError
-from headrace_io.ops.images import decode_image_op
+from headrace.errors import AttributeValueError, shown
+from headrace_io.ops.images import decode_image_op, decode_jpeg, encode_jpeg
 
 
 def decode_image(
@@ -58,3 +60,60 @@ def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
         begin = hr.strings.substr(contents, 0, 3)
         equal: Tensor = hr.equal(begin, b"\xff\xd8\xff")
         return equal
+
+
+def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
+    """Encode an image in JPEG and decode it, so that it looks as images of a quality do.
+
+    Args:
+        image: [height, width, channels], with 1 channel for grey or 3 for RGB.
+        jpeg_quality: From 0, bad, to 100, good: a number that is known when the graph is built.
+        name: The name of the operations.
+
+    Returns:
+        The shape and dtype of ``image``.
+
+    Raises:
+        AttributeValueError: if the quality is another number, or not known.
+    """
+    with hr.name_scope(name, "adjust_jpeg_quality"):
+        given = hr.convert_to_tensor(image)
+        quality = hr.get_static_value(hr.convert_to_tensor(jpeg_quality))
+        if quality is None:
+            raise AttributeValueError("jpeg_quality must be known when the graph is built")
+        small = hr.image.convert_image_dtype(given, hr.uint8, saturate=True)
+        channels = given.shape.as_list()[-1] if given.shape.ndims is not None else None
+        made = decode_jpeg(encode_jpeg(small, quality=int(quality)), channels=channels or 0)
+        made.set_shape(given.shape)
+        converted: Tensor = hr.image.convert_image_dtype(made, given.dtype, saturate=True)
+        return converted
+
+
+def random_jpeg_quality(
+    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
+) -> Tensor:
+    """Let an image look as images in JPEG of a quality do, which is drawn when the graph is built.
+
+    Args:
+        image: [height, width, channels], with 1 channel for grey or 3 for RGB.
+        min_jpeg_quality: The least quality, 0 to 100.
+        max_jpeg_quality: The number that the quality is below.
+        seed: Seeds what is drawn.
+
+    Returns:
+        The shape and dtype of ``image``.
+
+    Raises:
+        AttributeValueError: if there is no quality to draw.
+    """
+    low, high = min_jpeg_quality, max_jpeg_quality
+    if min(low, high) < 0 or max(low, high) > 100:
+        raise AttributeValueError(
+            f"jpeg encoding range must be between 0 and 100, got {shown(low)} and {shown(high)}"
+        )
+    if low >= high:
+        raise AttributeValueError(
+            f"`min_jpeg_quality` must be less than `max_jpeg_quality`, got {shown(low)} and "
+            f"{shown(high)}"
+        )
+    return adjust_jpeg_quality(image, int(np.random.RandomState(seed).randint(low, high)))

@@ -321,6 +321,60 @@ BOXES: list[Row] = [
         ShapeError,
         "soft_nms_sigma must be a scalar",
     ),
+    *(
+        Sample(
+            "CombinedNonMaxSuppression",
+            [
+                array(
+                    [[[[0.0, 0.0, 1.0, 1.0]], [[0.0, 0.125, 1.0, 1.125]], [[0.0, 2.0, 1.0, 3.0]]]]
+                ),
+                array([[[0.75, 0.125], [0.5, 0.25], [0.625, 0.0]]]),
+                array(2, "int32"),
+                array(5, "int32"),
+                array(0.5),
+                array(0.0625),
+            ],
+            attrs,
+            lambda *_, boxes=boxes, scores=scores, classes=classes, **__: (
+                np.array([boxes]),
+                np.array([scores]),
+                np.array([classes]),
+                np.array([3], np.int32),
+            ),
+            dtypes=("float32", "float64"),
+            label=label,
+        )
+        for label, attrs, boxes, scores, classes in (
+            (
+                "",
+                {},
+                [[0, 0, 1, 1], [0, 1, 1, 1], [0, 0.125, 1, 1], [0] * 4, [0] * 4],
+                [0.75, 0.625, 0.25, 0, 0],
+                [0, 0, 1, 0, 0],
+            ),
+            (
+                "padded",
+                {"pad_per_class": True, "clip_boxes": False},
+                [[0, 0, 1, 1], [0, 2, 1, 3], [0, 0.125, 1, 1.125], [0] * 4],
+                [0.75, 0.625, 0.25, 0],
+                [0, 0, 1, 0],
+            ),
+        )
+    ),
+    Reject(
+        "CombinedNonMaxSuppression",
+        [
+            array(np.zeros((1, 2, 3, 4)), "float32"),
+            array(np.zeros((1, 2, 2)), "float32"),
+            array(1, "int32"),
+            array(1, "int32"),
+            array(0.5, "float32"),
+            array(0.0, "float32"),
+        ],
+        {},
+        ShapeError,
+        "1 or 2 classes",
+    ),
     Sample(
         "NonMaxSuppressionOverlaps",
         [
