@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -31,10 +31,8 @@ Real: TypeAlias = Callable[[Number], Number]
 
 mp.mp.dps = 45
 
-TARGET = (
-    Path(__file__).parents[1]
-    / "packages/backend-cpu/src/headrace_cpu/fusion/functions/coefficients.py"
-)
+FOLDER = Path(__file__).parents[1] / "packages/backend-cpu/src/headrace_cpu/fusion/functions"
+TARGET = FOLDER / "coefficients.py"
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,29 @@ class Fit:
     low: Number
     high: Number
     terms: int
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A quotient of polynomials: `p(x) / q(x) ~ function(x)`, errors relative to the function.
+
+    Attributes:
+        name: What the coefficients of p are called; those of q have "_UNDER" behind it.
+        grade: As in `Fit`.
+        function: What is approximated.
+        low: Where the interval begins.
+        high: Where it ends.
+        terms: How many coefficients p has.
+        under: How many q has beside the first, which is 1.
+    """
+
+    name: str
+    grade: str
+    function: Real
+    low: Number
+    high: Number
+    terms: int
+    under: int
 
 
 def rounded(value: Number, grade: str) -> Number:
@@ -157,7 +178,52 @@ def solve(fit: Fit) -> tuple[list[Number], Number]:
     return done, error(done)
 
 
-def _series(function: Real, value_at_zero: Number) -> Real:
+def solve_under(ratio: Ratio) -> list[Number]:
+    """Return the rounded coefficients of a quotient's denominator.
+
+    They are those of the least squares of ``p - f q``, weighted with the q of the round before.
+    """
+    count = 6 * (ratio.terms + ratio.under)
+    middle, half = (ratio.high + ratio.low) / 2, (ratio.high - ratio.low) / 2
+    places = [middle - half * mp.cos(mp.pi * (2 * i + 1) / (2 * count)) for i in range(count)]
+    values = [ratio.function(x) for x in places]
+    under = [mp.mpf(1)]
+    for _ in range(8):
+        rows = mp.matrix(count, ratio.terms + ratio.under)
+        right = mp.matrix(count, 1)
+        for row, (x, value) in enumerate(zip(places, values, strict=True)):
+            weight = 1 / (value * mp.polyval(under[::-1], x))
+            for power in range(ratio.terms):
+                rows[row, power] = weight * x**power
+            for power in range(ratio.under):
+                rows[row, ratio.terms + power] = -weight * value * x ** (power + 1)
+            right[row] = weight * value
+        solution = mp.lu_solve(rows, right)
+        under = [mp.mpf(1), *(solution[ratio.terms + i] for i in range(ratio.under))]
+    return [rounded(each, ratio.grade) for each in under]
+
+
+def solve_ratio(ratio: Ratio) -> tuple[list[Number], list[Number], Number]:
+    """Return the rounded coefficients of both polynomials of a quotient, and its largest error."""
+    under = solve_under(ratio)
+
+    def product(x: Number) -> Number:
+        return ratio.function(x) * mp.polyval(under[::-1], x)
+
+    fit = Fit(
+        ratio.name,
+        ratio.grade,
+        product,
+        lambda x: 1 / product(x),
+        ratio.low,
+        ratio.high,
+        ratio.terms,
+    )
+    over, error = solve(fit)
+    return over, under, error
+
+
+def with_limit(function: Real, value_at_zero: Number) -> Real:
     """Return a function with the hole at 0 filled in."""
     return lambda x: value_at_zero if x == 0 else function(x)
 
@@ -175,8 +241,8 @@ def _exp(name: str, grade: str, relative_to: Real, terms: int) -> Fit:
     return Fit(
         name,
         grade,
-        _series(_exp_rest, mp.mpf("0.5")),
-        _series(lambda x: x**2 / relative_to(x), mp.mpf(0)),
+        with_limit(_exp_rest, mp.mpf("0.5")),
+        with_limit(lambda x: x**2 / relative_to(x), mp.mpf(0)),
         -_HALF_LN2,
         _HALF_LN2,
         terms,
@@ -188,8 +254,8 @@ def _log_narrow(terms: int) -> Fit:
     return Fit(
         "LOG",
         "float32",
-        _series(lambda x: (mp.log1p(x) - x + x**2 / 2) / x**3, mp.mpf(1) / 3),
-        _series(lambda x: x**3 / mp.log1p(x), mp.mpf(0)),
+        with_limit(lambda x: (mp.log1p(x) - x + x**2 / 2) / x**3, mp.mpf(1) / 3),
+        with_limit(lambda x: x**3 / mp.log1p(x), mp.mpf(0)),
         _LOW_LOG,
         _HIGH_LOG,
         terms,
@@ -202,7 +268,7 @@ def _log_wide(grade: str, terms: int) -> Fit:
     return Fit(
         "LOG",
         grade,
-        _series(lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, mp.mpf(2) / 3),
+        with_limit(lambda z: (2 * mp.atanh(mp.sqrt(z)) / mp.sqrt(z) - 2) / z, mp.mpf(2) / 3),
         lambda z: z / 2,
         mp.mpf(0),
         end,
@@ -220,8 +286,8 @@ def _odd(name: str, grade: str, function: Real, first: Number, end: Number, term
     return Fit(
         name,
         grade,
-        _series(rest, first),
-        _series(lambda z: z * mp.sqrt(z) / function(mp.sqrt(z)), mp.mpf(0)),
+        with_limit(rest, first),
+        with_limit(lambda z: z * mp.sqrt(z) / function(mp.sqrt(z)), mp.mpf(0)),
         mp.mpf(0),
         mp.mpf(end) ** 2 * mp.mpf("1.0005"),
         terms,
@@ -239,7 +305,7 @@ def _log_rest(grade: str, terms: int) -> Fit:
     return Fit(
         "LOG_REST",
         grade,
-        _series(rest, mp.mpf(2) / 5),
+        with_limit(rest, mp.mpf(2) / 5),
         lambda z: z * z / 2,
         mp.mpf(0),
         end,
@@ -252,7 +318,7 @@ def _cos(grade: str, terms: int) -> Fit:
     return Fit(
         "COS",
         grade,
-        _series(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24),
+        with_limit(lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf(1) / 24),
         lambda z: z**2,
         mp.mpf(0),
         (mp.pi / 4) ** 2 * mp.mpf("1.001"),
@@ -346,7 +412,7 @@ def fits() -> list[Fit]:
     ]
 
 
-def _parts(value: Number, bits: Sequence[int]) -> list[Number]:
+def parts_of(value: Number, bits: Sequence[int]) -> list[Number]:
     """Return a sum of numbers of so many bits that comes close to a value."""
     parts = []
     for width in bits:
@@ -362,7 +428,7 @@ def _turns(rows: int, bits: Sequence[int]) -> list[Number]:
     parts = []
     for row in range(rows):
         value = mp.ldexp(1, 32 * row) / (2 * mp.pi)
-        parts += _parts(value - mp.floor(value), bits)
+        parts += parts_of(value - mp.floor(value), bits)
     return parts
 
 
@@ -371,23 +437,24 @@ def constants() -> dict[str, list[Number]]:
     with mp.workprec(1400):
         return {
             # Whole numbers of 9 and of 12 bits times the first part are exact.
-            "LN2_FLOAT32": _parts(mp.log(2), (15, 24)),
-            "LN2_FLOAT64": _parts(mp.log(2), (41, 53)),
-            "PI": _parts(mp.pi, (53, 53)),
-            "HALF_PI_FLOAT32": _parts(mp.pi / 2, (24, 24, 24)),
-            "HALF_PI_FLOAT64": _parts(mp.pi / 2, (53, 53, 53)),
-            "TWO_THIRDS_FLOAT32": _parts(mp.mpf(2) / 3, (24, 24)),
-            "TWO_THIRDS": _parts(mp.mpf(2) / 3, (53, 53)),
+            "LN2_FLOAT32": parts_of(mp.log(2), (15, 24)),
+            "LN2_FLOAT64": parts_of(mp.log(2), (41, 53)),
+            "PI": parts_of(mp.pi, (53, 53)),
+            "HALF_PI_FLOAT32": parts_of(mp.pi / 2, (24, 24, 24)),
+            "HALF_PI_FLOAT64": parts_of(mp.pi / 2, (53, 53, 53)),
+            "TWO_THIRDS_FLOAT32": parts_of(mp.mpf(2) / 3, (24, 24)),
+            "TWO_THIRDS": parts_of(mp.mpf(2) / 3, (53, 53)),
             # Products of the first two parts with a number of float32 are exact.
             "TURNS_SINGLE": _turns(4, (29, 29, 53)),
             "TURNS_FLOAT64": _turns(31, (53, 53, 53, 53)),
         }
 
 
-_HEAD = '''"""Constants in parts, and coefficients of polynomials from that of x**0 on.
+HEAD = '''"""Constants in parts, and coefficients of polynomials from that of x**0 on.
 
-Written by tools/derive_coefficients.py, which says what each one approximates. The comment of each
-gives the largest error that it makes by itself, relative to the result that it serves.
+Written by tools/{tool}.py, which
+says what each one approximates. The comment of each gives the largest error that it makes by
+itself, relative to the result that it serves.
 """
 
 from __future__ import annotations
@@ -395,16 +462,24 @@ from __future__ import annotations
 '''
 
 
-def render(chosen: list[Fit]) -> str:
+def _rows(coefficients: Sequence[Number], error: Number) -> str:
+    """Return the lines of some coefficients."""
+    lines = [f"        # 2**{float(mp.log(error, 2)):.1f}"]
+    lines += [f"        {np.float64(float(c))!r}," for c in coefficients]
+    return "\n".join(lines).replace("np.float64(", "").replace("),", ",")
+
+
+def render(chosen: Sequence[Fit | Ratio]) -> str:
     """Return the text of the module of coefficients."""
     tables: dict[str, dict[str, str]] = {}
     for fit in chosen:
-        coefficients, error = solve(fit)
+        if isinstance(fit, Ratio):
+            coefficients, under, error = solve_ratio(fit)
+            tables.setdefault(f"{fit.name}_UNDER", {})[fit.grade] = _rows(under, error)
+        else:
+            coefficients, error = solve(fit)
         sys.stderr.write(f"{fit.name} {fit.grade} 2**{float(mp.log(error, 2)):.1f}\n")
-        lines = [f"        # 2**{float(mp.log(error, 2)):.1f}"]
-        lines += [f"        {np.float64(float(c))!r}," for c in coefficients]
-        text = "\n".join(lines).replace("np.float64(", "").replace("),", ",")
-        tables.setdefault(fit.name, {})[fit.grade] = text
+        tables.setdefault(fit.name, {})[fit.grade] = _rows(coefficients, error)
     parts = []
     for name, by_grade in tables.items():
         rows = "\n".join(f'    "{grade}": (\n{text}\n    ),' for grade, text in by_grade.items())
@@ -412,10 +487,10 @@ def render(chosen: list[Fit]) -> str:
     return "\n".join(parts)
 
 
-def render_constants() -> str:
-    """Return the text of the constants."""
+def render_constants(chosen: Mapping[str, Sequence[Number]]) -> str:
+    """Return the text of constants."""
     parts = []
-    for name, values in constants().items():
+    for name, values in chosen.items():
         rows = "\n".join(f"    {float(value)!r}," for value in values)
         parts.append(f"{name}: tuple[float, ...] = (\n{rows}\n)\n")
     return "\n".join(parts)
@@ -429,7 +504,8 @@ def main() -> None:
     if only:
         sys.stdout.write(render([fit for fit in fits() if fit.name == only]))
         return
-    TARGET.write_text(_HEAD + render_constants() + "\n" + render(fits()))
+    head = HEAD.format(tool=Path(__file__).stem)
+    TARGET.write_text(head + render_constants(constants()) + "\n" + render(fits()))
 
 
 if __name__ == "__main__":

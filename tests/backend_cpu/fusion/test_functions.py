@@ -43,7 +43,8 @@ measuring = _tool("measure_functions")
 DTYPES = ["float32", "float64"]
 ROW = re.compile(r"^\| (\w+) \| (float\d\d) \| ([\d.]+) \| ([\d.]+) \| ([^|]+) \|$", re.MULTILINE)
 PROMISED = {(op, dtype): float(bound) for op, dtype, bound, *_ in ROW.findall(PAGE.read_text())}
-MEASURED = sorted((op, dtype) for op in {*measuring.UNARY, *measuring.BINARY} for dtype in DTYPES)
+APPROXIMATED = {*measuring.UNARY, *measuring.BINARY, *measuring.SPECIALS}
+MEASURED = sorted((op, dtype) for op in APPROXIMATED for dtype in DTYPES)
 # Those that are a few exact or correctly rounded instructions, and NumPy's names of them.
 EXACT = {
     "Abs": np.absolute,
@@ -59,7 +60,12 @@ EXACT = {
 EXACT_OF_TWO = ["DivNoNan", "FloorDiv", "Maximum", "Minimum", "MulNoNan", "TruncateDiv", "Xdivy"]
 TESTS = {"IsFinite": np.isfinite, "IsInf": np.isinf, "IsNan": np.isnan}
 # Functions with f(-x) = -f(x), exactly.
-ODD = ["Asin", "Asinh", "Atan", "Atanh", "Erf", "Sin", "Sinh", "Tan", "Tanh"]
+ODD = {
+    **{name.title(): name for name in ("asin", "asinh", "atan", "atanh", "erf", "erfinv", "sin")},
+    **{name.title(): name for name in ("sinh", "tan", "tanh")},
+    "BesselI1": "bessel_i1",
+    "BesselI1e": "bessel_i1e",
+}
 BOUNDED = ["Cos", "Erf", "Sin", "Tanh"]
 
 
@@ -164,6 +170,43 @@ def test_special_results_of_two_numbers_are_numpys(op, dtype, kernel):
     )
 
 
+def _special_arguments(op, dtype):
+    if op == "Betainc":
+        ends = [-0.5, 0.0, 0.3, 1.0, 7.0, 300.0, np.inf, np.nan]
+        given = np.meshgrid(ends, ends, [-0.5, 0.0, 0.25, 0.75, 1.0, 1.5, np.nan])
+    else:
+        ends = [-np.inf, -2.5, -1.0, -0.0, 0.0, 0.1, 1.0, 1.5, 2.0, 5.0, 30.0, 150.0, np.inf]
+        given = np.meshgrid([*ends, np.nan], [*ends, np.nan])
+    return [each.ravel().astype(dtype) for each in given]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", sorted(measuring.SPECIALS))
+def test_special_functions_end_as_the_plain_kernels_do(op, dtype, kernel):
+    given = _special_arguments(op, dtype)
+    with np.errstate(all="ignore"):
+        want = kernel(op, *given)
+    got = run(op, *given)
+    finite = np.isfinite(want)
+    np.testing.assert_array_equal(got[~finite], want[~finite])
+    info = np.finfo(dtype)
+    np.testing.assert_allclose(
+        got[finite], want[finite], rtol=max(1e-12, 4 * info.eps), atol=info.tiny
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("op", ["Digamma", "Igamma", "Lgamma", "Polygamma"])
+def test_what_is_computed_for_some_numbers_of_a_vector_changes_no_other(op, dtype):
+    """Branches and loops take whole vectors: each number comes out as if it stood alone."""
+    given = measuring.arguments_of(op, dtype, 300)
+    together = run(op, *given)
+    alone = np.concatenate(
+        [run(op, *(x[i : i + 1].copy() for x in given)) for i in range(given[0].size)]
+    )
+    assert_identical(together, alone)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("op", sorted(EXACT))
 def test_simple_functions_are_numpys(op, dtype):
@@ -195,7 +238,7 @@ def test_odd_functions_are_odd(op, dtype):
 
 
 def test_fused_kernels_take_no_other_function_for_odd():
-    assert {op.lower() for op in ODD} == ODD_IN_KERNELS
+    assert set(ODD.values()) == ODD_IN_KERNELS
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -235,9 +278,7 @@ def test_loops_become_vector_code(op, dtype):
     features = _known_features()
     if not (features.get("avx2") and features.get("fma")):
         pytest.skip("looks for instructions of AVX2 and FMA")
-    assembly = assembly_of(
-        measuring.source_of_loop(op, dtype, 2 if op in measuring.BINARY else 1, dtype)
-    )
+    assembly = assembly_of(measuring.source_of_loop(op, dtype, measuring.arity_of(op), dtype))
     packed = r"\tv(fmadd|fmsub|fnmadd|fnmsub)\d+p[sd]\s.*%[yz]mm"
     if op == "Rsqrt":
         packed = r"\tvsqrtp[sd]\s.*%[yz]mm"

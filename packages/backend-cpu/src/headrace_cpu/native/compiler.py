@@ -12,8 +12,9 @@ from headrace_cpu.native.report import notice
 from headrace_cpu.native.source import KernelSource
 
 # Functions of such names are inlined when loops are vector code already. They have the attribute
-# noinline until then, and no other function has it but those that are cold.
+# noinline until then. Others that have it are cold, or have an attribute that says that they stay.
 INLINED_LATE = "headrace_late_"
+STAYS = '"headrace-stays"'
 
 
 class KernelError(RuntimeError):
@@ -126,7 +127,8 @@ def _to_inline(text: str) -> str:
     """Return a module with those functions to be inlined that could not be before."""
     lines = []
     for line in text.splitlines():
-        if line.startswith("attributes #") and " cold " not in line:
+        stays = " cold " in line or STAYS in line
+        if line.startswith("attributes #") and not stays:
             line = line.replace(" noinline ", " alwaysinline ")
         elif line.startswith("define ") and f"@{INLINED_LATE}" in line:
             line = re.sub(r"^define ((dso_local|internal) )*", "define internal ", line)

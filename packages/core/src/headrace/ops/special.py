@@ -28,13 +28,13 @@ def erfc(x: Floating) -> Spec:
     return like(x)
 
 
-@pointwise("Erfinv")
+@pointwise("Erfinv", expression=lambda s, x: s.erfinv(x))
 def erfinv(x: Floating) -> Spec:
     """The inverse of ``erf``; infinite at -1 and 1, NaN outside."""
     return like(x)
 
 
-@pointwise("Ndtri")
+@pointwise("Ndtri", expression=lambda s, x: s.ndtri(x))
 def ndtri(x: Floating) -> Spec:
     """Quantile of the standard normal distribution; infinite at 0 and 1, NaN outside."""
     return like(x)
@@ -43,31 +43,31 @@ def ndtri(x: Floating) -> Spec:
 # -- gamma and beta
 
 
-@pointwise("Lgamma")
+@pointwise("Lgamma", expression=lambda s, x: s.lgamma(x))
 def lgamma(x: Floating) -> Spec:
     """``log(abs(gamma(x)))``; infinite where ``x`` is 0 or a negative whole number."""
     return like(x)
 
 
-@pointwise("Digamma")
+@pointwise("Digamma", expression=lambda s, x: s.digamma(x))
 def digamma(x: Floating) -> Spec:
     """The derivative of ``lgamma``; NaN where ``x`` is a negative whole number."""
     return like(x)
 
 
-@pointwise("Polygamma")
+@pointwise("Polygamma", expression=lambda s, a, x: s.polygamma(a, x))
 def polygamma(a: Floating, x: Floating) -> Spec:
     """The ``a``-th derivative of ``digamma``; NaN where ``a`` is not a whole number >= 0."""
     return joined(a, x)
 
 
-@pointwise("Zeta")
+@pointwise("Zeta", expression=lambda s, x, q: s.zeta(x, q))
 def zeta(x: Floating, q: Floating) -> Spec:
     """Hurwitz's zeta function: the sum of ``(q + n) ** -x`` over n = 0, 1, 2, ..."""
     return joined(x, q)
 
 
-@pointwise("Igamma")
+@pointwise("Igamma", expression=lambda s, a, x: s.igamma(a, x))
 def igamma(a: Floating, x: Floating) -> Spec:
     """Lower regularized incomplete gamma function ``P(a, x)``.
 
@@ -77,19 +77,19 @@ def igamma(a: Floating, x: Floating) -> Spec:
     return joined(a, x)
 
 
-@pointwise("Igammac")
+@pointwise("Igammac", expression=lambda s, a, x: s.igammac(a, x))
 def igammac(a: Floating, x: Floating) -> Spec:
     """Upper regularized incomplete gamma function ``1 - P(a, x)``; see ``igamma``."""
     return joined(a, x)
 
 
-@pointwise("IgammaGradA", public="")
+@pointwise("IgammaGradA", expression=lambda s, a, x: s.igamma_grad_a(a, x), public="")
 def igamma_grad_a(a: Floating, x: Floating) -> Spec:
     """The derivative of ``igamma`` with respect to ``a``."""
     return joined(a, x)
 
 
-@pointwise("Betainc")
+@pointwise("Betainc", expression=lambda s, a, b, x: s.betainc(a, b, x))
 def betainc(a: Floating, b: Floating, x: Floating) -> Spec:
     """Regularized incomplete beta function.
 
@@ -124,25 +124,25 @@ def lbeta(x: Any, name: str | None = None) -> Tensor:
 # -- modified Bessel functions of the first kind
 
 
-@pointwise("BesselI0")
+@pointwise("BesselI0", expression=lambda s, x: s.bessel_i0(x))
 def bessel_i0(x: Floating) -> Spec:
     """Modified Bessel function of the first kind and order 0."""
     return like(x)
 
 
-@pointwise("BesselI1")
+@pointwise("BesselI1", expression=lambda s, x: s.bessel_i1(x))
 def bessel_i1(x: Floating) -> Spec:
     """Modified Bessel function of the first kind and order 1."""
     return like(x)
 
 
-@pointwise("BesselI0e")
+@pointwise("BesselI0e", expression=lambda s, x: s.bessel_i0e(x))
 def bessel_i0e(x: Floating) -> Spec:
     """``exp(-abs(x)) * bessel_i0(x)``, without overflow."""
     return like(x)
 
 
-@pointwise("BesselI1e")
+@pointwise("BesselI1e", expression=lambda s, x: s.bessel_i1e(x))
 def bessel_i1e(x: Floating) -> Spec:
     """``exp(-abs(x)) * bessel_i1(x)``, without overflow."""
     return like(x)

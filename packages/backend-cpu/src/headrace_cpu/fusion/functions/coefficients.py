@@ -1,7 +1,8 @@
 """Constants in parts, and coefficients of polynomials from that of x**0 on.
 
-Written by tools/derive_coefficients.py, which says what each one approximates. The comment of each
-gives the largest error that it makes by itself, relative to the result that it serves.
+Written by tools/derive_coefficients.py, which
+says what each one approximates. The comment of each gives the largest error that it makes by
+itself, relative to the result that it serves.
 """
 
 from __future__ import annotations

@@ -3,6 +3,9 @@
 All that is written is straight-line: no calls but of intrinsics that have vector forms, no loads,
 no branches. So LLVM's loop vectoriser widens the loop that it stands in, on any machine. A product
 and sum are fused wherever they are written as `fma`, on every machine: results are the same.
+
+The same functions write the vector forms of what cannot be straight-line (`forms`): then all values
+are vectors.
 """
 
 from __future__ import annotations
@@ -64,14 +67,26 @@ class Emitter:
         builder: The builder of llvmlite.
         form: The format of all floats.
         single: Whether results will be rounded to float32, from the float64 of ``form``.
+        lanes: How many numbers each value is, None for numbers that are no vectors.
     """
 
-    def __init__(self, builder: Any, form: Format, *, single: bool = False) -> None:
+    def __init__(
+        self, builder: Any, form: Format, *, single: bool = False, lanes: int | None = None
+    ) -> None:
         self.builder = builder
         self.form = form
         self.single = single
-        self.real = ir.FloatType() if form.bits == 32 else ir.DoubleType()
-        self.whole = ir.IntType(form.bits)
+        self.lanes = lanes
+        self._element = ir.FloatType() if form.bits == 32 else ir.DoubleType()
+        self.real = self._wide(self._element)
+        self.whole = self._wide(ir.IntType(form.bits))
+
+    def _wide(self, kind: Any) -> Any:
+        return kind if self.lanes is None else ir.VectorType(kind, self.lanes)
+
+    def _equal(self, kind: Any, value: float) -> Value:
+        """Return a constant, in all places of a vector."""
+        return ir.Constant(kind, value if self.lanes is None else [value] * self.lanes)
 
     def of(self, table: Mapping[str, tuple[float, ...]]) -> tuple[float, ...]:
         """Return the coefficients for the format and precision at hand."""
@@ -79,16 +94,25 @@ class Emitter:
 
     def constant(self, value: Value | float) -> Value:
         """Return a number of Python as a constant."""
-        return ir.Constant(self.real, float(value)) if isinstance(value, (int, float)) else value
+        return self._equal(self.real, float(value)) if isinstance(value, (int, float)) else value
+
+    def truth(self, *, value: bool) -> Value:
+        """Return a truth value as a constant."""
+        return self._equal(self._wide(ir.IntType(1)), value)
 
     def word(self, value: Value | int) -> Value:
         """Return an integer of Python as a constant of the format's width."""
-        return ir.Constant(self.whole, value) if isinstance(value, int) else value
+        return self._equal(self.whole, value) if isinstance(value, int) else value
 
     def _call(self, name: str, *operands: Value | float) -> Value:
-        function = self.builder.module.declare_intrinsic(
-            name, [self.real], ir.FunctionType(self.real, [self.real] * len(operands))
-        )
+        # llvmlite would name those of single numbers only.
+        vector = "" if self.lanes is None else f"v{self.lanes}"
+        full = f"{name}.{vector}f{self.form.bits}"
+        module = self.builder.module
+        function = module.globals.get(full)
+        if function is None:
+            kind = ir.FunctionType(self.real, [self.real] * len(operands))
+            function = ir.Function(module, kind, full)
         return self.builder.call(function, [self.constant(x) for x in operands])
 
     # Arithmetic
@@ -183,6 +207,22 @@ class Emitter:
         """Return the larger one, or NaN where `x` is."""
         return self.select(self.compare(x, "<", low), low, x)
 
+    def either(self, one: Value, other: Value) -> Value:
+        """Whether one of two conditions holds, or both."""
+        return self.builder.or_(one, other)
+
+    def all_of(self, one: Value, other: Value) -> Value:
+        """Whether two conditions hold."""
+        return self.builder.and_(one, other)
+
+    def any(self, condition: Value) -> Value:
+        """Whether a condition holds in any place of a vector, as one truth value."""
+        if self.lanes is None:
+            return condition
+        bits = ir.IntType(self.lanes)
+        found = self.builder.bitcast(condition, bits)
+        return self.builder.icmp_unsigned("!=", found, ir.Constant(bits, 0))
+
     # Bits
 
     def bits(self, x: Value) -> Value:
@@ -241,7 +281,7 @@ class Emitter:
     def to_number(self, integer: Value) -> Value:
         """Return an integer below 2**(fraction - 1) as a number."""
         # Instructions that convert 64-bit integers exist from AVX-512 on only.
-        magic = ir.Constant(self.real, self._magic)
+        magic = self.constant(self._magic)
         as_bits = self.plus(self.bits(magic), integer)
         return self.sub(self.number(as_bits), magic)
 
@@ -253,7 +293,7 @@ def in_double(written: Callable[..., Value]) -> Callable[..., Value]:
     def either(e: Emitter, *values: Value) -> Value:
         if e.form is FLOAT64:
             return written(e, *values)
-        wide = Emitter(e.builder, FLOAT64, single=True)
+        wide = Emitter(e.builder, FLOAT64, single=True, lanes=e.lanes)
         result = written(wide, *[e.builder.fpext(x, wide.real) for x in values])
         return e.builder.fptrunc(result, e.real)
 

@@ -22,8 +22,8 @@ def split(e: Emitter, x: Value) -> tuple[Value, Value]:
     return k, e.number(e.plus(fraction, lowest))
 
 
-def _combined(e: Emitter, k: Value, f: Value) -> Value:
-    """Return ``k ln 2 + log(1 + f)``."""
+def _parts(e: Emitter, k: Value, f: Value) -> tuple[Value, Value]:
+    """Return ``k ln 2 + log(1 + f)`` as a sum of two."""
     high, low = e.form.ln2
     coefficients = e.of(LOG)
     half_square = e.mul(e.mul(f, 0.5), f)
@@ -40,11 +40,14 @@ def _combined(e: Emitter, k: Value, f: Value) -> Value:
         tail = e.sub(e.fma(s, inner, e.mul(k, low)), half_square)
     main = e.fma(k, high, f)
     lost = e.sub(f, e.fma(k, -high, main))
-    return e.add(main, e.add(tail, lost))
+    return main, e.add(tail, lost)
 
 
-def log(e: Emitter, x: Value) -> Value:
-    """Return the natural logarithm: -inf of 0, NaN of what is negative."""
+def log_parts(e: Emitter, x: Value) -> tuple[Value, Value]:
+    """Return the logarithm of a positive finite number as a sum of two.
+
+    The first is less than a rounding error off, the sum not much less.
+    """
     form = e.form
     small = e.compare(x, "<", form.tiny)
     up = form.fraction + 2
@@ -52,8 +55,12 @@ def log(e: Emitter, x: Value) -> Value:
     k, significand = split(e, normal)
     whole = e.to_number(k)
     exponent = e.select(small, e.sub(whole, float(up)), whole)
-    value = _combined(e, exponent, e.sub(significand, 1.0))
-    return _with_ends(e, x, x, value)
+    return _parts(e, exponent, e.sub(significand, 1.0))
+
+
+def log(e: Emitter, x: Value) -> Value:
+    """Return the natural logarithm: -inf of 0, NaN of what is negative."""
+    return _with_ends(e, x, x, e.add(*log_parts(e, x)))
 
 
 def _with_ends(e: Emitter, x: Value, argument: Value, value: Value) -> Value:
@@ -70,7 +77,7 @@ def _log1p(e: Emitter, x: Value) -> tuple[Value, Value]:
     scale = e.number(e.minus(e.bits(e.constant(1.0)), e.left(k, e.form.fraction)))
     # It matters no more where 2**-k may have left the normal numbers.
     lost = e.select(e.compare(x, "<", 2.0 ** (e.form.fraction + 6)), e.mul(lost, scale), 0.0)
-    return total, _combined(e, e.to_number(k), e.add(e.sub(significand, 1.0), lost))
+    return total, e.add(*_parts(e, e.to_number(k), e.add(e.sub(significand, 1.0), lost)))
 
 
 def log1p(e: Emitter, x: Value) -> Value:

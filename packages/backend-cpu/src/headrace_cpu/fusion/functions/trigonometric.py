@@ -199,6 +199,10 @@ def _tan_of(e: Emitter, x: Value, angle: Angle) -> Value:
     return _near_zero(e, x, _with_sign(e, quotient, odd))
 
 
+def _is_large(e: Emitter, x: Value) -> Value:
+    return e.compare(e.abs(x), ">", _USUAL)
+
+
 def _of_any(e: Emitter, name: str, x: Value, of_angle: _OfAngle) -> Value:
     """Return a function of an argument, that of a large one by way of the slow reduction."""
 
@@ -207,7 +211,7 @@ def _of_any(e: Emitter, name: str, x: Value, of_angle: _OfAngle) -> Value:
         return of_angle(e, x, _angle(e, x))
 
     usual = of_angle(e, x, _angle_usual(e, x))
-    return unless_rare(e, name, x, usual, _USUAL, slow)
+    return unless_rare(e, name, x, usual, _is_large, slow, reads_tables=True)
 
 
 def sin(e: Emitter, x: Value) -> Value:
