@@ -80,12 +80,37 @@ def blotted(xp: Any, result: Array, lost: Array | None, axes: int) -> Array:
     return xp.where(mask, xp.asarray(np.nan, result.dtype), result)
 
 
+# Below this size, and where there are many, NumPy is done before the calls are made one by one.
+_SMALL, _MANY = 24, 8
+
+
+def by_plan(xp: Any, x: Array) -> bool:
+    """Whether plans for LAPACK are worth it for the matrices of an array."""
+    if xp is not np or x.dtype.name not in ("float32", "float64") or not x.size:
+        return False
+    return bool(x.shape[-1] >= _SMALL and x.size < _MANY * x.shape[-1] * x.shape[-2])
+
+
 @KERNELS.plain("Cholesky")
 def cholesky(xp: Any, x: Array) -> Array:
     """Decompose positive definite matrices."""
     size = check_square(x, "input")
     if not x.size:
         return xp.zeros(x.shape, x.dtype)
+    if by_plan(xp, x):
+        # lazy: most programs have no matrices to decompose
+        from headrace_cpu.lapack import run, triangles
+
+        plan = triangles.cholesky(x.shape[:-2], size, x.dtype)
+        found = None if plan is None else run.computed(plan, (x,))
+        if found is not None:
+            return found[0]
+    return cholesky_by_numpy(xp, x)
+
+
+def cholesky_by_numpy(xp: Any, x: Array) -> Array:
+    """Decompose positive definite matrices, with NaN for those that are not finite."""
+    size = x.shape[-1]
     below = xp.arange(size)[:, None] >= xp.arange(size)
     matrices = xp.where(below, x, xp.zeros((), x.dtype))
     matrices, lost = set_apart(xp, matrices)

@@ -9,6 +9,7 @@ import numpy as np
 from headrace.extend import KernelTable
 from headrace_cpu.kernels.decompositions import (
     blotted,
+    by_plan,
     check_square,
     failures,
     matrix_dims,
@@ -84,6 +85,21 @@ def matrix_triangular_solve(
     """Solve equations with triangular matrices."""
     _check_rows(matrix, rhs)
     check_broadcast(matrix.shape[:-2], rhs.shape[:-2])
+    if by_plan(xp, matrix) and by_plan(xp, rhs.swapaxes(-1, -2)) and matrix.dtype == rhs.dtype:
+        # lazy: most programs have no equations to solve
+        from headrace_cpu.lapack import run, triangles
+
+        plan = triangles.triangular(
+            matrix.shape, rhs.shape, rhs.dtype, lower=lower, adjoint=adjoint
+        )
+        found = None if plan is None else run.computed(plan, (matrix, rhs))
+        if found is not None:
+            return found[0]
+    return triangular_by_numpy(xp, matrix, rhs, lower=lower, adjoint=adjoint)
+
+
+def triangular_by_numpy(xp: Any, matrix: Array, rhs: Array, *, lower: bool, adjoint: bool) -> Array:
+    """Solve equations with triangular matrices, one after the other."""
     batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
     shape = (*batch, *rhs.shape[-2:])
     size = matrix.shape[-1]

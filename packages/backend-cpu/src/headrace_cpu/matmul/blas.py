@@ -175,7 +175,7 @@ def _limited(
 
 # How the functions are called in NumPy's and in other builds. All integers are passed as 64 bits:
 # where sizes have 32, the upper half of a register or a place on the stack is not looked at.
-_NAMES = (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", ""))
+NAMES = (("scipy_", "64_"), ("", "64_"), ("scipy_", ""), ("", ""))
 
 
 @functools.cache
@@ -210,7 +210,7 @@ def _opened(path: str) -> Blas | None:
         library: Any = ctypes.CDLL(path)
     except OSError:
         return None
-    for before, after in _NAMES:
+    for before, after in NAMES:
         try:
             functions = {
                 dtype: getattr(library, f"{before}cblas_{letter}gemm{after}")

@@ -6,6 +6,7 @@ computed by the plain kernels, operation by operation.
 
 from __future__ import annotations
 
+from headrace_cpu.lapack import match as lapack
 from headrace_cpu.matmul import match as matmul
 from headrace_cpu.matmul import match_short as short
 from headrace_cpu.onednn.match_convolution import make_convolution, wants_convolution
@@ -66,6 +67,13 @@ MATCHERS = (
         wants=wants_matmul,
         make=make_matmul,
         needs=(Need.ONEDNN,),
+    ),
+    Matcher(
+        name="lapack",
+        priority=35,
+        wants=lapack.wants,
+        make=lapack.make,
+        needs=(Need.BLAS,),
     ),
     Matcher(name="windows", priority=30, wants=windows.wants, make=windows.make),
     Matcher(
