@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import time
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import headrace as hr
+from headrace_cpu import philox
 from headrace_cpu.kernels import random as random_kernels
 
 FLOATS = [hr.float16, hr.bfloat16, hr.float32, hr.float64]
@@ -178,3 +180,37 @@ def test_shapes(make, shape, dtype):
     (drawn,) = draws(lambda: make(shape, dtype=dtype, seed=1))
     assert drawn.shape == tuple(shape)
     assert drawn.dtype == dtype.numpy
+
+
+def test_the_native_loop_makes_the_bits_of_numpy():
+    philox._LOOP.make()
+    first = philox._FEWEST
+    for count in (first, first + 1, first + 3, 50_003):
+        for counter in (0, 7 << 64, 3 << 128 | 5 << 64, 1 << 192 | 9, 2**64 - 2**40):
+            key = (count * 0x9E3779B97F4A7C15 % 2**64, 2**64 - 1 - count)
+            made = philox.bits(key, counter, count)
+            np.testing.assert_array_equal(made, random_kernels._numpy_bits(key, counter, count))
+
+
+def test_the_native_loop_leaves_to_numpy_what_is_little_or_carries():
+    philox._LOOP.make()
+    assert philox.bits((1, 2), 0, philox._FEWEST - 1) is None
+    assert philox.bits((1, 2), 2**64 - 5, philox._FEWEST) is None
+
+
+def test_the_native_loop_comes_when_much_was_drawn_a_few_times(monkeypatch):
+    fresh = philox._Loop()
+    monkeypatch.setattr(philox, "_LOOP", fresh)
+    with hr.Session() as session:
+        tensor = hr.random_uniform([4 * philox._FEWEST], seed=4)
+        first = [session.run(tensor) for _ in range(2)]
+        deadline = time.monotonic() + 30
+        later = []
+        while fresh._address is None and time.monotonic() < deadline:
+            later.append(session.run(tensor))
+        later.append(session.run(tensor))
+    assert fresh._address is not None
+    monkeypatch.setattr(philox, "bits", lambda *_: None)
+    with hr.Session() as session:
+        want = [session.run(tensor) for _ in range(2 + len(later))]
+    np.testing.assert_array_equal([*first, *later], want)

@@ -27,6 +27,7 @@ import numpy as np
 from headrace import DType, bfloat16
 from headrace.extend import KernelTable
 from headrace.extend.kernels import KernelContext
+from headrace_cpu import philox
 from headrace_cpu.kernels.numeric import Array, check_size, dimensions, scalar
 
 # (xp, key, counter, count) to [count] words of 64 bits.
@@ -65,6 +66,12 @@ _NO_BUFFER = np.zeros(4, np.uint64)
 
 
 def host_bits(xp: Any, key: tuple[int, int], counter: int, count: int) -> Array:
+    """Return [count] words of 64 random bits, many of them made by a native loop."""
+    made = philox.bits(key, counter, count)
+    return _numpy_bits(key, counter, count) if made is None else made
+
+
+def _numpy_bits(key: tuple[int, int], counter: int, count: int) -> Array:
     """Return [count] words of 64 random bits, made by NumPy."""
     bits = getattr(_OWN, "bits", None)
     if bits is None:
@@ -181,14 +188,19 @@ def _uniform(bits: Array, dtype: DType) -> Array:
     fractions = bits.view(unsigned) >> unsigned.type(8 * dtype.itemsize - precision)
     if dtype == bfloat16:
         return (fractions.astype(np.float32) * np.float32(2.0**-precision)).astype(dtype.numpy)
-    return fractions.astype(dtype.numpy) * dtype.numpy.type(2.0**-precision)
+    numbers = fractions.astype(dtype.numpy)
+    # In place: new memory costs as much as the arithmetic.
+    numbers *= dtype.numpy.type(2.0**-precision)
+    return numbers
 
 
 def _signed(bits: Array, itemsize: int) -> Array:
     """Return numbers uniform in [-1, 1], symmetric about 0, that are precise near 0, too."""
     floating = np.dtype(f"float{8 * itemsize}")
     numbers = bits.view(np.dtype(f"int{8 * itemsize}")).astype(floating)
-    return (numbers + floating.type(0.5)) * floating.type(2.0 ** (1 - 8 * itemsize))
+    numbers += floating.type(0.5)
+    numbers *= floating.type(2.0 ** (1 - 8 * itemsize))
+    return numbers
 
 
 def _normal(xp: Any, bits: Array, half: int, itemsize: int) -> Array:
@@ -197,10 +209,20 @@ def _normal(xp: Any, bits: Array, half: int, itemsize: int) -> Array:
     middle = bits.size // 2
     unsigned = np.dtype(f"uint{8 * itemsize}")
     # In (0, 1], with all bits, of which the far tail is made.
-    chance = bits[:middle].view(unsigned)[:half].astype(floating) + floating.type(0.5)
-    radius = xp.sqrt(xp.log(chance * floating.type(2.0 ** (-8 * itemsize))) * floating.type(-2))
-    angle = _signed(bits[middle:], itemsize)[:half] * floating.type(math.pi)
-    return xp.concatenate([radius * xp.cos(angle), radius * xp.sin(angle)])
+    radius = bits[:middle].view(unsigned)[:half].astype(floating)
+    radius += floating.type(0.5)
+    radius *= floating.type(2.0 ** (-8 * itemsize))
+    xp.log(radius, out=radius)
+    radius *= floating.type(-2)
+    xp.sqrt(radius, out=radius)
+    angle = _signed(bits[middle:], itemsize)[:half]
+    angle *= floating.type(math.pi)
+    numbers = xp.empty(2 * half, floating)
+    xp.cos(angle, out=numbers[:half])
+    xp.sin(angle, out=numbers[half:])
+    numbers[:half] *= radius
+    numbers[half:] *= radius
+    return numbers
 
 
 def _truncated_normal(xp: Any, signed: Array) -> Array:
