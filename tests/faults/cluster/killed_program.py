@@ -44,6 +44,8 @@ with hr.dist.Cluster(on_worker_loss=goes_on) as cluster:
             save_summaries_steps=None,
             save_summaries_secs=None,
             log_step_count_steps=None,
+            # Otherwise a start anew would show: what is not compiled yet rounds otherwise.
+            config=hr.Config(deterministic=mode == "sync"),
         ) as session:
             pid.write_text(str(os.getpid()))
             while not session.should_stop():

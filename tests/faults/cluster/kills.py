@@ -61,8 +61,6 @@ class Job:
             name: value,
             "HEADRACE_QUIET": "1",
             "HEADRACE_FLIGHT": str(folder / "flight"),
-            # What is not compiled yet rounds otherwise, and a start anew would show.
-            "HEADRACE_COMPILE_AFTER": "0",
             "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "OMP_NUM_THREADS": "1",

@@ -228,7 +228,10 @@ class SyncReplicasOptimizer(Optimizer):
         )
         with hr.device(_task_of(self._global_step)), hr.control_dependencies([pushed]):
             token = sync_replicas_token(self._handle, self._replica, number, self._timeout_secs)
-        train_op: Tensor = self._local_step.assign(hr.cast(token, self._local_step.dtype))
+        # The token follows from the step that was read, by way of another task: there nobody sees
+        # that the read comes first.
+        with hr.control_dependencies([local_step]):
+            train_op: Tensor = self._local_step.assign(hr.cast(token, self._local_step.dtype))
 
         taken = [
             (None, v) if g is None else (_taken(accumulators[v], numbers, v), v) for g, v in pairs
