@@ -35,6 +35,8 @@ ROOTS = (
     "headrace_autodiff",
     "headrace_data",
     "headrace_io",
+    "headrace_io.files.gfile",
+    "headrace_io.files.io_gfile",
     "headrace_mpi",
     "headrace_serve",
     "headrace_train",

@@ -32,7 +32,16 @@ def _numbers() -> Any:
     yield from range(11)
 
 
+def _rows() -> Any:
+    # A database without a table of its own.
+    query = (
+        "with recursive n(x) as (select 1 union all select x * 2 from n limit 12) select * from n"
+    )
+    return hr.data.experimental.SqlDataset("sqlite", ":memory:", query, hr.int64)
+
+
 SOURCES = {
+    "sql": _rows,
     "range": lambda: Dataset.range(17),
     "slices": lambda: Dataset.from_tensor_slices(np.arange(13, dtype=np.int64) * 3),
     "generator": lambda: Dataset.from_generator(_numbers, hr.int64, []),
@@ -78,12 +87,30 @@ STEPS = {
     "ignore_errors": lambda d: d.map(_odd_fails, num_parallel_calls=2).apply(
         hr.data.experimental.ignore_errors()
     ),
+    "chosen": lambda d: hr.data.experimental.choose_from_datasets(
+        [d, Dataset.range(4)], Dataset.range(30).map(lambda i: i % 2)
+    ),
+    "sampled": lambda d: hr.data.experimental.sample_from_datasets(
+        [d, Dataset.range(4).map(_noise)], [0.4, 0.6], seed=2
+    ),
+    "reduced_groups": lambda d: d.apply(
+        hr.data.experimental.group_by_reducer(
+            lambda x: x % 5,
+            hr.data.experimental.Reducer(
+                lambda key: (np.int64(0), np.int64(1)), lambda s, x: (s[0] + x, s[1] * 2), _added
+            ),
+        )
+    ),
     "group": lambda d: d.apply(
         hr.data.experimental.group_by_window(
             lambda x: x % 3, lambda key, group: group.shuffle(2), window_size=4
         )
     ),
 }
+
+
+def _added(total: Any, count: Any) -> Any:
+    return total + count
 
 
 def _odd_fails(x: Any) -> Any:

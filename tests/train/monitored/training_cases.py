@@ -284,7 +284,7 @@ def logged(lib, folder):
                 found.append(re.sub(r"\(.* sec\)", "(sec)", text).replace("\n", " "))
 
     handler = Handler()
-    loggers = [logging.getLogger(name) for name in ("tensorflow", "headrace_train")]
+    loggers = [logging.getLogger(name) for name in ("tensorflow", "headrace.train")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.addHandler(handler)

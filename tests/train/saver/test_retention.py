@@ -68,7 +68,7 @@ def damage(file: Path) -> None:
 
 class TestCounts:
     def test_the_latest_stay(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-        caplog.set_level(logging.INFO, "headrace_train.saver")
+        caplog.set_level(logging.INFO, "headrace.train")
         Run(tmp_path, latest=3).save(*range(5))
         assert steps(tmp_path) == [2, 3, 4]
         assert [record.getMessage() for record in caplog.records] == [
@@ -209,7 +209,7 @@ class TestHours:
     def test_one_stays_for_each_time_that_passed(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
-        caplog.set_level(logging.INFO, "headrace_train.saver")
+        caplog.set_level(logging.INFO, "headrace.train")
         now = [1_000_000.0]
         for module in (commit_module, retention_module):
             monkeypatch.setattr(module.time, "time", lambda: now[0])

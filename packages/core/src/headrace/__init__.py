@@ -60,6 +60,16 @@ from headrace.plugins.importing import install as _install_namespaces
 from headrace.rendering import Rendering as _Rendering
 from headrace.shapes import Shape
 from headrace.tracebacks import install as _fold_tracebacks
+from headrace.version import (
+    COMPILER_VERSION,
+    CXX11_ABI_FLAG,
+    GIT_VERSION,
+    GRAPH_DEF_VERSION,
+    GRAPH_DEF_VERSION_MIN_CONSUMER,
+    GRAPH_DEF_VERSION_MIN_PRODUCER,
+    MONOLITHIC_BUILD,
+    VERSION,
+)
 from headrace.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -243,12 +253,18 @@ _RUNNING = {
 
 half = float16
 double = float64
-VERSION = __version__
 
 # In an index, as in NumPy: an axis of size 1.
 newaxis = None
 
 __all__ = [
+    "COMPILER_VERSION",
+    "CXX11_ABI_FLAG",
+    "GIT_VERSION",
+    "GRAPH_DEF_VERSION",
+    "GRAPH_DEF_VERSION_MIN_CONSUMER",
+    "GRAPH_DEF_VERSION_MIN_PRODUCER",
+    "MONOLITHIC_BUILD",
     "VERSION",
     "Config",
     "ConfigProto",

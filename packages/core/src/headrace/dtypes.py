@@ -101,6 +101,16 @@ class DType:
         return self.kind == "uint"
 
     @property
+    def is_quantized(self) -> bool:
+        """False: there are no quantized types."""
+        return False
+
+    @property
+    def is_numpy_compatible(self) -> bool:
+        """Whether NumPy has arrays of such elements."""
+        return self.kind not in ("resource", "list")
+
+    @property
     def limits(self) -> tuple[int | float, int | float]:
         """The smallest and the largest finite value."""
         return self.min, self.max
@@ -201,17 +211,18 @@ _ALIASES = {"float": float32, "double": float64, "half": float16, "str": string,
 _BY_NUMPY = {dtype.numpy: dtype for dtype in ALL if dtype.numpy != np.dtype(object)}
 
 
-def as_dtype(value: typing.Any) -> DType:
-    """Return the ``DType`` that ``value`` stands for.
+def as_dtype(type_value: typing.Any) -> DType:
+    """Return the ``DType`` that ``type_value`` stands for.
 
     Args:
-        value: A ``DType``, a name such as ``"float32"`` or ``"float"``, a NumPy dtype or scalar
-            type, one of Python's ``float`` (float32), ``int`` (int32), ``bool``, ``complex``
+        type_value: A ``DType``, a name such as ``"float32"`` or ``"float"``, a NumPy dtype or
+            scalar type, one of Python's ``float`` (float32), ``int`` (int32), ``bool``, ``complex``
             (complex128), ``str`` and ``bytes``, or a number that ``as_datatype_enum`` gives.
 
     Raises:
         DTypeError: if it stands for none.
     """
+    value = type_value
     if isinstance(value, DType):
         return value
     if isinstance(value, str):

@@ -272,6 +272,17 @@ class GraphError(HeadraceError, ValueError):
     """A graph used wrongly: tensors of two graphs mixed, a name unknown, a cycle."""
 
 
+class NoSuchElementError(GraphError, KeyError):
+    """The name of an operation or a tensor that a graph does not have."""
+
+    # Not that of a KeyError, which shows the text as Python would write it.
+    __str__ = Exception.__str__
+
+
+class NoElementError(GraphError, TypeError):
+    """Something that stands for no operation or tensor, or for none of those asked for."""
+
+
 class GraphFinalizedError(GraphError, RuntimeError):
     """An operation added to a graph that was finalized, such as that of a monitored session."""
 
@@ -284,8 +295,16 @@ class FeedError(InvalidArgumentError):
     """A feed that is missing, unknown, or of the wrong shape or dtype."""
 
 
-class FetchError(HeadraceError, TypeError):
+class FeedKeyError(FeedError, TypeError):
+    """A feed of something that is no tensor of the session's graph."""
+
+
+class FetchError(HeadraceError, TypeError, ValueError):
     """Something fetched that cannot be fetched."""
+
+
+class GraphEmptyError(FetchError, RuntimeError):
+    """Something fetched from a session whose graph has no operations."""
 
 
 class NoGradientError(HeadraceError, LookupError):

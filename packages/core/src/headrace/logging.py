@@ -34,7 +34,7 @@ def set_verbosity(v: _Any) -> None:
     Args:
         v: A level, such as ``hr.logging.INFO`` or ``"INFO"``.
     """
-    _LOGGER.setLevel("WARNING" if v == "WARN" else v)
+    get_logger().setLevel("WARNING" if v == "WARN" else v)
 
 
 def log(level: int, msg: str, *args: _Any, **kwargs: _Any) -> None:

@@ -44,7 +44,7 @@ class Dataset(structure.Described):
 
     Attributes:
         variant: The handle that stands for it in the graph.
-        element_spec: The structure of the elements.
+        spec: The structure of the elements.
     """
 
     _options: Options | None = None
@@ -52,19 +52,24 @@ class Dataset(structure.Described):
     # -- what is known of the elements
 
     @property
+    def element_spec(self) -> Any:
+        """What is known of the components, in the structure of the elements."""
+        return structure.specs_of(self.spec)
+
+    @property
     def output_types(self) -> Any:
         """The dtypes of the components, in the structure of the elements."""
-        return structure.dtypes_of(self.element_spec)
+        return structure.dtypes_of(self.spec)
 
     @property
     def output_shapes(self) -> Any:
         """The shapes of the components, in the structure of the elements."""
-        return structure.shapes_of(self.element_spec)
+        return structure.shapes_of(self.spec)
 
     @property
     def output_classes(self) -> Any:
         """The classes of the components, in the structure of the elements."""
-        return structure.classes_of(self.element_spec)
+        return structure.classes_of(self.spec)
 
     def options(self) -> Options:
         """Return the options of the data set and of those that it is made of."""
@@ -84,7 +89,7 @@ class Dataset(structure.Described):
         """
         if not isinstance(options, Options):
             raise DTypeError(f"with_options takes an hr.data.Options, got {shown(options)}")
-        made = Dataset(self.variant, self.element_spec, [self])
+        made = Dataset(self.variant, self.spec, [self])
         made._options = options
         return made
 

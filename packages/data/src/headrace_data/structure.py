@@ -22,25 +22,23 @@ class Described:
 
     Attributes:
         variant: The handle that stands for it in the graph.
-        element_spec: The structure of its elements.
+        spec: The structure of its elements.
         inputs: The data sets that it was made of.
         face: The class that programs see, which has the transformations.
     """
 
     face: ClassVar[type[Described]]
 
-    def __init__(
-        self, variant: Tensor, element_spec: Any, inputs: Sequence[Described] = ()
-    ) -> None:
+    def __init__(self, variant: Tensor, spec: Any, inputs: Sequence[Described] = ()) -> None:
         """Take a handle as a data set; programs use the methods that make one.
 
         Args:
             variant: The handle.
-            element_spec: The structure of the elements.
+            spec: The structure of the elements.
             inputs: The data sets that it was made of.
         """
         self.variant = variant
-        self.element_spec = element_spec
+        self.spec = spec
         self.inputs = tuple(inputs)
 
 
@@ -266,6 +264,39 @@ def classes_of(element: Any) -> Any:
     return map_structure(lambda c: c.value_class, element)
 
 
+def specs_of(element: Any) -> Any:
+    """Return what programs are told of an element's components, in its structure."""
+
+    def told(component: Component) -> Any:
+        if isinstance(component, DatasetSpec):
+            return DatasetSpec(specs_of(component.element_spec))
+        kind = hr.TensorSpec if isinstance(component, TensorComponent) else hr.SparseTensorSpec
+        return kind(TensorShape(component.shape), component.dtype)
+
+    return map_structure(told, element)
+
+
+def from_specs(specs: Any) -> Any:
+    """Return the structure of elements that programs state with specs, or with components.
+
+    Raises:
+        DTypeError: if something in it is no spec.
+    """
+
+    def component(spec: Any) -> Component:
+        if isinstance(spec, TensorComponent | SparseComponent):
+            return spec
+        if isinstance(spec, DatasetSpec):
+            return DatasetSpec(from_specs(spec.element_spec))
+        if isinstance(spec, hr.TensorSpec):
+            return TensorComponent(spec.dtype, as_shape(spec.shape))
+        if isinstance(spec, hr.SparseTensorSpec):
+            return SparseComponent(spec.dtype, as_shape(spec.shape))
+        raise DTypeError(f"expected an hr.TensorSpec or the like, got {shown(spec)}")
+
+    return map_structure(component, specs)
+
+
 def pack_tensors(element: Any, tensors: Sequence[Any]) -> Any:
     """Return the values of an element that tensors make, in its structure."""
     given = iter(tensors)
@@ -343,7 +374,7 @@ def to_components(value: Any) -> tuple[Any, list[Any]]:
     def component(item: Any) -> Component:
         if isinstance(item, Described):
             tensors.append(item.variant)
-            return DatasetSpec(item.element_spec)
+            return DatasetSpec(item.spec)
         if isinstance(item, hr.SparseTensorValue):
             item = hr.SparseTensor.from_value(item)
         if isinstance(item, hr.SparseTensor):

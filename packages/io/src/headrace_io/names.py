@@ -82,6 +82,8 @@ OF_CORE: dict[str, str] = {
 def targets() -> dict[str, str]:
     """Return all names under ``headrace`` that the package adds, and what they stand for."""
     found = {
+        "gfile": "headrace_io.files.gfile",
+        "io.gfile": "headrace_io.files.io_gfile",
         "graph_util": "headrace_io.graph_util",
         "io": "headrace_io",
         "python_io": "headrace_io.python_io",

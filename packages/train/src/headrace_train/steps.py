@@ -10,8 +10,9 @@ from headrace import Graph, Tensor, Variable
 from headrace.errors import DTypeError, FailedPreconditionError, GraphError, shown
 
 _NAME = "global_step"
+GLOBAL_STEP_READ = "global_step_read_op_cache"
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 def get_global_step(graph: Graph | None = None) -> Variable | None:
@@ -99,14 +100,13 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
 
 
 # The collection of the tensor by which hooks read the global step.
-GLOBAL_STEP_READ = "global_step_read_op_cache"
 
 
 def global_step_read(who: str) -> Tensor:
     """Return the tensor by which hooks read the global step of the default graph.
 
-    All hooks share it, so that steps fetch it once. Of a variable it is the read that was made with
-    it, before all that changes it.
+    All hooks share it, so that steps fetch it once. Of a variable it follows the read that was made
+    with it, before all that changes it: a variable that is fetched itself is read at the end.
 
     Args:
         who: The hook, for the message.
@@ -130,6 +130,11 @@ def global_step_read(who: str) -> Tensor:
         )
     made: Any = found
     # A collection may hold a tensor, too.
-    read: Tensor = made if isinstance(made, Tensor) else made.snapshot
+    read: Tensor
+    if isinstance(made, Tensor):
+        read = made
+    else:
+        with hr.name_scope(made.op_name + "/"), hr.colocate_with(made.snapshot):
+            read = hr.identity(made.snapshot, name="before")
     graph.add_to_collection(GLOBAL_STEP_READ, read)
     return read

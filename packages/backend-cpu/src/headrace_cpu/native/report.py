@@ -81,19 +81,28 @@ def tell(work: Compiled) -> None:
     if first:
         say(str(work))
     else:
-        logging.getLogger("headrace").debug("%s", work)
+        _logger().debug("%s", work)
 
 
 def say(text: str) -> None:
     """Tell the user, on stderr where logging is not configured."""
     if QUIET.read():
         return
-    logger = logging.getLogger("headrace")
-    if not logger.hasHandlers():
+    _logger().info(text)
+
+
+def _logger() -> logging.Logger:
+    """Return the logger of compilation, which writes by itself where logging is not configured."""
+    logger, above = logging.getLogger("headrace.compiler"), logging.getLogger("headrace")
+    if above.hasHandlers():
+        for handler in [h for h in logger.handlers if isinstance(h, _StderrHandler)]:
+            logger.removeHandler(handler)
+            logger.setLevel(logging.NOTSET)
+    elif not logger.handlers:
         logger.addHandler(_StderrHandler())
-        if logger.level == logging.NOTSET:
+        if above.level == logging.NOTSET:
             logger.setLevel(logging.INFO)
-    logger.info(text)
+    return logger
 
 
 def notice(text: str) -> None:

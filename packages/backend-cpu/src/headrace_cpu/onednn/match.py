@@ -10,7 +10,7 @@ from headrace_cpu.onednn.library import Library, OnednnError, load
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.matching import Candidate
 
-_LOG = logging.getLogger(__name__)
+_LOG = logging.getLogger("headrace.cpu")
 
 
 def with_library(

@@ -51,9 +51,10 @@ def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> An
     """
     inputs: list[Tensor] = []
     arity: tuple[int, ...] = ()
+    names = _Names(name if name is not None else schema.node_name)
     try:
         attrs = {a.name: _attribute(a, values[a.name]) for a in schema.attrs}
-        inputs, arity = _convert_inputs(schema, values)
+        inputs, arity = _convert_inputs(schema, values, names)
         specs, answer = schema.output_specs([t.spec for t in inputs], arity, attrs)
     except HeadraceError as error:
         if error.located:
@@ -63,7 +64,7 @@ def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> An
     scope = current_scope()
     op = scope.graph.add_operation(
         schema,
-        name=_full_name(name if name is not None else schema.node_name),
+        name=names.of_node,
         inputs=inputs,
         arity=arity,
         attrs=attrs,
@@ -109,21 +110,40 @@ def _full_name(name: str) -> str:
     return scope.graph.unique_name(full)
 
 
+class _Names:
+    """The name of a node, taken when it is first asked for, and those of constants made for it."""
+
+    def __init__(self, asked: str) -> None:
+        self._asked = asked
+
+    @functools.cached_property
+    def of_node(self) -> str:
+        """The node's name in its graph."""
+        return _full_name(self._asked)
+
+    def of_input(self, label: str) -> str:
+        """Return an exact name for what a parameter's value is made a tensor of."""
+        return current_scope().graph.unique_name(f"{self.of_node}/{label}") + "/"
+
+
 def _convert_inputs(
-    schema: OpSchema, values: dict[str, Any]
+    schema: OpSchema, values: dict[str, Any], names: _Names
 ) -> tuple[list[Tensor], tuple[int, ...]]:
     slots: list[tuple[str, Kind, Any]] = []
+    labels: list[str] = []
     arity: list[int] = []
     for param in schema.inputs:
         value = values[param.name]
         if param.variadic:
             items = _variadic_items(value, param.name, param.least)
             slots.extend((param.name, param.kind, item) for item in items)
+            labels.extend(f"{param.name}_{i}" for i in range(len(items)))
             arity.append(len(items))
         elif value is None and param.optional:
             arity.append(0)
         else:
             slots.append((param.name, param.kind, value))
+            labels.append(param.name)
             arity.append(1)
     tensors = [_tensor_of(kind, value) for _, kind, value in slots]
     for kind in dict.fromkeys(kind for _, kind, _ in slots):
@@ -131,11 +151,14 @@ def _convert_inputs(
         if kind.unify:
             common = _common_dtype(schema, kind, [slots[i] for i in members], tensors, members)
             for i in members:
-                tensors[i] = _with_dtype(slots[i], tensors[i], common)
+                tensor = tensors[i]
+                name = names.of_input(labels[i]) if tensor is None else ""
+                tensors[i] = _with_dtype(slots[i], tensor, common, name)
         else:
             for i in members:
                 label, _, value = slots[i]
-                tensors[i] = tensors[i] if tensors[i] is not None else _constant(kind, value)
+                if tensors[i] is None:
+                    tensors[i] = _constant(kind, value, names.of_input(labels[i]))
                 _check_kind(kind, label, _present(tensors[i]).dtype)
     capture = current_scope().graph.capture
     return [capture(_present(t)) for t in tensors], tuple(arity)
@@ -226,11 +249,13 @@ def _dtype_of_data(kind: Kind, slots: list[tuple[str, Kind, Any]]) -> DType:
     return chosen
 
 
-def _with_dtype(slot: tuple[str, Kind, Any], tensor: Tensor | None, dtype: DType) -> Tensor:
+def _with_dtype(
+    slot: tuple[str, Kind, Any], tensor: Tensor | None, dtype: DType, name: str
+) -> Tensor:
     label, _, value = slot
     if tensor is None:
         try:
-            return convert_to_tensor(value, dtype)
+            return convert_to_tensor(value, dtype, name)
         except DTypeError as error:
             raise DTypeError(f"{label}: {error}") from None
     if tensor.dtype != dtype:
@@ -240,11 +265,11 @@ def _with_dtype(slot: tuple[str, Kind, Any], tensor: Tensor | None, dtype: DType
     return convert_to_tensor(tensor)
 
 
-def _constant(kind: Kind, value: Any) -> Tensor:
+def _constant(kind: Kind, value: Any, name: str) -> Tensor:
     if isinstance(value, list | tuple) and not value and kind.accepts(dtypes.int32):
         # An empty list is a shape or a list of indices wherever integers are taken.
-        return convert_to_tensor(np.zeros((0,), np.int32))
-    return convert_to_tensor(value)
+        return convert_to_tensor(np.zeros((0,), np.int32), None, name)
+    return convert_to_tensor(value, None, name)
 
 
 @functools.cache

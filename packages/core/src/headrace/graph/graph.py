@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError, GraphFinalizedError, shown
+from headrace.graph.elements import GraphElements
 from headrace.graph.graph_scopes import GraphScopes
 from headrace.graph.operation import Operation
 from headrace.graph.rendering import renderer
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from headrace.ops.variable import Variable
 
 
-class Graph(GraphScopes):
+class Graph(GraphScopes, GraphElements):
     """An append-only sequence of operations, to which any thread may add.
 
     ``with graph:`` (or ``with graph.as_default():``) makes it the default graph.
@@ -47,6 +48,8 @@ class Graph(GraphScopes):
         self.variable_store: dict[str, Variable] = {}
         self._function_names: set[str] = set()
         self._finalized = False
+        self.unfeedable: frozenset[Tensor] = frozenset()
+        self.unfetchable: frozenset[Operation] = frozenset()
         self._lock = threading.RLock()
         self._exits = threading.local()
 
@@ -76,6 +79,11 @@ class Graph(GraphScopes):
         """Number of operations; grows with each."""
         return len(self._operations)
 
+    @property
+    def building_function(self) -> bool:
+        """Whether this is the graph of a function."""
+        return self.outermost is not self
+
     def __len__(self) -> int:
         return len(self._operations)
 
@@ -83,76 +91,14 @@ class Graph(GraphScopes):
         """Return all operations as a list."""
         return list(self._operations)
 
-    def get_operation_by_name(self, name: str) -> Operation:
-        """Return the operation ``name``.
-
-        Raises:
-            GraphError: if there is none.
-        """
-        op = self._by_name.get(name)
-        if op is None:
-            hint = self._suggest(name)
-            if not self._by_name:
-                hint = ", nor any other; pass the graph that has it to hr.Session(graph=...)"
-            raise GraphError(f"the graph has no operation {name!r}{hint}")
-        return op
-
-    def find_operation(self, name: str) -> Operation | None:
-        """Return the operation ``name``, or None if there is none."""
-        return self._by_name.get(name)
-
-    def get_tensor_by_name(self, name: str) -> Tensor:
-        """Return the tensor ``"operation:index"``.
-
-        Raises:
-            GraphError: if there is none.
-        """
-        op_name, colon, index = name.rpartition(":")
-        if not colon or not index.isdecimal() or not index.isascii():
-            hint = f"; did you mean '{name}:0'?" if name in self._by_name else ""
-            raise GraphError(f"a tensor is named 'operation:index', got {shown(name)}{hint}")
-        op = self.get_operation_by_name(op_name)
-        if int(index) >= len(op.outputs):
-            raise GraphError(
-                f"operation {op_name!r} ({op.type}) has {len(op.outputs)} outputs, "
-                f"there is no {name!r}; the first is '{op_name}:0'"
-                if op.outputs
-                else f"operation {op_name!r} ({op.type}) has no outputs, there is no {name!r}"
-            )
-        return op.outputs[int(index)]
-
-    def as_graph_element(self, value: Any) -> Tensor | Operation:
-        """Return the tensor or operation that ``value`` is, names, or converts to.
-
-        Raises:
-            GraphError: if it is none, or of another graph.
-        """
-        element = value
-        if isinstance(value, str):
-            by_index = ":" in value
-            return self.get_tensor_by_name(value) if by_index else self.get_operation_by_name(value)
-        convert = getattr(value, "_as_graph_element", None)
-        if convert is not None:
-            element = convert()
-        if not isinstance(element, Tensor | Operation):
-            raise GraphError(
-                f"expected a tensor, operation, variable or name, got {type(value).__name__}"
-            )
-        if element.graph is not self:
-            raise GraphError(
-                f"{shown(value)} belongs to another graph; use hr.Session(graph=tensor.graph), or "
-                "build "
-                "it in this one"
-                if element.graph.outermost is element.graph
-                else f"{shown(value)} belongs to {element.graph.described}: return it from there"
-            )
-        return element
-
     # -- scopes
 
     def as_default(self) -> AbstractContextManager[Graph]:
         """Return a context manager that makes this the default graph."""
         return use_graph(self)
+
+    def switch_to_thread_local(self) -> None:
+        """Do nothing: scopes belong to the thread that entered them, always."""
 
     def __enter__(self) -> Self:
         stack = ExitStack()
@@ -231,21 +177,40 @@ class Graph(GraphScopes):
         """Take operations again, as programs written for TensorFlow ask for it."""
         self._finalized = False
 
-    def unique_name(self, name: str) -> str:
-        """Return ``name``, with a number appended where it was used before."""
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        """Let sessions refuse feeds of a tensor."""
+        self.unfeedable |= {tensor}
+
+    def prevent_fetching(self, op: Operation) -> None:
+        """Let sessions refuse fetches of an operation and its outputs."""
+        self.unfetchable |= {op}
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """Return ``name``, with a number appended where it was used before.
+
+        Args:
+            name: A name.
+            mark_as_used: Whether it then counts as used.
+        """
         with self._lock:
             key = name.lower()
             uses = self._name_uses.get(key, 0)
+            if not mark_as_used:
+                return self._next_name(name, uses) if uses else name
             self._name_uses[key] = uses + 1
             if not uses:
                 return name
-            candidate = f"{name}_{uses}"
-            while candidate.lower() in self._name_uses:
-                uses += 1
-                candidate = f"{name}_{uses}"
-            self._name_uses[key] = uses + 1
+            candidate = self._next_name(name, uses)
+            self._name_uses[key] = int(candidate.rpartition("_")[2]) + 1
             self._name_uses[candidate.lower()] = 1
             return candidate
+
+    def _next_name(self, name: str, uses: int) -> str:
+        candidate = f"{name}_{uses}"
+        while candidate.lower() in self._name_uses:
+            uses += 1
+            candidate = f"{name}_{uses}"
+        return candidate
 
     def exact_name(self, name: str) -> str:
         """Return ``name``, which a scope may have, with a number where an operation has it."""
@@ -476,12 +441,6 @@ class Graph(GraphScopes):
 
     def __repr__(self) -> str:
         return f"<Graph of {len(self._operations)} operations>"
-
-    def _suggest(self, name: str) -> str:
-        import difflib
-
-        near = difflib.get_close_matches(name, self._by_name, n=1)
-        return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def unfinalize(graph: Graph) -> None:

@@ -52,6 +52,10 @@ class GraphScopes:
         with entered(replace(scope, name=full)):
             yield f"{full}/" if full else ""
 
+    def get_name_scope(self) -> str:
+        """Return the name scope in force, without a "/" at its end; empty at the top."""
+        return self._scope("get_name_scope").name
+
     @contextmanager
     def device(self, device_name_or_function: DeviceRequest) -> Iterator[None]:
         """Ask for a device for the operations made in the block.

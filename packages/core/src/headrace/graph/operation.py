@@ -92,6 +92,20 @@ class Operation:
         """The operation as a ``NodeDef``, TensorFlow's message; needs the package headrace-io."""
         return renderer().node_def(self)
 
+    def values(self) -> tuple[Tensor, ...]:
+        """Return the outputs."""
+        return self.outputs
+
+    def colocation_groups(self) -> list[bytes]:
+        """Return with what it shares a device, as ``b"loc:@name"``: itself, if with nothing."""
+        names = sorted({op.name for op in self.colocated_with}) or [self.name]
+        return [f"loc:@{name}".encode() for name in names]
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str]]:
+        """The line that made it, as Python's tracebacks have lines."""
+        return [(self.site.filename, self.site.line, "<module>", self.site.source)]
+
     def get_attr(self, name: str) -> Any:
         """Return the value of an attribute."""
         return self.attrs[name]

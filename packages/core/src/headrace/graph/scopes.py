@@ -31,6 +31,16 @@ def get_default_graph() -> Graph:
     return current_scope().graph
 
 
+def pass_over(*names: str) -> None:
+    """Count names in the scope in force as used, where TensorFlow has operations of these names.
+
+    What a program makes next is then called as it is there.
+    """
+    scope = current_scope()
+    for name in names:
+        scope.graph.unique_name(f"{scope.name}/{name}" if scope.name else name)
+
+
 def reset_default_graph() -> None:
     """Replace this thread's default graph by a new, empty one.
 

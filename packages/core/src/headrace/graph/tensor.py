@@ -229,6 +229,11 @@ class Tensor(TensorOperators):
         return f"{self.op.name}:{self.index}"
 
     @property
+    def value_index(self) -> int:
+        """Which of the operation's outputs it is."""
+        return self.index
+
+    @property
     def dtype(self) -> DType:
         """The element type."""
         return self.spec.dtype

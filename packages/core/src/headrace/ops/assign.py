@@ -57,6 +57,11 @@ def _checked(ref: Any) -> Variable:
     return variable
 
 
+def _operand(value: Any, variable: Variable, name: str) -> Tensor:
+    """Return what a variable is changed by as a tensor; a constant gets the name."""
+    return convert_to_tensor(value, None, name.replace("//", "/"), variable.dtype)
+
+
 def assign(
     ref: Any,
     value: Any,
@@ -79,7 +84,7 @@ def assign(
     if isinstance(ref, Tensor) and ref.op.type == "StridedSlice":
         return ref.assign(value, name)
     variable = _checked(ref)
-    update = convert_to_tensor(value, preferred_dtype=variable.dtype)
+    update = _operand(value, variable, f"{name or 'Assign'}/value")
     with colocate_with(variable.handle):
         validate = validate_shape is not False
         return assign_variable(variable.handle, update, validate, name=name or "Assign")
@@ -100,7 +105,7 @@ def assign_add(
         The new value.
     """
     variable = _checked(ref)
-    update = convert_to_tensor(value, preferred_dtype=variable.dtype)
+    update = _operand(value, variable, f"{name or 'AssignAdd'}/value")
     with colocate_with(variable.handle):
         return assign_add_variable(variable.handle, update, name=name or "AssignAdd")
 
@@ -120,7 +125,7 @@ def assign_sub(
         The new value.
     """
     variable = _checked(ref)
-    update = convert_to_tensor(value, preferred_dtype=variable.dtype)
+    update = _operand(value, variable, f"{name or 'AssignSub'}/value")
     with colocate_with(variable.handle):
         return assign_sub_variable(variable.handle, update, name=name or "AssignSub")
 
@@ -130,8 +135,8 @@ def _scatter(
 ) -> Tensor:
     """Add a node that changes some rows or slices of a variable."""
     variable = _checked(ref)
-    rows = convert_to_tensor(indices)
-    values = convert_to_tensor(updates, preferred_dtype=variable.dtype)
+    rows = convert_to_tensor(indices, name=f"{name}/indices")
+    values = _operand(updates, variable, f"{name}/updates")
     with colocate_with(variable.handle):
         return op(variable.handle, rows, values, name=name)
 

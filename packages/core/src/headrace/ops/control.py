@@ -114,7 +114,7 @@ def _handed_on(item: Any, gate: Operation) -> Any:
         return None
     if isinstance(item, Operation):
         return gate
-    return pack(item, [identity(t) for t in flatten(item)])
+    return pack(item, [identity(t, name="control_dependency") for t in flatten(item)])
 
 
 def with_dependencies(

@@ -90,7 +90,6 @@ def get_variable(
         AttributeValueError: if the partitioner is no function, or returns what does not divide
             the shape.
     """
-    del caching_device, use_resource
     if partitioner is not None and not callable(partitioner):
         raise AttributeValueError(f"partitioner must be a function, got {shown(partitioner)}")
     check_name(name)
@@ -114,6 +113,8 @@ def get_variable(
         "validate_shape": validate_shape,
         "constraint": constraint if constraint is not None else scope.constraint,
         "partitioner": partitioner if partitioner is not None else scope.partitioner,
+        "caching_device": caching_device if caching_device is not None else scope.caching_device,
+        "use_resource": use_resource if use_resource is not None else scope.use_resource,
         "synchronization": synchronization,
         "aggregation": aggregation,
     }

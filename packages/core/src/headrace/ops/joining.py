@@ -11,7 +11,7 @@ from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import call_op
-from headrace.graph.scopes import name_scope
+from headrace.graph.scopes import name_scope, pass_over
 from headrace.graph.spec import MAX_RANK, TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
 from headrace.ops.arguments import as_int, as_ints, as_list, static_int
@@ -335,6 +335,8 @@ def split(
     if sizes is not None and sizes.shape.rank == 0:
         raise ShapeError("split: a number of parts must be a number, not a tensor")
     given = as_ints(num_or_size_splits, "num_or_size_splits")
+    if sizes is None:
+        pass_over("Const")
     if isinstance(at, Tensor):
         return _split_around(tensor, given, at, num, name)
     whole = None

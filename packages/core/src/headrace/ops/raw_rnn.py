@@ -19,7 +19,7 @@ from headrace.ops.identity import identity
 from headrace.ops.loop import while_loop
 from headrace.ops.reduce import reduce_all
 from headrace.ops.rnn import static_rnn
-from headrace.ops.rnn_cells import RNNCell
+from headrace.ops.rnn_base import RNNCell
 from headrace.ops.tensor_array import TensorArray
 from headrace.ops.variable_scope import variable_scope
 from headrace.shapes import Shape

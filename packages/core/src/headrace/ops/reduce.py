@@ -12,7 +12,7 @@ from headrace.dtypes import DType
 from headrace.errors import DTypeError, ShapeError, shown
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.dispatch import dispatched
-from headrace.graph.scopes import name_scope
+from headrace.graph.scopes import name_scope, pass_over
 from headrace.graph.spec import MAX_RANK, TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
 from headrace.ops.aliases import flag, renamed
@@ -262,6 +262,10 @@ def _reduction_order(axes: Index, rank: Index) -> tuple[Spec, ...]:
 
 def _fold(primitive: Any, tensor: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
     where = None if axis is None else _each_once(as_ints(axis, "axis"), tensor)
+    if where is None:
+        # TensorFlow has a constant of the axes, or computes them.
+        known = isinstance(tensor, Tensor) and tensor.spec.shape.dims is not None
+        pass_over(*(["Const"] if known else ["Rank", "range"]))
     keep = flag("keepdims", keepdims)
     if not isinstance(where, Tensor):
         folded: Tensor = primitive(tensor, where, keep, name=name)

@@ -17,7 +17,7 @@ from headrace.ops.elementwise import less, select
 from headrace.ops.identity import ensure_shape
 from headrace.ops.loop import while_loop
 from headrace.ops.rearrange import reverse, reverse_sequence
-from headrace.ops.rnn_cells import RNNCell
+from headrace.ops.rnn_base import RNNCell
 from headrace.ops.tensor_array import TensorArray
 from headrace.ops.variable_scope import variable_scope
 

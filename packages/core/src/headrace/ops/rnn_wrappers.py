@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headrace.dtypes import as_dtype
 from headrace.errors import AttributeValueError, ShapeError
-from headrace.graph.scopes import device as place
+from headrace.graph.scopes import device
 from headrace.graph.structure import flatten, pack
-from headrace.graph.tensor import Tensor
-from headrace.graph.tensor_shape import TensorShape
-from headrace.ops.conversion import cast
 from headrace.ops.elementwise import floor
 from headrace.ops.normalization import dropout
 from headrace.ops.random import random_uniform
-from headrace.ops.rnn_cells import LSTMStateTuple, RNNCell
+from headrace.ops.rnn_base import RNNCell
+from headrace.ops.rnn_cells import LSTMStateTuple
 from headrace.shapes import Shape
 
 
 class _Wrapper(RNNCell):
     """A cell around a cell, without variables of its own."""
 
-    def __init__(self, cell: RNNCell) -> None:
-        super().__init__()
+    def __init__(self, cell: RNNCell, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._cell = cell
+
+    @property
+    def wrapped_cell(self) -> RNNCell:
+        """The cell inside."""
+        return self._cell
 
     @property
     def state_size(self) -> Any:
@@ -38,7 +42,7 @@ class _Wrapper(RNNCell):
     def prepare(self, inputs: Any, scope: Any = None) -> None:
         """Make the variables of the cell inside."""
         self._cell.prepare(inputs, scope)
-        self.variables, self.built = self._cell.variables, True
+        self._made, self.built = self._cell.variables, True
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """Return a state of zeros of the cell inside."""
@@ -46,7 +50,12 @@ class _Wrapper(RNNCell):
 
 
 class DropoutWrapper(_Wrapper):
-    """Drops some of what a cell takes, puts out and remembers, anew at every step."""
+    """Drops some of what a cell takes, puts out and remembers, anew at every step, or always alike.
+
+    References:
+        Y. Gal, Z. Ghahramani, A theoretically grounded application of dropout in recurrent neural
+        networks, NIPS 2016, https://arxiv.org/abs/1512.05287
+    """
 
     def __init__(
         self,
@@ -59,6 +68,7 @@ class DropoutWrapper(_Wrapper):
         dtype: Any = None,
         seed: int | None = None,
         dropout_state_filter_visitor: Callable[[Any], Any] | None = None,
+        **kwargs: Any,
     ) -> None:
         """Wrap a cell.
 
@@ -68,140 +78,141 @@ class DropoutWrapper(_Wrapper):
                 tensor.
             output_keep_prob: The same for the output.
             state_keep_prob: The same for the new state.
-            variational_recurrent: Whether the same elements are dropped at all steps, and in all
-                examples.
-            input_size: The size of the input, or a structure of sizes; needed for
-                ``variational_recurrent`` where some of the input is dropped.
-            dtype: The dtype of the input; needed for ``variational_recurrent``.
+            variational_recurrent: Whether the same elements are dropped at every step of a run, and
+                of all examples.
+            input_size: The size of inputs, which ``variational_recurrent`` needs to drop some.
+            dtype: The dtype of inputs, outputs and states, which ``variational_recurrent`` needs.
             seed: Seeds what is dropped.
             dropout_state_filter_visitor: From a part of the state to whether its elements are
                 dropped, as a structure of booleans; if None the ``c`` of LSTM states are kept.
+            **kwargs: ``name`` and ``trainable``, as for ``RNNCell``.
 
         Raises:
             AttributeValueError: if a number is no probability, or ``variational_recurrent`` lacks
                 what it needs.
         """
-        super().__init__(cell)
+        super().__init__(cell, dtype=dtype, **kwargs)
         self._keep = input_keep_prob, output_keep_prob, state_keep_prob
         for value in self._keep:
             if isinstance(value, int | float) and not 0 < value <= 1:
                 raise AttributeValueError(f"a probability to keep must be in (0, 1], got {value}")
         self._seed = seed
         self._visitor = dropout_state_filter_visitor
-        # For inputs, outputs and states, where the same elements are dropped at all steps.
-        self._noise: list[list[Tensor]] | None = None
+        # What is drawn once for a run, by what it is for.
+        self._noise: dict[int, list[Any]] = {}
         if variational_recurrent:
-            self._noise = self._drawn(input_size, dtype)
+            if dtype is None:
+                raise AttributeValueError("variational_recurrent=True needs a dtype")
+            if input_size is None and not _keeps_all(input_keep_prob):
+                raise AttributeValueError(
+                    "variational_recurrent=True needs an input_size where inputs are dropped"
+                )
+            drawn = {_OUTPUT: cell.output_size, _STATE: cell.state_size}
+            if not _keeps_all(input_keep_prob):
+                drawn[_INPUT] = input_size
+            for what, sizes in drawn.items():
+                self._noise[what] = [
+                    random_uniform([1, *_dims(size)], dtype=as_dtype(dtype), seed=self._own_seed(i))
+                    for i, size in enumerate(flatten(sizes), 7 * what)
+                ]
 
-    def _drawn(self, input_size: Any, dtype: Any) -> list[list[Tensor]]:
-        """Return a number in [0, 1) for each element of inputs, outputs and states."""
-        if dtype is None:
-            raise AttributeValueError("When variational_recurrent=True, dtype must be provided")
-        some = not (isinstance(self._keep[0], int | float) and self._keep[0] == 1)
-        if some and input_size is None:
-            raise AttributeValueError(
-                "When variational_recurrent=True and input_keep_prob < 1.0 or is unknown, "
-                "input_size must be provided"
-            )
-        sizes = [input_size if some else (), self.output_size, self.state_size]
-        found: list[list[Tensor]] = []
-        for offset, size in zip((2, 3, 1), sizes, strict=True):
-            leaves = [size] if isinstance(size, Shape | TensorShape) else flatten(size)
-            shapes = [[1, *([n] if isinstance(n, int) else Shape(n).known)] for n in leaves]
-            seeds = [self._seeded(offset, i) for i in range(len(shapes))]
-            made = zip(shapes, seeds, strict=True)
-            found.append([random_uniform(s, dtype=dtype, seed=seed) for s, seed in made])
-        return found
-
-    def _seeded(self, offset: int, number: int) -> int | None:
+    def _own_seed(self, number: int) -> int | None:
         # Seeds of their own, so that what is dropped of one tells nothing of another.
-        return None if self._seed is None else self._seed + offset + 101 * number
+        return None if self._seed is None else self._seed + number
 
-    def _dropped(
-        self, values: Any, keep: Any, offset: int, wanted: list[bool] | None = None
-    ) -> Any:
-        """Return a structure of which some is dropped; of parts that are not wanted nothing is."""
-        if isinstance(keep, int | float) and keep == 1:
+    def _dropped(self, values: Any, keep: Any, what: int) -> Any:
+        if _keeps_all(keep):
             return values
-        leaves = flatten(values)
-        noise = None if self._noise is None else self._noise[(2, 3, 1).index(offset)]
-        found = []
-        for i, t in enumerate(leaves):
-            if wanted is not None and not wanted[i]:
-                found.append(t)
-            elif noise is not None:
-                found.append(_kept(t, noise[i], keep))
-            else:
-                found.append(dropout(t, keep_prob=keep, seed=self._seeded(offset, i)))
+        tensors = flatten(values)
+        if what in self._noise:
+            pairs = zip(tensors, self._noise[what], strict=True)
+            found = [t / keep * floor(keep + noise) for t, noise in pairs]
+        else:
+            found = [
+                dropout(t, keep_prob=keep, seed=self._own_seed(what + 101 * i))
+                for i, t in enumerate(tensors)
+            ]
         return pack(values, found)
 
-    def _wanted(self, state: Any) -> list[bool]:
-        """Return for each part of a state whether it is dropped."""
-        if self._visitor is not None:
-            chosen = self._visitor(state)
-            return [chosen] * len(flatten(state)) if isinstance(chosen, bool) else flatten(chosen)
-        if isinstance(state, LSTMStateTuple):
-            return [False, True]
-        if isinstance(state, tuple):
-            return [wanted for part in state for wanted in self._wanted(part)]
-        return [True] * len(flatten(state))
+    def _dropped_state(self, state: Any) -> Any:
+        keep, leaves = self._keep[2], flatten(state)
+        chosen = _dropped_parts(state) if self._visitor is None else self._visitor(state)
+        mask = [chosen] * len(leaves) if isinstance(chosen, bool) else flatten(chosen)
+        all_dropped = flatten(self._dropped(state, keep, _STATE))
+        pairs = zip(leaves, all_dropped, mask, strict=True)
+        return pack(state, [dropped if drop else kept for kept, dropped, drop in pairs])
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """Take a step of the cell inside, between what is dropped."""
-        output, after = self._cell(self._dropped(inputs, self._keep[0], 2), state)
-        after = self._dropped(after, self._keep[2], 1, self._wanted(after))
-        return self._dropped(output, self._keep[1], 3), after
+        output, after = self._cell(self._dropped(inputs, self._keep[0], _INPUT), state)
+        if not _keeps_all(self._keep[2]):
+            after = self._dropped_state(after)
+        return self._dropped(output, self._keep[1], _OUTPUT), after
 
 
-def _kept(values: Tensor, drawn: Tensor, keep: Any) -> Tensor:
-    """Return elements for which a number was drawn that is large enough, divided by ``keep``."""
-    chance = cast(keep, values.dtype)
-    made: Tensor = values / chance * floor(chance + cast(drawn, values.dtype))
-    made.set_shape(values.spec.shape)
-    return made
+# What elements are dropped of; numbers that are part of their seeds.
+_STATE, _INPUT, _OUTPUT = 1, 2, 3
+
+
+def _keeps_all(keep: Any) -> bool:
+    return isinstance(keep, int | float) and keep == 1
+
+
+def _dims(size: Any) -> list[int]:
+    return [size] if isinstance(size, int) else list(Shape(size).known)
+
+
+def _dropped_parts(state: Any) -> Any:
+    """Return which parts of a state are dropped: all but the ``c`` of LSTM states."""
+    if isinstance(state, LSTMStateTuple):
+        return LSTMStateTuple(False, True)
+    if isinstance(state, tuple):
+        return tuple(map(_dropped_parts, state))
+    return True
 
 
 class DeviceWrapper(_Wrapper):
-    """Asks for a device for a cell."""
+    """Asks for a device for the steps of a cell."""
 
-    def __init__(self, cell: RNNCell, device: Any) -> None:
+    def __init__(self, cell: RNNCell, device: Any, **kwargs: Any) -> None:
         """Wrap a cell.
 
         Args:
             cell: The cell.
-            device: The device, as ``hr.device`` takes it.
+            device: The device, as for ``hr.device``.
+            **kwargs: ``name`` and ``trainable``, as for ``RNNCell``.
         """
-        super().__init__(cell)
+        super().__init__(cell, **kwargs)
         self._device = device
-
-    def prepare(self, inputs: Any, scope: Any = None) -> None:
-        """Make the variables of the cell inside."""
-        with place(self._device):
-            super().prepare(inputs, scope)
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """Return a state of zeros of the cell inside."""
-        with place(self._device):
-            return super().zero_state(batch_size, dtype)
+        with device(self._device):
+            return self._cell.zero_state(batch_size, dtype)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """Take a step of the cell inside."""
-        with place(self._device):
-            taken: tuple[Any, Any] = self._cell(inputs, state)
-        return taken
+        with device(self._device):
+            return self._cell(inputs, state)
 
 
 class ResidualWrapper(_Wrapper):
     """Adds what a cell takes to what it puts out."""
 
-    def __init__(self, cell: RNNCell, residual_fn: Callable[[Any, Any], Any] | None = None) -> None:
+    def __init__(
+        self,
+        cell: RNNCell,
+        residual_fn: Callable[[Any, Any], Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         """Wrap a cell.
 
         Args:
             cell: The cell.
             residual_fn: From the input and the cell's output to the output; their sum if None.
+            **kwargs: ``name`` and ``trainable``, as for ``RNNCell``.
         """
-        super().__init__(cell)
+        super().__init__(cell, **kwargs)
         self._residual = residual_fn
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:

@@ -38,28 +38,37 @@ class VariableScope:
     """What applies to variables that ``get_variable`` makes or finds.
 
     Attributes:
-        name: The prefix of their names, without a trailing slash.
-        original_name_scope: The name scope that was opened with it, with a trailing slash.
         reuse: False to make variables, True to find those made before, ``AUTO_REUSE`` to do
             either.
+        name: The prefix of their names, without a trailing slash.
         initializer: Makes their initial values, where none is given.
         regularizer: A function of a variable, whose result is added to the graph's
             regularization losses.
-        dtype: Their dtype, where none is given.
-        constraint: What optimizers apply to them after each change.
-        custom_getter: Called in place of ``get_variable``, with the getter to call as ``getter``.
+        caching_device: Handed to custom getters; steps keep what they read.
         partitioner: Says into how many parts they are divided; None for whole ones.
+        custom_getter: Called in place of ``get_variable``, with the getter to call as ``getter``.
+        name_scope: The name scope that was opened with it, with a trailing slash.
+        dtype: Their dtype, where none is given.
+        use_resource: Handed to custom getters; all variables are resources.
+        constraint: What optimizers apply to them after each change.
     """
 
+    reuse: Any
     name: str = ""
-    original_name_scope: str = ""
-    reuse: Any = False
     initializer: Any = None
     regularizer: Callable[[Variable], Any] | None = None
-    dtype: DType = dtypes.float32
-    constraint: Callable[[Tensor], Any] | None = None
-    custom_getter: Callable[..., Any] | None = None
+    caching_device: Any = None
     partitioner: Callable[..., Any] | None = None
+    custom_getter: Callable[..., Any] | None = None
+    name_scope: str = ""
+    dtype: DType = dtypes.float32
+    use_resource: bool | None = None
+    constraint: Callable[[Tensor], Any] | None = None
+
+    @property
+    def original_name_scope(self) -> str:
+        """The name scope that was opened with it, with a trailing slash."""
+        return self.name_scope
 
     def reuse_variables(self) -> None:
         """Find variables from now on, and make none."""
@@ -80,6 +89,14 @@ class VariableScope:
     def set_partitioner(self, partitioner: Callable[..., Any] | None) -> None:
         """Set the partitioner."""
         self.partitioner = partitioner
+
+    def set_caching_device(self, caching_device: Any) -> None:
+        """Set the caching device."""
+        self.caching_device = caching_device
+
+    def set_use_resource(self, use_resource: bool | None) -> None:
+        """Set whether variables are to be resources, which they are always."""
+        self.use_resource = use_resource
 
     def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
         """Set the custom getter."""
@@ -115,7 +132,7 @@ class Store:
         partitioned: The partitioned variables that ``get_variable`` made, by name.
     """
 
-    root: VariableScope = field(default_factory=VariableScope)
+    root: VariableScope = field(default_factory=lambda: VariableScope(False))
     counts: dict[str, int] = field(default_factory=dict)
     partitioned: dict[str, PartitionedVariable] = field(default_factory=dict)
 
@@ -183,14 +200,15 @@ def variable_scope(
         initializer: Makes initial values where none is given.
         regularizer: A function of a variable, whose result is added to the graph's
             regularization losses.
-        caching_device: Ignored; steps keep what they read.
+        caching_device: Handed to custom getters; steps keep what they read.
         partitioner: Says into how many parts variables are divided: called with ``shape`` and
             ``dtype``, it returns a number for each axis.
         custom_getter: Called in place of ``get_variable``, with the getter to call as ``getter``.
         reuse: True to find variables made before, ``AUTO_REUSE`` to make those that are not
             there. Scopes inside of one that reuses do so, too.
         dtype: The dtype of variables where none is given.
-        use_resource: Ignored; all variables behave as TensorFlow's resource variables.
+        use_resource: Handed to custom getters; all variables behave as TensorFlow's resource
+            variables.
         constraint: What optimizers apply to variables after each change.
         auxiliary_name_scope: Whether to open a name scope as well.
 
@@ -201,7 +219,6 @@ def variable_scope(
         GraphError: if there is no name.
         AttributeValueError: if ``reuse`` or ``partitioner`` is something else.
     """
-    del caching_device, use_resource
     if partitioner is not None and not callable(partitioner):
         raise AttributeValueError(f"partitioner must be a function, got {shown(partitioner)}")
     if reuse not in (None, False, True) and reuse is not AUTO_REUSE:
@@ -227,7 +244,7 @@ def variable_scope(
         again = isinstance(name_or_scope, VariableScope)
         if isinstance(name_or_scope, VariableScope):
             base, name = name_or_scope, name_or_scope.name
-            opened = name_or_scope.original_name_scope
+            opened = name_or_scope.name_scope
             kept = dict(counts)
         else:
             chosen = name_or_scope
@@ -242,8 +259,10 @@ def variable_scope(
         scope = replace(
             base,
             name=name,
-            original_name_scope=opened,
+            name_scope=opened,
             reuse=reuse or base.reuse,
+            caching_device=base.caching_device if caching_device is None else caching_device,
+            use_resource=base.use_resource if use_resource is None else use_resource,
             initializer=base.initializer if initializer is None else initializer,
             regularizer=base.regularizer if regularizer is None else regularizer,
             dtype=base.dtype if dtype is None else as_dtype(dtype),

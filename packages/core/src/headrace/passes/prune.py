@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from headrace.device_name import DeviceName
 from headrace.errors import FeedError
-from headrace.graph.function import functions_in
+from headrace.graph.function import functions_in, functions_within
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
@@ -23,21 +23,28 @@ def extract(
     """Return the part of a program that one step computes, with ``Feed`` nodes for its feeds.
 
     What is upstream of a fed tensor alone is left out, even where it has side effects, and so is
-    waiting for operations that are ``done``.
+    waiting for operations that are ``done``. A variable that is fetched and that the step changes
+    is read after the changes.
     """
     fed = set(feeds)
     _check_no_copies(feeds)
     needed = _needed([*(t.op for t in fetches if t not in fed), *targets], fed, done)
+    changes = {t: _changes(t.op.inputs[0], needed) for t in fetches if _is_variable(t, fed)}
+    last = {tensor: ops for tensor, ops in changes.items() if ops}
+    if last:
+        roots = [t.op for t in fetches if t not in fed and t not in last]
+        needed = _needed([*roots, *targets], fed, done)
     rewriter = Rewriter("feed")
     new_feeds = [_add_feed(rewriter, tensor, i) for i, tensor in enumerate(feeds)]
     for old, new in zip(feeds, new_feeds, strict=True):
         rewriter.stand_for_tensor(old, new)
     for op in sorted(needed, key=lambda op: op.index):
         _copy_pinned(rewriter, op, fed, done)
+    read = {t: _add_last_read(rewriter, t, ops) for t, ops in last.items()}
     return StepGraph(
         rewriter.graph,
         tuple(new_feeds),
-        tuple(rewriter.tensor(t) for t in fetches),
+        tuple(read[t] if t in read else rewriter.tensor(t) for t in fetches),
         tuple(rewriter.operation(op) for op in targets),
     )
 
@@ -90,6 +97,39 @@ def _controls(op: Operation, fed: set[Tensor], done: frozenset[Operation]) -> li
         for control in op.control_inputs
         if control not in done and (control.type != "Placeholder" or control.outputs[0] not in fed)
     ]
+
+
+def _is_variable(tensor: Tensor, fed: set[Tensor]) -> bool:
+    """Whether a fetched tensor is what stands for a variable."""
+    if tensor.op.type != "ReadVariable" or tensor.op.control_inputs or tensor in fed:
+        return False
+    return any(variable.snapshot is tensor for variable in tensor.graph.variables)
+
+
+def _changes(handle: Tensor, needed: set[Operation]) -> list[Operation]:
+    """Return the operations of a step that may change a variable, themselves or by a function."""
+    users = [op for op in needed if handle in op.inputs]
+    held = [op for op in users if op.schema.changes or functions_within(op)]
+    return sorted(held, key=lambda op: op.index)
+
+
+def _add_last_read(rewriter: Rewriter, tensor: Tensor, changes: Sequence[Operation]) -> Tensor:
+    """Add a read of a variable that waits for what changes it."""
+    read = tensor.op
+    new = rewriter.graph.add_operation(
+        read.schema,
+        name=f"_fetch/{read.name}",
+        inputs=[rewriter.tensor(t) for t in read.inputs],
+        arity=read.arity,
+        attrs=read.attrs,
+        specs=[t.spec for t in read.outputs],
+        control_inputs=rewriter.controls(changes),
+        device=read.device_name,
+        colocated_with=rewriter.controls(read.colocated_with),
+        site=read.site,
+        origin=f"fetch of {tensor.name}",
+    )
+    return new.outputs[0]
 
 
 def _add_feed(rewriter: Rewriter, tensor: Tensor, index: int) -> Tensor:

@@ -32,6 +32,8 @@ OFFICIAL = {
         (
             *(
                 "python_io",
+                "gfile",
+                "io.gfile",
                 "graph_util",
                 "import_graph_def",
                 "matching_files",

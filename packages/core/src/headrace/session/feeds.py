@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.errors import DTypeError, FeedError, GraphError, ShapeError, listing, shown
+from headrace.errors import (
+    DTypeError,
+    FeedError,
+    FeedKeyError,
+    GraphError,
+    ShapeError,
+    listing,
+    shown,
+)
 from headrace.graph.convert import contains_tensor, to_array
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
@@ -77,7 +85,7 @@ def check_fed_variables(keys: Sequence[Any], step: StepGraph, graph: Graph) -> N
     for op in step.graph.operations:
         for name in (t.op.origin or t.op.name for t in op.inputs if t.dtype.kind == "resource"):
             if name in fed:
-                raise FeedError(
+                raise FeedKeyError(
                     f"cannot feed the variable {fed[name].name!r}: {op.origin or op.name!r} "
                     f"({op.type}) of the step uses the variable itself, not a value that was read "
                     "from it; assign to the variable, or feed a tensor that is computed from it\n"
@@ -107,7 +115,7 @@ def feed_parts(key: Any, value: Any, count: int) -> list[Any]:
         first = ["indices", "values"] if isinstance(key, SparseTensor) else ["values", "indices"]
         by_name = dict(zip([*first, "dense_shape"], value, strict=False))
         return [by_name[part] for part in wanted]
-    raise FeedError(
+    raise FeedKeyError(
         f"cannot feed {shown(key)} with {shown(value)}: feed a SparseTensorValue, or a tuple of "
         "indices, values and dense_shape"
     )
@@ -120,19 +128,21 @@ def feed_tensor(key: Any, graph: Graph) -> Tensor:
         FeedError: if it is no tensor of ``graph``, or one that cannot be fed.
     """
     if hasattr(key, "handle"):
-        raise FeedError(f"cannot feed {shown(key)}: it is no variable of the session's graph")
+        raise FeedKeyError(f"cannot feed {shown(key)}: it is no variable of the session's graph")
     try:
         tensor = graph.as_graph_element(key)
     except GraphError as error:
         hint = _placeholders(graph) if isinstance(key, str) else ""
-        raise FeedError(f"cannot feed {shown(key)}: {error}{hint}") from None
+        raise FeedKeyError(f"cannot feed {shown(key)}: {error}{hint}") from None
     if not isinstance(tensor, Tensor):
         hint = f"; did you mean '{tensor.name}:0'?" if tensor.outputs else ""
-        raise FeedError(
+        raise FeedKeyError(
             f"cannot feed the operation {tensor.name!r}: only tensors have values{hint}"
         )
+    if tensor in graph.unfeedable:
+        raise FeedKeyError(f"cannot feed {shown(tensor)}: graph.prevent_feeding() was called on it")
     if tensor.dtype.kind == "resource":
-        raise FeedError(f"cannot feed {tensor!r}: a handle has no value outside its device")
+        raise FeedKeyError(f"cannot feed {tensor!r}: a handle has no value outside its device")
     return tensor
 
 
@@ -193,7 +203,7 @@ def _converted(value: Any, tensor: Tensor) -> HostArray:
     if isinstance(value, TensorHandle):
         value = value.handle if tensor.dtype.kind == "string" else value.eval()
     if isinstance(value, Tensor) or contains_tensor(value) or hasattr(value, "_as_tensor"):
-        raise FeedError(
+        raise FeedKeyError(
             f"cannot feed a tensor for {tensor.name!r}: feeds are values; fetch it first, or build "
             "with it instead of the placeholder"
         )

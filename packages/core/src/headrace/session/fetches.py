@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from headrace.errors import FetchError, GraphError, shown
+from headrace.errors import FetchError, GraphEmptyError, GraphError, shown
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
@@ -124,7 +124,10 @@ def _visit(
         element = graph.as_graph_element(item)
     except GraphError as error:
         hint = "; does the function that should return it return nothing?" if item is None else ""
-        raise FetchError(f"cannot fetch {shown(item)}: {error}{hint}") from None
+        kind = FetchError if len(graph) else GraphEmptyError
+        raise kind(f"cannot fetch {shown(item)}: {error}{hint}") from None
+    if graph.unfetchable and not graph.is_fetchable(element):
+        raise FetchError(f"cannot fetch {shown(item)}: graph.prevent_fetching() was called on it")
     if isinstance(element, Operation):
         targets.setdefault(element)
         return lambda values: None

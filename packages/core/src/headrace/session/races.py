@@ -9,6 +9,8 @@ from headrace.passes.races import Race, races
 from headrace.passes.step_graph import StepGraph
 
 _MOST_LISTED = 4
+# The collection of the tensors by which hooks read the global step.
+_READS_OF_HOOKS = "global_step_read_op_cache"
 _MEND = "  make the later one under hr.control_dependencies([the earlier one]), or use two steps"
 
 
@@ -28,7 +30,9 @@ def refuse_races(step: StepGraph, graph: Graph) -> None:
         counters = {
             variable.handle.op.name for variable in graph.get_collection(GraphKeys.GLOBAL_STEP)
         }
-        used = {t.op for op in step.graph.operations for t in op.inputs}
+        hooks = {t.op.name for t in graph.get_collection(_READS_OF_HOOKS)}
+        others = [op for op in step.graph.operations if op.name not in hooks]
+        used = {t.op for op in others for t in op.inputs}
         found = [
             race
             for race in found

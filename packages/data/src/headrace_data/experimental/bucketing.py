@@ -70,7 +70,7 @@ def bucket_by_sequence_length(
                 filler = hr.gather(hr.constant(boundaries, hr.int64), hr.identity(which)) - 1
         shapes = padded_shapes if padded_shapes is not None else group.output_shapes
         return group.padded_batch(
-            count, _filled(shapes, group.element_spec, filler), padding_values, drop_remainder
+            count, _filled(shapes, group.spec, filler), padding_values, drop_remainder
         )
 
     return lambda dataset: group_by_window(dataset, bucket, join, size)

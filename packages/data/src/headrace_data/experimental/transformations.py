@@ -98,6 +98,46 @@ def map_and_batch(
     return lambda dataset: dataset.map(map_func, calls).batch(batch_size, drop_remainder)
 
 
+def map_and_batch_with_legacy_function(
+    map_func: Callable[..., Any],
+    batch_size: Any,
+    num_parallel_batches: int | None = None,
+    drop_remainder: Any = False,
+    num_parallel_calls: Any = None,
+) -> Transformation:
+    """Return ``map_and_batch`` with the same arguments.
+
+    Args:
+        map_func: From an element to a structure of tensors.
+        batch_size: [], how many make a batch.
+        num_parallel_batches: How many batches are under way at once.
+        drop_remainder: [], whether to leave out a last batch that is smaller.
+        num_parallel_calls: [], how many calls may run at once.
+    """
+    return map_and_batch(
+        map_func, batch_size, num_parallel_batches, drop_remainder, num_parallel_calls
+    )
+
+
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+    """Return a transformation of tensors of many shapes into sparse batches.
+
+    Args:
+        batch_size: [], how many make a batch.
+        row_shape: The shape that a row of a batch has, at least as large as any element; -1 or
+            None for the largest of the batch.
+    """
+    shape = hr.Shape([None if d == -1 else d for d in hr.Shape(row_shape)])
+    if not shape.is_fully_defined():
+        raise UnimplementedError("dense_to_sparse_batch: row_shape must be known, without -1")
+
+    def sparse(dense: Any) -> Any:
+        indices = hr.where(hr.ones_like(dense, hr.bool))
+        return hr.SparseTensor(indices, hr.reshape(dense, [-1]), list(shape.known))
+
+    return lambda dataset: dataset.map(sparse).batch(batch_size)
+
+
 def parallel_interleave(
     map_func: Callable[..., Any],
     cycle_length: Any,

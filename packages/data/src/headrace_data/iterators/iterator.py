@@ -30,7 +30,7 @@ class Iterator:
 
     Attributes:
         resource: The handle.
-        element_spec: The structure of the elements.
+        spec: The structure of the elements.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Iterator:
         """
         self.resource = iterator_resource
         self._initializer = initializer
-        self.element_spec = structure.from_legacy(output_types, output_shapes, output_classes)
+        self.spec = structure.from_legacy(output_types, output_shapes, output_classes)
         self._string_handle: Tensor | None = None
 
     @staticmethod
@@ -125,9 +125,9 @@ class Iterator:
             GraphError: if the structures differ.
             DTypeError: if dtypes or shapes do.
         """
-        _check_fits(self.element_spec, dataset.element_spec)
-        with hr.name_scope(name, "make_initializer"):
-            return _operation(make_iterator(dataset.variant, self.resource, name="make"))
+        _check_fits(self.spec, dataset.spec)
+        with hr.name_scope(name, "make_initializer") as scope:
+            return _operation(make_iterator(dataset.variant, self.resource, name=scope))
 
     def get_next(self, name: str | None = None) -> Any:
         """Return the tensors of the next element; every step that needs one of them moves on.
@@ -137,14 +137,14 @@ class Iterator:
         Args:
             name: The name of the operation.
         """
-        specs = structure.flat_specs(self.element_spec)
+        specs = structure.flat_specs(self.spec)
         flat = iterator_get_next(
             self.resource,
             [s.dtype for s in specs],
             [s.shape for s in specs],
             name=name or "IteratorGetNext",
         )
-        return structure.pack_tensors(self.element_spec, list(flat))
+        return structure.pack_tensors(self.spec, list(flat))
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """Return a string that stands for the iterator, to be fed to ``from_string_handle``.
@@ -160,19 +160,24 @@ class Iterator:
         return made
 
     @property
+    def element_spec(self) -> Any:
+        """What is known of the components, in the structure of the elements."""
+        return structure.specs_of(self.spec)
+
+    @property
     def output_types(self) -> Any:
         """The dtypes of the components, in the structure of the elements."""
-        return structure.dtypes_of(self.element_spec)
+        return structure.dtypes_of(self.spec)
 
     @property
     def output_shapes(self) -> Any:
         """The shapes of the components, in the structure of the elements."""
-        return structure.shapes_of(self.element_spec)
+        return structure.shapes_of(self.spec)
 
     @property
     def output_classes(self) -> Any:
         """The classes of the components, in the structure of the elements."""
-        return structure.classes_of(self.element_spec)
+        return structure.classes_of(self.spec)
 
     def __repr__(self) -> str:
         return f"<Iterator {self.resource.op.name!r} of {self.output_types}>"
@@ -188,8 +193,8 @@ def make_one_shot_iterator(dataset: structure.Described) -> Iterator:
         GraphError: if the data set depends on placeholders, variables or tables.
     """
     _check_graph(dataset)
-    handle = _handle(dataset.element_spec, None, function=factory(dataset.variant))
-    return _iterator(handle, None, dataset.element_spec)
+    handle = _handle(dataset.spec, None, function=factory(dataset.variant))
+    return _iterator(handle, None, dataset.spec)
 
 
 def make_initializable_iterator(
@@ -202,10 +207,9 @@ def make_initializable_iterator(
         shared_name: Its name in its container; a name of its own if None.
     """
     _check_graph(dataset)
-    handle = _handle(dataset.element_spec, shared_name)
-    with hr.name_scope("MakeIterator"):
-        start = _operation(make_iterator(dataset.variant, handle, name="initializer"))
-    return _iterator(handle, start, dataset.element_spec)
+    handle = _handle(dataset.spec, shared_name)
+    start = _operation(make_iterator(dataset.variant, handle, name="MakeIterator"))
+    return _iterator(handle, start, dataset.spec)
 
 
 def _iterator(handle: Tensor, start: Operation | None, element: Any) -> Iterator:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from headrace import DType, Shape
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InvalidArgumentError, OutOfRangeError
 from headrace.extend import KernelContext, KernelTable
 from headrace.extend.graphs import Function, functions_in
 from headrace_data.runtime.calls import CountedCalls
@@ -177,6 +177,32 @@ def iterator_get_next(
 ) -> None:
     """Return the next element, in the thread that runs the step."""
     done(list(handle.next()))
+
+
+@KERNELS.blocking("IteratorGetNextAsOptional")
+def iterator_get_next_as_optional(
+    ctx: KernelContext,
+    step: Any,
+    done: Done,
+    handle: Any,
+    *,
+    output_types: tuple[DType, ...],
+    output_shapes: tuple[Shape, ...],
+) -> None:
+    """Return whether there is a next element, and it, or zeros."""
+    try:
+        found = handle.next()
+    except OutOfRangeError:
+        pairs = zip(output_types, output_shapes, strict=True)
+        done([np.array(False), *(no_value(dtype, shape) for dtype, shape in pairs)])
+    else:
+        done([np.array(True), *found])
+
+
+def no_value(dtype: DType, shape: Shape) -> Any:
+    """Return what stands for a tensor that is not there."""
+    dims = [] if shape.rank is None else [0 if d is None else d for d in shape.as_list()]
+    return np.full(dims, b"", object) if dtype.kind == "string" else np.zeros(dims, dtype.numpy)
 
 
 @KERNELS.blocking("IteratorState")

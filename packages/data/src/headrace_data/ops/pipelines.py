@@ -178,6 +178,25 @@ def iterator_get_next(
     return [TensorSpec(d, s) for d, s in pairs]
 
 
+@op("IteratorGetNextAsOptional", effects="changes", blocking=True, public="", no_gradient=_ITERATED)
+def iterator_get_next_as_optional(
+    handle: Resource, output_types: tuple[DType, ...], output_shapes: tuple[Shape, ...]
+) -> list[Spec]:
+    """Whether an iterator has a next element, and that element.
+
+    Args:
+        handle: [], the iterator.
+        output_types: The dtype of each tensor of an element.
+        output_shapes: Their shapes, as far as fixed.
+
+    Returns:
+        [], bool, and the tensors of an element; where there is none, zeros, and no elements along
+        axes of unknown size.
+    """
+    pairs = zip(output_types, output_shapes, strict=True)
+    return [TensorSpec(boolean, Shape([])), *(TensorSpec(d, s) for d, s in pairs)]
+
+
 @op("IteratorState", effects="reads", blocking=True, public="", no_gradient=_ITERATED)
 def iterator_state(handle: Resource) -> Spec:
     """Where an iterator stands, to go on from there later.

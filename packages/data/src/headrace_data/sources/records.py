@@ -66,7 +66,7 @@ def _names(filenames: Any) -> Any:
     if not isinstance(filenames, structure.Described):
         names = hr.reshape(hr.convert_to_tensor(filenames, hr.string), [-1])
         return Dataset.from_tensor_slices(names)
-    spec = filenames.element_spec
+    spec = filenames.spec
     if not isinstance(spec, structure.TensorComponent) or spec.dtype != hr.string:
         raise DTypeError("`filenames` must be a data set of strings")
     if not spec.shape.is_compatible_with([]):

@@ -55,7 +55,7 @@ def padded_batch(
     drop_remainder: Any,
 ) -> Described:
     """Return a data set of so many elements each, padded to one shape and joined."""
-    spec = dataset.element_spec
+    spec = dataset.spec
     if any(kind != "tensor" for kind in structure.kinds(spec)):
         raise DTypeError("padded_batch takes elements of dense tensors only")
     size, drop = batch_arguments(batch_size, drop_remainder)
@@ -162,8 +162,8 @@ def _static_shape(vector: Any) -> Any:
 
 def unbatch(dataset: Described) -> Described:
     """Return a data set of the rows of the elements."""
-    spec = structure.unbatched(dataset.element_spec, "unbatch")
-    settings = {"kinds": structure.kinds(dataset.element_spec)}
+    spec = structure.unbatched(dataset.spec, "unbatch")
+    settings = {"kinds": structure.kinds(dataset.spec)}
     return make("unbatch", spec, sources=[dataset], settings=settings)
 
 

@@ -33,7 +33,7 @@ _PARTIAL = ".partial"
 def cache(dataset: Described, filename: Any) -> Described:
     """Return a data set of the same elements, kept after the first pass."""
     name = scalar(filename, hr.string, "filename")
-    return make("cache", dataset.element_spec, sources=[dataset], arguments=[name])
+    return make("cache", dataset.spec, sources=[dataset], arguments=[name])
 
 
 class Kept:

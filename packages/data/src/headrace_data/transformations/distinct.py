@@ -23,7 +23,7 @@ def unique() -> Callable[[Any], Any]:
     """
 
     def apply(dataset: Described) -> Any:
-        spec = dataset.element_spec
+        spec = dataset.spec
         taken = (hr.int32, hr.int64, hr.string)
         if not isinstance(spec, structure.TensorComponent) or spec.dtype not in taken:
             raise DTypeError(

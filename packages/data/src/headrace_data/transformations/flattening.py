@@ -22,7 +22,7 @@ _AHEAD = 16
 
 def flat_map(dataset: Described, map_func: Callable[..., Any]) -> Described:
     """Return a data set of the elements of the data sets that a function makes."""
-    traced = trace(map_func, arguments_of(dataset.element_spec), "flat_map", returns="dataset")
+    traced = trace(map_func, arguments_of(dataset.spec), "flat_map", returns="dataset")
     return make(
         "flat_map",
         traced.element.element_spec,
@@ -39,7 +39,7 @@ def interleave(
     num_parallel_calls: Any,
 ) -> Described:
     """Return a data set of the elements of data sets that a function makes, in turns."""
-    traced = trace(map_func, arguments_of(dataset.element_spec), "interleave", returns="dataset")
+    traced = trace(map_func, arguments_of(dataset.spec), "interleave", returns="dataset")
     cycle = scalar(cycle_length, hr.int64, "cycle_length")
     block = scalar(block_length, hr.int64, "block_length")
     calls = scalar(

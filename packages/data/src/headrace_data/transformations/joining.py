@@ -26,7 +26,7 @@ def concatenate(dataset: Described, other: Described) -> Described:
     """Return a data set of the elements of two."""
     if not isinstance(other, Described):
         raise DTypeError(f"concatenate takes a data set, got {type(other).__name__}")
-    element = structure.common(dataset.element_spec, other.element_spec, "concatenate")
+    element = structure.common(dataset.spec, other.spec, "concatenate")
     return make("concatenate", element, sources=[dataset, other])
 
 
@@ -44,14 +44,14 @@ def zip_(datasets: Any) -> Described:
                 "The argument to `Dataset.zip()` must be a nested structure of `Dataset` objects, "
                 f"got {type(item).__name__}"
             )
-    element = structure.map_structure(lambda d: d.element_spec, datasets)
+    element = structure.map_structure(lambda d: d.spec, datasets)
     return make("zip", element, sources=found)
 
 
 def repeat(dataset: Described, count: Any) -> Described:
     """Return a data set of the elements again and again."""
     count = scalar(-1 if count is None else count, hr.int64, "count")
-    return make("repeat", dataset.element_spec, sources=[dataset], arguments=[count])
+    return make("repeat", dataset.spec, sources=[dataset], arguments=[count])
 
 
 @stream("concatenate")

@@ -27,7 +27,7 @@ from headrace_data.structure import Described
 
 def map_(dataset: Described, map_func: Callable[..., Any], num_parallel_calls: Any) -> Described:
     """Return a data set of what a function returns for the elements."""
-    traced = trace(map_func, arguments_of(dataset.element_spec), "map")
+    traced = trace(map_func, arguments_of(dataset.spec), "map")
     if num_parallel_calls is None:
         return make("map", traced.element, sources=[dataset], functions={"function": traced})
     calls = scalar(num_parallel_calls, hr.int32, "num_parallel_calls")
@@ -172,7 +172,7 @@ def ignore_errors() -> Callable[[Any], Any]:
     """
 
     def apply(dataset: Described) -> Any:
-        return make("ignore_errors", dataset.element_spec, sources=[dataset])
+        return make("ignore_errors", dataset.spec, sources=[dataset])
 
     return apply
 
@@ -202,7 +202,7 @@ def scan(initial_state: Any, scan_func: Callable[..., Any]) -> Callable[[Any], A
     def apply(dataset: Described) -> Any:
         element, tensors = structure.to_components(initial_state)
         while True:
-            traced = trace(scan_func, [element, dataset.element_spec], "scan")
+            traced = trace(scan_func, [element, dataset.spec], "scan")
             found = traced.element
             if not isinstance(found, tuple) or len(found) != 2:
                 raise hr.errors.DTypeError(

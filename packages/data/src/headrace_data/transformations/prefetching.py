@@ -31,7 +31,7 @@ def prefetch(dataset: Described, buffer_size: Any) -> Described:
     """Return a data set whose elements are fetched ahead."""
     size = scalar(-1 if buffer_size is None else buffer_size, hr.int64, "buffer_size")
     _check_size(static(size))
-    return make("prefetch", dataset.element_spec, sources=[dataset], arguments=[size])
+    return make("prefetch", dataset.spec, sources=[dataset], arguments=[size])
 
 
 def _check_size(size: int | None) -> None:

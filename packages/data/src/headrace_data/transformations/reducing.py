@@ -17,7 +17,7 @@ def reduce(dataset: Described, initial_state: Any, reduce_func: Callable[..., An
     with hr.name_scope("reduce"):
         element, tensors = structure.to_components(initial_state)
         while True:
-            traced = trace(reduce_func, [element, dataset.element_spec], "reduce")
+            traced = trace(reduce_func, [element, dataset.spec], "reduce")
             wider = structure.common(element, traced.element, "the state of reduce")
             if wider == element:
                 break
@@ -36,7 +36,7 @@ def single_element(dataset: Described) -> Any:
     Args:
         dataset: A data set; when a step runs, it must have exactly one element.
     """
-    spec = dataset.element_spec
+    spec = dataset.spec
     tensors = structure.flat_specs(spec)
     types, shapes = tuple(t.dtype for t in tensors), tuple(t.shape for t in tensors)
     return structure.pack_tensors(spec, list(dataset_single(dataset.variant, types, shapes)))

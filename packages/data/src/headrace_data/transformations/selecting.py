@@ -34,20 +34,20 @@ from headrace_data.structure import Described
 def take(dataset: Described, count: Any) -> Described:
     """Return a data set of the first elements."""
     count = scalar(count, hr.int64, "count")
-    return make("take", dataset.element_spec, sources=[dataset], arguments=[count])
+    return make("take", dataset.spec, sources=[dataset], arguments=[count])
 
 
 def skip(dataset: Described, count: Any) -> Described:
     """Return a data set of all but the first elements."""
     count = scalar(count, hr.int64, "count")
-    return make("skip", dataset.element_spec, sources=[dataset], arguments=[count])
+    return make("skip", dataset.spec, sources=[dataset], arguments=[count])
 
 
 def shard(dataset: Described, num_shards: Any, index: Any) -> Described:
     """Return a data set of every ``num_shards``-th element."""
     shards, which = scalar(num_shards, hr.int64, "num_shards"), scalar(index, hr.int64, "index")
     _check_shard(static(shards), static(which))
-    return make("shard", dataset.element_spec, sources=[dataset], arguments=[shards, which])
+    return make("shard", dataset.spec, sources=[dataset], arguments=[shards, which])
 
 
 def _check_shard(shards: int | None, index: int | None) -> None:
@@ -62,19 +62,17 @@ def _check_shard(shards: int | None, index: int | None) -> None:
 def filter_(dataset: Described, predicate: Callable[..., Any]) -> Described:
     """Return a data set of the elements for which a function says True."""
     chosen = _predicate(dataset, predicate, "filter")
-    return make("filter", dataset.element_spec, sources=[dataset], functions={"function": chosen})
+    return make("filter", dataset.spec, sources=[dataset], functions={"function": chosen})
 
 
 def take_while(dataset: Described, predicate: Callable[..., Any]) -> Described:
     """Return a data set of the elements before the first for which a function says False."""
     chosen = _predicate(dataset, predicate, "take_while")
-    return make(
-        "take_while", dataset.element_spec, sources=[dataset], functions={"function": chosen}
-    )
+    return make("take_while", dataset.spec, sources=[dataset], functions={"function": chosen})
 
 
 def _predicate(dataset: Described, predicate: Callable[..., Any], what: str) -> Traced:
-    chosen = trace(predicate, arguments_of(dataset.element_spec), what)
+    chosen = trace(predicate, arguments_of(dataset.spec), what)
     found = chosen.element
     if not isinstance(found, structure.TensorComponent) or found.dtype != hr.bool:
         raise AttributeValueError(

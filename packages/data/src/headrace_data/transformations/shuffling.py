@@ -46,7 +46,7 @@ def shuffle(
     again = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
     return make(
         "shuffle",
-        dataset.element_spec,
+        dataset.spec,
         sources=[dataset],
         arguments=[size, *seeds],
         settings={"seeded": seeded, "again": again},

@@ -226,7 +226,7 @@ _DRAWS = frozenset(("draws",))
 def batch(dataset: Described, batch_size: Any, drop_remainder: Any) -> Described:
     """Return a data set of so many elements each, joined along a new first axis."""
     size, drop = batch_arguments(batch_size, drop_remainder)
-    element = structure.batched(dataset.element_spec, static(size) if static(drop) else None)
+    element = structure.batched(dataset.spec, static(size) if static(drop) else None)
     joined = vectorized(dataset, size, drop, element)
     if joined is not None:
         return joined
@@ -283,7 +283,7 @@ def _draws(function: Function, drawn: Sequence[Operation]) -> Function:
 
 
 def _kinds(dataset: Described) -> tuple[str, ...]:
-    return structure.kinds(dataset.element_spec)
+    return structure.kinds(dataset.spec)
 
 
 def _build(function: Function, made: Function, batch: _Batch) -> None:

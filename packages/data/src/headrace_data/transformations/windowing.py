@@ -33,7 +33,7 @@ def window(
     for name, tensor in zip(("size", "shift", "stride"), given, strict=True):
         _check(name, static(tensor))
     drop = scalar(drop_remainder, hr.bool, "drop_remainder")
-    spec = dataset.element_spec
+    spec = dataset.spec
     element = structure.map_structure(structure.DatasetSpec, spec)
     return make(
         "window",
@@ -124,7 +124,7 @@ def group_by_window(
     window_size_func: Callable[..., Any],
 ) -> Described:
     """Return a data set of what a function makes of groups of elements of one key."""
-    spec = dataset.element_spec
+    spec = dataset.spec
     key = trace(key_func, arguments_of(spec), "group_by_window")
     number = structure.TensorComponent(hr.int64, hr.Shape([]))
     if not _is_number(key.element):

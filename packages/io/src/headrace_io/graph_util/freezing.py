@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _HANDLE = "VarHandle"
 _READ = "ReadVariable"
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.io")
 
 
 def convert_variables_to_constants(

@@ -109,8 +109,8 @@ class ExponentialMovingAverage:
         else:
             chosen = dict.fromkeys(moving_avg_variables)
         names = {self.average_name(v): v for v in chosen}
-        taken = {*chosen, *self._averages.values()}
-        return names | {v.op_name: v for v in hr.global_variables() if v not in taken}
+        left = [v for v in hr.global_variables() if v not in chosen and v.op_name not in names]
+        return names | {v.op_name: v for v in left}
 
     def _made(self, source: Variable | Tensor) -> Variable:
         if isinstance(source, Variable):

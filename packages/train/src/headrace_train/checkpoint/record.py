@@ -24,7 +24,7 @@ _FORMAT = "headrace-checkpoint-record"
 _VERSION = 1
 _MOST_BYTES = 1 << 26
 _RUN = secrets.token_hex(8)
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 # Why a checkpoint is there: it is one of the latest; one of the best; one is kept every so many
 # hours; or nothing is ever deleted.

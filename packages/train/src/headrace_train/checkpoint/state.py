@@ -39,7 +39,7 @@ from headrace_train.checkpoint.record import record_file
 DEFAULT_NAME = "checkpoint"
 _MOST_BYTES = 1 << 26
 _OLD_FORMAT = "headrace-checkpoint-index"
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 def latest_checkpoint(checkpoint_dir: str | Path, latest_filename: str | None = None) -> str | None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # What TensorFlow calls the tensor in which ``tf.train.Checkpoint`` describes its objects.
 _OBJECTS = "_CHECKPOINTABLE_OBJECT_GRAPH"
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 @final

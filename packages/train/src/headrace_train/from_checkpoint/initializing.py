@@ -15,7 +15,7 @@ from headrace_train.from_checkpoint.reading import checkpoint_of
 from headrace_train.saver.checkpoints import restore_v2
 
 _NAME = "checkpoint_initializer"
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 def init_from_checkpoint(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 1.0
 # File systems may give one time to changes that lie this far apart.
 _COARSE_NS = 2_000_000_000
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 def checkpoints_iterator(

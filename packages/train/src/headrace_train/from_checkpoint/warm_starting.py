@@ -16,7 +16,7 @@ from headrace_train.from_checkpoint.initializing import initialize
 from headrace_train.from_checkpoint.reading import checkpoint_of
 from headrace_train.from_checkpoint.vocabularies import VocabInfo, prepared
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 def warm_start(

@@ -33,7 +33,7 @@ from headrace_train.resumption.run_state import saved_with_run_state
 from headrace_train.saver.moment import KEY, MOST_SECS, ONE_MOMENT, PAUSES, one_moment
 from headrace_train.steps import global_step_read
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 # How long a checkpoint waits for others that train, where it is saved because of an error.
 _FAILED_SECS = 2.0

@@ -17,7 +17,7 @@ from headrace_train.hooks.session_run_hook import (
 from headrace_train.resumption.run_state import keep
 from headrace_train.steps import global_step_read
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 class EarlyStoppingHook(SessionRunHook):

@@ -9,7 +9,7 @@ from typing import Any
 from headrace.errors import OutOfRangeError
 from headrace_train.hooks.session_run_hook import SessionRunHook
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 class FinalOpsHook(SessionRunHook):

@@ -9,7 +9,7 @@ from typing import Any
 from headrace_train.hooks.session_run_hook import SessionRunContext, SessionRunHook
 from headrace_train.steps import global_step_read
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 _GLANCE_S = 0.5
 _STEPS_PER_LINE = 1000
 

@@ -18,7 +18,7 @@ from headrace_train.hooks.session_run_hook import (
 )
 from headrace_train.hooks.timer import NeverTriggerTimer, SecondOrStepTimer, Timer
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 class LoggingTensorHook(SessionRunHook):

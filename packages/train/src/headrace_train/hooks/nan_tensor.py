@@ -15,7 +15,7 @@ from headrace_train.hooks.session_run_hook import (
     SessionRunValues,
 )
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 class NanLossDuringTrainingError(HeadraceError, RuntimeError):

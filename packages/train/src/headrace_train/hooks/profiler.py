@@ -19,7 +19,7 @@ from headrace_train.hooks.session_run_hook import (
 from headrace_train.hooks.timer import SecondOrStepTimer
 from headrace_train.steps import global_step_read
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 class ProfilerHook(SessionRunHook):

@@ -15,7 +15,7 @@ from headrace_train.monitored.hooked_session import HookedSession
 from headrace_train.monitored.session_creators import SessionCreator
 from headrace_train.runners import Coordinator, start_queue_runners
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 # What a session that is made anew may get over.
 LOST = (AbortedError, UnavailableError)

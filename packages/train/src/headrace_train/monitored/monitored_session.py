@@ -24,7 +24,7 @@ from headrace_train.monitored.scaffold import Scaffold
 from headrace_train.monitored.session_creators import ChiefSessionCreator, SessionCreator
 from headrace_train.resumption.termination import Termination
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 @final

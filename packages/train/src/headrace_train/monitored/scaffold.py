@@ -12,7 +12,7 @@ from headrace.errors import ArgumentTypeError, FailedPreconditionError
 from headrace_train.resumption.event import add_ready_event
 from headrace_train.resumption.run_state import prepare
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 class Scaffold:

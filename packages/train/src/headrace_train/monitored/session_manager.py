@@ -24,7 +24,7 @@ from headrace_train.checkpoint import get_checkpoint_state, latest_checkpoint
 from headrace_train.resumption.event import ready_event
 from headrace_train.resumption.run_state import restore_run_state
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 class SessionManager:

@@ -15,7 +15,7 @@ from headrace_train.checkpoint.state import get_checkpoint_state, write_state
 from headrace_train.object_checkpoints.checkpoint import Checkpoint
 from headrace_train.object_checkpoints.sessions import session_or_default
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 @final

@@ -86,7 +86,7 @@ def _parts_of_cell(cell: Any) -> dict[str, Any]:
     own = {name: item for name, item in held.items() if is_tracked(item)}
     scope = getattr(held.get("_scope"), "name", "")
     prefix = f"{scope}/" if scope else ""
-    weights = held.get("variables") or ()
+    weights = cell.variables
     return {**{v.op_name.removeprefix(prefix): v for v in weights}, **own}
 
 

@@ -31,7 +31,7 @@ from headrace_train.optimizers.slots import Slots, ones_of, zeros_of
 
 GradientsAndVariables: TypeAlias = list[tuple[Gradient | None, Any]]
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 class Optimizer:

@@ -22,7 +22,7 @@ from headrace.extend.state import Saveable
 from headrace_train.checkpoint import CheckpointReader
 from headrace_train.checkpoint.paths import find_file
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 _KEY = "run_state"
 # What a checkpoint keeps in its list of tensors has to fit into memory several times.
 _MOST_BYTES = 256 << 20

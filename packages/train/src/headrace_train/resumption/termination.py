@@ -10,7 +10,7 @@ import threading
 import weakref
 from typing import Any, final
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 # What a shell reports of a process that a signal ended.
 _SIGNALLED = 128
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from headrace.errors import ArgumentTypeError, OutOfRangeError, shown
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 # How often ``join`` looks whether its threads have ended, in seconds.
 _GLANCE = 0.02

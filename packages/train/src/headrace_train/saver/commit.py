@@ -33,7 +33,7 @@ from headrace_train.checkpoint.state import earlier_list, is_ours, write_state
 from headrace_train.saver.retention import Retention, series_of
 
 _STALE_SECONDS = 600.0
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 @contextlib.contextmanager

@@ -21,7 +21,7 @@ from headrace_train.checkpoint.record import BEST, HOURS, LATEST, Entry, Record
 Order: TypeAlias = Literal["lowest", "highest"]
 
 _STEP = re.compile(r"[-_.]?\d+(?=(\.h5)?$)")
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 def series_of(name: str) -> str:

@@ -42,7 +42,7 @@ from headrace_train.saver.notes import encode_notes
 from headrace_train.saver.retention import Order, Policy, Retention
 from headrace_train.saver.variables import all_saveables, items_of
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 @final

@@ -17,7 +17,7 @@ from headrace_io.streams import error_of_system
 
 # What the first record of a file says.
 _VERSION = "brain.Event:2"
-_LOG = logging.getLogger(__name__)
+_LOG = logging.getLogger("headrace.train")
 
 
 @final

@@ -12,7 +12,7 @@ import headrace as hr
 from headrace.errors import AttributeValueError, shown
 
 _ILLEGAL = re.compile(r"[^-/\w.]")
-_LOG = logging.getLogger(__name__)
+_LOG = logging.getLogger("headrace.train")
 
 
 def clean_tag(name: str | None) -> str | None:

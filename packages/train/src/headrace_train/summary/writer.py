@@ -27,7 +27,7 @@ from headrace_io.protos.convert import as_message
 from headrace_train.settings import SUMMARY_RANKS
 from headrace_train.summary.event_writer import PATIENCE_S, EventWriter
 
-_LOG = logging.getLogger(__name__)
+_LOG = logging.getLogger("headrace.train")
 _CLOSED = (
     "Attempting to use a closed FileWriter. The operation will be a noop unless the FileWriter is "
     "explicitly reopened."

@@ -14,7 +14,7 @@ from headrace_train.steps import global_step
 if TYPE_CHECKING:
     from headrace_train.supervisor.supervisor import Supervisor
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 @final

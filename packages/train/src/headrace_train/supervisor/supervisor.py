@@ -27,7 +27,7 @@ from headrace_train.supervisor.services import (
     SummaryThread,
 )
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 
 class Supervisor:

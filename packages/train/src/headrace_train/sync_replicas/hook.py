@@ -13,7 +13,7 @@ from headrace_train.monitored.session_manager import not_ready
 if TYPE_CHECKING:
     from headrace_train.sync_replicas.optimizer import SyncReplicasOptimizer
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.train")
 
 # The chief ends when no replica has come for so many seconds, and for so many of the longest steps.
 _PATIENCE_SECS = 1.0

@@ -17,6 +17,7 @@ import headrace as hr
 from headrace.errors import AttributeValueError, OpError, shown
 from headrace.extend import DeviceName, Tensor
 from headrace.extend.ops import as_dtype
+from headrace_train.test.assertions import MoreAssertions
 from headrace_train.test.comparisons import difference, difference_in_value
 from headrace_train.test.environment import get_temp_dir, gpu_device_name
 
@@ -24,7 +25,7 @@ from headrace_train.test.environment import get_temp_dir, gpu_device_name
 _SEED = 87654321
 
 
-class TestCase(unittest.TestCase):
+class TestCase(MoreAssertions):
     """A ``unittest.TestCase`` for graphs.
 
     Each test starts with an empty default graph and the same seeds. Wherever an assertion takes an
@@ -57,7 +58,13 @@ class TestCase(unittest.TestCase):
         random.seed(_SEED)
         # Programs under test may draw from NumPy's old generator.
         np.random.seed(_SEED)  # noqa: NPY002
-        hr.reset_default_graph()
+        if hr.get_default_graph().entered:
+            # A test that runs inside of a graph of somebody else's.
+            own = hr.Graph().as_default()
+            own.__enter__()
+            self.addCleanup(own.__exit__, None, None, None)
+        else:
+            hr.reset_default_graph()
         hr.set_random_seed(_SEED)
 
     def tearDown(self) -> None:
@@ -364,11 +371,6 @@ class TestCase(unittest.TestCase):
         self._fail(None if one == two else f"devices {one} and {two} are not equal", msg)
 
     # -- other assertions
-
-    def assertStartsWith(self, actual: str, expected_start: str, msg: Any = None) -> None:
-        """Fail unless a string starts with another."""
-        starts = actual.startswith(expected_start)
-        self._fail(None if starts else f"{actual!r} does not start with {expected_start!r}", msg)
 
     def assertLen(self, container: Any, expected_len: int, msg: Any = None) -> None:
         """Fail unless a container has so many items."""

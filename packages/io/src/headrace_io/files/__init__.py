@@ -1,0 +1,1 @@
+"""Files and folders that programs handle outside of graphs: ``hr.gfile`` and ``hr.io.gfile``."""

@@ -1,0 +1,1 @@
+"""Headrace's public names and their arguments beside those of TensorFlow 1.15."""
