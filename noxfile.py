@@ -304,11 +304,10 @@ def soak(session: nox.Session) -> None:
 def oracles(session: nox.Session) -> None:
     """Compare values and gradients with JAX's and PyTorch's; ``--write`` renews the docs page.
 
-    Where the environment variable ``TENSORFLOW_PYTHON`` names a Python 3.7 with TensorFlow 1.15,
+    Names and arguments are compared with TensorFlow 1.15's, from a table of them. Where the environment variable ``TENSORFLOW_PYTHON`` names a Python 3.7 with TensorFlow 1.15,
     calls with odd arguments are compared with it, too.
     """
-    packages = ["core", "autodiff", "backend-cpu", "io", "train", "testing"]
-    install(session, packages, *ORACLES, *TEST_TOOLS)
+    install(session, WITHOUT_CUDA, *ORACLES, *TEST_TOOLS)
     posargs = [word for word in session.posargs if word != "--write"]
     session.run("python", "-m", "pytest", "tests/oracles", "tests/vocabulary", *posargs)
     if len(posargs) < len(session.posargs):

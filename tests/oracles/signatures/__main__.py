@@ -1,4 +1,4 @@
-"""Prints the differences that no reason explains; ``--all`` prints all of them."""
+"""Prints the differences that are neither explained nor known gaps; ``--all`` prints all."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import sys
 
 import headrace
 
-from .compare import differences, reasons, recorded
+from .compare import differences, gaps, reasons, recorded
 
 if __name__ == "__main__":
-    known = [] if "--all" in sys.argv else reasons()
+    everything = "--all" in sys.argv
+    known, lacking = ([], set()) if everything else (reasons(), gaps())
     for difference in differences(headrace, recorded()):
-        if not any(reason.explains(difference) for reason in known):
+        explained = any(reason.explains(difference) for reason in known)
+        if not explained and str(difference) not in lacking:
             sys.stdout.write(f"{difference}\n")

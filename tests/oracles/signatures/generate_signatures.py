@@ -40,6 +40,8 @@ def written(value):
         return f"({items},)" if len(value) == 1 else f"({items})"
     if isinstance(value, PLAIN):
         return repr(value)
+    if isinstance(value, type) and value.__name__.startswith(("DatasetV1", "TFRecordDatasetV1")):
+        return value.__name__.replace("V1", "")
     if type(value).__name__ in ("DType", "_DType"):
         return value.name
     if isinstance(value, type) or inspect.isroutine(value):
@@ -74,6 +76,9 @@ def _of(function, bound=False):
 
     try:
         spec = tf_inspect.getfullargspec(function)
+        if spec.args[bound:] == [] and hasattr(function, "__wrapped__"):
+            # Context managers, whose arguments TensorFlow's own inspection does not find.
+            spec = inspect.getfullargspec(inspect.unwrap(function))
     except TypeError:
         return None
     return arguments(

@@ -48,7 +48,8 @@ def read(text):
 
 def outcome(library, program):
     """Return what a program comes to, in a new graph and an empty folder, as plain data."""
-    folder = tempfile.mkdtemp()
+    folder, before = tempfile.mkdtemp(), os.getcwd()
+    os.chdir(folder)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"), library.Graph().as_default():
             warnings.simplefilter("ignore")
@@ -58,6 +59,7 @@ def outcome(library, program):
                 families = [c.__name__ for c in type(error).__mro__ if c is not object]
                 return {"refused": families, "message": str(error).strip().split("\n")[0][:300]}
     finally:
+        os.chdir(before)
         shutil.rmtree(folder)
 
 

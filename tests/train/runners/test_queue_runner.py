@@ -185,8 +185,10 @@ def test_what_runners_refuse() -> None:
     put = queue.enqueue(hr.constant(1, hr.int64))
     with pytest.raises(AttributeValueError, match="needs a queue and at least one operation"):
         hr.train.QueueRunner(queue, [])
-    with pytest.raises(AttributeValueError, match="Headrace has no queue_runner_def"):
+    with pytest.raises(AttributeValueError, match="expected a QueueRunnerDef"):
         hr.train.QueueRunner(queue_runner_def=b"")
+    with pytest.raises(AttributeValueError, match="mutually exclusive"):
+        hr.train.QueueRunner(queue, queue_runner_def=hr.train.QueueRunner(queue, [put]).to_proto())
     kinds: Any = [OutOfRangeError]
     with pytest.raises(ArgumentTypeError, match=r"must be a tuple of classes of hr\.errors"):
         hr.train.QueueRunner(queue, [put], queue_closed_exception_types=kinds)

@@ -111,9 +111,19 @@ class DType:
         return self.kind not in ("resource", "list")
 
     @property
-    def limits(self) -> tuple[int | float, int | float]:
-        """The smallest and the largest finite value."""
-        return self.min, self.max
+    def limits(self) -> tuple[int | bool, int | bool]:
+        """The range of intensities of images: from 0 to the largest integer, or to 1 for floats.
+
+        Raises:
+            DTypeError: if images are not of this type.
+        """
+        if self.is_bool:
+            return False, True
+        if self.is_integer:
+            return 0, int(self.max)
+        if self in (float32, float64):
+            return 0, 1
+        raise DTypeError(f"{self.name} does not have defined limits")
 
     def is_compatible_with(self, other: typing.Any) -> bool:
         """Whether a tensor of the other type can stand where this one is expected."""

@@ -70,6 +70,11 @@ def fatal(msg: str, *args: _Any, **kwargs: _Any) -> None:
     get_logger().critical(msg, *args, **kwargs)
 
 
+def TaskLevelStatusMessage(msg: str) -> None:  # noqa: N802 - TensorFlow's name
+    """Write what failed, as ``error`` does."""
+    error(msg)
+
+
 def vlog(level: int, msg: str, *args: _Any, **kwargs: _Any) -> None:
     """Write a message of a level, as ``log`` does."""
     log(level, msg, *args, **kwargs)

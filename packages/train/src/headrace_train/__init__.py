@@ -208,7 +208,7 @@ _FOUND_IN = {
         assert_global_step create_global_step get_global_step get_or_create_global_step
         global_step
     """,
-    "supervisor": "Supervisor",
+    "supervisor": "Supervisor basic_train_loop",
     "sync_replicas": "SyncReplicasCounters SyncReplicasOptimizer",
 }
 

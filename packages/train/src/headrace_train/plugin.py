@@ -64,6 +64,7 @@ def headrace_register_names(registry: NameRegistry) -> None:
     for name in IO_QUEUES:
         registry.add(f"io.{name}", f"headrace_train.queues:{name}")
     registry.add("summary", "headrace_train.summary")
+    registry.add("io.write_graph", "headrace_train.meta_graph:write_graph")
 
 
 @hookimpl

@@ -21,7 +21,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import is_python_literal
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import reshape
@@ -142,7 +142,7 @@ class constant_initializer(Initializer):  # noqa: N801 - TensorFlow's name
         array = np.asarray(self.value)
         if self._verify_shape if verify_shape is None else verify_shape:
             if array.shape != wanted:
-                raise ShapeError(
+                raise ArgumentTypeError(
                     f"constant_initializer: the value has shape {list(array.shape)}, expected "
                     f"{list(wanted)}"
                 )

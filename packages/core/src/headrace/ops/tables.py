@@ -225,6 +225,17 @@ class Table:
         with colocate_with(self.handle):
             return table_size(self.handle, name=name or f"{self._short}_Size")
 
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """Return all keys [n], and the values [n, ...], in the order in which they came."""
+        with colocate_with(self.handle):
+            return table_export(
+                self.handle,
+                self.key_dtype,
+                self.value_dtype,
+                self.default_value.spec.shape,
+                name=name or f"{self._short}_export",
+            )
+
     @property
     def _short(self) -> str:
         return self.name.rpartition("/")[2]
@@ -259,7 +270,11 @@ def mapped(find: Callable[[Any, str], Tensor], keys: Any, name: str) -> Any:
 
 
 class StaticHashTable(Table):
-    """A table that is filled once, by its initializer, and never changed."""
+    """A table that is filled once, by its initializer, and never changed.
+
+    Attributes:
+        initializer: The operation that fills it.
+    """
 
     def __init__(
         self,
@@ -361,17 +376,6 @@ class _Mutable(Table):
             return table_remove(self.handle, tensor, name=name or f"{self._short}_remove")
 
     erase = remove
-
-    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """Return all keys [n], and the values [n, ...], in the order in which they came."""
-        with colocate_with(self.handle):
-            return table_export(
-                self.handle,
-                self.key_dtype,
-                self.value_dtype,
-                self.default_value.spec.shape,
-                name=name or f"{self._short}_export",
-            )
 
 
 @final

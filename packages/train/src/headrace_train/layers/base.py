@@ -19,7 +19,7 @@ from headrace.errors import (
     shown,
 )
 from headrace.extend import DType, Operation, Shape, Tensor
-from headrace.extend.graphs import flatten, pack
+from headrace.extend.graphs import flatten, get_default_graph, pack
 from headrace.extend.ops import as_dtype
 from headrace_train.layers.arguments import initializer as find_initializer
 from headrace_train.layers.calls import Calls, shapes_of
@@ -83,6 +83,7 @@ class Layer:
         self._updates: list[Operation] = []
         # Each with whether it depends on the inputs of a call.
         self._losses: list[tuple[Tensor, bool]] = []
+        self._graph = get_default_graph()
         self._name, self._base_name = names_of(self, name)
         self._calls = Calls(self._name)
         self._reuse = reuse
@@ -471,6 +472,11 @@ class Layer:
     def name(self) -> str:
         """The layer's name."""
         return self._name
+
+    @property
+    def graph(self) -> hr.Graph:
+        """The graph in which the layer was made."""
+        return self._graph
 
     @property
     def dtype(self) -> DType | None:

@@ -36,7 +36,7 @@ def _count(
             _check_rank(factor, values)
             values = hr.multiply(values, hr.cast(factor, hr.float32))
         update = count.assign_add(hr.reduce_sum(values))
-        return listed(count.value(), update, metrics_collections, updates_collections)
+        return listed(hr.identity(count), update, metrics_collections, updates_collections)
 
 
 def _check_rank(weights: Tensor, values: Tensor) -> None:

@@ -65,6 +65,10 @@ class LooperThread(threading.Thread):
         looper.start()
         return looper
 
+    def isAlive(self) -> bool:  # noqa: N802 - the name of older Pythons
+        """Return whether the thread runs, as ``is_alive``."""
+        return self.is_alive()
+
     def run(self) -> None:
         """Call until a stop is requested."""
         with self._coord.stop_on_exception():

@@ -58,19 +58,24 @@ class QueueRunner:
                 ``queue.close(cancel_pending_enqueues=True)`` if None.
             queue_closed_exception_types: Errors that mean the end of the input;
                 ``(errors.OutOfRangeError,)`` if None.
-            queue_runner_def: Must be None: Headrace does not write runners as protocol buffers.
-            import_scope: Must be None, likewise.
+            queue_runner_def: What ``to_proto`` returned, in place of all others.
+            import_scope: The scope under which its operations stand.
 
         Raises:
-            AttributeValueError: if there is no queue or operation, or ``queue_runner_def`` is
-                given.
+            AttributeValueError: if there is no queue or operation, or others are given beside
+                ``queue_runner_def``.
             ArgumentTypeError: if ``queue_closed_exception_types`` is no tuple of classes of
                 errors.
         """
-        if queue_runner_def is not None or import_scope is not None:
-            raise AttributeValueError(
-                "a QueueRunner is made of queue and enqueue_ops; Headrace has no queue_runner_def"
-            )
+        if queue_runner_def is not None:
+            if queue is not None or enqueue_ops:
+                raise AttributeValueError(
+                    "queue_runner_def and queue or enqueue_ops are mutually exclusive"
+                )
+            made = QueueRunner.from_proto(queue_runner_def, import_scope)
+            queue, enqueue_ops = made.queue, made.enqueue_ops
+            close_op, cancel_op = made.close_op, made.cancel_op
+            queue_closed_exception_types = made.queue_closed_exception_types
         if queue is None or not enqueue_ops:
             raise AttributeValueError("a QueueRunner needs a queue and at least one operation")
         kinds: Any = queue_closed_exception_types
@@ -128,6 +133,50 @@ class QueueRunner:
     def name(self) -> str:
         """The name of the queue."""
         return self._queue.name
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """Return the runner as a ``QueueRunnerDef``; None where the queue is not in a scope.
+
+        Args:
+            export_scope: The scope, which names are written without.
+        """
+        # lazy: only programs that write graphs need messages
+        from headrace_train.runners.definition import write_runner
+
+        made = write_runner(self)
+        if not export_scope:
+            return made
+        prefix = f"{export_scope.rstrip('/')}/"
+        if not made.queue_name.startswith(prefix):
+            return None
+        for field in ("queue_name", "close_op_name", "cancel_op_name"):
+            setattr(made, field, getattr(made, field).removeprefix(prefix))
+        names = [name.removeprefix(prefix) for name in made.enqueue_op_name]
+        made.enqueue_op_name[:] = names
+        return made
+
+    @staticmethod
+    def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
+        """Return the runner that a ``QueueRunnerDef`` describes, in the default graph.
+
+        Args:
+            queue_runner_def: The message.
+            import_scope: The scope under which its operations stand.
+
+        Raises:
+            AttributeValueError: if it is no such message.
+            DataLossError: if the graph does not have them.
+        """
+        # lazy: only programs that read graphs need messages
+        from headrace_io import protos
+        from headrace_train.runners.definition import read_runner
+
+        if not isinstance(queue_runner_def, protos.QueueRunnerDef):
+            raise AttributeValueError(
+                f"expected a QueueRunnerDef, as to_proto() returns it, got {shown(queue_runner_def)}"
+            )
+        stored = queue_runner_def.SerializeToString()
+        return read_runner(stored, hr.get_default_graph(), import_scope or "")
 
     def started(self, session: Session) -> bool:
         """Whether threads were made for a session, even if they have ended since."""

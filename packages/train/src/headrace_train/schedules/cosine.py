@@ -45,7 +45,8 @@ def cosine_decay(
         count = as_count("cosine_decay", "decay_steps", decay_steps, rate.dtype)
         least: Tensor = hr.cast(alpha, rate.dtype)
         done = hr.minimum(step, count) / count
-        return rate * ((1.0 - least) * half_cosine(done) + least)
+        falling: Tensor = hr.multiply(rate, (1.0 - least) * half_cosine(done) + least)
+        return falling
 
 
 def cosine_decay_restarts(
@@ -81,7 +82,7 @@ def cosine_decay_restarts(
         I. Loshchilov and F. Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts", ICLR
         2017, https://arxiv.org/abs/1608.03983
     """
-    with hr.name_scope(name, "SGDRDecay"):
+    with hr.name_scope(name, "SGDRDecay") as scope:
         rate = as_rate(learning_rate)
         dtype = rate.dtype
         step = as_step("cosine_decay_restarts", global_step, dtype)
@@ -89,7 +90,9 @@ def cosine_decay_restarts(
         restarts, done = _period(step / count, hr.cast(t_mul, dtype))
         least: Tensor = hr.cast(alpha, dtype)
         height: Tensor = hr.cast(m_mul, dtype) ** restarts
-        return rate * ((1.0 - least) * height * half_cosine(done) + least)
+        share = (1.0 - least) * height * half_cosine(done) + least
+        falling: Tensor = hr.multiply(rate, share, name=scope)
+        return falling
 
 
 def _period(passed: Tensor, growth: Tensor) -> tuple[Tensor, Tensor]:
@@ -143,12 +146,14 @@ def linear_cosine_decay(
         I. Bello et al., "Neural Optimizer Search with Reinforcement Learning", ICML 2017,
         https://arxiv.org/abs/1709.07417
     """
-    with hr.name_scope(name, "LinearCosineDecay"):
+    with hr.name_scope(name, "LinearCosineDecay") as scope:
         rate = as_rate(learning_rate)
         step = as_step("linear_cosine_decay", global_step, rate.dtype)
         count = as_count("linear_cosine_decay", "decay_steps", decay_steps, rate.dtype)
         done = hr.minimum(step, count) / count
-        return rate * _waved(1.0 - done, done, num_periods, alpha, beta)
+        share = _waved(1.0 - done, done, num_periods, alpha, beta)
+        falling: Tensor = hr.multiply(rate, share, name=scope)
+        return falling
 
 
 def noisy_linear_cosine_decay(
@@ -192,7 +197,7 @@ def noisy_linear_cosine_decay(
         I. Bello et al., "Neural Optimizer Search with Reinforcement Learning", ICML 2017,
         https://arxiv.org/abs/1709.07417
     """
-    with hr.name_scope(name, "NoisyLinearCosineDecay"):
+    with hr.name_scope(name, "NoisyLinearCosineDecay") as scope:
         rate = as_rate(learning_rate)
         dtype = rate.dtype
         count = as_count("noisy_linear_cosine_decay", "decay_steps", decay_steps, dtype)
@@ -201,7 +206,9 @@ def noisy_linear_cosine_decay(
         deviation = hr.sqrt(hr.cast(initial_variance, dtype) / fall)
         noise = hr.random_normal([], dtype=dtype) * deviation
         done = step / count
-        return rate * _waved(1.0 - done + noise, done, num_periods, alpha, beta)
+        share = _waved(1.0 - done + noise, done, num_periods, alpha, beta)
+        falling: Tensor = hr.multiply(rate, share, name=scope)
+        return falling
 
 
 def _waved(line: Tensor, done: Tensor, num_periods: Any, alpha: Any, beta: Any) -> Tensor:

@@ -33,11 +33,12 @@ def exponential_decay(
     Raises:
         AttributeValueError: if ``decay_steps`` is not above 0, or ``global_step`` is None.
     """
-    with hr.name_scope(name, "ExponentialDecay"):
+    with hr.name_scope(name, "ExponentialDecay") as scope:
         rate = as_rate(learning_rate)
         passed = periods("exponential_decay", global_step, decay_steps, rate.dtype, staircase)
         base: Tensor = hr.cast(decay_rate, rate.dtype)
-        return rate * base**passed
+        falling: Tensor = hr.multiply(rate, base**passed, name=scope)
+        return falling
 
 
 def natural_exp_decay(
@@ -64,8 +65,9 @@ def natural_exp_decay(
     Raises:
         AttributeValueError: if ``decay_steps`` is not above 0, or ``global_step`` is None.
     """
-    with hr.name_scope(name, "NaturalExpDecay"):
+    with hr.name_scope(name, "ExponentialDecay") as scope:
         rate = as_rate(learning_rate)
         passed = periods("natural_exp_decay", global_step, decay_steps, rate.dtype, staircase)
-        falling: Tensor = hr.exp(-hr.cast(decay_rate, rate.dtype) * passed)
-        return rate * falling
+        share = hr.exp(-hr.cast(decay_rate, rate.dtype) * passed)
+        falling: Tensor = hr.multiply(rate, share, name=scope)
+        return falling

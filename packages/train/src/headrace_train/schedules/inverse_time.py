@@ -33,8 +33,9 @@ def inverse_time_decay(
     Raises:
         AttributeValueError: if ``decay_steps`` is not above 0, or ``global_step`` is None.
     """
-    with hr.name_scope(name, "InverseTimeDecay"):
+    with hr.name_scope(name, "InverseTimeDecay") as scope:
         rate = as_rate(learning_rate)
         passed = periods("inverse_time_decay", global_step, decay_steps, rate.dtype, staircase)
-        falling: Tensor = rate / (1.0 + hr.cast(decay_rate, rate.dtype) * passed)
+        divisor = 1.0 + hr.cast(decay_rate, rate.dtype) * passed
+        falling: Tensor = hr.divide(rate, divisor, name=scope)
         return falling

@@ -42,7 +42,7 @@ def polynomial_decay(
     Raises:
         AttributeValueError: if ``decay_steps`` is not above 0, or ``global_step`` is None.
     """
-    with hr.name_scope(name, "PolynomialDecay"):
+    with hr.name_scope(name, "PolynomialDecay") as scope:
         rate = as_rate(learning_rate)
         step = as_step("polynomial_decay", global_step, rate.dtype)
         count = as_count("polynomial_decay", "decay_steps", decay_steps, rate.dtype)
@@ -52,4 +52,5 @@ def polynomial_decay(
         else:
             done = hr.minimum(step, count) / count
         left: Tensor = hr.pow(1.0 - done, hr.cast(power, rate.dtype))
-        return (rate - last) * left + last
+        falling: Tensor = hr.add((rate - last) * left, last, name=scope)
+        return falling

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from headrace_train.summary.functions import scalar as scalar
     from headrace_train.summary.functions import tensor_summary as tensor_summary
     from headrace_train.summary.functions import text as text
+    from headrace_train.summary.second import all_v2_summary_ops as all_v2_summary_ops
+    from headrace_train.summary.second import initialize as initialize
     from headrace_train.summary.writer import FileWriter as FileWriter
     from headrace_train.summary.writer_cache import FileWriterCache as FileWriterCache
 
@@ -37,10 +39,12 @@ _PLACES = {
     "Summary": _PROTOS,
     "SummaryDescription": _PROTOS,
     "TaggedRunMetadata": _PROTOS,
+    "all_v2_summary_ops": f"{__name__}.second",
     "audio": _FUNCTIONS,
     "get_summary_description": f"{__name__}.descriptions",
     "histogram": _FUNCTIONS,
     "image": _FUNCTIONS,
+    "initialize": f"{__name__}.second",
     "merge": _FUNCTIONS,
     "merge_all": _FUNCTIONS,
     "scalar": _FUNCTIONS,
@@ -56,10 +60,12 @@ __all__ = [
     "Summary",
     "SummaryDescription",
     "TaggedRunMetadata",
+    "all_v2_summary_ops",
     "audio",
     "get_summary_description",
     "histogram",
     "image",
+    "initialize",
     "merge",
     "merge_all",
     "scalar",

@@ -13,13 +13,17 @@ from headrace_train.test.environment import is_built_with_gpu_support as is_buil
 from headrace_train.test.environment import is_built_with_rocm as is_built_with_rocm
 from headrace_train.test.environment import is_gpu_available as is_gpu_available
 from headrace_train.test.environment import main as main
+from headrace_train.test.graphs import assert_equal_graph_def as assert_equal_graph_def
 from headrace_train.test.jacobian import compute_gradient as compute_gradient
 from headrace_train.test.jacobian import compute_gradient_error as compute_gradient_error
+from headrace_train.test.stubs import StubOutForTesting as StubOutForTesting
 
 __all__ = [
     "GradientCheckError",
     "GradientReport",
+    "StubOutForTesting",
     "TestCase",
+    "assert_equal_graph_def",
     "check_gradient",
     "compute_gradient",
     "compute_gradient_error",

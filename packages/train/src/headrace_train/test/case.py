@@ -41,6 +41,9 @@ class TestCase(MoreAssertions):
             hr.test.main()
     """
 
+    # Differences of texts are shown up to this length.
+    maxDiff = 80 * 20
+
     def __init__(self, methodName: str = "runTest") -> None:  # noqa: N803 - unittest's name
         """Take the name of the method that is the test."""
         super().__init__(methodName)
