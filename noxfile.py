@@ -304,8 +304,9 @@ def soak(session: nox.Session) -> None:
 def oracles(session: nox.Session) -> None:
     """Compare values and gradients with JAX's and PyTorch's; ``--write`` renews the docs page.
 
-    Names and arguments are compared with TensorFlow 1.15's, from a table of them. Where the environment variable ``TENSORFLOW_PYTHON`` names a Python 3.7 with TensorFlow 1.15,
-    calls with odd arguments are compared with it, too.
+    Names and arguments are compared with TensorFlow 1.15's, from a table of them. Where the
+    environment variable ``TENSORFLOW_PYTHON`` names a Python 3.7 with TensorFlow 1.15, calls with
+    odd arguments are compared with it, too.
     """
     install(session, WITHOUT_CUDA, *ORACLES, *TEST_TOOLS)
     posargs = [word for word in session.posargs if word != "--write"]
