@@ -173,7 +173,8 @@ class QueueRunner:
 
         if not isinstance(queue_runner_def, protos.QueueRunnerDef):
             raise AttributeValueError(
-                f"expected a QueueRunnerDef, as to_proto() returns it, got {shown(queue_runner_def)}"
+                "expected a QueueRunnerDef, as to_proto() returns it, got "
+                f"{shown(queue_runner_def)}"
             )
         stored = queue_runner_def.SerializeToString()
         return read_runner(stored, hr.get_default_graph(), import_scope or "")
