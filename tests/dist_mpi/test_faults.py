@@ -7,7 +7,13 @@ import traceback
 
 import pytest
 
-from headrace.errors import ClusterError, ExecutionError, HeadraceError, UninitializedError
+from headrace.errors import (
+    ClusterError,
+    ExecutionError,
+    HeadraceError,
+    ResourceExhaustedError,
+    UninitializedError,
+)
 from headrace_mpi.steps import faults
 from headrace_mpi.steps.faults import StepAbortedError
 
@@ -45,6 +51,14 @@ def test_a_foreign_error_becomes_a_cluster_error_with_its_traceback() -> None:
     assert type(got) is ClusterError
     assert str(got) == f"KeyError: 'missing'\n  on {WHERE}"
     assert '{}["missing"]' in "".join(traceback.format_exception(got))
+
+
+@pytest.mark.parametrize("text", ["", "Unable to allocate 4.00 GiB"])
+def test_a_task_without_memory_is_not_a_task_that_is_gone(text: str) -> None:
+    got = faults.unpack(faults.pack(MemoryError(*filter(None, [text]))), WHERE)
+    assert type(got) is ResourceExhaustedError
+    assert not isinstance(got, ClusterError)
+    assert str(got) == f"{text or 'the memory has no room'}\n  on {WHERE}"
 
 
 def test_the_cause_of_a_kernel_error_is_shown() -> None:

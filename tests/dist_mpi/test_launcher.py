@@ -169,6 +169,8 @@ KILLED = "prterun noticed that process rank 1 with PID 7 on node vm exited on\ns
         # What a rank says comes before the code of mpirun, which may be 0.
         ({0: 0, 1: 4}, 0, [], "", Outcome(4, 3)),
         ({0: 0, 2: 0}, 0, [], "", Outcome(LOST, 3, ("rank 1",))),
+        # Those that were done may end by another code, having waited for it in vain.
+        ({0: 0, 2: 0}, 1, [], "", Outcome(LOST, 3, ("rank 1",))),
         ({0: LOST, 2: LOST}, 0, [], "", Outcome(LOST, 3, ("rank 1",))),
         ({0: 0, 1: 75, 2: 0}, 75, [], "", Outcome(LOST, 3)),
         ({}, 137, [], KILLED, Outcome(LOST, 3, ("rank 1",))),
@@ -177,7 +179,7 @@ KILLED = "prterun noticed that process rank 1 with PID 7 on node vm exited on\ns
         ({}, 1, [15], "", Outcome(143, 3, interrupted=True)),
         ({0: 70}, 70, [], "", Outcome(70, 3)),
     ],
-    ids=range(10),
+    ids=range(11),
 )
 def test_exit_codes(
     left: dict[int, int], code: int, caught: list[int], notes: str, expected: Outcome

@@ -171,3 +171,31 @@ def test_a_session_without_fences_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ArgumentTypeError, match="needs a session that has fences"):
             saver.save(other, tmp_path / "m", consistent=True)
         session.close()
+
+
+class Failing:
+    """A session whose first runs fail."""
+
+    def __init__(self, *errors: BaseException) -> None:
+        self.errors, self.runs = list(errors), 0
+
+    def run(self, fetches: Any) -> None:
+        self.runs += 1
+        if self.errors:
+            raise self.errors.pop(0)
+
+
+def test_a_pause_that_cannot_be_ended_is_no_silent_wait() -> None:
+    from headrace.errors import ResourceExhaustedError, TaskLostError
+    from headrace_train.saver.moment import _resumed
+
+    full = [ResourceExhaustedError("no memory") for _ in range(2)]
+    once = Failing(full[0])
+    _resumed(once, None)
+    assert once.runs == 2
+    with pytest.raises(ResourceExhaustedError, match="no memory"):
+        _resumed(Failing(*full), None)
+    # The next step tells of a loss.
+    lost = Failing(TaskLostError("gone"))
+    _resumed(lost, None)
+    assert lost.runs == 1

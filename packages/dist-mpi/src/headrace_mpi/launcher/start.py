@@ -184,6 +184,8 @@ def _judge(account: Account, code: int, caught: list[int], notes: str) -> Outcom
     killed = {int(rank) for rank in _KILLED.findall(notes)} & account.names.keys()
     # Where mpirun ended the job it names who was lost; the others were, because of that.
     lost = tuple(account.names[rank] for rank in account.named or sorted(killed) or account.lost)
-    if killed or code < 0 or code > 128 or account.failure or (lost and not code):
+    # Where some were done, and wait for one that left without a word, MPI ends them with any code.
+    silent = lost and (not code or account.left)
+    if killed or code < 0 or code > 128 or account.failure or silent:
         return Outcome(LOST, came, lost)
     return Outcome(code, came)

@@ -37,7 +37,10 @@ def pack(error: BaseException) -> bytes:
     """Return an error as bytes."""
     kin = next(c.__name__ for c in type(error).__mro__ if _known(c.__name__) or c is BaseException)
     text = str(error)
-    if kin == "BaseException":
+    if isinstance(error, MemoryError):
+        # As where a kernel of this process has no memory: not the end of the task.
+        kin, text = "ResourceExhaustedError", text or "the memory has no room"
+    elif kin == "BaseException":
         kin, text = "ClusterError", f"{type(error).__name__}: {text}"
     trace = ""
     source = error.__cause__ or error

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import headrace as hr
-from headrace.errors import ArgumentTypeError, HeadraceError, shown
+from headrace.errors import ArgumentTypeError, HeadraceError, TaskLostError, shown
 
 _log = logging.getLogger(__name__)
 
@@ -52,8 +52,19 @@ def one_moment(session: Any, timeout: float) -> Iterator[None]:
 
 
 def _resumed(session: Any, resume: Any) -> None:
-    try:
-        session.run(resume)
-    except HeadraceError as error:
-        # What was saved is saved: whoever trains on learns of it in the next step.
-        _log.warning("the pause did not end: %s", error)
+    """Let gradients be applied again.
+
+    Raises:
+        HeadraceError: if that fails twice: training would wait for ever.
+    """
+    for attempts_left in (1, 0):
+        try:
+            session.run(resume)
+        except TaskLostError as error:
+            # What was saved is saved: whoever trains on learns of the loss in the next step.
+            _log.warning("the pause did not end: %s", error)
+        except HeadraceError:
+            if not attempts_left:
+                raise
+            continue
+        return
