@@ -177,7 +177,9 @@ def _work(campaign: Campaign, numbers: range, seed: int, folder: Path, at: mmap.
                 started = time.perf_counter()
                 said = run_case(campaign, number, seed)
                 took = time.perf_counter() - started
-                report.write(f"{number} {took:.3f} {said}\0")
+                # A NUL is where a line of the report ends.
+                line = said.replace("\0", " NUL ")
+                report.write(f"{number} {took:.3f} {line}\0")
         code = 0
     finally:
         os._exit(code)

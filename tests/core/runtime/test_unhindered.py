@@ -7,6 +7,9 @@ import subprocess
 import sys
 import weakref
 
+import pytest
+
+import headrace.runtime.unhindered as module
 from headrace.runtime.unhindered import unhindered
 
 # Prints whether a full collection ran, how many more old objects there are, and what is frozen.
@@ -74,3 +77,30 @@ def test_the_first_plan_alone_makes_all_objects_old_without_visiting_them() -> N
 
 def test_what_a_program_froze_stays_frozen() -> None:
     assert _run("gc.freeze()") == ["False", "False", "False", "True"]
+
+
+def test_what_a_large_plan_makes_is_not_visited_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MANY", 1000)
+    monkeypatch.setattr(module, "_settled", True)
+    old = len(gc.get_objects(generation=2))
+    with unhindered(settle=False):
+        kept = [[] for _ in range(5000)]
+    assert len(gc.get_objects(generation=2)) - old >= len(kept)
+
+
+def test_cycles_of_many_large_plans_are_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Node:
+        pass
+
+    monkeypatch.setattr(module, "_MANY", 1000)
+    monkeypatch.setattr(module, "_MOST_UNVISITED", 20_000)
+    monkeypatch.setattr(module, "_unvisited", 0)
+    alive = []
+    for _ in range(10):
+        with unhindered():
+            nodes = [Node() for _ in range(5000)]
+            for node in nodes:
+                node.itself = node  # type: ignore[attr-defined]
+            alive.append(weakref.ref(nodes[0]))
+            del nodes, node
+    assert sum(ref() is not None for ref in alive) < 6

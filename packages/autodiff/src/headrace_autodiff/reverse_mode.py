@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from headrace import (
@@ -19,7 +19,8 @@ from headrace import (
     ones_like,
 )
 from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError, shown
-from headrace.extend.graphs import Function, pinned_site, use_graph, user_site
+from headrace.extend import DeviceName
+from headrace.extend.graphs import Function, pinned_site, unhindered, use_graph, user_site
 from headrace_autodiff.accumulate import Grad
 from headrace_autodiff.liveness import zeros_for
 from headrace_autodiff.walk import Walk
@@ -108,24 +109,34 @@ def gradients(
         budget = read_budget(memory_budget, graph)
     # What is computed again stands in one graph; otherwise a walk may leave that of a function.
     across = budget is None and isinstance(graph, Function)
-    with pinned_site(user_site()), use_graph(graph), name_scope(name, "gradients") as scope:
+    with (
+        unhindered(settle=False),
+        pinned_site(user_site()),
+        use_graph(graph),
+        name_scope(name, "gradients") as scope,
+    ):
         targets = [_member(y, graph, "ys", as_handle=False) for y in outputs]
         sources = [_member(x, graph, "xs", True, across) for x in inputs]
         stop = [_member(t, graph, "stop_gradients", True, across) for t in _listed(stop_gradients)]
+        anywhere = DeviceName()
 
         @contextmanager
         def scopes(op: Operation) -> Iterator[None]:
             # Where the program asks for, with a device or with what the operation is to be beside.
             beside = [other for other in op.colocated_with[-1:] if other.graph is graph]
-            place = (
-                colocate_with(op)
-                if colocate_gradients_with_ops
-                else colocate_with(beside[0])
-                if beside
-                else device(op.device_name)
-            )
-            with name_scope(f"{scope}{op.name}_grad/"), place:
-                yield
+            place: AbstractContextManager[Any] | None = None
+            if colocate_gradients_with_ops:
+                place = colocate_with(op)
+            elif beside:
+                place = colocate_with(beside[0])
+            elif op.device_name != anywhere:
+                place = device(op.device_name)
+            with graph.name_scope(f"{scope}{op.name}_grad/"):
+                if place is None:
+                    yield
+                    return
+                with place:
+                    yield
 
         differentiate = None
         if budget is not None:

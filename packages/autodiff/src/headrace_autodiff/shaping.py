@@ -48,6 +48,8 @@ def _broadcast_axes(
     """Return which axes of the result were of size 1 and which were not there; None if unknown."""
     if like.dims is None or any(o.dims is None for o in others):
         return None
+    if None not in like.dims and all(o.dims == like.dims for o in others):
+        return [], []
     rank = max(len(s) for s in (like, *others))
     added = rank - len(like)
     stretched = []

@@ -180,10 +180,10 @@ def by_rule(op: Operation, grads: Sequence[Grad]) -> list[Grad]:
         PluginError: if the rule of a plugin raises anything else.
     """
     rule = rule_of(op)
-    made = f"  while differentiating {op.type} {op.name!r}, made at {op.site}"
     try:
         result = rule(op, *grads)
     except Exception as error:
+        made = _made_at(op)
         whose = origin_of(op, rule, error)
         if whose and not isinstance(error, HeadraceError):
             what = f"the gradient rule of {op.type} failed: {type(error).__name__}: {error}"
@@ -195,10 +195,15 @@ def by_rule(op: Operation, grads: Sequence[Grad]) -> list[Grad]:
         return _checked(op, result)
     except HeadraceError as error:
         whose = origin_of(op, rule, PluginError())
+        made = _made_at(op)
         named = type(error)(f"{error}\n  {whose}\n{made}" if whose else str(error))
         if not whose:
             named.add_note(made)
         raise named from None
+
+
+def _made_at(op: Operation) -> str:
+    return f"  while differentiating {op.type} {op.name!r}, made at {op.site}"
 
 
 def _checked(op: Operation, result: Any) -> list[Grad]:
@@ -238,9 +243,10 @@ def _checked_one(op: Operation, tensor: Tensor, grad: Any) -> Grad:
         ) from error
     if found.dtype != spec.dtype:
         raise _wrong_dtype(op, tensor, found)
-    if not found.shape.is_compatible_with(spec.shape):
-        raise _wrong_shape(op, tensor, f"shape {found.spec.shape}")
-    found.set_shape(spec.shape)
+    if found.spec.shape.dims != spec.shape.dims:
+        if not found.spec.shape.is_compatible_with(spec.shape):
+            raise _wrong_shape(op, tensor, f"shape {found.spec.shape}")
+        found.set_shape(spec.shape)
     return found
 
 

@@ -48,7 +48,9 @@ class Shape:
                 raise ShapeError(
                     f"a shape has at most {MOST_DIMENSIONS} dimensions, got {shown(dims)}"
                 )
-            checked = tuple(_dim(item) for item in items)
+            checked = tuple(
+                [item if type(item) is int and item >= 0 else _dim(item) for item in items]
+            )
         object.__setattr__(self, "dims", checked)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -80,7 +82,7 @@ class Shape:
         """
         if self.dims is None or None in self.dims:
             raise ShapeError(f"shape {self} is not fully defined")
-        return tuple(d for d in self.dims if d is not None)
+        return self.dims  # type: ignore[return-value]
 
     def num_elements(self) -> int | None:
         """Return the number of elements, None where unknown."""
@@ -121,7 +123,7 @@ class Shape:
         that = other if isinstance(other, Shape) else Shape(other)
         if self.dims is None:
             return that
-        if that.dims is None:
+        if that.dims is None or self.dims == that.dims:
             return self
         if not self.is_compatible_with(that):
             raise ShapeError(f"shapes {self} and {that} are incompatible")
@@ -242,6 +244,8 @@ def broadcast(left: Shape, right: Shape) -> Shape:
     """
     if left.dims is None or right.dims is None:
         return UNKNOWN
+    if left.dims == right.dims:
+        return left
     rank = max(len(left.dims), len(right.dims))
     ours: Sequence[Dim] = (1,) * (rank - len(left.dims)) + left.dims
     theirs: Sequence[Dim] = (1,) * (rank - len(right.dims)) + right.dims

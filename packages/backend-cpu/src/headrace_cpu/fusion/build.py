@@ -142,27 +142,35 @@ class Builder:
 
     def map(self, name: str, *values: Value, code: str | None = None) -> Operand:
         """Return a function of broadcast values; of the dtype of the last one unless told."""
-        rank = max(len(_shape(value)) for value in values)
-        axes: list[Dim | None] = [None] * rank
+        ranks = [len(v.axes) if isinstance(v, Operand) else len(v.shape) for v in values]
+        axes: list[Dim | None] = [None] * max(ranks)
+        views = False
         for value in values:
             if isinstance(value, Operand):
                 self._join(axes, value.axes)
-        for value in values:
-            if isinstance(value, View):
-                self._join(axes, self._axes(value))
-        operands = [self.load(v, _tail(axes, v)) if isinstance(v, View) else v for v in values]
-        args = tuple(operand.node for operand in operands)
-        node = Node("map", code or args[-1].code, _varying(axes, args), name, args)
+            else:
+                views = True
+        operands: Sequence[Any] = values
+        if views:
+            for value in values:
+                if isinstance(value, View):
+                    self._join(axes, self._axes(value))
+            operands = [self.load(v, _tail(axes, v)) if isinstance(v, View) else v for v in values]
+        args = tuple([operand.node for operand in operands])
+        joined = tuple(axes)
+        node = Node("map", code or args[-1].code, _varying(joined, args), name, args)
         self._size += 1
-        self.domain.note(tuple(axes))
-        return Operand(node, tuple(axes))
+        self.domain.note(joined)
+        return Operand(node, joined)
 
     def _join(self, axes: list[Dim | None], more: Axes) -> None:
-        for place, dim in zip(range(len(axes) - len(more), len(axes)), more, strict=True):
-            if dim is None:
-                continue
-            mine = axes[place]
-            axes[place] = dim if mine is None else self.domain.unite(mine, dim)
+        place = len(axes) - len(more)
+        for dim in more:
+            if dim is not None:
+                mine = axes[place]
+                if mine is not dim:
+                    axes[place] = dim if mine is None else self.domain.unite(mine, dim)
+            place += 1
 
     def _stretch(self, axes: list[Dim | None], shape: Sequence[int]) -> None:
         for place, size in zip(range(len(axes) - len(shape), len(axes)), shape, strict=True):
@@ -285,7 +293,7 @@ class Builder:
 def _shape(value: Value) -> tuple[int, ...]:
     if isinstance(value, View):
         return value.shape
-    return tuple(1 if dim is None else dim.size for dim in value.axes)
+    return tuple([1 if dim is None else dim.size for dim in value.axes])
 
 
 def shape_of_value(value: Value) -> tuple[int, ...]:
@@ -300,9 +308,13 @@ def _tail(axes: Sequence[Dim | None], view: View) -> Axes:
 
 def _varying(axes: Sequence[Dim | None], args: Sequence[Node]) -> tuple[Dim, ...]:
     """Return the dimensions along which some argument varies, in the order of the axes."""
+    along = dict.fromkeys([dim.find() for dim in axes if dim is not None])
+    for arg in args:
+        if len(arg.dims) == len(along):
+            # It varies along all of them: a node's dimensions differ.
+            return tuple(along)
     found = {dim.find() for arg in args for dim in arg.dims}
-    along = [dim.find() for dim in axes if dim is not None]
-    return tuple(dict.fromkeys(dim for dim in along if dim in found))
+    return tuple([dim for dim in along if dim in found])
 
 
 def same_but_ones(left: Sequence[int], right: Sequence[int]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from headrace import Operation
 from headrace.extend.scalars import (
@@ -14,7 +15,7 @@ from headrace.extend.scalars import (
 )
 from headrace_cpu.fusion.build import Builder, Unfit, shape_of_value
 from headrace_cpu.fusion.constants import ELEMENTARY
-from headrace_cpu.fusion.nodes import CODES, FLOATS, Operand, Value, shape_of
+from headrace_cpu.fusion.nodes import CODES, FLOATS, Value, shape_of
 
 _NUMBERS = frozenset({"i32", "i64", "f32", "f64"})
 _COMPARED = _NUMBERS | {"u8"}
@@ -69,26 +70,32 @@ def add_expression(b: Builder, op: Operation) -> None:
     expression = computed_expression(op)
     if expression is None:
         raise Unfit("no expression of functions that kernels have")
-    made: dict[Scalar, Value] = {}
-    for step in expression.steps:
-        made[step] = _made(b, op, step, made, whole=step is expression.result)
+    made: list[Value] = []
+    lines = _lines(expression)
+    for function, code, args, number in lines:
+        if function == INPUT:
+            value = b.value(op.inputs[number])
+            # Where the input itself is the value, a view of memory stays one.
+            made.append(value if len(made) + 1 == len(lines) else b.load(value))
+        elif function == CONSTANT:
+            made.append(b.const(number, code))
+        else:
+            made.append(b.map(function, *[b.load(made[i]) for i in args], code=code))
     (result,), shape = op.outputs, shape_of(op.outputs[0])
-    value = made[expression.result]
+    value = made[-1]
     if shape_of_value(value) != shape:
         # Some input has no part in it, but for its shape.
         value = b.broadcast(value, shape)
     b.values[result] = value
 
 
-def _made(b: Builder, op: Operation, step: Scalar, made: dict[Scalar, Value], whole: bool) -> Value:
-    """Return the value of one step; ``whole`` says that it is that of the expression."""
-    code = CODES[step.dtype.name]
-    if step.function == INPUT:
-        value = b.value(op.inputs[step.value])
-        # Where the input itself is the value, a view of memory stays one.
-        return value if whole else b.load(value)
-    if step.function == CONSTANT:
-        return b.const(step.value, code)
-    name = f"to_{code}" if step.function == "cast" else step.function
-    args: list[Operand] = [b.load(made[arg]) for arg in step.args]
-    return b.map(name, *args, code=code)
+@functools.lru_cache(maxsize=1024)
+def _lines(expression: Expression) -> tuple[tuple[str, str, tuple[int, ...], Any], ...]:
+    """Return for each step its function, the code of its dtype, its arguments, and its value."""
+    place = {step: i for i, step in enumerate(expression.steps)}
+    lines = []
+    for step in expression.steps:
+        code = CODES[step.dtype.name]
+        name = f"to_{code}" if step.function == "cast" else step.function
+        lines.append((name, code, tuple([place[arg] for arg in step.args]), step.value))
+    return tuple(lines)

@@ -13,6 +13,8 @@ from headrace_cpu.fusion.reduce import REDUCTION_RULES
 from headrace_cpu.fusion.viewing import COPY_RULES, READ_RULES, UPDATE_RULES, VIEW_RULES
 from headrace_cpu.native.source import MAX_BUFFERS
 
+# What no expression states; of several rules for an op, the first table's counts.
+_RULES = {**REDUCTION_RULES, **READ_RULES, **UPDATE_RULES, **COPY_RULES, **VIEW_RULES}
 # Larger groups are split: compiling takes as long as they are large.
 _MOST_NODES = 160
 
@@ -30,17 +32,20 @@ def fusible(op: Operation) -> bool:
         )
     if op.stateful or not op.outputs:
         return False
-    tensors = (*data_inputs(op), *op.outputs)
-    if not all(map(_usable, tensors)):
-        return False
-    if any(op.type in table for table in (VIEW_RULES, COPY_RULES, REDUCTION_RULES)):
+    for tensor in (*data_inputs(op), *op.outputs):
+        if not _usable(tensor):
+            return False
+    if op.type in VIEW_RULES or op.type in COPY_RULES or op.type in REDUCTION_RULES:
         return True
     return computed_expression(op) is not None
 
 
 def _usable(tensor: Tensor) -> bool:
-    shape = tensor.spec.shape
-    return code_of(tensor.dtype) is not None and shape.is_fully_defined() and 0 not in shape.known
+    spec = tensor.spec
+    dims = spec.shape.dims
+    if dims is None or None in dims or 0 in dims:
+        return False
+    return code_of(spec.dtype) is not None
 
 
 def is_view(op: Operation) -> bool:
@@ -70,8 +75,9 @@ class FusionGroup:
         """Add an operation, unless that is not possible."""
         if len(self.builder) > _MOST_NODES:
             return False
-        outside = {t for t in data_inputs(op) if t not in self.builder.values}
-        if len(self._buffers | outside) + len(op.outputs) > MAX_BUFFERS // 2:
+        values, buffers = self.builder.values, self._buffers
+        outside = {t for t in data_inputs(op) if t not in values and t not in buffers}
+        if len(buffers) + len(outside) + len(op.outputs) > MAX_BUFFERS // 2:
             return False
         try:
             _build(self.builder, op)
@@ -108,12 +114,11 @@ def built(ops: Sequence[Operation], *, literal: bool = True) -> Builder:
 
 
 def _build(builder: Builder, op: Operation) -> None:
-    for table in (VIEW_RULES, COPY_RULES, UPDATE_RULES, READ_RULES, REDUCTION_RULES):
-        rule = table.get(op.type)
-        if rule is not None:
-            rule(builder, op)
-            return
-    add_expression(builder, op)
+    rule = _RULES.get(op.type)
+    if rule is not None:
+        rule(builder, op)
+    else:
+        add_expression(builder, op)
 
 
 def writes_of(builder: Builder, wanted: Sequence[Tensor]) -> list[Write]:

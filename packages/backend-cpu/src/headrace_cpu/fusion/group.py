@@ -119,12 +119,18 @@ def _groups(ops: Sequence[Operation], levels: Levels) -> list[FusionGroup]:
     place: dict[Operation, int] = {}
     of: dict[Operation, list[int]] = {}
     for op in _scalars_first(ops):
-        least = max((place[t.op] for t in op.inputs if t.op in place), default=0)
+        least = 0
+        for tensor in op.inputs:
+            number = place.get(tensor.op, 0)
+            if number > least:
+                least = number
         mine = of.setdefault(component[op], [])
         # That of its producers, or one of the last: trying all would take long in large graphs.
         first = bisect_left(mine, least)
-        tried = (*mine[first : first + 1], *mine[max(first, len(mine) - 2) :])
-        for number in dict.fromkeys(tried):
+        tried = mine[first:]
+        if len(tried) > 3:
+            tried = [tried[0], *tried[-2:]]
+        for number in tried:
             if groups[number].add(op):
                 place[op] = number
                 break
@@ -149,6 +155,8 @@ def _scalars_first(ops: Sequence[Operation]) -> list[Operation]:
     for op in ops:
         if not _is_scalar(op) or any(t.op in late for t in op.inputs):
             late[op] = None
+    if len(late) == len(ops):
+        return list(ops)
     return [*(op for op in ops if op not in late), *late]
 
 
@@ -164,16 +172,19 @@ def _components(ops: Sequence[Operation]) -> dict[Operation, Operation]:
         return op
 
     readers: dict[Tensor, Operation] = {}
+    # Which operations are scalar, before what is computed of sums of others joins the large ones.
+    scalars = {op for op in ops if op not in large}
     for op in ops:
-        if op in large:
+        given = data_inputs(op)
+        if op in large and not all(t.op in parent for t in given):
             # Those that go through the same memory go through it together.
             for tensor in _widest(op):
                 if tensor.op not in parent:
                     parent[find(op)] = find(readers.setdefault(tensor, op))
-        makers = dict.fromkeys(t.op for t in data_inputs(op) if t.op in parent)
+        makers = dict.fromkeys([t.op for t in given if t.op in parent])
         if not makers:
             continue
-        if _is_scalar(op):
+        if op in scalars:
             # Scalars go together, and with what they are computed from if that is one thing.
             roots = dict.fromkeys(find(maker) for maker in makers)
             many = [root for root in roots if root in large]
@@ -183,7 +194,7 @@ def _components(ops: Sequence[Operation]) -> dict[Operation, Operation]:
             large.update(find(root) for root in many if find(op) is find(root))
             continue
         for maker in makers:
-            if not _is_scalar(maker) and not _reduces_to_scalar(maker):
+            if maker not in scalars and not _yields_scalars(maker):
                 parent[find(op)] = find(maker)
         large.add(find(op))
     return {op: find(op) for op in ops}
@@ -197,12 +208,13 @@ def _widest(op: Operation) -> list[Tensor]:
 
 
 def _is_scalar(op: Operation) -> bool:
-    tensors = (*data_inputs(op), *op.outputs)
-    return all(prod(shape_of(t)) == 1 for t in tensors)
+    if not _yields_scalars(op):
+        return False
+    return all(prod(shape_of(tensor)) == 1 for tensor in data_inputs(op))
 
 
-def _reduces_to_scalar(op: Operation) -> bool:
-    return all(prod(shape_of(t)) == 1 for t in op.outputs)
+def _yields_scalars(op: Operation) -> bool:
+    return all(prod(shape_of(tensor)) == 1 for tensor in op.outputs)
 
 
 def _kernel(
@@ -214,7 +226,8 @@ def _kernel(
         return None
     reads = _reads_of_updated(matches, ops)
     for attempt in ([*reads, *ops], ops, [op for op in ops if op.type not in UPDATE_RULES]):
-        wanted = [t for op in attempt for t in op.outputs if matches.needed_outside(t, attempt)]
+        inside = set(attempt)
+        wanted = [t for op in attempt for t in op.outputs if matches.needed_outside(t, inside)]
         try:
             nodes = functools.partial(_nodes, group, attempt)
             return known.kernel(attempt, nodes, wanted, settings, name)
@@ -275,9 +288,7 @@ def _trimmed(matches: Matches, ops: list[Operation]) -> list[Operation]:
     while True:
         inside = set(kept)
         made = {t for op in kept for t in op.outputs}
-        left = [
-            op for op in kept if not is_view(op) or not _left_out(matches, op, kept, inside, made)
-        ]
+        left = [op for op in kept if not is_view(op) or not _left_out(matches, op, inside, made)]
         if len(left) == len(kept):
             return kept
         kept = left
@@ -286,14 +297,13 @@ def _trimmed(matches: Matches, ops: list[Operation]) -> list[Operation]:
 def _left_out(
     matches: Matches,
     op: Operation,
-    ops: list[Operation],
     inside: set[Operation],
     made: set[Tensor],
 ) -> bool:
     used = any(user in inside for t in op.outputs for user in matches.users(t))
     if not used:
         return True
-    outside = any(matches.needed_outside(t, ops) for t in op.outputs)
+    outside = any(matches.needed_outside(t, inside) for t in op.outputs)
     return outside and not any(t in made for t in data_inputs(op))
 
 

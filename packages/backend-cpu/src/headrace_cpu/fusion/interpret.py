@@ -22,10 +22,18 @@ def data_inputs(op: Operation) -> tuple[Tensor, ...]:
     Handles are not among them, nor inputs that only say what shape the result has: they are read
     on the host, and here the shape is known.
     """
-    if op.schema.effects:
+    schema = op.schema
+    if _takes_data_alone(schema):
+        return op.inputs
+    if schema.effects:
         return tuple(t for t in op.inputs if t.dtype.kind != "resource")
-    places = _data_places(op.schema, op.arity)
+    places = _data_places(schema, op.arity)
     return op.inputs if len(places) == len(op.inputs) else tuple(op.inputs[i] for i in places)
+
+
+@functools.cache
+def _takes_data_alone(schema: OpSchema) -> bool:
+    return not schema.effects and not any(param.on_host for param in schema.inputs)
 
 
 @functools.cache
@@ -102,15 +110,27 @@ def _run(op: Operation, value: Callable[[Tensor], Array]) -> Sequence[Array]:
     shaped = _SHAPED.get(op.type)
     if shaped is not None:
         return [shaped(op, shape_of(op.outputs[0]), *(value(t) for t in data_inputs(op)))]
-    grouped = [
-        [value(t) for t in part] if isinstance(part, list) else value(part)
-        for part in op.grouped_inputs
-    ]
     kernel = _kernels().get(op.type)
     if kernel is None:
         return [_expression(op)(*[value(t) for t in op.inputs])]
+    if _takes_each(op.schema) and len(op.inputs) == len(op.schema.inputs):
+        grouped: list[Any] = [value(t) for t in op.inputs]
+    else:
+        grouped = [
+            [value(t) for t in part]
+            if isinstance(part, list)
+            else None
+            if part is None
+            else value(part)
+            for part in op.grouped_inputs
+        ]
     found = kernel(np, *grouped, **op.attrs)
     return found if isinstance(found, list | tuple) else [found]
+
+
+@functools.cache
+def _takes_each(schema: OpSchema) -> bool:
+    return not any(param.variadic for param in schema.inputs)
 
 
 def _expression(op: Operation) -> Callable[..., Any]:

@@ -58,6 +58,9 @@ class Levels:
     def _rise(self) -> None:
         """Give each operation the lowest level; those of one instruction share theirs."""
         matches = self.matches
+        if not matches.instructions:
+            self._rise_one_by_one()
+            return
         unit: dict[Operation, tuple[Operation, ...]] = {op: (op,) for op in matches.operations}
         for instruction in matches.instructions:
             unit.update(dict.fromkeys(instruction.ops, instruction.ops))
@@ -76,6 +79,24 @@ class Levels:
             for member in members:
                 self.level[member] = level
 
+    def _rise_one_by_one(self) -> None:
+        """Do the same where no instruction has taken anything yet: each is by itself."""
+        levels, fusible = self.level, self.fusible
+        for op in self.matches.operations:
+            level, mine = 0, op in fusible
+            for tensor in op.inputs:
+                other = tensor.op
+                known = levels.get(other)
+                if known is not None:
+                    step = known if mine and other in fusible else known + 1
+                    if step > level:
+                        level = step
+            for other in op.control_inputs:
+                known = levels.get(other)
+                if known is not None and known + 1 > level:
+                    level = known + 1
+            levels[op] = level
+
     def _sink(self) -> None:
         """Move operations up to those that use their results, where less is stored so."""
         for op in reversed(self.matches.operations):
@@ -86,7 +107,7 @@ class Levels:
             users = [user for t in op.outputs for user in self.matches.users(t)]
             if not users:
                 continue
-            target = min(self.level[u] - (u not in self.fusible) for u in users)
+            target = min([self.level[u] - (u not in self.fusible) for u in users])
             for waiter in self._waiters.get(op, ()):
                 target = min(target, self.level[waiter] - 1)
             if target > self.level[op] and self._stores_less(op):

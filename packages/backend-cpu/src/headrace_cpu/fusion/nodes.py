@@ -212,7 +212,9 @@ class Domain:
 
     def note(self, axes: Axes) -> None:
         """Note in which order a value has its dimensions."""
-        order = tuple(d.find() for d in axes if d is not None)
+        if len(axes) < 2:
+            return
+        order = tuple([d.find() for d in axes if d is not None])
         if len(order) > 1 and order not in self._orders:
             alone = not self._orders and len(set(order)) == len(order)
             self._orders[order] = None

@@ -87,3 +87,5 @@ _PLANS: Mapping[str, tuple[Callable[[Operation], Plan | None], Callable[..., Any
         }
     )
 )
+# What may be wanted.
+TAKEN = frozenset(_PLANS)

@@ -20,6 +20,9 @@ from headrace_cpu.program.settings import CompileSettings
 _DTYPES = ("float32", "float64")
 # How the sign of an update enters.
 _SIGNS = {"AssignAddVariable": 1.0, "AssignSubVariable": -1.0}
+# What may be wanted: updates of variables, and multiplications.
+UPDATES = frozenset(_SIGNS)
+MATMULS = frozenset({"MatMul"})
 
 
 def wants_update(candidate: Candidate) -> bool:

@@ -21,7 +21,11 @@ from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Home, Values
 
 # What the source may use without its being bound.
-RESERVED = ("at", "solid", "copied", "empty", "errstate", "many", "take", "type", "clock")
+RESERVED = ("at", "solid", "copied", "empty", "errstate", "many", "take", "type", "clock", "point")
+# Python's compiler takes time that grows with the square of the variables of an enclosing function.
+_MOST_CELLS = 4000
+# More that are told an address than these are told in a loop.
+_MOST_LINES = 16
 
 
 @dataclass(slots=True, eq=False)
@@ -30,28 +34,34 @@ class Lowered:
 
     Attributes:
         source: It; a function ``make`` of everything bound returns the function of a step.
+        flat: Whether what is bound are globals of the source instead, which has the function.
         lines: For every line of the source, the item for which it stands, or None.
         bound: Names of what is bound, in the order of ``make``'s arguments.
         calls: The name of each instruction's call.
         points: For each instruction the names of the functions that take addresses of tensors.
+        together: Names of lists of such functions, which all take one address.
         views: The name of the array that shows a root's buffer under a tensor's shape.
         kernels: The name of each operation's plain kernel.
         presets: The names of known values.
         names: The name of each tensor's variable.
+        dtypes: The dtypes of arrays by the names that the source has for them.
         seen: How many addresses are remembered from step to step.
         notes: The name of the function that notes when each piece of work began, where the
             session measures.
     """
 
     source: str = ""
+    flat: bool = False
     lines: list[Item | None] = field(default_factory=list)
     bound: list[str] = field(default_factory=list)
     calls: dict[Instruction, str] = field(default_factory=dict)
     points: dict[Instruction, dict[Tensor, str]] = field(default_factory=dict)
+    together: dict[str, list[tuple[Instruction, Tensor]]] = field(default_factory=dict)
     views: dict[Tensor, str] = field(default_factory=dict)
     kernels: dict[Any, str] = field(default_factory=dict)
     presets: dict[Tensor, str] = field(default_factory=dict)
     names: dict[Tensor, str] = field(default_factory=dict)
+    dtypes: dict[str, Any] = field(default_factory=dict)
     seen: int = 0
     notes: dict[Work, str] = field(default_factory=dict)
 
@@ -88,6 +98,9 @@ class _Lowering:
         self.out = Lowered()
         self.body: list[tuple[str, Item | None]] = []
         self.taken: set[str] = {"values", "make", "run", "seen", "began", *RESERVED}
+        # An operation may be called "float32", too.
+        self.out.dtypes = _dtypes(region)
+        self.taken.update(self.out.dtypes)
         # Where the search for a free name of a base goes on: thousands may share one.
         self.counts: dict[str, int] = {}
         self.last = last_uses(items, values)
@@ -179,7 +192,14 @@ class _Lowering:
         self._line(f"{where} = at({name})", item)
         self._line(f"if {where} != seen[{slot}]:", item)
         self._line(f"    seen[{slot}] = {where}", item)
-        for instruction, tensor in dict.fromkeys(users):
+        told = list(dict.fromkeys(users))
+        if len(told) > _MOST_LINES:
+            # A function of very many variables takes long to compile.
+            points = self._bind(f"points_{name}")
+            self.out.together[points] = told
+            self._line(f"    for point in {points}: point({where})", item)
+            return
+        for instruction, tensor in told:
             self._line(f"    {self._point_name(instruction, tensor)}({where})", item)
 
     def _point_name(self, instruction: Instruction, tensor: Tensor) -> str:
@@ -333,19 +353,34 @@ class _Lowering:
 
     def _assemble(self) -> None:
         lines: list[tuple[str, Item | None]] = []
-        arguments = ", ".join(self.out.bound)
-        lines.append((f"def make({arguments}):", None))
-        lines.append((f"    seen = [None] * {self.out.seen}", None))
-        lines.append(("    def run(values):", None))
-        indent = " " * 8
+        if len(self.out.bound) > _MOST_CELLS:
+            self.out.flat = True
+            lines.append((f"seen = [None] * {self.out.seen}", None))
+            lines.append(("def run(values):", None))
+            indent = " " * 4
+        else:
+            arguments = ", ".join(self.out.bound)
+            lines.append((f"def make({arguments}):", None))
+            lines.append((f"    seen = [None] * {self.out.seen}", None))
+            lines.append(("    def run(values):", None))
+            indent = " " * 8
         if self.plain:
             # NumPy's floating-point exceptions are results here, not warnings.
             lines.append((f"{indent}with errstate(all='ignore'):", None))
             indent += " " * 4
         lines.extend((indent + text, item) for text, item in self.body)
-        lines.append(("    return run", None))
+        if not self.out.flat:
+            lines.append(("    return run", None))
         self.out.source = "\n".join(text for text, _ in lines) + "\n"
         self.out.lines = [None, *(item for _, item in lines)]
+
+
+def _dtypes(region: Region) -> dict[str, Any]:
+    """Return the dtypes of a region's arrays by the names that the source has for them."""
+    tensors = (t for op in region.graph.operations for t in (*op.inputs, *op.outputs))
+    kinds = {t.spec.content.dtype if t.spec.content else t.dtype for t in tensors}
+    plain = [kind for kind in kinds if kind.kind not in ("resource", "list", "string")]
+    return {kind.numpy.name: kind.numpy for kind in plain}
 
 
 def _content(handle: Tensor) -> tuple[tuple[int, ...], str]:

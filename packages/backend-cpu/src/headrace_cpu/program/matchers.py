@@ -9,7 +9,7 @@ from __future__ import annotations
 from headrace_cpu.lapack import match as lapack
 from headrace_cpu.matmul import match as matmul
 from headrace_cpu.matmul import match_short as short
-from headrace_cpu.onednn.match_convolution import make_convolution, wants_convolution
+from headrace_cpu.onednn.match_convolution import CONVOLUTIONS, make_convolution, wants_convolution
 from headrace_cpu.onednn.match_matmul import make_matmul, make_sum, wants_matmul, wants_sum
 from headrace_cpu.program.matching import Matcher, Need
 from headrace_cpu.windows import match as windows
@@ -20,6 +20,7 @@ MATCHERS = (
     Matcher(
         name="uneven update",
         priority=100,
+        types=matmul.UPDATES,
         wants=matmul.wants_update,
         make=matmul.make_uneven_update,
         needs=(Need.BLAS,),
@@ -27,6 +28,7 @@ MATCHERS = (
     Matcher(
         name="uneven matmul",
         priority=90,
+        types=matmul.MATMULS,
         wants=matmul.wants_matmul,
         make=matmul.make_uneven_matmul,
         needs=(Need.BLAS,),
@@ -34,6 +36,7 @@ MATCHERS = (
     Matcher(
         name="winograd",
         priority=80,
+        types=winograd.CONVOLUTIONS,
         wants=winograd.wants,
         make=winograd.make,
         needs=(Need.THREADS, Need.VECTORS),
@@ -42,6 +45,7 @@ MATCHERS = (
     Matcher(
         name="short matmul",
         priority=70,
+        types=matmul.MATMULS,
         wants=short.wants,
         make=short.make,
         needs=(Need.THREADS, Need.VECTORS),
@@ -50,6 +54,7 @@ MATCHERS = (
     Matcher(
         name="onednn convolution",
         priority=60,
+        types=CONVOLUTIONS,
         wants=wants_convolution,
         make=make_convolution,
         needs=(Need.ONEDNN,),
@@ -57,6 +62,7 @@ MATCHERS = (
     Matcher(
         name="onednn sum",
         priority=50,
+        types=matmul.MATMULS,
         wants=wants_sum,
         make=make_sum,
         needs=(Need.ONEDNN,),
@@ -64,6 +70,7 @@ MATCHERS = (
     Matcher(
         name="onednn matmul",
         priority=40,
+        types=matmul.MATMULS,
         wants=wants_matmul,
         make=make_matmul,
         needs=(Need.ONEDNN,),
@@ -71,14 +78,22 @@ MATCHERS = (
     Matcher(
         name="lapack",
         priority=35,
+        types=lapack.TAKEN,
         wants=lapack.wants,
         make=lapack.make,
         needs=(Need.BLAS,),
     ),
-    Matcher(name="windows", priority=30, wants=windows.wants, make=windows.make),
+    Matcher(
+        name="windows",
+        priority=30,
+        types=windows.WINDOWS,
+        wants=windows.wants,
+        make=windows.make,
+    ),
     Matcher(
         name="blas update",
         priority=20,
+        types=matmul.UPDATES,
         wants=matmul.wants_update,
         make=matmul.make_update,
         needs=(Need.BLAS,),
@@ -86,6 +101,7 @@ MATCHERS = (
     Matcher(
         name="blas matmul",
         priority=10,
+        types=matmul.MATMULS,
         wants=matmul.wants_matmul,
         make=matmul.make_matmul,
         needs=(Need.BLAS,),

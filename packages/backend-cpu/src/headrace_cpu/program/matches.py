@@ -7,6 +7,7 @@ others. A match is refused when it would close such a circle.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from headrace import Operation, Tensor
 from headrace_cpu.program.instruction import Instruction
@@ -47,7 +48,7 @@ class Matches:
         for op in self.operations:
             for tensor in dict.fromkeys(op.inputs):
                 self._users.setdefault(tensor, []).append(op)
-            for other in {t.op for t in op.inputs} | set(op.control_inputs):
+            for other in dict.fromkeys([*[t.op for t in op.inputs], *op.control_inputs]):
                 self._waiters.setdefault(other, []).append(op)
 
     def __contains__(self, op: Operation) -> bool:
@@ -64,8 +65,10 @@ class Matches:
 
     def needed_outside(self, tensor: Tensor, ops: Iterable[Operation]) -> bool:
         """Whether a tensor is read by others than ``ops``, or wanted as a result."""
-        inside = set(ops)
-        return tensor in self.results or any(user not in inside for user in self.users(tensor))
+        if tensor in self.results:
+            return True
+        inside = ops if isinstance(ops, AbstractSet) else set(ops)
+        return any(user not in inside for user in self._users.get(tensor, ()))
 
     def can_join(self, ops: Iterable[Operation]) -> bool:
         """Whether operations that nobody took can run at once without waiting for themselves."""

@@ -70,6 +70,7 @@ class Matcher:
     Attributes:
         name: What it is called.
         priority: Those of higher priority choose first.
+        types: The types of the operations that it may want; None for any.
         wants: Whether it would compute an operation, told from types and shapes, before anything
             that it needs is loaded.
         make: Makes the instruction; None where it cannot, or where others are quicker.
@@ -82,6 +83,7 @@ class Matcher:
     priority: int
     wants: Callable[[Candidate], bool]
     make: Callable[[Candidate], Instruction | None]
+    types: frozenset[str] | None = None
     needs: tuple[Need, ...] = ()
     fallback: tuple[str, ...] = ()
 
@@ -101,10 +103,19 @@ def match(
         only: The names of those that may choose, None for all of them; the others are fallbacks.
     """
     table = {matcher.name: matcher for matcher in matchers}
+    every = {t for m in table.values() if m.types is not None for t in m.types}
+    of_type: dict[str, list[Operation]] = {}
+    place = {op: i for i, op in enumerate(matches.operations) if op.type in every}
+    for op in place:
+        of_type.setdefault(op.type, []).append(op)
     for matcher in sorted(table.values(), key=lambda m: -m.priority):
         if only is not None and matcher.name not in only:
             continue
-        for op in matches.operations:
+        candidates: Iterable[Operation] = matches.operations
+        if matcher.types is not None:
+            listed = [op for t in sorted(matcher.types) for op in of_type.get(t, ())]
+            candidates = sorted(listed, key=place.__getitem__)
+        for op in candidates:
             if not matches.free(op) or not matcher.wants(Candidate(matches, op, settings)):
                 continue
             if not _met(matcher, settings):

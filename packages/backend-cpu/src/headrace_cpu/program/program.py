@@ -17,7 +17,7 @@ from headrace_cpu.native.threads import Share
 from headrace_cpu.program.compilation import Compilation
 from headrace_cpu.program.describe import describe
 from headrace_cpu.program.environment import ENVIRONMENT
-from headrace_cpu.program.instruction import Addresses, Instruction
+from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 from headrace_cpu.program.lifetimes import Places
 from headrace_cpu.program.lower import Lowered
 from headrace_cpu.program.schedule import Item
@@ -67,7 +67,7 @@ class Program:
         self._free: list[Run] = []
         # The memory of instances that are not used again.
         self._arenas: list[Any] = []
-        self._environment = {**ENVIRONMENT, **_dtypes(region)}
+        self._environment = {**ENVIRONMENT, **lowered.dtypes}
         native = any(item.instruction is not None for item in items) or settings.deterministic
         self._compilation = Compilation(self.instructions, settings) if native else None
         # How many runs are left before kernels are compiled, None where nothing is left to do.
@@ -183,11 +183,15 @@ class Program:
         start = 0 if memory is None else address(memory)
         values, lowered = self._values, self._lowered
         bound: dict[str, Any] = {}
+        instructions: dict[Instruction, Bound] = {}
         for instruction, name in lowered.calls.items():
             made = instruction.bind(_Addresses(instruction, values, self._places, start))
+            instructions[instruction] = made
             bound[name] = made.call
             for tensor, point in lowered.points.get(instruction, {}).items():
                 bound[point] = made.point[tensor]
+        for name, told in lowered.together.items():
+            bound[name] = [instructions[one].point[tensor] for one, tensor in told]
         for op, name in lowered.kernels.items():
             bound[name] = self._placed(op, self.region.bind(op))
         recorder = self.region.options.recorder
@@ -201,8 +205,14 @@ class Program:
             shape = tensor.shape.known
             bound[name] = view(start + offset, shape, tensor.dtype.numpy, memory)
         scope: dict[str, Any] = {}
-        exec(self._code, self._environment, scope)
-        run: Run = scope["make"](*(bound[name] for name in lowered.bound))
+        if lowered.flat:
+            scope = {**self._environment, **bound}
+            exec(self._code, scope)
+            # Its globals do not refer to the function: it is free when nobody runs it any more.
+            run: Run = scope.pop("run")
+        else:
+            exec(self._code, self._environment, scope)
+            run = scope["make"](*(bound[name] for name in lowered.bound))
         # The instructions know addresses only: the arena lives as long as the function.
         run.__dict__["arena"] = memory
         return run
@@ -280,11 +290,3 @@ class _Addresses(Addresses):
         offset = self._places.scratch_offset(self._instruction)
         assert offset is not None, "the instruction asked for no scratch memory"
         return self._start + offset
-
-
-def _dtypes(region: Region) -> dict[str, Any]:
-    """Return the dtypes of a region's arrays by name."""
-    tensors = (t for op in region.graph.operations for t in (*op.inputs, *op.outputs))
-    kinds = {t.spec.content.dtype if t.spec.content else t.dtype for t in tensors}
-    plain = [kind for kind in kinds if kind.kind not in ("resource", "list", "string")]
-    return {kind.numpy.name: kind.numpy for kind in plain}

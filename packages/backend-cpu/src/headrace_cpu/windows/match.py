@@ -96,3 +96,5 @@ _MAKERS: dict[str, Callable[[Operation, int], Instruction | None]] = {
     "Conv2DBackpropFilter": _to_filter,
     **dict.fromkeys(("MaxPool", "AvgPool", "MaxPoolGrad", "AvgPoolGrad"), _pool),
 }
+# What may be wanted.
+WINDOWS = frozenset(_MAKERS)

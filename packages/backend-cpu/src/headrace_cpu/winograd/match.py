@@ -23,6 +23,8 @@ _PARTS = {
     "Conv2DBackpropInput": (None, 1, 2),
     "Conv2DBackpropFilter": (0, None, 2),
 }
+# What may be wanted.
+CONVOLUTIONS = frozenset(_PARTS)
 # Below so many operations the direct way is as quick, and no kernel need be compiled.
 _FEWEST_FLOPS = 20_000_000
 

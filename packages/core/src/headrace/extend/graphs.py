@@ -59,6 +59,9 @@ from headrace.ordering import (
 from headrace.passes.inline import (
     check_repeated,
 )
+from headrace.runtime.unhindered import (
+    unhindered,
+)
 
 __all__ = [
     "CycleError",
@@ -91,6 +94,7 @@ __all__ = [
     "pinned_site",
     "to_array",
     "unfinalize",
+    "unhindered",
     "use_graph",
     "user_site",
     "with_inputs",

@@ -353,6 +353,16 @@ def fits(value: Any, hint: Any) -> bool:
     return isinstance(value, checked) if isinstance(checked, type) else True
 
 
+def may_hold_function(hint: Any) -> bool:
+    """Whether a function is of the type that a rule's annotation states, as far as it tells."""
+    inside = typing.get_args(hint)
+    if inside and typing.get_origin(hint) is not typing.Literal:
+        return any(map(may_hold_function, inside))
+    if not isinstance(hint, type) or hint is object:
+        return hint is not None and typing.get_origin(hint) is not typing.Literal
+    return issubclass(hint, FunctionValue)
+
+
 def attribute_key(value: Any) -> Hashable:
     """Return what two equal values of an attribute have in common."""
     if isinstance(value, np.ndarray):

@@ -146,9 +146,15 @@ def _convert_inputs(
             labels.append(param.name)
             arity.append(1)
     tensors = [_tensor_of(kind, value) for _, kind, value in slots]
-    for kind in dict.fromkeys(kind for _, kind, _ in slots):
+    for kind in dict.fromkeys([kind for _, kind, _ in slots]):
         members = [i for i, slot in enumerate(slots) if slot[1] is kind]
         if kind.unify:
+            first = tensors[members[0]]
+            if first is not None and all(
+                (t := tensors[i]) is not None and t.spec.dtype is first.spec.dtype for i in members
+            ):
+                _check_kind(kind, slots[members[0]][0], first.spec.dtype)
+                continue
             common = _common_dtype(schema, kind, [slots[i] for i in members], tensors, members)
             for i in members:
                 tensor = tensors[i]

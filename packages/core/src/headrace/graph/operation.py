@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from headrace.device_name import DeviceName
@@ -40,6 +41,7 @@ class Operation:
         gradient_rule: The name of the rule that differentiates it in place of its op's own rule;
             empty for the op's own.
         copy_of: Of a constant in a function, the name of the tensor outside of which it is a copy.
+        type: The op's name, as in ``"MatMul"``.
     """
 
     graph: Graph
@@ -57,11 +59,11 @@ class Operation:
     outputs: tuple[Tensor, ...] = ()
     gradient_rule: str = ""
     copy_of: str = ""
+    # Asked of every operation by every pass.
+    type: str = field(init=False)
 
-    @property
-    def type(self) -> str:
-        """The op's name, as in ``"MatMul"``."""
-        return self.schema.type
+    def __post_init__(self) -> None:
+        _set_type(self, self.schema.type)
 
     @property
     def device(self) -> str:
@@ -71,12 +73,14 @@ class Operation:
     @property
     def stateful(self) -> bool:
         """Whether it reads or changes state, or a function that it holds does."""
-        return bool(self.schema.effects) or self.holds_state
+        schema = self.schema
+        return schema.stateful or (schema.holds and self.holds_state)
 
     @property
     def holds_state(self) -> bool:
         """Whether a function that it holds reads or changes state."""
-        # Asked of every operation by every pass.
+        if not self.schema.holds:
+            return False
         for value in self.attrs.values():
             if isinstance(value, FunctionValue) and value.stateful:
                 return True
@@ -122,6 +126,9 @@ class Operation:
 
     def __repr__(self) -> str:
         return f"<Operation {self.name!r} type={self.type}>"
+
+
+_set_type = Operation.__dict__["type"].__set__
 
 
 def add_waits(op: Operation, others: Iterable[Operation]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from headrace.dtypes import DType
 from headrace.errors import GraphError, HeadraceError, PluginError, ShapeError, shown
-from headrace.graph.attributes import canonical
+from headrace.graph.attributes import canonical, may_hold_function
 from headrace.graph.spec import MAX_RANK, TensorSpec, is_addressable, like
 from headrace.plugins.blame import described, line_of_error
 from headrace.plugins.ownership import OWN_PACKAGES, package_of
@@ -132,6 +132,9 @@ class OpSchema:
         public: The name under which users find it, as in ``"nn.softmax"``.
         node_name: What its nodes are called where a program gives them no name.
         where: Module and line of the declaration.
+        stateful: Whether it has any effect, so that it is never folded.
+        changes: Whether a run of it leaves something behind, so that it must happen, and just once.
+        holds: Whether its attributes may be functions.
     """
 
     type: str
@@ -163,16 +166,15 @@ class OpSchema:
     public: str = ""
     node_name: str = ""
     where: str = ""
+    # Asked of every operation by every pass.
+    stateful: bool = field(init=False)
+    changes: bool = field(init=False)
+    holds: bool = field(init=False)
 
-    @property
-    def stateful(self) -> bool:
-        """Whether it has any effect, so that it is never folded."""
-        return bool(self.effects)
-
-    @property
-    def changes(self) -> bool:
-        """Whether a run of it leaves something behind, so that it must happen, and just once."""
-        return "changes" in self.effects
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stateful", bool(self.effects))
+        object.__setattr__(self, "changes", "changes" in self.effects)
+        object.__setattr__(self, "holds", any(may_hold_function(a.hint) for a in self.attrs))
 
     @property
     def doc(self) -> str:

@@ -477,7 +477,7 @@ def _dynamic_partition(data: Anything, partitions: Index, num_partitions: int) -
         raise ShapeError(
             f"partitions {partitions.shape} must be the leading axes of data {data.shape}"
         )
-    counts: list[Dim] = [None] * num_partitions
+    counts: Sequence[Dim] = [None] * num_partitions
     if partitions.value is not None:
         named = np.asarray(partitions.value).ravel()
         named = named[(named >= 0) & (named < num_partitions)]

@@ -22,7 +22,7 @@ from headrace.graph.schema import OPS, OpSchema
 from headrace.graph.spec import TensorSpec, constant_spec
 from headrace.graph.tensor import Tensor
 from headrace.partition.rounds import Crossing, Readiness, crossing, readiness
-from headrace.passes.step_graph import StepGraph
+from headrace.passes.step_graph import StepGraph, append_copy
 
 
 def partition(
@@ -41,7 +41,10 @@ def partition(
         result: The op that hands them back.
         waits: Whether an operation may wait for something outside the step.
     """
-    builder = Partitioner(placement, readiness(step.graph.operations, placement, waits))
+    alone = all(device == client for device in dict.fromkeys(placement.values()))
+    # When operations can run counts where values cross.
+    ready = {} if alone else readiness(step.graph.operations, placement, waits)
+    builder = Partitioner(placement, ready)
     builder.copy_all(step)
     for i, tensor in enumerate(step.fetches):
         builder.add_fetch(tensor, i, client, OPS[result])
@@ -120,24 +123,24 @@ class Partitioner:
     def copy(self, op: Operation, name: DeviceName) -> Operation:
         """Copy an operation to a part, unless it was put there already."""
         part = self.part(name)
-        device = self.placement[op] if self._of(self.placement[op]) == name else name
         known = part.operations.get(op)
         if known is not None:
             return known
-        new = part.graph.add_operation(
-            op.schema,
-            name=op.name,
-            inputs=[self.tensor_on(t, name) for t in op.inputs],
-            arity=op.arity,
-            attrs=op.attrs,
-            specs=[t.spec for t in op.outputs],
-            control_inputs=tuple(self.control_on(c, name) for c in op.control_inputs),
+        device = self.placement[op]
+        if device is not name and self._of(device) != name:
+            device = name
+        tensors = part.tensors
+        new = append_copy(
+            part.graph,
+            op,
+            tuple([tensors[t] if t in tensors else self.tensor_on(t, name) for t in op.inputs]),
+            tuple([self.control_on(c, name) for c in op.control_inputs]),
+            (),
             device=device,
-            site=op.site,
-            origin=op.origin,
         )
         part.operations[op] = new
-        part.tensors.update(zip(op.outputs, new.outputs, strict=True))
+        for before, after in zip(op.outputs, new.outputs, strict=True):
+            tensors[before] = after
         return new
 
     def tensor_on(self, tensor: Tensor, name: DeviceName) -> Tensor:

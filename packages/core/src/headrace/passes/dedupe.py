@@ -39,16 +39,19 @@ def _twins(step: StepGraph) -> dict[Operation, Operation]:
     kept: dict[Hashable, Operation] = {}
     effects = 0
     for op in step.graph.operations:
-        read = _reads(op)
-        if op.stateful and not read:
-            effects += has_effect(op)
-            continue
+        read = False
+        if op.stateful:
+            read = _reads(op)
+            if not read:
+                effects += has_effect(op)
+                continue
+        attrs = op.attrs
         key = (
             op.type,
             effects if read else None,
             op.arity,
             _inputs(op, twins),
-            tuple((name, attribute_key(value)) for name, value in op.attrs.items()),
+            tuple([(name, attribute_key(attrs[name])) for name in attrs]) if attrs else (),
             _stands_for(op.control_inputs, twins),
             op.device_name,
             _stands_for(op.colocated_with, twins),
@@ -70,7 +73,7 @@ def _reads(op: Operation) -> bool:
 
 def _inputs(op: Operation, twins: Mapping[Operation, Operation]) -> Hashable:
     inputs = [(twins.get(t.op, t.op).index, t.index) for t in op.inputs]
-    if op.schema.commutative and op.inputs[0].dtype.kind != "string":
+    if len(inputs) == 2 and op.schema.commutative and op.inputs[0].dtype.kind != "string":
         inputs.sort()
     return tuple(inputs)
 

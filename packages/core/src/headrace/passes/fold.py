@@ -14,6 +14,7 @@ from headrace.graph.spec import constant_spec
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import dependents_on_effects
 from headrace.passes.evaluate import Evaluate
+from headrace.passes.prune import still_needed
 from headrace.passes.step_graph import Rewriter, StepGraph
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
@@ -37,13 +38,17 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
         step: The step.
         evaluate: Computes a node on the host.
     """
-    held = dependents_on_effects(step)
+    held: set[Operation] | None = None
     early = EarlyValues(evaluate, LIMITS)
     known: dict[Operation, list[_NDArray]] = {}
     # What folded nodes wait for, besides their own control edges, in place of their inputs.
     after: dict[Operation, tuple[Operation, ...]] = {}
     for op in step.graph.operations:
-        if op.stateful or op.type == "Const" or any(t.op in held for t in op.inputs):
+        if op.type == "Const" or op.stateful or not _may_be_known(op, known):
+            continue
+        if held is None:
+            held = dependents_on_effects(step)
+        if held and any(t.op in held for t in op.inputs):
             continue
         values = _values(op, known, early)
         if values is not None:
@@ -53,9 +58,13 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
     if not known:
         return step
     rewriter = Rewriter("fold")
+    needed = still_needed(step, after)
     for op in step.graph.operations:
         if op not in known:
-            rewriter.copy(op)
+            if op in needed:
+                rewriter.copy(op)
+            continue
+        if op not in needed:
             continue
         for i, (tensor, value) in enumerate(zip(op.outputs, known[op], strict=True)):
             name = op.name if i == 0 else f"{op.name}/folded_{i}"
@@ -65,6 +74,19 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
                 rewriter.stand_for_operation(op, new)
             rewriter.stand_for_tensor(tensor, new.outputs[0])
     return rewriter.finish(step)
+
+
+def _may_be_known(op: Operation, known: Mapping[Operation, Sequence[_NDArray]]) -> bool:
+    """Whether an operation's values may follow from constants; most do not, at first sight."""
+    for tensor in op.inputs:
+        if tensor.op not in known and tensor.op.type != "Const":
+            break
+    else:
+        return True
+    for tensor in op.outputs:
+        if tensor.spec.value is None:
+            return False
+    return bool(op.outputs)
 
 
 def _values(

@@ -166,11 +166,17 @@ class Pipeline:
             PluginError: if a plugin's pass fails, or returns what does not stand for the step.
         """
         context = PassContext(stage, self.evaluate, self._added.rules)
+        # What a pass of core made here: nobody else knows it.
+        made: StepGraph | None = None
         for found in self.passes(stage):
             own = found.provider is CORE
-            step = found.function(step, context) if own else _run_added(found, step, context)
+            new = found.function(step, context) if own else _run_added(found, step, context)
             if checked:
-                verify(step)
+                verify(new)
+            if new is not step:
+                if made is step and own:
+                    step.replaced_by(new)
+                step, made = new, new if own else None
         return step, tuple(context.rewrites)
 
     def simplified(self, step: StepGraph) -> tuple[StepGraph, tuple[Rewrite, ...]]:

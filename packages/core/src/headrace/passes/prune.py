@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
+from types import MappingProxyType
 
 from headrace.device_name import DeviceName
 from headrace.errors import FeedError
@@ -12,6 +14,9 @@ from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.passes.step_graph import Rewriter, StepGraph
+
+
+_NOTHING: Mapping[Operation, Sequence[Operation]] = MappingProxyType({})
 
 
 def extract(
@@ -38,8 +43,11 @@ def extract(
     new_feeds = [_add_feed(rewriter, tensor, i) for i, tensor in enumerate(feeds)]
     for old, new in zip(feeds, new_feeds, strict=True):
         rewriter.stand_for_tensor(old, new)
-    for op in sorted(needed, key=lambda op: op.index):
-        _copy_pinned(rewriter, op, fed, done)
+    feeding = {t.op for t in feeds}
+    # Operations behind what is fed, of which other things are known.
+    changed: set[Operation] = set()
+    for op in sorted(needed, key=attrgetter("index")):
+        _copy_pinned(rewriter, op, feeding, changed, fed, done)
     read = {t: _add_last_read(rewriter, t, ops) for t, ops in last.items()}
     return StepGraph(
         rewriter.graph,
@@ -51,14 +59,26 @@ def extract(
 
 def prune(step: StepGraph) -> StepGraph:
     """Drop what no fetch or target needs any more; feeds stay, since their values are handed in."""
-    needed = _needed([*step.roots, *(t.op for t in step.feeds)], set(), frozenset())
-    if len(needed) == len(step.graph.operations):
+    needed = still_needed(step)
+    if len(needed) == len(step.graph):
         return step
     rewriter = Rewriter("prune")
     for op in step.graph.operations:
         if op in needed:
             rewriter.copy(op)
     return rewriter.finish(step)
+
+
+def still_needed(
+    step: StepGraph, known: Mapping[Operation, Sequence[Operation]] = _NOTHING
+) -> set[Operation]:
+    """Return what the fetches and targets of a step need, and its feeds.
+
+    Args:
+        step: The step.
+        known: Operations that need none of their inputs any more, and what they wait for instead.
+    """
+    return _needed([*step.roots, *(t.op for t in step.feeds)], set(), frozenset(), known)
 
 
 def _check_no_copies(feeds: Sequence[Tensor]) -> None:
@@ -76,7 +96,10 @@ def _check_no_copies(feeds: Sequence[Tensor]) -> None:
 
 
 def _needed(
-    roots: Iterable[Operation], fed: set[Tensor], done: frozenset[Operation]
+    roots: Iterable[Operation],
+    fed: set[Tensor],
+    done: frozenset[Operation],
+    known: Mapping[Operation, Sequence[Operation]] = _NOTHING,
 ) -> set[Operation]:
     needed: set[Operation] = set()
     waiting = list(roots)
@@ -85,8 +108,14 @@ def _needed(
         if op in needed:
             continue
         needed.add(op)
-        waiting.extend(t.op for t in op.inputs if t not in fed)
-        waiting.extend(_controls(op, fed, done))
+        if op in known:
+            waiting.extend(known[op])
+        elif fed:
+            waiting.extend([t.op for t in op.inputs if t not in fed])
+        else:
+            waiting.extend([t.op for t in op.inputs])
+        if op.control_inputs:
+            waiting.extend(_controls(op, fed, done))
     return needed
 
 
@@ -147,44 +176,59 @@ def _add_feed(rewriter: Rewriter, tensor: Tensor, index: int) -> Tensor:
 
 
 def _copy_pinned(
-    rewriter: Rewriter, op: Operation, fed: set[Tensor], done: frozenset[Operation]
+    rewriter: Rewriter,
+    op: Operation,
+    feeding: set[Operation],
+    changed: set[Operation],
+    fed: set[Tensor],
+    done: frozenset[Operation],
 ) -> None:
     """Copy a node; outputs that are fed keep their feeds.
 
     The request of an operation that shares its device, but is left out, joins its own.
+
+    Args:
+        rewriter: What copies.
+        op: The node.
+        feeding: The operations of which outputs are fed.
+        changed: Nodes of which other things are known now; the node is added where it is one.
+        fed: The tensors that are fed.
+        done: What no node waits for.
     """
-    kept = {t: rewriter.tensor(t) for t in op.outputs if t in fed}
+    kept = {t: rewriter.tensor(t) for t in op.outputs if t in fed} if op in feeding else {}
     device = op.device_name
     for other in op.colocated_with:
         if not rewriter.has(other):
             device = _joined(device, other.device_name)
-    inputs = [rewriter.tensor(t) for t in op.inputs]
-    new = rewriter.graph.add_operation(
-        op.schema,
-        name=op.name,
-        inputs=inputs,
-        arity=op.arity,
-        attrs=op.attrs,
-        specs=_specs(op, inputs),
-        control_inputs=rewriter.controls(_controls(op, fed, done)),
-        device=device,
-        colocated_with=rewriter.controls(op.colocated_with),
-        site=op.site,
-        origin=op.origin,
+    specs = None
+    for tensor in op.inputs:
+        if tensor.op in feeding or tensor.op in changed:
+            specs = _specs(op, [rewriter.tensor(t) for t in op.inputs])
+            break
+    rewriter.copy(
+        op,
+        device,
+        specs,
+        controls=_controls(op, fed, done) if op.control_inputs else (),
+        gradient_rule="",
     )
-    rewriter.stand_for(op, new)
+    if specs is not None:
+        changed.add(op)
     for old, feed in kept.items():
         rewriter.stand_for_tensor(old, feed)
 
 
-def _specs(op: Operation, inputs: Sequence[Tensor]) -> Sequence[TensorSpec]:
+def _specs(op: Operation, inputs: Sequence[Tensor]) -> Sequence[TensorSpec] | None:
     """Return the specs of an operation's outputs where some of what is upstream may be fed.
 
     What was concluded from a constant does not hold for another value that is fed in its place.
+
+    Returns:
+        None where they are what they were.
     """
     pairs = zip(inputs, op.inputs, strict=True)
     if all(_as_known(new.spec, old.spec) for new, old in pairs):
-        return [t.spec for t in op.outputs]
+        return None
     return op.schema.output_specs([t.spec for t in inputs], op.arity, op.attrs)[0]
 
 

@@ -79,10 +79,41 @@ def specialize(
 def _specialized(op: Operation, rewriter: Rewriter, early: EarlyValues) -> Operation:
     inputs = [rewriter.tensor(t) for t in op.inputs]
     specs: Sequence[TensorSpec] = [t.spec for t in op.outputs]
-    if any(new.spec is not old.spec for new, old in zip(inputs, op.inputs, strict=True)):
-        inferred, _ = op.schema.output_specs([t.spec for t in inputs], op.arity, op.attrs)
-        pairs = zip(inferred, specs, strict=True)
-        specs = [new.sharpened(old.shape) for new, old in pairs]
+    for new_input, old_input in zip(inputs, op.inputs, strict=True):
+        if new_input.spec is not old_input.spec:
+            break
+    else:
+        # Nothing more is known of what goes in.
+        if _says_nothing(inputs, specs):
+            return rewriter.copy(op)
+        return _known_or_copied(op, inputs, specs, rewriter, early)
+    inferred, _ = op.schema.output_specs([t.spec for t in inputs], op.arity, op.attrs)
+    pairs = zip(inferred, specs, strict=True)
+    specs = [_latest(new.sharpened(old.shape), old) for new, old in pairs]
+    return _known_or_copied(op, inputs, specs, rewriter, early)
+
+
+def _latest(new: TensorSpec, old: TensorSpec) -> TensorSpec:
+    """Return what is known of an output: the old record where nothing changes behind it."""
+    same = new.value is old.value and new.dims == old.dims and new == old
+    return old if same else new
+
+
+def _says_nothing(inputs: Sequence[Tensor], specs: Sequence[TensorSpec]) -> bool:
+    """Whether outputs follow neither from constants nor from shapes alone, at first sight."""
+    for spec in specs:
+        if spec.value is None:
+            return any(tensor.op.type != "Const" for tensor in inputs)
+    return False
+
+
+def _known_or_copied(
+    op: Operation,
+    inputs: Sequence[Tensor],
+    specs: Sequence[TensorSpec],
+    rewriter: Rewriter,
+    early: EarlyValues,
+) -> Operation:
     values = _values(op, inputs, specs, early)
     if values is None:
         return rewriter.copy(op, specs=specs)

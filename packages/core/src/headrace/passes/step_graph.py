@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError
-from headrace.graph.graph import Graph
+from headrace.graph.graph import Graph, append_operation, discard
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
@@ -34,6 +34,15 @@ class StepGraph:
     def roots(self) -> list[Operation]:
         """The operations for whose sake all others run."""
         return [t.op for t in self.fetches] + list(self.targets)
+
+    def replaced_by(self, new: StepGraph | None = None) -> None:
+        """Free the memory of this step's graph, which nobody uses any more.
+
+        Args:
+            new: What stands for the step now; nothing is done where it uses the same graph.
+        """
+        if new is None or new.graph is not self.graph:
+            discard(self.graph)
 
 
 class Rewriter:
@@ -63,23 +72,33 @@ class Rewriter:
         old: Operation,
         device: DeviceName | None = None,
         specs: Sequence[TensorSpec] | None = None,
+        *,
+        controls: Collection[Operation] | None = None,
+        gradient_rule: str | None = None,
     ) -> Operation:
-        """Add an operation as it is, or for another device, or knowing more of its outputs."""
-        new = self.graph.add_operation(
-            old.schema,
-            name=old.name,
-            inputs=[self._tensors[t] for t in old.inputs],
-            arity=old.arity,
-            attrs=old.attrs,
-            specs=[t.spec for t in old.outputs] if specs is None else specs,
-            control_inputs=self.controls(old.control_inputs),
-            device=old.device_name if device is None else device,
-            colocated_with=self.controls(old.colocated_with),
-            site=old.site,
-            origin=old.origin,
-            gradient_rule=old.gradient_rule,
+        """Add an operation as it is, or for another device, or knowing more of its outputs.
+
+        Args:
+            old: The operation.
+            device: The device asked for; None for its own.
+            specs: What is known of its outputs; None for what was.
+            controls: What it waits for, in the old graph; None for all that it waited for.
+            gradient_rule: The name of the rule that differentiates it; None for its own.
+        """
+        tensors = self._tensors
+        new = append_copy(
+            self.graph,
+            old,
+            tuple([tensors[t] for t in old.inputs]),
+            self.controls(old.control_inputs if controls is None else controls),
+            self.controls(old.colocated_with),
+            device=device,
+            specs=specs,
+            gradient_rule=old.gradient_rule if gradient_rule is None else gradient_rule,
         )
-        self.stand_for(old, new)
+        self._operations[old] = new
+        for before, after in zip(old.outputs, new.outputs, strict=True):
+            tensors[before] = after
         return new
 
     def add(
@@ -145,6 +164,49 @@ class Rewriter:
             tuple(self._tensors[t] for t in step.fetches),
             tuple(self._operations[op] for op in step.targets),
         )
+
+
+def append_copy(
+    graph: Graph,
+    old: Operation,
+    inputs: tuple[Tensor, ...],
+    control_inputs: tuple[Operation, ...],
+    colocated_with: tuple[Operation, ...],
+    *,
+    device: DeviceName | None = None,
+    specs: Sequence[TensorSpec] | None = None,
+    gradient_rule: str = "",
+) -> Operation:
+    """Append what stands for a node of another graph; unchecked, as in ``append_operation``.
+
+    Args:
+        graph: The graph.
+        old: The node.
+        inputs: What stands for its inputs.
+        control_inputs: What stands for what it waits for.
+        colocated_with: What stands for what it shares a device with.
+        device: The device asked for; None for the node's own.
+        specs: One spec per output; None for the node's own.
+        gradient_rule: The name of the rule that differentiates it, empty for its op's own.
+
+    Raises:
+        GraphError: if the name is taken.
+    """
+    return append_operation(
+        graph,
+        old.schema,
+        old.name,
+        inputs,
+        old.arity,
+        control_inputs,
+        old.attrs,
+        old.device_name if device is None else device,
+        colocated_with,
+        old.site,
+        old.origin,
+        [t.spec for t in old.outputs] if specs is None else specs,
+        gradient_rule,
+    )
 
 
 def with_fetches(step: StepGraph, device: DeviceName) -> tuple[Graph, dict[Operation, Operation]]:

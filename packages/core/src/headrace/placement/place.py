@@ -8,7 +8,7 @@ it and have a kernel for every operation of it; of these the best is taken.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -100,17 +100,38 @@ def place(
     placement: Placement = {}
     for feed in step.feeds:
         placement[feed.op] = machine.client
+    users, pins = state_users or {}, pinned or {}
     chosen: dict[int, DeviceName] = {}
+    # Most operations are by themselves, and there are many that ask for the same.
+    alike: dict[Hashable, DeviceName] = {}
     for op in step.graph.operations:
         if op in placement:
             continue
         members = together[op]
+        if len(members) == 1 and op.name not in users and op.name not in pins:
+            key = _asked_of(op, machine, placement)
+            device = alike.get(key)
+            if device is None:
+                device = alike[key] = _place_group(members, machine, placement, {}, {})
+            placement[op] = device
+            continue
         device = chosen.get(id(members))
         if device is None:
-            device = _place_group(members, machine, placement, state_users or {}, pinned or {})
-            chosen[id(members)] = device
+            device = chosen[id(members)] = _place_group(members, machine, placement, users, pins)
         placement[op] = device
     return placement
+
+
+def _asked_of(op: Operation, machine: Machine, placement: Placement) -> Hashable:
+    """Return all that decides where an operation goes which shares its device with no other."""
+    held: Hashable = None
+    if machine.dtypes:
+        specs = [t.spec for t in (*op.inputs, *op.outputs)]
+        held = tuple([(s.dtype, None if s.content is None else s.content.dtype) for s in specs])
+    near: Hashable = None
+    if len(machine.devices) > 1:
+        near = tuple([placement.get(t.op) for t in op.inputs])
+    return (op.schema, op.device_name, kernel_dtype(op), held, near)
 
 
 def groups(
@@ -122,6 +143,7 @@ def groups(
         operations: The operations.
         loose: As ``place`` takes them.
     """
+    # Of those that share a device with another.
     parent: dict[Operation, Operation] = {}
 
     def root(op: Operation) -> Operation:
@@ -132,16 +154,22 @@ def groups(
 
     operations = list(operations)
     for op in operations:
-        parent[op] = op
         # Lists of tensors stay on the device whose arrays they hold.
         kinds = ("list",) if op in loose else ("resource", "list")
-        joined = [t.op for t in op.inputs if t.dtype.kind in kinds]
+        joined = [t.op for t in op.inputs if t.spec.dtype.kind in kinds]
         for other in (*joined, *op.colocated_with):
+            parent.setdefault(other, other)
+            parent.setdefault(op, op)
             parent[root(op)] = root(other)
     members: dict[Operation, list[Operation]] = {}
+    together: dict[Operation, list[Operation]] = {}
     for op in operations:
-        members.setdefault(root(op), []).append(op)
-    return {op: members[root(op)] for op in operations}
+        if op in parent:
+            together[op] = members.setdefault(root(op), [])
+            together[op].append(op)
+        else:
+            together[op] = [op]
+    return together
 
 
 def _place_group(

@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from headrace.device_name import DeviceName
 from headrace.graph.operation import Operation
 from headrace.ordering import in_order
 
@@ -73,6 +74,9 @@ def cut(
     labels: dict[Hashable, tuple[frozenset[Hashable], int]] = {}
     unions: dict[tuple[frozenset[Hashable], frozenset[Hashable]], frozenset[Hashable]] = {}
     regions: dict[Hashable, Unit] = {}
+    # Where the last operation inside of a region went, by what decides that.
+    at: tuple[DeviceName | None, frozenset[Hashable], int] = (None, _NONE, -1)
+    last = Unit(region=True)
     unit_of: dict[Operation, Unit] = {}
     units: list[Unit] = []
     for op in order:
@@ -80,23 +84,33 @@ def cut(
         if kind is Role.SHARED:
             continue
         sources, level = _NONE, 0
-        for needed in (*op.inputs, *op.control_inputs):
-            more, depth = labels.get(needed, (_NONE, 0))
+        for needed in (*op.inputs, *op.control_inputs) if op.control_inputs else op.inputs:
+            known = labels.get(needed)
+            if known is None:
+                continue
+            more, depth = known
             if more is not sources and more:
                 pair = (sources, more)
                 sources = unions.get(pair) or unions.setdefault(pair, _union(*pair))
-            level = max(level, depth)
+            if depth > level:
+                level = depth
         if kind is Role.INSIDE:
-            key = (op.device_name, sources, level)
-            unit = regions.get(key)
-            if unit is None:
-                unit = regions[key] = Unit(region=True)
-                units.append(unit)
+            if level != at[2] or sources is not at[1] or op.device_name is not at[0]:
+                at = (op.device_name, sources, level)
+                if at not in regions:
+                    regions[at] = Unit(region=True)
+                    units.append(regions[at])
+                last = regions[at]
+            unit = last
             unit.ops.append(op)
         else:
             unit = Unit([op])
             units.append(unit)
         unit_of[op] = unit
+        if kind is Role.INSIDE:
+            if level or sources:
+                labels.update(dict.fromkeys((op, *op.outputs), (sources, level)))
+            continue
         name = joint(op) if kind is Role.SOURCE else None
         alone = frozenset([op if name is None else name])
         labels[op] = (alone, level) if kind is Role.SOURCE else (sources, level)
@@ -125,10 +139,15 @@ def _sorted(
     """Sort units so that each follows those that it waits for."""
     needed: dict[Unit, dict[Unit, None]] = {}
     for unit in units:
-        others = (
-            unit_of.get(other)
-            for op in unit.ops
-            for other in (*(t.op for t in op.inputs), *op.control_inputs, *extra(op))
-        )
-        needed[unit] = dict.fromkeys(o for o in others if o is not None and o is not unit)
+        found: dict[Unit, None] = {}
+        for op in unit.ops:
+            for tensor in op.inputs:
+                other = unit_of.get(tensor.op)
+                if other is not unit and other is not None:
+                    found[other] = None
+            for waited in (*op.control_inputs, *extra(op)):
+                other = unit_of.get(waited)
+                if other is not unit and other is not None:
+                    found[other] = None
+        needed[unit] = found
     return in_order(units, needed.__getitem__)

@@ -7,7 +7,7 @@ them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -19,6 +19,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.ordering import CycleError, in_order
 from headrace.partition.rounds import may_branch
+from headrace.passes.evaluate import kernel_dtype
 from headrace.passes.step_graph import StepGraph, with_fetches
 from headrace.placement.place import Machine
 from headrace.runtime import builtin
@@ -141,6 +142,9 @@ class _PlanBuilder:
         self.transfers = False
         self.uses: list[tuple[str, Any]] = []
         self.bound: dict[Operation, Bound] = {}
+        # Which kernels wait, by what a kernel is chosen by.
+        self.blocking: dict[Hashable, bool] = {}
+        self.compiling = {n for n, d in devices.items() if isinstance(d, CompilingDevice)}
         self.inner: dict[Operation, tuple[Plan, ...]] = {}
         self.shared: set[Operation] = set()
         self.surroundings: dict[Device, Surroundings] = {}
@@ -152,7 +156,11 @@ class _PlanBuilder:
     def may_wait(self, op: Operation) -> bool:
         """Whether an operation may wait for something that this plan does not do."""
         if op.type not in INVOCATIONS:
-            return is_blocking(op, self.kernels)
+            key = (op.schema, op.device_name.kind, kernel_dtype(op))
+            found = self.blocking.get(key)
+            if found is None:
+                found = self.blocking[key] = is_blocking(op, self.kernels)
+            return found
         if op not in self.bound:
             self.bound[op] = self._bind(op, self.devices[op.device_name])
         return any(plan.waits for plan in self.inner[op])
@@ -174,8 +182,7 @@ class _PlanBuilder:
             if op in alone:
                 return Role.HOLDER
             ends = op.type == "Send" or (may_die and op.type in builtin.RESULTS)
-            compiles = isinstance(self.devices[op.device_name], CompilingDevice)
-            return Role.ALONE if ends or not compiles else Role.INSIDE
+            return Role.ALONE if ends or op.device_name not in self.compiling else Role.INSIDE
 
         def local_send(op: Operation) -> Iterable[Operation]:
             found = sends.get(Edge.of(op)) if op.type == "Recv" else None
@@ -188,11 +195,14 @@ class _PlanBuilder:
             self.add(op)
         units = turns.sorted_units(cut(order, roles.__getitem__, local_send, turns.source))
         place = {op: unit for unit in units for op in unit.ops}
+        # Of tensors that others read than the unit that makes them.
         readers: dict[Tensor, set[Unit]] = {}
         for op in order:
-            for tensor in op.inputs:
-                if op in place:
-                    readers.setdefault(tensor, set()).add(place[op])
+            unit = place.get(op)
+            if unit is not None:
+                for tensor in op.inputs:
+                    if place.get(tensor.op) is not unit:
+                        readers.setdefault(tensor, set()).add(unit)
         for unit in units:
             if unit.region:
                 self._add_region(unit, readers)
@@ -203,7 +213,7 @@ class _PlanBuilder:
         """Add a node that runs a region."""
 
         def needed(tensor: Tensor) -> bool:
-            return bool(readers.get(tensor, set()) - {unit})
+            return tensor in readers and bool(readers[tensor] - {unit})
 
         device: Any = self.devices[unit.ops[0].device_name]
         used = dict.fromkeys(t.op for op in unit.ops for t in op.inputs)

@@ -346,7 +346,9 @@ class RegionCall:
         )
         rewrites: tuple[Rewrite, ...] = ()
         if around.options.optimize:
+            known = step
             step, rewrites = around.pipeline.run(Stage.REGION, step, checked=around.options.verify)
+            known.replaced_by(step)
         elif around.options.verify:
             verify(step)
         dependent = frozenset(op for op in step.graph.operations if _depends_on_data(op))

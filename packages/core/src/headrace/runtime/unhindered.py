@@ -1,4 +1,7 @@
-"""Planning without the garbage collector, which would go through a growing graph ever again."""
+"""Planning, and adding gradients, without the garbage collector.
+
+It would go through a growing graph ever again.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,20 @@ from collections.abc import Iterator
 
 # Python 3.12 itself starts with some hundred frozen objects; a program has thousands to freeze.
 _FROZEN_AT_START = 1000
+# To visit so many objects takes a hundredth of a second.
+_MANY = 100_000
+# When so many were put among the old objects unvisited, all are visited: what plans leave behind
+# in cycles takes a gigabyte or two at most.
+_MOST_UNVISITED = 20_000_000
 
 # Whether what a process imports and plans first was put among the old objects.
 _settled = False
+# How many objects were, since all were visited.
+_unvisited = 0
 
 
 @contextlib.contextmanager
-def unhindered() -> Iterator[None]:
+def unhindered(*, settle: bool = True) -> Iterator[None]:
     """Pause the collector of cycles; it goes on afterwards, if it was on.
 
     Planning makes many objects and drops few. Where several threads plan at once, the collector is
@@ -23,6 +33,10 @@ def unhindered() -> Iterator[None]:
     After the first plan of a process, all objects count as old: modules, kernels and the plan
     are most of them and live on, and the collector would otherwise visit them all within the first
     step, for longer than the step takes. Cycles among them are still collected with the old ones.
+    The same holds for what a large plan made.
+
+    Args:
+        settle: Whether this is a plan.
     """
     on = gc.isenabled()
     gc.disable()
@@ -30,17 +44,26 @@ def unhindered() -> Iterator[None]:
         yield
     finally:
         if on:
-            _settle_once()
+            _settle(settle)
             gc.enable()
 
 
-def _settle_once() -> None:
-    """Count all objects as old, without visiting them; once, or cycles would never be collected."""
-    global _settled
-    if _settled:
+def _settle(plan: bool) -> None:
+    """Count all objects as old, without visiting them, where these are many new ones."""
+    global _settled, _unvisited
+    made = gc.get_count()[0]
+    first = plan and not _settled
+    if not first and made < _MANY:
         return
-    _settled = True
+    _settled = _settled or first
     # What a program froze itself would be thawed, too.
-    if gc.get_freeze_count() < _FROZEN_AT_START:
-        gc.freeze()
-        gc.unfreeze()
+    if gc.get_freeze_count() >= _FROZEN_AT_START:
+        return
+    gc.freeze()
+    gc.unfreeze()
+    if not first:
+        _unvisited += made
+    if _unvisited > _MOST_UNVISITED:
+        # Nobody counts them but us: cycles among them would never be collected.
+        _unvisited = 0
+        gc.collect()

@@ -67,8 +67,8 @@ def expression_of(op: Operation) -> Expression | None:
     # Thousands of nodes share a few expressions.
     key = (
         schema,
-        tuple([t.dtype for t in op.inputs]),
-        tuple([t.dtype for t in op.outputs]),
+        tuple([t.spec.dtype.name for t in op.inputs]),
+        tuple([t.spec.dtype.name for t in op.outputs]),
         op.arity,
         tuple([(name, attribute_key(value)) for name, value in attrs.items()]) if attrs else (),
     )

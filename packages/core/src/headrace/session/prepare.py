@@ -61,9 +61,8 @@ def step_graph(
         RaceError: if races are refused, and the step has one.
     """
     pipeline, checked = machine.pipeline, config.verify
-    step, rewrites = pipeline.run(
-        Stage.INLINE, extract(feeds, fetches, targets, done), checked=checked
-    )
+    cut_out = extract(feeds, fetches, targets, done)
+    step, rewrites = pipeline.run(Stage.INLINE, cut_out, checked=checked)
     missing = _placeholders(step)
     if missing:
         lines = ["a value must be fed for each of these placeholders, which the step needs:"]
@@ -81,6 +80,7 @@ def step_graph(
     if config.options.optimize:
         step, more = pipeline.run(Stage.WHOLE, step, checked=checked)
         rewrites += more
+    cut_out.replaced_by(step)
     return step, rewrites
 
 

@@ -454,6 +454,7 @@ class Session:
         parts = place_and_partition(
             step, machine, self.graph, self._pinned, optimize=self.config.options.optimize
         )
+        step.replaced_by()
         if self.config.log_device_placement:
             log_placement(parts)
         registered = runtime.register(parts, len(flat.tensors))

@@ -19,7 +19,7 @@ from headrace.passes.simplify.matching import (
     uniform,
 )
 from headrace.passes.simplify.replacement import Replacement
-from headrace.passes.simplify.rules import RuleTable
+from headrace.passes.simplify.rules import UNIFORM, RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
 
 RULES = RuleTable()
@@ -35,7 +35,11 @@ def _never_negative_zero(value: Value) -> bool:
     return node.schema.nonnegative
 
 
-@RULES.add("add-zero", "Add", reason="x + (-0) is x; x + 0 is x where x cannot be -0")
+@RULES.add(
+    *("add-zero", "Add"),
+    after=(UNIFORM,),
+    reason="x + (-0) is x; x + 0 is x where x cannot be -0",
+)
 def _add_zero(node: Node, replacement: Replacement) -> Value | None:
     if not node.specs[0].dtype.is_numeric:
         return None
@@ -47,7 +51,7 @@ def _add_zero(node: Node, replacement: Replacement) -> Value | None:
     return None
 
 
-@RULES.add("subtract-zero", "Sub", reason="x - 0 is x, also for -0")
+@RULES.add("subtract-zero", "Sub", after=(UNIFORM,), reason="x - 0 is x, also for -0")
 def _subtract_zero(node: Node, replacement: Replacement) -> Value | None:
     x, y = node.inputs
     number = uniform(y)
@@ -55,7 +59,7 @@ def _subtract_zero(node: Node, replacement: Replacement) -> Value | None:
     return x if exact and is_zero(number) and keeps_shape(node, x) else None
 
 
-@RULES.add("multiply-one", "Mul", reason="x * 1 is x")
+@RULES.add("multiply-one", "Mul", after=(UNIFORM,), reason="x * 1 is x")
 def _multiply_one(node: Node, replacement: Replacement) -> Value | None:
     if node.specs[0].dtype.is_complex:
         # (a + bi)(1 + 0i) makes NaN of an infinite part.
@@ -66,7 +70,7 @@ def _multiply_one(node: Node, replacement: Replacement) -> Value | None:
     return None
 
 
-@RULES.add("divide-one", "Div", "FloorDiv", "TruncateDiv", reason="x / 1 is x")
+@RULES.add(*("divide-one", "Div", "FloorDiv", "TruncateDiv"), after=(UNIFORM,), reason="x / 1 is x")
 def _divide_one(node: Node, replacement: Replacement) -> Value | None:
     x, y = node.inputs
     if node.type != "Div" and not x.dtype.is_integer:
@@ -76,7 +80,9 @@ def _divide_one(node: Node, replacement: Replacement) -> Value | None:
     return x if fits and keeps_shape(node, x) else None
 
 
-@RULES.add("multiply-minus-one", "Mul", "Div", reason="x * -1 and x / -1 are -x")
+@RULES.add(
+    *("multiply-minus-one", "Mul", "Div"), after=(UNIFORM,), reason="x * -1 and x / -1 are -x"
+)
 def _multiply_minus_one(node: Node, replacement: Replacement) -> Value | None:
     dtype = node.specs[0].dtype
     if dtype.kind not in ("float", "int"):
@@ -89,7 +95,11 @@ def _multiply_minus_one(node: Node, replacement: Replacement) -> Value | None:
     return None
 
 
-@RULES.add("multiply-zero", "Mul", reason="integers times 0 are 0; floats may be infinite or NaN")
+@RULES.add(
+    *("multiply-zero", "Mul"),
+    after=(UNIFORM,),
+    reason="integers times 0 are 0; floats may be infinite or NaN",
+)
 def _multiply_zero(node: Node, replacement: Replacement) -> Value | None:
     out = Value(node, 0)
     if not out.dtype.is_integer or out.dims is None:
@@ -140,13 +150,17 @@ def _add_negated(node: Node, replacement: Replacement) -> Value | None:
     return None
 
 
-@RULES.add("subtract-negated", "Sub", reason="a - (-b) is a + b")
+@RULES.add("subtract-negated", "Sub", after=("Neg",), reason="a - (-b) is a + b")
 def _subtract_negated(node: Node, replacement: Replacement) -> Value | None:
     negated = inner(node.inputs[1], "Neg")
     return None if negated is None else replacement.add("Add", node.inputs[0], negated.inputs[0])
 
 
-@RULES.add("signs-cancel", "Mul", "Div", reason="the signs of (-a) * (-b) and (-a) / (-b) cancel")
+@RULES.add(
+    *("signs-cancel", "Mul", "Div"),
+    after=("Neg",),
+    reason="the signs of (-a) * (-b) and (-a) / (-b) cancel",
+)
 def _signs_cancel(node: Node, replacement: Replacement) -> Value | None:
     x, y = (inner(v, "Neg") for v in node.inputs)
     if x is None or y is None or node.specs[0].dtype.is_complex:
@@ -156,6 +170,7 @@ def _signs_cancel(node: Node, replacement: Replacement) -> Value | None:
 
 @RULES.add(
     *("even-function", "Square", "Abs", "Cosh", "Cos"),
+    after=("Neg", "Abs"),
     reason="the function of -x is that of x",
 )
 def _even_function(node: Node, replacement: Replacement) -> Value | None:
@@ -184,6 +199,7 @@ def _same_operands(node: Node, replacement: Replacement) -> Value | None:
 
 @RULES.add(
     *("logical-constant", "LogicalAnd", "LogicalOr"),
+    after=(UNIFORM,),
     reason="x and true is x, x or false is x; the other constant decides alone",
 )
 def _logical_constant(node: Node, replacement: Replacement) -> Value | None:
@@ -228,6 +244,7 @@ _WHOLE_POWERS = (0, 1, 2, 3, -1)
 
 @RULES.add(
     *("whole-power", "Pow"),
+    after=(UNIFORM,),
     reason="powers 0, 1, 2, 3 and -1 are products and quotients, within rounding; 0.5 is no square "
     "root, which differs at -0 and -infinity",
 )
@@ -258,7 +275,7 @@ def _power(node: Node, replacement: Replacement, x: Value, power: int) -> Value 
     return square if power == 2 else replacement.add("Mul", x, square)
 
 
-@RULES.add("one-over", "Div", reason="1 / x is the reciprocal")
+@RULES.add("one-over", "Div", after=(UNIFORM,), reason="1 / x is the reciprocal")
 def _one_over(node: Node, replacement: Replacement) -> Value | None:
     x, y = node.inputs
     number = uniform(x)
@@ -268,6 +285,7 @@ def _one_over(node: Node, replacement: Replacement) -> Value | None:
 
 @RULES.add(
     *("reciprocal-root", "Reciprocal"),
+    after=("Sqrt",),
     reason="1 / sqrt(x) is what rsqrt computes, with the same two roundings",
 )
 def _reciprocal_root(node: Node, replacement: Replacement) -> Value | None:
@@ -281,6 +299,7 @@ def _rsqrt(replacement: Replacement, root: Node) -> Value:
 
 @RULES.add(
     *("divide-by-small-root", "Div"),
+    after=("Sqrt",),
     reason="x / sqrt(y) is x * rsqrt(y) with one rounding more; done where y is repeated along x, "
     "so that there are fewer divisions",
 )

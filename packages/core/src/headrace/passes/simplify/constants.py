@@ -17,7 +17,7 @@ from headrace.passes.simplify.matching import (
     uniform,
 )
 from headrace.passes.simplify.replacement import Replacement
-from headrace.passes.simplify.rules import RuleTable
+from headrace.passes.simplify.rules import UNIFORM, RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
 
 RULES = RuleTable()
@@ -50,7 +50,7 @@ def _fold_arithmetic(node: Node, replacement: Replacement) -> Value | None:
     return replacement.constant(value, dtype) if value.size <= _SMALL else None
 
 
-@RULES.add("fold-cast", "Cast", reason="small constants are converted ahead")
+@RULES.add("fold-cast", "Cast", after=("Const",), reason="small constants are converted ahead")
 def _fold_cast(node: Node, replacement: Replacement) -> Value | None:
     array = array_of(node.inputs[0])
     dtype, source = node.specs[0].dtype, node.inputs[0].dtype
@@ -86,7 +86,7 @@ def _product(x: Any, y: Any, dtype: DType) -> Any:
 
 @RULES.add(
     *("merge-factors", "Mul"),
-    after=("Mul",),
+    after=(UNIFORM,),
     reason="c1 * (c2 * x) is (c1 * c2) * x with one rounding less, where the product of the "
     "constants is a normal number; integers wrap around alike",
 )
@@ -114,6 +114,7 @@ def _same_shapes(node: Node, product: Node, x: Value) -> bool:
 
 @RULES.add(
     *("merge-summands", "Add", "Sub"),
+    after=(UNIFORM,),
     reason="constants added to integers one after the other are added at once: integers wrap "
     "around alike; floats would round differently",
 )
@@ -144,6 +145,7 @@ def _summand(node: Node) -> tuple[Any, Value | None]:
 
 @RULES.add(
     *("negate-factor", "Neg"),
+    after=("Mul", "Div"),
     reason="-(c * x) is (-c) * x, and -(x / c) is x / (-c), exactly",
 )
 def _negate_factor(node: Node, replacement: Replacement) -> Value | None:
@@ -182,6 +184,7 @@ def _factor_of_negated(node: Node, replacement: Replacement) -> Value | None:
 
 @RULES.add(
     *("divide-by-power-of-two", "Div"),
+    after=(UNIFORM,),
     reason="x / c is x * (1 / c), exactly, where c is a power of two; 1 / c is rounded elsewhere",
 )
 def _divide_by_power_of_two(node: Node, replacement: Replacement) -> Value | None:
@@ -210,7 +213,11 @@ def _has_exact_reciprocal(number: Any, dtype: DType) -> bool:
     return is_normal(size, dtype) and is_normal(1 / size, dtype)
 
 
-@RULES.add("constant-condition", "Select", reason="a constant condition chooses ahead")
+@RULES.add(
+    *("constant-condition", "Select"),
+    after=(UNIFORM,),
+    reason="a constant condition chooses ahead",
+)
 def _constant_condition(node: Node, replacement: Replacement) -> Value | None:
     condition, x, y = node.inputs
     chosen = uniform(condition)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.graph.graph import Graph
+from operator import attrgetter
+
+from headrace.graph.graph import Graph, append_operation
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.ordering import in_order
@@ -21,19 +23,20 @@ def emit(work: WorkGraph) -> StepGraph:
     graph = Graph()
     made: dict[Node, Operation] = {}
     for node, name in zip(nodes, names, strict=True):
-        made[node] = graph.add_operation(
+        made[node] = append_operation(
+            graph,
             node.schema,
-            name=name,
-            inputs=[made[v.node].outputs[v.slot] for v in node.inputs],
-            arity=node.arity,
-            attrs=node.attrs,
-            specs=node.specs,
-            control_inputs=tuple(dict.fromkeys(made[c] for c in node.controls)),
-            device=node.device,
-            colocated_with=tuple(made[c] for c in node.colocated if c in made),
-            site=node.site,
-            origin=node.origin,
-            gradient_rule=node.gradient_rule,
+            name,
+            tuple([made[v.node].outputs[v.slot] for v in node.inputs]),
+            node.arity,
+            tuple(dict.fromkeys([made[c] for c in node.controls])) if node.controls else (),
+            node.attrs,
+            node.device,
+            tuple([made[c] for c in node.colocated if c in made]) if node.colocated else (),
+            node.site,
+            node.origin,
+            node.specs,
+            node.gradient_rule,
         )
 
     def tensor(value: Value) -> Tensor:
@@ -63,8 +66,17 @@ def _needed(work: WorkGraph) -> set[Node]:
 
 def _in_order(nodes: set[Node]) -> list[Node]:
     """Return nodes after all that they depend on, otherwise in the order of the step."""
+    ordered = sorted(nodes, key=attrgetter("order"))
+    seen: set[Node] = set()
+    for node in ordered:
+        if any(v.node not in seen for v in node.inputs) or not seen.issuperset(node.controls):
+            break
+        seen.add(node)
+    else:
+        return ordered
+    # New nodes come to stand before what they depend on.
     return in_order(
-        list(nodes),
+        ordered,
         lambda node: [*(v.node for v in node.inputs), *node.controls],
         key=lambda node: node.order,
     )

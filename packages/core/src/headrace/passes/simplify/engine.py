@@ -9,7 +9,7 @@ rewrites, and rewrites are bounded.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from typing import Any
 
 from headrace.device_name import DeviceName
@@ -18,7 +18,7 @@ from headrace.graph.operation import Operation
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.simplify.emit import emit
 from headrace.passes.simplify.replacement import Replacement, sharpened
-from headrace.passes.simplify.rules import Rule, RuleTable
+from headrace.passes.simplify.rules import Rule, RuleTable, tried
 from headrace.passes.simplify.table import RULES
 from headrace.passes.simplify.workgraph import Node, Value, WorkGraph
 from headrace.passes.step_graph import StepGraph
@@ -50,7 +50,12 @@ def simplify(
     """
     graph = WorkGraph(step, fixed)
     rewrites = _Engine(graph, rules).run()
-    return emit(graph), tuple(rewrites)
+    if not rewrites and all(node.alive for node in graph.of.values()):
+        graph.release()
+        return step, ()
+    made = emit(graph)
+    graph.release()
+    return made, tuple(rewrites)
 
 
 class _Engine:
@@ -58,6 +63,8 @@ class _Engine:
         self.graph = graph
         self.table = rules
         self.rules: dict[str, tuple[Rule, ...]] = {}
+        # The rules that are tried, by a node's op and those of its inputs.
+        self.tried: dict[Hashable, tuple[Rule, ...]] = {}
         self.queue: deque[Node] = deque()
         self.rewrites: list[Rewrite] = []
         self.changed: dict[Node, None] = {}
@@ -108,11 +115,15 @@ class _Engine:
         return sorted(found, key=lambda node: node.order)
 
     def _look_at(self, node: Node) -> None:
-        sources = [value.node.type for value in node.inputs]
+        sources = [value.node.schema for value in node.inputs]
+        key = (node.schema, *sources) if len(sources) < 8 else (node.schema, frozenset(sources))
+        rules = self.tried.get(key)
+        if rules is None:
+            rules = self.tried[key] = tried(self._rules_of(node), sources)
+        if not rules:
+            return
         replacement = Replacement(self.graph, node)
-        for rule in self._rules_of(node):
-            if rule.after and rule.after.isdisjoint(sources):
-                continue
+        for rule in rules:
             replacement.origin = rule.name
             try:
                 answer = rule.match(node, replacement)
@@ -129,9 +140,10 @@ class _Engine:
                     raise _blamed(rule, node, TypeError(fault))
             if answer is not None and self._apply(rule, node, replacement, answer):
                 return
-            for added in reversed(replacement.added):
-                self.graph.drop(added)
-            replacement.added.clear()
+            if replacement.added:
+                for added in reversed(replacement.added):
+                    self.graph.drop(added)
+                replacement.added.clear()
 
     def _apply(
         self, rule: Rule, node: Node, replacement: Replacement, answer: Value | Sequence[Value]

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 # In place of types: all ops that compute each element on its own.
 ELEMENTWISE = "elementwise ops"
+# In place of types of inputs: what ``matching.uniform`` may find one number in.
+UNIFORM = "one number, repeated"
+_REPEATING = ("Const", "Fill", "BroadcastTo", "Tile")
 
 # Looks at a node; returns what to take for its output (for its outputs), None to leave it.
 Match = Callable[["Node", "Replacement"], "Value | Sequence[Value] | None"]
@@ -29,8 +32,8 @@ class Rule:
         ops: The types of the nodes that it looks at.
         reason: Why the result is the same, and how exactly.
         match: The rule itself.
-        after: Types of which one of the node's inputs must be, so that the rule is tried at all;
-            any if empty.
+        after: Types of which one of the node's inputs must be, so that the rule is tried at all,
+            or ``UNIFORM``; any if empty.
         where: Module and line of ``match``.
         provider: Who adds it.
     """
@@ -81,3 +84,11 @@ class RuleTable:
 
     def __len__(self) -> int:
         return len(self._rules)
+
+
+def tried(rules: Iterable[Rule], sources: Iterable[OpSchema]) -> tuple[Rule, ...]:
+    """Return those of the rules for a node that its inputs allow, by the ops of these."""
+    found = {schema.type for schema in sources}
+    if any(schema.view or schema.type in _REPEATING for schema in sources):
+        found.add(UNIFORM)
+    return tuple(r for r in rules if not r.after or not r.after.isdisjoint(found))

@@ -17,6 +17,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS, OpSchema
 from headrace.graph.site import Site
 from headrace.graph.spec import TensorSpec
+from headrace.graph.tensor import Tensor
 from headrace.passes.effects import has_effect
 from headrace.passes.step_graph import StepGraph
 
@@ -133,7 +134,9 @@ class WorkGraph:
         # Nodes that have lost a user, until the engine takes notice.
         self.freed: dict[Node, None] = {}
         self._serial = 0
+        self._added: list[Node] = []
         self._effects = 0
+        self._values: dict[Tensor, Value] = {}
         for op in step.graph.operations:
             self._take(op)
         self.feeds = [Value(self.of[t.op], t.index) for t in step.feeds]
@@ -153,23 +156,28 @@ class WorkGraph:
         return [node for node in self.of.values() if node.alive]
 
     def _take(self, op: Operation) -> None:
+        values = self._values
         node = Node(
             op.schema,
             op.name,
-            tuple(Value(self.of[t.op], t.index) for t in op.inputs),
+            tuple([values[t] for t in op.inputs]),
             op.arity,
             op.attrs,
-            tuple(t.spec for t in op.outputs),
+            tuple([t.spec for t in op.outputs]),
             (op.index, 0),
             op.site,
             op.device_name,
         )
-        node.controls = tuple(self.of[c] for c in op.control_inputs)
-        node.colocated = tuple(self.of[c] for c in op.colocated_with)
+        if op.control_inputs:
+            node.controls = tuple([self.of[c] for c in op.control_inputs])
+        if op.colocated_with:
+            node.colocated = tuple([self.of[c] for c in op.colocated_with])
         node.origin = op.origin
         node.gradient_rule = op.gradient_rule
         node.pure = not op.stateful
         self.of[op] = node
+        for tensor in op.outputs:
+            values[tensor] = Value(node, tensor.index)
         self._link(node)
         if has_effect(op):
             node.effects |= 1 << self._effects
@@ -199,8 +207,18 @@ class WorkGraph:
             node.attrs_key = tuple(attribute_key(value) for value in node.attrs.values())
         inputs = node.inputs
         if node.schema.commutative and inputs[0].dtype.kind != "string":
-            inputs = tuple(sorted(inputs, key=_by_order))
+            x, y = inputs
+            if _by_order(y) < _by_order(x):
+                inputs = (y, x)
         return (node.type, node.arity, inputs, node.attrs_key, node.device, node.colocated)
+
+    def release(self) -> None:
+        """Take the form apart, so that the memory of its nodes is free at once."""
+        for node in (*self.of.values(), *self._added):
+            node.users.clear()
+            node.waiting.clear()
+        self._keys.clear()
+        self._forward.clear()
 
     # -- growing
 
@@ -237,6 +255,7 @@ class WorkGraph:
         if twin is not None and twin.alive:
             return twin, False
         self._link(node)
+        self._added.append(node)
         if node.key is not None:
             self._keys[node.key] = node
         return node, True
