@@ -15,7 +15,6 @@ from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.passes.step_graph import Rewriter, StepGraph
 
-
 _NOTHING: Mapping[Operation, Sequence[Operation]] = MappingProxyType({})
 
 
