@@ -19,10 +19,26 @@ import warnings
 import numpy as np
 
 MARK = "=> "
+BEFORE = "(before)"
 
 
 def read(text):
-    """Return (title, program, outcome) for each program of a file; None where it has none yet."""
+    """Return (title, program, outcome) for each program of a file; None where it has none yet.
+
+    What stands under the title ``(before)`` begins each program after it.
+    """
+    found = []
+    before = ""
+    for title, program, outcome in _blocks(text):
+        if title == BEFORE:
+            before = program + "\n"
+        else:
+            found.append((title, before + program, outcome))
+    return found
+
+
+def _blocks(text):
+    """Return the titles of a file with what stands under each."""
     found = []
     for block in text.split("\n## ")[1:]:
         title, _, rest = block.partition("\n")
@@ -163,9 +179,15 @@ def _write(library, path):
     with open(path, encoding="utf-8") as file:
         text = file.read()
     lines = [text.split("\n## ")[0].rstrip(), ""]
-    for title, program, _ in read(text):
-        found = json.dumps(outcome(library, program), ensure_ascii=True)
-        lines += [f"## {title}", program, MARK + found, ""]
+    before = ""
+    for title, program, _ in _blocks(text):
+        lines += [f"## {title}", program]
+        if title == BEFORE:
+            before = program + "\n"
+        else:
+            found = json.dumps(outcome(library, before + program), ensure_ascii=True)
+            lines.append(MARK + found)
+        lines.append("")
     with open(path, "w", encoding="utf-8") as file:
         file.write("\n".join(lines))
 

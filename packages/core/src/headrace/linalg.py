@@ -1,6 +1,7 @@
 """Linear algebra, as ``hr.linalg``."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from headrace.ops.clip import global_norm as global_norm
 from headrace.ops.constant import eye as eye
@@ -48,5 +49,146 @@ from headrace.ops.statistics import norm as norm
 from headrace.ops.statistics import normalize as normalize
 from headrace.plugins.namespaces import added_names as _added_names
 
+if _TYPE_CHECKING:
+    from headrace.linear_operators.circulant import (
+        LinearOperatorCirculant as LinearOperatorCirculant,
+    )
+    from headrace.linear_operators.circulant import (
+        LinearOperatorCirculant2D as LinearOperatorCirculant2D,
+    )
+    from headrace.linear_operators.circulant import (
+        LinearOperatorCirculant3D as LinearOperatorCirculant3D,
+    )
+    from headrace.linear_operators.composed import (
+        LinearOperatorBlockDiag as LinearOperatorBlockDiag,
+    )
+    from headrace.linear_operators.composed import (
+        LinearOperatorComposition as LinearOperatorComposition,
+    )
+    from headrace.linear_operators.composed import (
+        LinearOperatorKronecker as LinearOperatorKronecker,
+    )
+    from headrace.linear_operators.dense import LinearOperatorFullMatrix as LinearOperatorFullMatrix
+    from headrace.linear_operators.dense import (
+        LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
+    )
+    from headrace.linear_operators.derived import LinearOperatorAdjoint as LinearOperatorAdjoint
+    from headrace.linear_operators.derived import LinearOperatorInversion as LinearOperatorInversion
+    from headrace.linear_operators.diagonal import LinearOperatorDiag as LinearOperatorDiag
+    from headrace.linear_operators.householder import (
+        LinearOperatorHouseholder as LinearOperatorHouseholder,
+    )
+    from headrace.linear_operators.identity import LinearOperatorIdentity as LinearOperatorIdentity
+    from headrace.linear_operators.identity import (
+        LinearOperatorScaledIdentity as LinearOperatorScaledIdentity,
+    )
+    from headrace.linear_operators.low_rank import (
+        LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate,
+    )
+    from headrace.linear_operators.operator import LinearOperator as LinearOperator
+    from headrace.linear_operators.toeplitz import LinearOperatorToeplitz as LinearOperatorToeplitz
+    from headrace.linear_operators.zeros import LinearOperatorZeros as LinearOperatorZeros
+
+# Imported when a program first names one: functions of matrices take operators from then on.
+_LATER = {
+    "LinearOperatorCirculant": "circulant",
+    "LinearOperatorCirculant2D": "circulant",
+    "LinearOperatorCirculant3D": "circulant",
+    "LinearOperatorBlockDiag": "composed",
+    "LinearOperatorComposition": "composed",
+    "LinearOperatorKronecker": "composed",
+    "LinearOperatorFullMatrix": "dense",
+    "LinearOperatorLowerTriangular": "dense",
+    "LinearOperatorAdjoint": "derived",
+    "LinearOperatorInversion": "derived",
+    "LinearOperatorDiag": "diagonal",
+    "LinearOperatorHouseholder": "householder",
+    "LinearOperatorIdentity": "identity",
+    "LinearOperatorScaledIdentity": "identity",
+    "LinearOperatorLowRankUpdate": "low_rank",
+    "LinearOperator": "operator",
+    "LinearOperatorToeplitz": "toeplitz",
+    "LinearOperatorZeros": "zeros",
+}
+
+__all__ = [
+    "LinearOperator",
+    "LinearOperatorAdjoint",
+    "LinearOperatorBlockDiag",
+    "LinearOperatorCirculant",
+    "LinearOperatorCirculant2D",
+    "LinearOperatorCirculant3D",
+    "LinearOperatorComposition",
+    "LinearOperatorDiag",
+    "LinearOperatorFullMatrix",
+    "LinearOperatorHouseholder",
+    "LinearOperatorIdentity",
+    "LinearOperatorInversion",
+    "LinearOperatorKronecker",
+    "LinearOperatorLowRankUpdate",
+    "LinearOperatorLowerTriangular",
+    "LinearOperatorScaledIdentity",
+    "LinearOperatorToeplitz",
+    "LinearOperatorZeros",
+    "adjoint",
+    "band_part",
+    "cholesky",
+    "cholesky_solve",
+    "cross",
+    "det",
+    "diag",
+    "diag_part",
+    "eigh",
+    "eigvalsh",
+    "einsum",
+    "expm",
+    "eye",
+    "global_norm",
+    "inv",
+    "l2_normalize",
+    "logdet",
+    "logm",
+    "lstsq",
+    "lu",
+    "lu_matrix_inverse",
+    "lu_reconstruct",
+    "lu_solve",
+    "matmul",
+    "matrix_rank",
+    "matrix_transpose",
+    "matvec",
+    "norm",
+    "normalize",
+    "pinv",
+    "qr",
+    "set_diag",
+    "slogdet",
+    "solve",
+    "sqrtm",
+    "svd",
+    "tensor_diag",
+    "tensor_diag_part",
+    "tensordot",
+    "trace",
+    "transpose",
+    "triangular_solve",
+    "tridiagonal_matmul",
+    "tridiagonal_solve",
+]
+
 if not _TYPE_CHECKING:
-    __getattr__, __dir__ = _added_names("linalg", __name__)
+    _added, _names = _added_names("linalg", __name__)
+
+    def __getattr__(name: str) -> _Any:
+        """Return a class of linear operators, or what a plugin adds."""
+        if name not in _LATER:
+            return _added(name)
+        from importlib import import_module
+
+        import_module("headrace.linear_operators")
+        value = getattr(import_module(f"headrace.linear_operators.{_LATER[name]}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*_names(), *_LATER})

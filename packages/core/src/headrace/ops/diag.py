@@ -9,6 +9,7 @@ import numpy as np
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
@@ -182,6 +183,7 @@ def _shift(rows: Any, columns: Any, offset: Any, longest: Any, align: tuple[bool
     return (longest - _length(rows, columns, offset)) * moved
 
 
+@dispatched()
 @names_result
 def matrix_diag_part(
     input: Any,

@@ -10,6 +10,7 @@ import numpy as np
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
@@ -71,6 +72,7 @@ def _turned(rows: Dim, inner_a: Dim, inner_b: Dim, columns: Dim) -> str:
     return "; expected equal sizes"
 
 
+@dispatched()
 def matmul(
     a: Any,
     b: Any,
@@ -177,6 +179,7 @@ def swap_last_axes(x: Tensor) -> Tensor:
     return transpose(x, concat([order[:-2], order[-1:], order[-2:-1]], 0))
 
 
+@dispatched()
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
     """Swap the last two axes, and conjugate.
 
@@ -270,6 +273,7 @@ def diagonal_matrix(x: Tensor) -> Tensor:
     return choose(on_diagonal(square), square, zeros_like(square))
 
 
+@dispatched()
 @names_result
 def trace(x: Any, name: str | None = None) -> Tensor:
     """Sum the diagonals of matrices.

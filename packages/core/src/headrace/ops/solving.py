@@ -15,6 +15,7 @@ import numpy as np
 
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import as_tensor, convert_to_tensor
+from headrace.graph.dispatch import dispatched
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -194,6 +195,7 @@ def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
         return matrix_triangular_solve(triangle, half, lower=True, adjoint=True)
 
 
+@dispatched()
 def logdet(matrix: Any, name: str | None = None) -> Tensor:
     """Return the logarithms of the determinants of positive definite matrices.
 
