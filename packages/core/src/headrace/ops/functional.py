@@ -23,6 +23,22 @@ from headrace.shapes import Shape
 Fn = Callable[..., Any]
 
 
+class _RaggedRows:
+    """The rows of a ragged tensor, by number."""
+
+    def __init__(self, rows: Any) -> None:
+        self._rows = rows
+        self.dtype: DType = rows.dtype
+
+    def read(self, index: Any) -> Any:
+        return self._rows[index]
+
+
+def _whole(value: Any) -> Any:
+    """Return a value as a tensor; a ragged one as it is."""
+    return value if hasattr(value, "row_splits") else convert_to_tensor(value)
+
+
 class _Elements:
     """The parts of tensors along their first axis, by number."""
 
@@ -33,22 +49,31 @@ class _Elements:
                 f"{what}: a SparseTensor has no parts; map its values, and make a SparseTensor of "
                 "them with its indices and dense_shape"
             )
-        tensors = [convert_to_tensor(e) for e in flatten(elems)]
-        if not tensors:
+        leaves = [_whole(e) for e in flatten(elems, composites=False)]
+        tensors = [e for e in leaves if isinstance(e, Tensor)]
+        if not leaves:
             raise GraphError(f"{what} needs at least one tensor in elems")
         for tensor in tensors:
             if tensor.shape.rank == 0:
                 raise ShapeError(f"{what}: elems must have a first axis to loop over, got a scalar")
-        lengths = {t.spec.shape[0] for t in tensors if t.shape.rank is not None} - {None}
+        shapes = [Shape(e.shape) for e in leaves]
+        lengths = {dims[0] for dims in shapes if dims.rank is not None} - {None}
         if len(lengths) > 1:
             raise ShapeError(f"{what}: elems have different lengths {sorted(lengths)}")
-        self.length: Any = lengths.pop() if lengths else shape(tensors[0])[0]
-        self.arrays = [
-            TensorArray(t.dtype, flow=list_unstack(t), element_shape=_rest(t)) for t in tensors
+        first = leaves[0]
+        self.length: Any = lengths.pop() if lengths else None
+        if self.length is None:
+            self.length = shape(first)[0] if isinstance(first, Tensor) else first.nrows("int32")
+        self.arrays: list[Any] = [
+            TensorArray(e.dtype, flow=list_unstack(e), element_shape=_rest(e))
+            if isinstance(e, Tensor)
+            else _RaggedRows(e)
+            for e in leaves
         ]
 
     def __getitem__(self, index: Any) -> Any:
-        return pack(self.structure, [array.read(index) for array in self.arrays])
+        parts = [array.read(index) for array in self.arrays]
+        return pack(self.structure, parts, composites=False)
 
     @property
     def static_length(self) -> int | None:
@@ -88,8 +113,9 @@ def map_fn(
     _check_function(fn, "map_fn")
     with name_scope(name, "map"):
         parts = _Elements(elems, "map_fn")
-        form = elems if dtype is None else dtype
         kinds = [a.dtype for a in parts.arrays]
+        # A ragged tensor is one leaf: what the function returns for a row is a tensor.
+        form = pack(elems, kinds, composites=False) if dtype is None else dtype
         if dtype is not None:
             kinds = [as_dtype(d) for d in flatten(dtype)]
         arrays = [TensorArray(d, parts.length, infer_shape=infer_shape) for d in kinds]
