@@ -19,7 +19,7 @@ from headrace_cpu.fusion.constants import (
 from headrace_cpu.fusion.emit import write_kernel
 from headrace_cpu.fusion.fusion_group import writes_of
 from headrace_cpu.fusion.hazards import check_updates, reusable
-from headrace_cpu.fusion.interpret import data_inputs, interpret
+from headrace_cpu.fusion.interpret import data_inputs
 from headrace_cpu.fusion.nodes import Check, uniform_value
 from headrace_cpu.fusion.schedule import Schedule, make_schedule, own_cost
 from headrace_cpu.fusion.space import make_space
@@ -28,6 +28,7 @@ from headrace_cpu.native.memory import view
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
+from headrace_cpu.program.interpreted import interpreted
 
 # Additions that a thread should have to do, at least, for the sake of waking it.
 _WORTH_A_THREAD = 1 << 19
@@ -85,7 +86,7 @@ class FusedKernel(Instruction):
     def bind(self, at: Addresses) -> Bound:
         """Return the kernel on its block, or what runs the operations one by one."""
         if self._address is None:
-            return _interpreted(self, at)
+            return interpreted(self, self.ops, at)
         return _native(self, self._address, at)
 
     def kernels(self) -> Sequence[KernelSource]:
@@ -150,38 +151,6 @@ def _work(schedule: Schedule) -> int:
         for value in schedule.space.values
         if value.kind in ("map", "reduce", "load")
     )
-
-
-class _Tensors:
-    """Where tensors are, told when bound or in each step."""
-
-    def __init__(self, kernel: FusedKernel, at: Addresses) -> None:
-        self.kernel = kernel
-        self.addresses: dict[Tensor, int] = {}
-        self.point: dict[Tensor, Callable[[int], object]] = {}
-        for tensor in dict.fromkeys((*kernel.reads, *kernel.writes, *kernel.updates)):
-            found = at.of(tensor)
-            if found is None:
-                self.point[tensor] = functools.partial(self.addresses.__setitem__, tensor)
-            else:
-                self.addresses[tensor] = found
-
-    def array(self, tensor: Tensor) -> Any:
-        """Return a tensor's memory as an array."""
-        content = tensor.spec.content
-        spec = tensor.spec if content is None else content
-        return view(self.addresses[tensor], spec.shape.known, spec.dtype.numpy, None)
-
-    def run(self) -> None:
-        """Run the operations."""
-        kernel = self.kernel
-        buffers = {t: self.array(t) for t in (*kernel.writes, *kernel.updates)}
-        interpret(kernel.ops, self.array, buffers, kernel.writes)
-
-
-def _interpreted(kernel: FusedKernel, at: Addresses) -> Bound:
-    tensors = _Tensors(kernel, at)
-    return Bound(tensors.run, tensors.point)
 
 
 def _native(kernel: FusedKernel, address: int, at: Addresses) -> Bound:

@@ -102,6 +102,15 @@ class Index:
         choice = f"select i1 {bit}, i64 {self.name}, i64 {_text(other)}"
         return Index(self.code, self.code.new(choice))
 
+    def compared(self, comparison: str, other: Index | int) -> str:
+        """Return a comparison such as ``sge`` with another, as a bit."""
+        return self.code.new(f"icmp {comparison} i64 {self.name}, {_text(other)}")
+
+    def unless(self, bit: str, other: Index | int) -> Index:
+        """Return another where a bit is set, else itself."""
+        choice = f"select i1 {bit}, i64 {_text(other)}, i64 {self.name}"
+        return Index(self.code, self.code.new(choice))
+
     def within(self, size: Index | int) -> str:
         """Return whether it is at least 0 and below a size, as a bit."""
         return self.code.new(f"icmp ult i64 {self.name}, {_text(size)}")
@@ -154,6 +163,7 @@ class Assembly:
             f"declare {kind} @llvm.fma.{suffix}({kind}, {kind}, {kind})",
             f"declare {kind} @llvm.masked.load.{suffix}.p0(ptr, i32, {bits}, {kind})",
             f"declare void @llvm.masked.store.{suffix}.p0({kind}, ptr, i32, {bits})",
+            f"declare {self.element} @llvm.vector.reduce.fadd.{suffix}({self.element}, {kind})",
             f"define void @{name}(i64 %block) {{",
             "entry:",
         )
@@ -210,6 +220,15 @@ class Assembly:
         places = [self.new(f"getelementptr i64, ptr {block}, i64 {i}") for i in range(len(names))]
         return {name: self.new(f"load ptr, ptr {p}") for name, p in zip(names, places, strict=True)}
 
+    def numbers(self, names: Sequence[str], first: int) -> dict[str, Index]:
+        """Load numbers from the kernel's block, beginning with word ``first``, by names."""
+        block = self.new("inttoptr i64 %block to ptr")
+        found = {}
+        for word, name in enumerate(names, first):
+            place = self.new(f"getelementptr i64, ptr {block}, i64 {word}")
+            found[name] = Index(self, self.new(f"load i64, ptr {place}"))
+        return found
+
     def at(self, base: str, offset: Index | int) -> str:
         """Return the address of an element."""
         if offset == 0:
@@ -224,10 +243,12 @@ class Assembly:
         """Return whether two bits are set."""
         return self.new(f"and i1 {one}, {other}")
 
-    def load(self, base: str, offset: Index | int = 0, count: int | None = None) -> Vector:
+    def load(
+        self, base: str, offset: Index | int = 0, count: Index | int | None = None
+    ) -> Vector:
         """Load a vector from elements beside one another; behind the first ``count``, zeros."""
         place, align = self.at(base, offset), _SIZES[self.element]
-        if count is None or count >= self.lanes:
+        if count is None or (isinstance(count, int) and count >= self.lanes):
             return self.vector(f"load {self.kind}, ptr {place}, align {align}")
         return self.vector(
             f"call {self.kind} @llvm.masked.load.{self._suffix}.p0(ptr {place}, i32 {align}, "
@@ -244,11 +265,15 @@ class Assembly:
         self.do(f"store {self.kind} {value.name}, ptr {place}, align {size}, !nontemporal !0")
 
     def store(
-        self, value: Vector, base: str, offset: Index | int = 0, count: int | None = None
+        self,
+        value: Vector,
+        base: str,
+        offset: Index | int = 0,
+        count: Index | int | None = None,
     ) -> None:
         """Store a vector, or its first ``count`` elements, to elements beside one another."""
         place, align = self.at(base, offset), _SIZES[self.element]
-        if count is None or count >= self.lanes:
+        if count is None or (isinstance(count, int) and count >= self.lanes):
             self.do(f"store {self.kind} {value.name}, ptr {place}, align {align}")
             return
         self.do(
@@ -256,10 +281,34 @@ class Assembly:
             f"ptr {place}, i32 {align}, {self._first(count)})"
         )
 
-    def _first(self, count: int) -> str:
+    def _first(self, count: Index | int) -> str:
         """Return the mask of the first elements."""
+        if isinstance(count, Index):
+            kind = f"<{self.lanes} x i64>"
+            one = self.new(f"insertelement {kind} poison, i64 {count.name}, i64 0")
+            zeros = f"<{self.lanes} x i32> zeroinitializer"
+            all_of_them = self.new(f"shufflevector {kind} {one}, {kind} poison, {zeros}")
+            places = ", ".join(f"i64 {place}" for place in range(self.lanes))
+            mask = self.new(f"icmp slt {kind} <{places}>, {all_of_them}")
+            return f"<{self.lanes} x i1> {mask}"
         bits = ", ".join(f"i1 {str(place < count).lower()}" for place in range(self.lanes))
         return f"<{self.lanes} x i1> <{bits}>"
+
+    def total(self, value: Vector) -> str:
+        """Return the sum of a vector's elements, in an order that is always the same."""
+        suffix, element = self._suffix, self.element
+        return self.new(
+            f"call reassoc {element} @llvm.vector.reduce.fadd.{suffix}"
+            f"({element} -0.0, {self.kind} {value.name})"
+        )
+
+    def put(self, number: str, base: str, offset: Index | int = 0) -> None:
+        """Store one element."""
+        self.do(f"store {self.element} {number}, ptr {self.at(base, offset)}")
+
+    def element_at(self, base: str, offset: Index | int = 0) -> str:
+        """Load one element."""
+        return self.new(f"load {self.element}, ptr {self.at(base, offset)}")
 
     def spread(self, base: str, offset: Index | int = 0) -> Vector:
         """Load an element into all places of a vector."""
@@ -365,6 +414,17 @@ class Assembly:
         self._lines[head:head] = lines
         self._begin(f"{label}.done")
         state.after = inside
+
+    @contextmanager
+    def when(self, bit: str) -> Iterator[None]:
+        """Write what is done only where a bit is set; it yields no values."""
+        self._count += 1
+        label = f"w{self._count}"
+        self.do(f"br i1 {bit}, label %{label}.then, label %{label}.end")
+        self._begin(f"{label}.then")
+        yield
+        self.do(f"br label %{label}.end")
+        self._begin(f"{label}.end")
 
     @contextmanager
     def taken(self, counter: str, count: int) -> Iterator[Index]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from headrace_cpu.lapack import match as lapack
 from headrace_cpu.matmul import match as matmul
 from headrace_cpu.matmul import match_short as short
+from headrace_cpu.matmul import match_thin as thin
 from headrace_cpu.onednn.match_convolution import CONVOLUTIONS, make_convolution, wants_convolution
 from headrace_cpu.onednn.match_matmul import make_matmul, make_sum, wants_matmul, wants_sum
 from headrace_cpu.program.matching import Matcher, Need
@@ -24,6 +25,14 @@ MATCHERS = (
         wants=matmul.wants_update,
         make=matmul.make_uneven_update,
         needs=(Need.BLAS,),
+    ),
+    Matcher(
+        name="thin matmul",
+        priority=95,
+        types=("MatMul",),
+        wants=thin.wants,
+        make=thin.make,
+        needs=(Need.THREADS, Need.VECTORS),
     ),
     Matcher(
         name="uneven matmul",
