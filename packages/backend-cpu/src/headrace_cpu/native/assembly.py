@@ -243,9 +243,7 @@ class Assembly:
         """Return whether two bits are set."""
         return self.new(f"and i1 {one}, {other}")
 
-    def load(
-        self, base: str, offset: Index | int = 0, count: Index | int | None = None
-    ) -> Vector:
+    def load(self, base: str, offset: Index | int = 0, count: Index | int | None = None) -> Vector:
         """Load a vector from elements beside one another; behind the first ``count``, zeros."""
         place, align = self.at(base, offset), _SIZES[self.element]
         if count is None or (isinstance(count, int) and count >= self.lanes):

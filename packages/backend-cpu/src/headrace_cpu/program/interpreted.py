@@ -41,9 +41,7 @@ class Interpreted(Instruction):
 class _Tensors:
     """Where tensors are, told when bound or in each step."""
 
-    def __init__(
-        self, instruction: Instruction, ops: Sequence[Operation], at: Addresses
-    ) -> None:
+    def __init__(self, instruction: Instruction, ops: Sequence[Operation], at: Addresses) -> None:
         self.ops = ops
         self.instruction = instruction
         self.addresses: dict[Tensor, int] = {}

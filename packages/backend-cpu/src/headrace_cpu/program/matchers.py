@@ -29,7 +29,7 @@ MATCHERS = (
     Matcher(
         name="thin matmul",
         priority=95,
-        types=("MatMul",),
+        types=matmul.MATMULS,
         wants=thin.wants,
         make=thin.make,
         needs=(Need.THREADS, Need.VECTORS),
