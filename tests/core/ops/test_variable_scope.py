@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError
+from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, GraphError, ShapeError
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -241,7 +241,7 @@ ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     ),
     "verified": (
         lambda: hr.constant_initializer([1, 2], verify_shape=True)([2, 1]),
-        ShapeError,
+        ArgumentTypeError,
         "expected",
     ),
 }

@@ -27,13 +27,24 @@ from headrace_io.meta_graph import (
 from headrace_io.protos.convert import as_message
 from headrace_io.streams import error_of_system
 from headrace_train.checkpoint.files import replaced
-from headrace_train.runners.definition import check_runner, read_runner, write_runner
+from headrace_train.runners.definition import check_runner, read_arguments, write_runner
+from headrace_train.runners.queue_runner import QueueRunner
 
 if TYPE_CHECKING:
     from headrace_train.saver import Saver
 
 _QUEUE_RUNNERS = hr.GraphKeys.QUEUE_RUNNERS
-_FORMS = {_QUEUE_RUNNERS: Form(write_runner, read_runner)}
+
+
+def _write_runner(runner: Any) -> Any:
+    return write_runner(runner) if isinstance(runner, QueueRunner) else None
+
+
+def _read_runner(stored: bytes, graph: Graph, scope: str = "") -> QueueRunner:
+    return QueueRunner(**read_arguments(stored, graph, scope))
+
+
+_FORMS = {_QUEUE_RUNNERS: Form(_write_runner, _read_runner)}
 
 
 def export_meta_graph(
@@ -153,7 +164,7 @@ def import_meta_graph(
         input_map=kwargs.get("input_map"),
     )
     for stored in runners:
-        graph.add_to_collection(_QUEUE_RUNNERS, read_runner(stored, graph, scope))
+        graph.add_to_collection(_QUEUE_RUNNERS, _read_runner(stored, graph, scope))
     return _saver(message, list(grafted.variables.values()), scope)
 
 

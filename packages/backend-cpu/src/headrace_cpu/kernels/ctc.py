@@ -383,7 +383,8 @@ def ctc_beam_search_decoder(
     """Follow the most likely beginnings of label sequences, for one of the batch after another."""
     _check_inputs(inputs, sequence_length)
     wide = widened(inputs)
-    wide = wide - _total(np, wide)[..., None]
+    with np.errstate(invalid="ignore"):
+        wide = wide - _total(np, wide)[..., None]
     batch = inputs.shape[1]
     scores = np.zeros((batch, top_paths), wide.dtype)
     paths: list[list[Array]] = []

@@ -92,7 +92,7 @@ def quantize_and_dequantize(
     if not range_given and not x.size:
         return input
     ends = (input_min, input_max) if range_given else (x.min(), x.max())
-    low, high = (wide(end) for end in ends)
+    low, high = (wide(end.item()) for end in ends)
     if low > high:
         raise ValueError(f"Invalid range: input_min {low} > input_max {high}")
     half = 2 ** (num_bits - 1)

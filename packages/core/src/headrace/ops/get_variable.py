@@ -455,5 +455,6 @@ def create_partitioned_variables(
             collections=collections,
             validate_shape=True,
             constraint=scope.constraint,
+            sharing=checked_sharing(None, None, trainable, scope.name)[:2],
         )
     return list(made)

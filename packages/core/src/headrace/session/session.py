@@ -454,11 +454,11 @@ class Session:
         parts = place_and_partition(
             step, machine, self.graph, self._pinned, optimize=self.config.options.optimize
         )
-        step.replaced_by()
         if self.config.log_device_placement:
             log_placement(parts)
         registered = runtime.register(parts, len(flat.tensors))
         run_within = self._ordering.of(step.graph, registered)
+        step.replaced_by()
         run_step = run_within(self.config.timeout)
         if self._recorder is not None:
             ends = [*(t.name for t in flat.tensors), *(op.name for op in flat.targets)]

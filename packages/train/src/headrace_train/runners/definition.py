@@ -12,13 +12,10 @@ from headrace.errors import exception_type_from_error_code as type_of
 from headrace_io import protos
 from headrace_io.protos.pool import parsed
 from headrace_train.queues import QueueBase
-from headrace_train.runners.queue_runner import QueueRunner
 
 
 def write_runner(runner: Any) -> Any:
-    """Return a runner as a ``QueueRunnerDef``; None for anything else."""
-    if not isinstance(runner, QueueRunner):
-        return None
+    """Return a ``QueueRunner`` as a ``QueueRunnerDef``."""
     return protos.QueueRunnerDef(
         queue_name=runner.queue.queue_ref.op.name,
         enqueue_op_name=[op.name for op in runner.enqueue_ops],
@@ -49,8 +46,8 @@ def check_runner(stored: bytes, names: Container[str]) -> None:
             )
 
 
-def read_runner(stored: bytes, graph: Graph, scope: str = "") -> QueueRunner:
-    """Return the runner that a message describes.
+def read_arguments(stored: bytes, graph: Graph, scope: str = "") -> dict[str, Any]:
+    """Return the arguments of the ``QueueRunner`` that a message describes.
 
     Args:
         stored: The bytes of a ``QueueRunnerDef``.
@@ -73,12 +70,12 @@ def read_runner(stored: bytes, graph: Graph, scope: str = "") -> QueueRunner:
             handle.attrs["component_types"], handle.attrs["shapes"], None, handle.outputs[0]
         )
         queue.pads = handle.type == "PaddingFIFOQueue"
-        return QueueRunner(
-            queue,
-            [found(name) for name in message.enqueue_op_name],
-            close_op=found(message.close_op_name),
-            cancel_op=found(message.cancel_op_name),
-            queue_closed_exception_types=tuple(kinds) or None,
-        )
+        return {
+            "queue": queue,
+            "enqueue_ops": [found(name) for name in message.enqueue_op_name],
+            "close_op": found(message.close_op_name),
+            "cancel_op": found(message.cancel_op_name),
+            "queue_closed_exception_types": tuple(kinds) or None,
+        }
     except (GraphError, KeyError, IndexError) as error:
         raise DataLossError(f"a runner of the queue {message.queue_name!r}: {error}") from error

@@ -169,7 +169,7 @@ class QueueRunner:
         """
         # lazy: only programs that read graphs need messages
         from headrace_io import protos
-        from headrace_train.runners.definition import read_runner
+        from headrace_train.runners.definition import read_arguments
 
         if not isinstance(queue_runner_def, protos.QueueRunnerDef):
             raise AttributeValueError(
@@ -177,7 +177,7 @@ class QueueRunner:
                 f"{shown(queue_runner_def)}"
             )
         stored = queue_runner_def.SerializeToString()
-        return read_runner(stored, hr.get_default_graph(), import_scope or "")
+        return QueueRunner(**read_arguments(stored, hr.get_default_graph(), import_scope or ""))
 
     def started(self, session: Session) -> bool:
         """Whether threads were made for a session, even if they have ended since."""
