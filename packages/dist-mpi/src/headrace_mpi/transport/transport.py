@@ -5,7 +5,7 @@ Python (two wake-ups and a fight for the interpreter lock), a hundred times what
 So there is no fixed receiving thread. *The thread that waits drives*:
 
 * Whoever waits (``Transport.wait``) and finds the *pump* free takes it, and receives and
-  dispatches for everybody until its own ``Wakeup`` is woken; it then offers the pump to another
+  dispatches for everybody until its own ``Waiter`` is woken; it then offers the pump to another
   waiting thread. A step that waits for its tensor takes it out of MPI itself, in a few us.
 * A service thread polls while nobody waits, so that the process always answers. It naps between
   polls, and costs about one percent of a core.
