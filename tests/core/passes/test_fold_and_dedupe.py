@@ -58,24 +58,6 @@ def test_folding_a_shape_drops_no_effect():
         np.testing.assert_array_equal(session.run(v), [2, 3])
 
 
-@pytest.mark.parametrize("executor", ["plain", "plan"])
-def test_what_waits_for_an_effect_is_folded_and_waits_all_the_same(executor):
-    v = hr.Variable([1.0, 2.0])
-    written = hr.assign_add(v, [1.0, 1.0])
-    with hr.control_dependencies([written]):
-        ones = hr.fill([2], 1.0)
-    doubled = hr.add(ones, ones)
-    step = folded(doubled)
-    assert types(step)["Fill"] == types(step)["Add"] == 0
-    (found,) = step.fetches
-    assert found.op.type == "Const"
-    assert [op.type for op in found.op.control_inputs] == ["AssignAddVariable"]
-    with hr.Session(config=hr.Config(executor=executor)) as session:
-        session.run(v.initializer)
-        np.testing.assert_array_equal(session.run(doubled), [2, 2])
-        np.testing.assert_array_equal(session.run(v), [2, 3])
-
-
 def test_a_dead_shape_stays_dead():
     taken, other = hr.switch(hr.constant([1.0]), hr.placeholder("bool", [], name="p"))
     merged, _ = hr.merge([hr.shape(taken), hr.shape(other) + 1])

@@ -62,7 +62,7 @@ def arranged(matches: Matches, settings: CompileSettings) -> list[Item]:
 
 def _is_given(op: Operation) -> bool:
     """Whether an operation's value is there before the program runs."""
-    return op.type == "Feed" or op.type == "Const" or is_handle(op)
+    return op.type == "Feed" or (op.type == "Const" and not op.control_inputs) or is_handle(op)
 
 
 def _is_open(op: Operation) -> bool:

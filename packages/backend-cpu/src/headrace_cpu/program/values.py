@@ -65,7 +65,7 @@ class Values:
         for op in region.graph.operations:
             if op.type == "Feed":
                 self.home[op.outputs[0]] = Home.OBJECT
-            elif op.type == "Const":
+            elif op.type == "Const" and not op.control_inputs:
                 self._preset(op.outputs[0], op.attrs["value"])
             elif is_handle(op):
                 self._preset(op.outputs[0], region.handles[op.outputs[0]])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,8 +40,6 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
     held: set[Operation] | None = None
     early = EarlyValues(evaluate, LIMITS)
     known: dict[Operation, list[_NDArray]] = {}
-    # What folded nodes wait for, besides their own control edges, in place of their inputs.
-    after: dict[Operation, tuple[Operation, ...]] = {}
     for op in step.graph.operations:
         if op.type == "Const" or op.stateful or not _may_be_known(op, known):
             continue
@@ -53,8 +50,6 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
         values = _values(op, known, early)
         if values is not None:
             known[op] = values
-            waited = ((*t.op.control_inputs, *after.get(t.op, ())) for t in op.inputs)
-            after[op] = tuple(dict.fromkeys(itertools.chain.from_iterable(waited)))
     if not known:
         return step
     rewriter = Rewriter("fold")
@@ -69,7 +64,7 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
         for i, (tensor, value) in enumerate(zip(op.outputs, known[op], strict=True)):
             name = op.name if i == 0 else f"{op.name}/folded_{i}"
             spec = constant_spec(value, tensor.dtype)
-            new = rewriter.add("Const", {"value": value}, [spec], op, name, after[op])
+            new = rewriter.add("Const", {"value": value}, [spec], like=op, name=name)
             if i == 0:
                 rewriter.stand_for_operation(op, new)
             rewriter.stand_for_tensor(tensor, new.outputs[0])
@@ -93,6 +88,9 @@ def _values(
     op: Operation, known: Mapping[Operation, Sequence[_NDArray]], early: EarlyValues
 ) -> list[_NDArray] | None:
     if not op.outputs or any(t.dtype.kind in ("resource", "list") for t in op.outputs):
+        return None
+    # Folding drops the input edges; one behind which control edges stand must stay.
+    if any(t.op.control_inputs for t in op.inputs):
         return None
     stated = early.stated([t.spec for t in op.outputs])
     if stated is not None or not op.inputs:

@@ -108,18 +108,8 @@ class Rewriter:
         specs: Sequence[TensorSpec],
         like: Operation,
         name: str | None = None,
-        after: Collection[Operation] = (),
     ) -> Operation:
-        """Add a node without inputs that does the work of ``like``, with its place and site.
-
-        Args:
-            type_name: The type of the operation.
-            attrs: Its attributes.
-            specs: Its outputs.
-            like: The operation of the old graph.
-            name: Its name, that of ``like`` if None.
-            after: Operations of the old graph that it waits for, besides those of ``like``.
-        """
+        """Add a node without inputs that does the work of ``like``, with its place and site."""
         schema = OPS[type_name]
         return self.graph.add_operation(
             schema,
@@ -128,7 +118,7 @@ class Rewriter:
             arity=(),
             attrs=attrs,
             specs=specs,
-            control_inputs=self.controls((*like.control_inputs, *after)),
+            control_inputs=self.controls(like.control_inputs),
             device=like.device_name,
             colocated_with=self.controls(like.colocated_with),
             site=like.site,
