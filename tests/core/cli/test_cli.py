@@ -266,7 +266,7 @@ def test_every_function_is_covered_or_says_why_not(capsys, monkeypatch) -> None:
         ("hr.sparse_slice", "rule"),
         ("hr.argmax", "none: an index is piecewise constant"),
         ("hr.approximate_equal", "none: the result is piecewise constant"),
-        ("hr.strings.split", "none: strings have no gradient"),
+        ("hr.string_split", "none: strings have no gradient"),
         ("hr.assert_equal", "none: it has no outputs"),
         ("hr.zeros_like", "none: its values are constants"),
     ],

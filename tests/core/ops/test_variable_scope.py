@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, GraphError, ShapeError
+from headrace.errors import (
+    ArgumentTypeError,
+    AttributeValueError,
+    DTypeError,
+    GraphError,
+    ShapeError,
+)
 
 pytestmark = pytest.mark.needs("backend-cpu")
 

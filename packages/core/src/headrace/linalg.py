@@ -50,44 +50,52 @@ from headrace.ops.statistics import normalize as normalize
 from headrace.plugins.namespaces import added_names as _added_names
 
 if _TYPE_CHECKING:
-    from headrace.linear_operators.circulant import (
+    from headrace.ops.linear_operators.circulant import (
         LinearOperatorCirculant as LinearOperatorCirculant,
     )
-    from headrace.linear_operators.circulant import (
+    from headrace.ops.linear_operators.circulant import (
         LinearOperatorCirculant2D as LinearOperatorCirculant2D,
     )
-    from headrace.linear_operators.circulant import (
+    from headrace.ops.linear_operators.circulant import (
         LinearOperatorCirculant3D as LinearOperatorCirculant3D,
     )
-    from headrace.linear_operators.composed import (
+    from headrace.ops.linear_operators.composed import (
         LinearOperatorBlockDiag as LinearOperatorBlockDiag,
     )
-    from headrace.linear_operators.composed import (
+    from headrace.ops.linear_operators.composed import (
         LinearOperatorComposition as LinearOperatorComposition,
     )
-    from headrace.linear_operators.composed import (
+    from headrace.ops.linear_operators.composed import (
         LinearOperatorKronecker as LinearOperatorKronecker,
     )
-    from headrace.linear_operators.dense import LinearOperatorFullMatrix as LinearOperatorFullMatrix
-    from headrace.linear_operators.dense import (
+    from headrace.ops.linear_operators.dense import (
+        LinearOperatorFullMatrix as LinearOperatorFullMatrix,
+    )
+    from headrace.ops.linear_operators.dense import (
         LinearOperatorLowerTriangular as LinearOperatorLowerTriangular,
     )
-    from headrace.linear_operators.derived import LinearOperatorAdjoint as LinearOperatorAdjoint
-    from headrace.linear_operators.derived import LinearOperatorInversion as LinearOperatorInversion
-    from headrace.linear_operators.diagonal import LinearOperatorDiag as LinearOperatorDiag
-    from headrace.linear_operators.householder import (
+    from headrace.ops.linear_operators.derived import LinearOperatorAdjoint as LinearOperatorAdjoint
+    from headrace.ops.linear_operators.derived import (
+        LinearOperatorInversion as LinearOperatorInversion,
+    )
+    from headrace.ops.linear_operators.diagonal import LinearOperatorDiag as LinearOperatorDiag
+    from headrace.ops.linear_operators.householder import (
         LinearOperatorHouseholder as LinearOperatorHouseholder,
     )
-    from headrace.linear_operators.identity import LinearOperatorIdentity as LinearOperatorIdentity
-    from headrace.linear_operators.identity import (
+    from headrace.ops.linear_operators.identity import (
+        LinearOperatorIdentity as LinearOperatorIdentity,
+    )
+    from headrace.ops.linear_operators.identity import (
         LinearOperatorScaledIdentity as LinearOperatorScaledIdentity,
     )
-    from headrace.linear_operators.low_rank import (
+    from headrace.ops.linear_operators.low_rank import (
         LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate,
     )
-    from headrace.linear_operators.operator import LinearOperator as LinearOperator
-    from headrace.linear_operators.toeplitz import LinearOperatorToeplitz as LinearOperatorToeplitz
-    from headrace.linear_operators.zeros import LinearOperatorZeros as LinearOperatorZeros
+    from headrace.ops.linear_operators.operator import LinearOperator as LinearOperator
+    from headrace.ops.linear_operators.toeplitz import (
+        LinearOperatorToeplitz as LinearOperatorToeplitz,
+    )
+    from headrace.ops.linear_operators.zeros import LinearOperatorZeros as LinearOperatorZeros
 
 # Imported when a program first names one: functions of matrices take operators from then on.
 _LATER = {
@@ -185,8 +193,8 @@ if not _TYPE_CHECKING:
             return _added(name)
         from importlib import import_module
 
-        import_module("headrace.linear_operators")
-        value = getattr(import_module(f"headrace.linear_operators.{_LATER[name]}"), name)
+        import_module("headrace.ops.linear_operators")
+        value = getattr(import_module(f"headrace.ops.linear_operators.{_LATER[name]}"), name)
         globals()[name] = value
         return value
 

@@ -53,7 +53,7 @@ def fold(step: StepGraph, evaluate: Evaluate) -> StepGraph:
     if not known:
         return step
     rewriter = Rewriter("fold")
-    needed = still_needed(step, after)
+    needed = still_needed(step, {op: op.control_inputs for op in known})
     for op in step.graph.operations:
         if op not in known:
             if op in needed:

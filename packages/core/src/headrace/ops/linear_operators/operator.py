@@ -11,7 +11,6 @@ import numpy as np
 from headrace.dimension import Dimension
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import (
-    ArgumentTypeError,
     AttributeValueError,
     ShapeError,
     UnimplementedError,
@@ -23,9 +22,6 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
-from headrace.linear_operators.batches import solved, solved_by_factor, vector
-from headrace.linear_operators.calls import call_with_operator
-from headrace.linear_operators.hints import Hints
 from headrace.module import Module
 from headrace.ops.array import expand_dims, size, squeeze
 from headrace.ops.assertions import assert_equal, assert_less, assert_positive
@@ -34,17 +30,20 @@ from headrace.ops.constant import eye
 from headrace.ops.decompositions import cholesky, svd
 from headrace.ops.diag import matrix_diag_part
 from headrace.ops.linalg import adjoint
+from headrace.ops.linear_operators.batches import solved, solved_by_factor, vector
+from headrace.ops.linear_operators.calls import call_with_operator
+from headrace.ops.linear_operators.checks import Checks
+from headrace.ops.linear_operators.hints import Hints
 from headrace.ops.reduce import reduce_max, reduce_min, reduce_sum
 from headrace.ops.solving import matrix_determinant, slogdet
 from headrace.ops.transcendental import exp, log
-from headrace.shapes import Shape
 
 # What makes other operators of any operator: "adjoint", "inverse", "cholesky",
 # "matmul", "solve".
 MAKERS: dict[str, Callable[..., Any]] = {}
 
 
-class LinearOperator(Module):
+class LinearOperator(Checks, Module):
     """A matrix, or a batch of them, that is known by what it does with others.
 
     A subclass states its shape in ``_shape`` and ``_shape_tensor``, and how it multiplies in
@@ -284,23 +283,6 @@ class LinearOperator(Module):
     def _assert_self_adjoint(self) -> Operation:
         dense = self.to_dense()
         return assert_equal(dense, adjoint(dense), message="Matrix was not equal to its adjoint.")
-
-    def _check_dtype(self, x: Any) -> None:
-        if x.dtype != self.dtype:
-            raise ArgumentTypeError(
-                f"Expected argument to have dtype {self.dtype}.  Found: {x.dtype} in tensor "
-                f"{shown(x)}"
-            )
-
-    def _check_size(self, axis: int, x: Any, at: int) -> None:
-        dims = x.shape.dims
-        if dims is None:
-            return
-        if len(dims) < -at:
-            raise ShapeError(f"expected more than {len(dims)} dimensions, got {shown(x)}")
-        own = self._dimension(axis)
-        if not own.is_compatible_with(dims[at]):
-            raise ShapeError(f"dimensions {own} and {dims[at]} are not compatible")
 
     # -- products
 
@@ -609,11 +591,3 @@ class LinearOperator(Module):
 
 def _adjoint_if(x: Tensor, wanted: bool) -> Tensor:
     return adjoint(x) if wanted else x
-
-
-def shape_of(*parts: Any) -> TensorShape:
-    """Return a static shape of parts: shapes, lists of sizes."""
-    made = Shape(())
-    for part in parts:
-        made = made.concatenate(Shape(part))
-    return TensorShape(made)

@@ -8,22 +8,23 @@ from headrace.errors import AttributeValueError
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape, dimension_at_index
-from headrace.linear_operators.batches import (
-    broadcast_dynamic,
-    broadcast_static,
-    given,
-    solved,
-    solved_by_factor,
-)
-from headrace.linear_operators.diagonal import LinearOperatorDiag
-from headrace.linear_operators.identity import LinearOperatorIdentity
-from headrace.linear_operators.operator import LinearOperator, shape_of
 from headrace.ops.array import concat, shape
 from headrace.ops.complex import abs_
 from headrace.ops.conversion import cast
 from headrace.ops.decompositions import cholesky
 from headrace.ops.diag import matrix_diag_part
 from headrace.ops.linalg import matmul
+from headrace.ops.linear_operators.batches import (
+    broadcast_dynamic,
+    broadcast_static,
+    given,
+    solved,
+    solved_by_factor,
+)
+from headrace.ops.linear_operators.checks import shape_of
+from headrace.ops.linear_operators.diagonal import LinearOperatorDiag
+from headrace.ops.linear_operators.identity import LinearOperatorIdentity
+from headrace.ops.linear_operators.operator import LinearOperator
 from headrace.ops.reduce import reduce_sum
 from headrace.ops.solving import matrix_determinant
 from headrace.ops.transcendental import exp, log

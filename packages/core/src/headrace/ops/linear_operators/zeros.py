@@ -10,12 +10,12 @@ from headrace.errors import AttributeValueError
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
-from headrace.linear_operators.identity import _Sized, checked_sizes
 from headrace.ops.array import concat, shape, stack
 from headrace.ops.constant import get_static_value
 from headrace.ops.constant import zeros as zeros_of
 from headrace.ops.control import no_op
 from headrace.ops.linalg import adjoint as adjoint_of
+from headrace.ops.linear_operators.identity import _Sized, checked_sizes
 
 
 class LinearOperatorZeros(_Sized):
@@ -110,6 +110,10 @@ class LinearOperatorZeros(_Sized):
 
     def _diag_part(self) -> Tensor:
         return zeros_of(self._diagonal_sizes(), self.dtype)
+
+    def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Tensor:
+        """Return the matrix plus another one; arguments as of ``LinearOperator``'s."""
+        return super().add_to_tensor(mat, name)
 
     def _add_to_tensor(self, x: Tensor) -> Tensor:
         return self._over_batch(x)

@@ -6,26 +6,26 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.errors import AttributeValueError
-from headrace.linear_operators.circulant import LinearOperatorCirculant
-from headrace.linear_operators.composed import LinearOperatorComposition
-from headrace.linear_operators.dense import LinearOperatorLowerTriangular
-from headrace.linear_operators.derived import LinearOperatorAdjoint, LinearOperatorInversion
-from headrace.linear_operators.diagonal import LinearOperatorDiag
-from headrace.linear_operators.hints import (
+from headrace.ops.array import expand_dims
+from headrace.ops.decompositions import cholesky
+from headrace.ops.linear_operators.circulant import LinearOperatorCirculant
+from headrace.ops.linear_operators.composed import LinearOperatorComposition
+from headrace.ops.linear_operators.dense import LinearOperatorLowerTriangular
+from headrace.ops.linear_operators.derived import LinearOperatorAdjoint, LinearOperatorInversion
+from headrace.ops.linear_operators.diagonal import LinearOperatorDiag
+from headrace.ops.linear_operators.hints import (
     Hints,
     commuting_hints,
     hints_of,
     non_singular,
     product_hints,
 )
-from headrace.linear_operators.identity import (
+from headrace.ops.linear_operators.identity import (
     LinearOperatorIdentity,
     LinearOperatorScaledIdentity,
 )
-from headrace.linear_operators.operator import MAKERS, LinearOperator
-from headrace.linear_operators.zeros import LinearOperatorZeros
-from headrace.ops.array import expand_dims
-from headrace.ops.decompositions import cholesky
+from headrace.ops.linear_operators.operator import MAKERS, LinearOperator
+from headrace.ops.linear_operators.zeros import LinearOperatorZeros
 
 # What two operators make: of each pair of classes the rule of the nearest ones among their bases.
 Rule = Callable[[Any, Any], LinearOperator]

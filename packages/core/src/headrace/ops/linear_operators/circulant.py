@@ -14,8 +14,6 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
-from headrace.linear_operators.batches import alike, at_least, check_no_zeros, check_real
-from headrace.linear_operators.operator import LinearOperator, shape_of
 from headrace.ops.array import concat, expand_dims, rank, reshape, shape, transpose
 from headrace.ops.assertions import assert_less, assert_positive
 from headrace.ops.complex import abs_, complex_, imag, real
@@ -25,6 +23,9 @@ from headrace.ops.conversion import cast
 from headrace.ops.elementwise import conj, reciprocal
 from headrace.ops.fourier import fft, fft2d, fft3d, ifft, ifft2d, ifft3d
 from headrace.ops.linalg import adjoint as adjoint_of
+from headrace.ops.linear_operators.batches import alike, at_least, check_no_zeros, check_real
+from headrace.ops.linear_operators.checks import shape_of
+from headrace.ops.linear_operators.operator import LinearOperator
 from headrace.ops.reduce import reduce_prod, reduce_sum
 from headrace.ops.transcendental import log
 from headrace.shapes import Shape

@@ -10,15 +10,16 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
-from headrace.linear_operators.batches import at_least, broadcast_dynamic, broadcast_static
-from headrace.linear_operators.circulant import LinearOperatorCirculant, as_complex
-from headrace.linear_operators.operator import LinearOperator, shape_of
 from headrace.ops.array import concat, reshape, shape
 from headrace.ops.assertions import assert_equal
 from headrace.ops.constant import ones, zeros_like
 from headrace.ops.conversion import cast
 from headrace.ops.fourier import fft
 from headrace.ops.linalg import adjoint as adjoint_of
+from headrace.ops.linear_operators.batches import at_least, broadcast_dynamic, broadcast_static
+from headrace.ops.linear_operators.checks import shape_of
+from headrace.ops.linear_operators.circulant import LinearOperatorCirculant, as_complex
+from headrace.ops.linear_operators.operator import LinearOperator
 from headrace.ops.rearrange import reverse
 
 

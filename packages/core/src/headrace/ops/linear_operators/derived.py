@@ -9,11 +9,12 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
-from headrace.linear_operators.hints import Hints, both_say
-from headrace.linear_operators.operator import LinearOperator, shape_of
 from headrace.ops.array import concat
 from headrace.ops.elementwise import conj
 from headrace.ops.linalg import adjoint as adjoint_of
+from headrace.ops.linear_operators.checks import shape_of
+from headrace.ops.linear_operators.hints import Hints, both_say
+from headrace.ops.linear_operators.operator import LinearOperator
 from headrace.shapes import Shape
 
 

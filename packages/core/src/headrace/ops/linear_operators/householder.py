@@ -9,8 +9,6 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
-from headrace.linear_operators.batches import at_least, given
-from headrace.linear_operators.operator import LinearOperator, shape_of
 from headrace.ops.array import concat, expand_dims, shape
 from headrace.ops.constant import ones, zeros
 from headrace.ops.control import no_op
@@ -19,6 +17,9 @@ from headrace.ops.diag import matrix_diag_part, matrix_set_diag
 from headrace.ops.elementwise import conj
 from headrace.ops.linalg import adjoint as adjoint_of
 from headrace.ops.linalg import matmul
+from headrace.ops.linear_operators.batches import at_least, given
+from headrace.ops.linear_operators.checks import shape_of
+from headrace.ops.linear_operators.operator import LinearOperator
 from headrace.ops.statistics import norm
 from headrace.shapes import Shape
 

@@ -10,13 +10,18 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
-from headrace.linear_operators.batches import at_least, check_no_zeros, given, solved_by_triangle
-from headrace.linear_operators.operator import LinearOperator
 from headrace.ops.array import shape
 from headrace.ops.complex import abs_
 from headrace.ops.diag import matrix_band_part, matrix_diag_part
 from headrace.ops.linalg import adjoint as adjoint_of
 from headrace.ops.linalg import matmul
+from headrace.ops.linear_operators.batches import (
+    at_least,
+    check_no_zeros,
+    given,
+    solved_by_triangle,
+)
+from headrace.ops.linear_operators.operator import LinearOperator
 from headrace.ops.reduce import reduce_prod, reduce_sum
 from headrace.ops.transcendental import log
 

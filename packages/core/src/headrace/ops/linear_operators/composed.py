@@ -12,9 +12,6 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
-from headrace.linear_operators.batches import alike, broadcast_dynamic, broadcast_static
-from headrace.linear_operators.hints import Hints, all_say, listed
-from headrace.linear_operators.operator import LinearOperator, shape_of
 from headrace.ops.array import (
     concat,
     expand_dims,
@@ -32,6 +29,10 @@ from headrace.ops.control import group
 from headrace.ops.conversion import cast
 from headrace.ops.elementwise import power
 from headrace.ops.linalg import adjoint as adjoint_of
+from headrace.ops.linear_operators.batches import alike, broadcast_dynamic, broadcast_static
+from headrace.ops.linear_operators.checks import shape_of
+from headrace.ops.linear_operators.hints import Hints, all_say, listed
+from headrace.ops.linear_operators.operator import LinearOperator
 from headrace.shapes import Shape
 
 

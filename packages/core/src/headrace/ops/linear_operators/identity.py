@@ -15,8 +15,6 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
-from headrace.linear_operators.batches import broadcast_static, given, no_variable, vector
-from headrace.linear_operators.operator import LinearOperator, shape_of
 from headrace.ops.array import concat, expand_dims, shape, stack
 from headrace.ops.assertions import assert_equal, assert_non_negative, assert_positive
 from headrace.ops.complex import abs_, imag, real
@@ -26,6 +24,9 @@ from headrace.ops.conversion import cast
 from headrace.ops.diag import matrix_diag_part, matrix_set_diag
 from headrace.ops.elementwise import conj, power, reciprocal
 from headrace.ops.linalg import adjoint as adjoint_of
+from headrace.ops.linear_operators.batches import broadcast_static, given, no_variable, vector
+from headrace.ops.linear_operators.checks import shape_of
+from headrace.ops.linear_operators.operator import LinearOperator
 from headrace.ops.reduce import reduce_min
 from headrace.ops.shape_assertions import assert_rank
 from headrace.ops.transcendental import log, sqrt
@@ -210,6 +211,10 @@ class LinearOperatorIdentity(_Sized):
     def _diag_part(self) -> Tensor:
         return ones(self._diagonal_sizes(), self.dtype)
 
+    def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Tensor:
+        """Return the matrix plus another one; arguments as of ``LinearOperator``'s."""
+        return super().add_to_tensor(mat, name)
+
     def _add_to_tensor(self, x: Tensor) -> Tensor:
         return matrix_set_diag(x, matrix_diag_part(x) + cast(1, self.dtype))
 
@@ -332,6 +337,10 @@ class LinearOperatorScaledIdentity(_Sized):
 
     def _diag_part(self) -> Tensor:
         return ones(self._diagonal_sizes(), self.dtype) * expand_dims(self._multiplier, -1)
+
+    def add_to_tensor(self, mat: Any, name: str = "add_to_tensor") -> Tensor:
+        """Return the matrix plus another one; arguments as of ``LinearOperator``'s."""
+        return super().add_to_tensor(mat, name)
 
     def _add_to_tensor(self, x: Tensor) -> Tensor:
         return matrix_set_diag(x, expand_dims(self._multiplier, -1) + matrix_diag_part(x))

@@ -9,8 +9,6 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
-from headrace.linear_operators.batches import at_least, check_no_zeros, check_real, given
-from headrace.linear_operators.operator import LinearOperator, shape_of
 from headrace.ops.array import concat, expand_dims, shape
 from headrace.ops.assertions import assert_positive
 from headrace.ops.complex import abs_, real
@@ -18,6 +16,9 @@ from headrace.ops.conversion import cast
 from headrace.ops.diag import matrix_diag, matrix_diag_part, matrix_set_diag
 from headrace.ops.elementwise import conj, reciprocal
 from headrace.ops.linalg import adjoint as adjoint_of
+from headrace.ops.linear_operators.batches import at_least, check_no_zeros, check_real, given
+from headrace.ops.linear_operators.checks import shape_of
+from headrace.ops.linear_operators.operator import LinearOperator
 from headrace.ops.reduce import reduce_prod, reduce_sum
 from headrace.ops.transcendental import log, sqrt
 from headrace.shapes import Shape
