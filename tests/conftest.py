@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import shutil
 import subprocess
@@ -167,6 +168,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    # What an earlier test asked of hr.logging would keep messages from this one.
+    logger = logging.getLogger("headrace")
+    logger.handlers.clear()
+    logger.propagate = True
+    logger.setLevel(logging.NOTSET)
     needs = [need for mark in item.iter_markers("needs") for need in mark.args]
     if item.get_closest_marker("gpu"):
         needs.append("gpu")

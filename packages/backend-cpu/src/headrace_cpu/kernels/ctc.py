@@ -371,6 +371,7 @@ def ctc_greedy_decoder(
 
 
 @KERNELS.plain("CTCBeamSearchDecoder")
+@np.errstate(invalid="ignore")
 def ctc_beam_search_decoder(
     xp: Any,
     inputs: Array,
@@ -383,8 +384,7 @@ def ctc_beam_search_decoder(
     """Follow the most likely beginnings of label sequences, for one of the batch after another."""
     _check_inputs(inputs, sequence_length)
     wide = widened(inputs)
-    with np.errstate(invalid="ignore"):
-        wide = wide - _total(np, wide)[..., None]
+    wide = wide - _total(np, wide)[..., None]
     batch = inputs.shape[1]
     scores = np.zeros((batch, top_paths), wide.dtype)
     paths: list[list[Array]] = []
