@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace_cpu.lapack import driver, eigen, run, triangles
+from headrace_cpu.lapack import driver, run, triangles
 from headrace_cpu.lapack.library import loaded_lapack
 from headrace_cpu.native.build import build
 from headrace_cpu.native.memory import address, allocate
@@ -116,39 +116,6 @@ def test_steps_compute_the_same_before_and_after_they_are_compiled(dtype, shape)
     for a, b, c in zip(plain, first, compiled, strict=True):
         np.testing.assert_array_equal(b, c)
         np.testing.assert_allclose(a, b, rtol=1e-3 if dtype == "float32" else 1e-11, atol=1e-5)
-
-
-@pytest.mark.parametrize("batch", BATCHES)
-@pytest.mark.parametrize("n", [1, 2, 7, 24, 65, 130])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_vectors_and_values_make_the_matrices(dtype, n, batch):
-    half = np.random.default_rng(n).normal(size=(*batch, n, n))
-    x = (half + half.swapaxes(-1, -2)).astype(dtype)
-    given = np.tril(x) + np.triu(np.full_like(x, 7), 1)
-    values, vectors = run.computed(eigen.symmetric(batch, n, x.dtype, vectors=True), [given])
-    (alone,) = run.computed(eigen.symmetric(batch, n, x.dtype, vectors=False), [given])
-    scale = 16 * n * np.finfo(dtype).eps
-    product = (vectors * values[..., None, :]) @ vectors.swapaxes(-1, -2)
-    np.testing.assert_allclose(product, x, rtol=scale, atol=scale)
-    np.testing.assert_allclose(alone, values, rtol=scale, atol=scale)
-    assert (np.diff(values) >= 0).all()
-
-
-@pytest.mark.parametrize("shape", [(64, 64), (12, 6, 6)])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_steps_find_the_same_eigenvalues_before_and_after_they_are_compiled(dtype, shape):
-    x = hr.placeholder(dtype, shape)
-    half = np.random.default_rng(5).normal(size=shape)
-    feeds = {x: (half + half.swapaxes(-1, -2)).astype(dtype)}
-    programs = [hr.linalg.eigvalsh(x), hr.linalg.eigh(x)[0]]
-    plain, first, compiled = steps(programs, feeds)
-    for a, b, c in zip(plain, first, compiled, strict=True):
-        np.testing.assert_array_equal(b, c)
-        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
-    for bad in (np.nan, np.inf):
-        feeds[x].flat[0] = bad
-        with hr.Session() as session, pytest.raises(hr.errors.InvalidArgumentError, match="NaN"):
-            session.run(programs[0], feeds)
 
 
 @pytest.mark.parametrize("n", [3, 40, 300])

@@ -173,20 +173,6 @@ def self_adjoint_eig(xp: Any, x: Array, *, compute_v: bool) -> tuple[Array, Arra
     nothing = xp.zeros((0,), x.dtype)
     if not x.size:
         return xp.zeros(x.shape[:-1], x.dtype), xp.zeros(x.shape, x.dtype) if compute_v else nothing
-    if by_plan(xp, x):
-        # lazy: most programs have no matrices to decompose
-        from headrace_cpu.lapack import eigen, run
-
-        plan = eigen.symmetric(x.shape[:-2], size, x.dtype, vectors=compute_v)
-        found = None if plan is None else run.computed(plan, (x,))
-        if found is not None:
-            return found[0], found[1] if compute_v else nothing
-    return eigen_by_numpy(xp, x, compute_v=compute_v)
-
-
-def eigen_by_numpy(xp: Any, x: Array, *, compute_v: bool) -> tuple[Array, Array]:
-    """Compute eigenvalues and eigenvectors of symmetric matrices that are finite."""
-    size, nothing = x.shape[-1], xp.zeros((0,), x.dtype)
     below = xp.arange(size)[:, None] >= xp.arange(size)
     matrices, lost = set_apart(xp, xp.where(below, x, xp.zeros((), x.dtype)))
     if lost is not None:

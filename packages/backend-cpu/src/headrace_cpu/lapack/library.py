@@ -20,8 +20,8 @@ from headrace_cpu.matmul.blas import NAMES, Blas, loaded_blas
 
 # What is called here; a library without one of them is not used.
 _FUNCTIONS = (
-    *("copy", "gemm", "omatcopy", "symv", "syrk", "trsm", "trsv"),
-    *("lacpy", "laset", "potrf", "syevd"),
+    *("copy", "gemm", "gemv", "omatcopy", "symv", "syrk", "trsm", "trsv"),
+    *("geqrf", "gesdd", "getrf", "getri", "getrs", "lacpy", "laset", "orgqr", "potrf", "syevd"),
 )
 LETTERS = {"float32": "s", "float64": "d"}
 

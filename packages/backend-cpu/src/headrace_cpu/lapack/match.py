@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace import Operation, Tensor
-from headrace_cpu.kernels.decompositions import cholesky_by_numpy, eigen_by_numpy
+from headrace import Operation
+from headrace_cpu.kernels.decompositions import cholesky_by_numpy
 from headrace_cpu.kernels.solving import triangular_by_numpy
-from headrace_cpu.lapack import eigen, triangles
+from headrace_cpu.lapack import triangles
 from headrace_cpu.lapack.instruction import LapackInstruction
 from headrace_cpu.lapack.library import LETTERS
 from headrace_cpu.lapack.plan import Plan
@@ -25,18 +25,14 @@ def wants(candidate: Candidate) -> bool:
     op = candidate.op
     if op.type not in _PLANS or op.control_inputs:
         return False
-    dtype = op.inputs[0].dtype
-    if dtype.name not in LETTERS or any(t.dtype is not dtype for t in op.inputs):
-        return False
-    # A result of no elements is nobody's work.
-    if any(0 in t.shape.known and _is_needed(candidate, t) for t in op.outputs):
-        return False
-    shapes = [t.spec.shape.dims for t in op.inputs]
-    return all(dims is not None and all(dims) and len(dims) >= 2 for dims in shapes)
+    tensors = (*op.inputs, *op.outputs)
+    shapes = [t.spec.shape.dims for t in tensors]
+    known = all(dims is not None and all(dims) and len(dims) >= 2 for dims in shapes)
+    return known and all(t.dtype is op.inputs[0].dtype for t in tensors) and _named(op)
 
 
-def _is_needed(candidate: Candidate, tensor: Tensor) -> bool:
-    return candidate.matches.needed_outside(tensor, [candidate.op])
+def _named(op: Operation) -> bool:
+    return op.inputs[0].dtype.name in LETTERS
 
 
 def make(candidate: Candidate) -> Instruction | None:
@@ -47,7 +43,7 @@ def make(candidate: Candidate) -> Instruction | None:
     if plan is None:
         return None
     numpy_kernel = functools.partial(otherwise, np, **op.attrs)
-    name = "substitute" if op.type == "MatrixTriangularSolve" else "decompose"
+    name = "decompose" if op.type == "Cholesky" else "substitute"
     threads = candidate.settings.threads
     return LapackInstruction(op, plan, numpy_kernel, name=name, threads=threads)
 
@@ -63,14 +59,6 @@ def _cholesky(op: Operation) -> Plan | None:
     return triangles.cholesky(tuple(batch), n, op.inputs[0].dtype.numpy)
 
 
-def _eigen(op: Operation) -> Plan | None:
-    *batch, n, columns = _shape(op, 0)
-    if n != columns:
-        return None
-    vectors = op.attrs["compute_v"]
-    return eigen.symmetric(tuple(batch), n, op.inputs[0].dtype.numpy, vectors=vectors)
-
-
 def _triangular(op: Operation) -> Plan | None:
     matrix, sides = _shape(op, 0), _shape(op, 1)
     if not triangles.agree(matrix, sides):
@@ -83,7 +71,6 @@ _PLANS: Mapping[str, tuple[Callable[[Operation], Plan | None], Callable[..., Any
         {
             "Cholesky": (_cholesky, cholesky_by_numpy),
             "MatrixTriangularSolve": (_triangular, triangular_by_numpy),
-            "SelfAdjointEig": (_eigen, eigen_by_numpy),
         }
     )
 )
