@@ -59,6 +59,8 @@ def with_space_to_batch(
     count = rates.shape.known[0]
     channels_first = data_format is not None and data_format.startswith("NC")
     first = 2 if channels_first else 1
+    if spatial_dims is not None and not isinstance(spatial_dims, list | tuple):
+        raise AttributeValueError(f"spatial_dims must be a list of axes, got {shown(spatial_dims)}")
     given = list(range(first, first + count)) if spatial_dims is None else list(spatial_dims)
     axes = sorted({int(axis) for axis in given})
     if axes != given or (axes and axes[0] < 1) or len(axes) != count:
