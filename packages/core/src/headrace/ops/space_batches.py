@@ -50,8 +50,11 @@ def with_space_to_batch(
 
     Raises:
         ShapeError: if ``dilation_rate`` is no vector of known length, or ``input`` lacks an axis.
-        AttributeValueError: for rates, axes or padding that do not exist.
+        AttributeValueError: if ``op`` is no function, and for rates, axes or padding that do not
+            exist.
     """
+    if not callable(op):
+        raise AttributeValueError(f"op must be a function, got {shown(op)}")
     images = convert_to_tensor(input)
     rates = convert_to_tensor(dilation_rate, dtypes.int32)
     if rates.shape.rank != 1 or not rates.shape.is_fully_defined():
