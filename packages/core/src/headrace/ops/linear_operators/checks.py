@@ -7,37 +7,41 @@ from typing import Any
 from headrace.dimension import Dimension
 from headrace.dtypes import DType
 from headrace.errors import ArgumentTypeError, ShapeError, shown
+from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
 from headrace.shapes import Shape
 
 
-class Checks:
-    """Checks of what an operator is applied to."""
+def check_dtype(own: DType, x: Tensor) -> None:
+    """Refuse what is not of an operator's own dtype.
 
-    @property
-    def dtype(self) -> DType:
-        """The dtype of the matrix."""
-        raise NotImplementedError
+    Raises:
+        ArgumentTypeError: if it is of another one.
+    """
+    if x.dtype != own:
+        raise ArgumentTypeError(
+            f"Expected argument to have dtype {own}.  Found: {x.dtype} in tensor {shown(x)}"
+        )
 
-    def _dimension(self, axis: int) -> Dimension:
-        raise NotImplementedError
 
-    def _check_dtype(self, x: Any) -> None:
-        if x.dtype != self.dtype:
-            raise ArgumentTypeError(
-                f"Expected argument to have dtype {self.dtype}.  Found: {x.dtype} in tensor "
-                f"{shown(x)}"
-            )
+def check_size(own: Dimension, x: Tensor, at: int) -> None:
+    """Refuse what does not fit an operator.
 
-    def _check_size(self, axis: int, x: Any, at: int) -> None:
-        dims = x.shape.dims
-        if dims is None:
-            return
-        if len(dims) < -at:
-            raise ShapeError(f"expected more than {len(dims)} dimensions, got {shown(x)}")
-        own = self._dimension(axis)
-        if not own.is_compatible_with(dims[at]):
-            raise ShapeError(f"dimensions {own} and {dims[at]} are not compatible")
+    Args:
+        own: The operator's size along the axis over which is summed.
+        x: What it is applied to.
+        at: The axis of ``x``, counted from the end.
+
+    Raises:
+        ShapeError: if there is no such axis, or its size is another one.
+    """
+    dims = x.shape.dims
+    if dims is None:
+        return
+    if len(dims) < -at:
+        raise ShapeError(f"expected more than {len(dims)} dimensions, got {shown(x)}")
+    if not own.is_compatible_with(dims[at]):
+        raise ShapeError(f"dimensions {own} and {dims[at]} are not compatible")
 
 
 def shape_of(*parts: Any) -> TensorShape:

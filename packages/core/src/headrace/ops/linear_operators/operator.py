@@ -32,7 +32,7 @@ from headrace.ops.diag import matrix_diag_part
 from headrace.ops.linalg import adjoint
 from headrace.ops.linear_operators.batches import solved, solved_by_factor, vector
 from headrace.ops.linear_operators.calls import call_with_operator
-from headrace.ops.linear_operators.checks import Checks
+from headrace.ops.linear_operators.checks import check_dtype, check_size
 from headrace.ops.linear_operators.hints import Hints
 from headrace.ops.reduce import reduce_max, reduce_min, reduce_sum
 from headrace.ops.solving import matrix_determinant, slogdet
@@ -43,7 +43,7 @@ from headrace.ops.transcendental import exp, log
 MAKERS: dict[str, Callable[..., Any]] = {}
 
 
-class LinearOperator(Checks, Module):
+class LinearOperator(Module):
     """A matrix, or a batch of them, that is known by what it does with others.
 
     A subclass states its shape in ``_shape`` and ``_shape_tensor``, and how it multiplies in
@@ -308,8 +308,8 @@ class LinearOperator(Checks, Module):
             return self._with_operator("matmul", x, adjoint, adjoint_arg, name)
         with self._scoped(name):
             matrix = convert_to_tensor(x)
-            self._check_dtype(matrix)
-            self._check_size(-2 if adjoint else -1, matrix, -1 if adjoint_arg else -2)
+            check_dtype(self.dtype, matrix)
+            check_size(self._dimension(-2 if adjoint else -1), matrix, -1 if adjoint_arg else -2)
             return self._matmul(matrix, adjoint, adjoint_arg)
 
     def _with_operator(
@@ -345,8 +345,8 @@ class LinearOperator(Checks, Module):
         """
         with self._scoped(name):
             given = convert_to_tensor(x)
-            self._check_dtype(given)
-            self._check_size(-2 if adjoint else -1, given, -1)
+            check_dtype(self.dtype, given)
+            check_size(self._dimension(-2 if adjoint else -1), given, -1)
             return self._matvec(given, adjoint)
 
     def _matvec(self, x: Tensor, adjoint: bool = False) -> Tensor:
@@ -426,8 +426,8 @@ class LinearOperator(Checks, Module):
             return self._with_operator("solve", rhs, adjoint, adjoint_arg, name)
         with self._scoped(name):
             given = convert_to_tensor(rhs)
-            self._check_dtype(given)
-            self._check_size(-1 if adjoint else -2, given, -1 if adjoint_arg else -2)
+            check_dtype(self.dtype, given)
+            check_size(self._dimension(-1 if adjoint else -2), given, -1 if adjoint_arg else -2)
             return self._solve(given, adjoint, adjoint_arg)
 
     def _solve(self, rhs: Tensor, adjoint: bool = False, adjoint_arg: bool = False) -> Tensor:
@@ -454,8 +454,8 @@ class LinearOperator(Checks, Module):
         """
         with self._scoped(name):
             given = convert_to_tensor(rhs)
-            self._check_dtype(given)
-            self._check_size(-1 if adjoint else -2, given, -1)
+            check_dtype(self.dtype, given)
+            check_size(self._dimension(-1 if adjoint else -2), given, -1)
             return self._solvevec(given, adjoint)
 
     def _solvevec(self, rhs: Tensor, adjoint: bool = False) -> Tensor:
@@ -582,7 +582,7 @@ class LinearOperator(Checks, Module):
         """
         with self._scoped(name):
             given = convert_to_tensor(x)
-            self._check_dtype(given)
+            check_dtype(self.dtype, given)
             return self._add_to_tensor(given)
 
     def _add_to_tensor(self, x: Tensor) -> Tensor:
