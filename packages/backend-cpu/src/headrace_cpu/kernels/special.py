@@ -139,9 +139,16 @@ def _incomplete_gamma(xp: Any, function: str, a: Array, x: Array) -> Array:
 
 @KERNELS.plain("Betainc")
 def betainc(xp: Any, a: Array, b: Array, x: Array) -> Array:
-    """Compute the incomplete beta function in float64: SciPy's of float32 is a dozen units off."""
+    """Compute the incomplete beta function in float64: SciPy's of float32 is a dozen units off.
+
+    Where one parameter is infinite all of the distribution is at one end of 0 to 1; releases of
+    SciPy before 1.14 do not know that.
+    """
     first, second, bound = (each.astype(np.float64) for each in (a, b, x))
     value = scipy_module(xp, "special").betainc(first, second, bound)
+    at_one, at_zero = xp.isinf(first), xp.isinf(second)
+    value = xp.where(at_one & ~at_zero, (bound == 1).astype(np.float64), value)
+    value = xp.where(at_zero & ~at_one, (bound > 0).astype(np.float64), value)
     inside = (first > 0) & (second > 0) & (bound >= 0) & (bound <= 1)
     return narrowed(xp.where(inside, value, first.dtype.type(np.nan)), a.dtype)
 
