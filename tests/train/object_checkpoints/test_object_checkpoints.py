@@ -103,8 +103,9 @@ def test_variables_of_other_names_take_what_was_saved(saved: Any) -> None:
         for v, kernel in after:
             session.run(train)
             found = session.run([objects["v"], objects["layer"].kernel])
-            np.testing.assert_array_equal(found[0], v)
-            np.testing.assert_array_equal(found[1], kernel)
+            # Kernels that are compiled meanwhile may round otherwise.
+            np.testing.assert_allclose(found[0], v, rtol=1e-6)
+            np.testing.assert_allclose(found[1], kernel, rtol=1e-6)
         assert checkpoint.save(path[:-2]).endswith("ck-2")
 
 
@@ -121,7 +122,7 @@ def test_objects_that_come_later_are_matched(saved: Any) -> None:
     with hr.Session() as session:
         status.initialize_or_restore(session)
         session.run(train)
-        np.testing.assert_array_equal(session.run(objects["v"]), after[0][0])
+        np.testing.assert_allclose(session.run(objects["v"]), after[0][0], rtol=1e-6)
 
 
 def test_what_is_not_there_is_initialized(saved: Any) -> None:

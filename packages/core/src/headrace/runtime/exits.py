@@ -29,6 +29,7 @@ _INTERVAL = 0.05
 _ALONE, _BESIDE_DAEMONS = 0.3, 5.0
 # Threads of Headrace serve steps, and begin nothing by themselves.
 _OWN = "headrace"
+_NAME = f"{_OWN}-exit"
 # Whoever was registered last is called first.
 _POOLS = "concurrent.futures.thread"
 
@@ -96,9 +97,14 @@ class Exits:
 
     def _start(self, leaving: threading.Event | None) -> None:
         arguments = (self._code, self._step_of, leaving)
-        watch = threading.Thread(target=_watch, args=arguments, name=f"{_OWN}-exit", daemon=True)
+        watch = threading.Thread(target=_watch, args=arguments, name=_NAME, daemon=True)
         with contextlib.suppress(RuntimeError):
             watch.start()
+
+
+def watches() -> int:
+    """Return how many threads wait for the end of the process, and change nothing before."""
+    return sum(t.name == _NAME for t in threading.enumerate())
 
 
 def _watch(code: CodeType, step_of: StepOf, leaving: threading.Event | None) -> None:

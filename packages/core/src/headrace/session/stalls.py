@@ -13,6 +13,7 @@ from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.runtime.callouts import idle_callers
+from headrace.runtime.exits import watches
 from headrace.runtime.stalls import Wait, describes
 
 _MOST_LISTED = 3
@@ -66,7 +67,8 @@ class Stalls:
         if not known:
             return None
         takes = [wait for wait in known if _takes(wait.op)]
-        if len(known) == len(waits) and threading.active_count() - idle_callers() == 1:
+        others = threading.active_count() - 1 - idle_callers() - watches()
+        if len(known) == len(waits) and not others:
             return self._error((takes or known)[0])
         for wait in takes:
             name = wait.resource.name
