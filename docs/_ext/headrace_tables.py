@@ -133,7 +133,10 @@ def functions(module: str) -> str:
 def public(module: str) -> dict[str, Any]:
     """Return the functions and classes that ``{headrace} functions <module>`` documents."""
     found = importlib.import_module("headrace.functions" if module == "headrace" else module)
-    return {name: v for name, v in vars(found).items() if not name.startswith("_") and callable(v)}
+    # What a module imports when it is first asked for stands in its list of names only.
+    names = dict.fromkeys([*vars(found), *getattr(found, "__all__", ())])
+    values = {name: getattr(found, name) for name in names if not name.startswith("_")}
+    return {name: value for name, value in values.items() if callable(value)}
 
 
 def overview() -> str:
