@@ -48,7 +48,7 @@ def enqueue(
 ) -> None:
     """Append an element."""
     queue.elements.check(components, many=False)
-    queue.put([queue.elements.one(ctx.xp, components)], done, step.cancellation)
+    queue.put(queue.held(ctx.xp, components, many=False), done, step.cancellation)
 
 
 @KERNELS.blocking("QueueEnqueueMany")
@@ -57,7 +57,7 @@ def enqueue_many(
 ) -> None:
     """Append an element per row."""
     queue.elements.check(components, many=True)
-    queue.put(queue.elements.rows(ctx.xp, components), done, step.cancellation)
+    queue.put(queue.held(ctx.xp, components, many=True), done, step.cancellation)
 
 
 @KERNELS.blocking("QueueDequeue")
@@ -72,8 +72,8 @@ def dequeue(
 ) -> None:
     """Take the next element."""
     queue.elements.check_dtypes(component_types)
-    answer = _answer(done, lambda elements: queue.elements.arrays(ctx.xp, elements[0]))
-    queue.take(1, answer, step.cancellation)
+    answer = _answer(done, lambda elements: queue.arrays(ctx.xp, elements[0]))
+    queue.collect(1, answer, step.cancellation)
 
 
 @KERNELS.blocking("QueueDequeueMany")
@@ -122,7 +122,7 @@ def _take(
         raise ValueError(f"n must be >= 0, got {count}")
     queue.check_joinable()
     answer = _answer(done, lambda elements: queue.join(ctx.xp, elements))
-    queue.take(count, answer, step.cancellation, partial=partial)
+    queue.collect(count, answer, step.cancellation, partial=partial)
 
 
 def _answer(done: Done, arrange: Callable[[list[Element]], Element]) -> Done:
@@ -180,8 +180,7 @@ def restore_contents(ctx: KernelContext, queue: Queue, contents: Array) -> None:
     _check_queue(queue)
     data = scalar(contents, "contents")
     found = decode(data, queue.elements.label, queue.dtypes)
-    elements = [queue.elements.one(ctx.xp, element) for element in found.elements]
-    queue.replace(Contents(elements, found.closed, found.drawn))
+    queue.replace(found, ctx.xp)
 
 
 def _check_queue(queue: Any) -> None:

@@ -9,16 +9,19 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from headrace import DType, Shape
 from headrace.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from headrace.extend.kernels import Cancellation
 from headrace_cpu.queues.contents import Contents
 from headrace_cpu.queues.elements import Element, Elements
+from headrace_cpu.queues.slots import Slots
 from headrace_cpu.queues.waiters import Put, Take, Waiter
 
 
 class Queue(abc.ABC):
-    """A queue of elements, each a tuple of arrays.
+    """A queue of elements, each a tuple of arrays, or the number of its place in ``Slots``.
 
     Whoever finds it full or empty leaves a callback, and is served in the order of arrival. One
     that enqueues many puts in what fits and waits with the rest; one that dequeues many collects
@@ -46,6 +49,8 @@ class Queue(abc.ABC):
         self._takes: deque[Take] = deque()
         self._closed = False
         self._lock = threading.Lock()
+        # For queues that hand elements on as they are; set before any comes in.
+        self._slots: Slots | None = None
 
     @property
     def dtypes(self) -> tuple[DType, ...]:
@@ -67,16 +72,30 @@ class Queue(abc.ABC):
         room = "" if self.capacity < 0 else f" of at most {self.capacity}"
         return f"queue {self.name!r}, which holds {self.size}{room} elements"
 
+    def held(self, xp: Any, components: Sequence[Any], *, many: bool) -> list[Any]:
+        """Return elements as the queue holds them, copied: what is fed belongs to the caller.
+
+        Args:
+            xp: The array module.
+            components: What ``elements.check`` accepted.
+            many: Whether there is an element per row, or one.
+        """
+        if self._slots is None or xp is not np:
+            return (
+                self.elements.rows(xp, components) if many else [self.elements.one(xp, components)]
+            )
+        return self._slots.put(components) if many else self._slots.put_one(components)
+
     def put(
         self,
-        elements: Sequence[Element],
+        elements: Sequence[Any],
         done: Callable[[Any], None],
         cancellation: Cancellation | None = None,
     ) -> None:
         """Append elements, one after the other, as there is room.
 
         Args:
-            elements: The elements.
+            elements: The elements, as ``held`` returns them.
             done: Called once: with None when all are in, or with an exception.
             cancellation: Ends the waiting; what went in by then stays.
         """
@@ -84,6 +103,7 @@ class Queue(abc.ABC):
         with self._lock:
             if self._closed:
                 told = [put.settle(CancelledError(f"queue {self.name!r} is closed"))]
+                self._discard(elements)
             else:
                 self._puts.append(put)
                 told = self._move()
@@ -105,6 +125,24 @@ class Queue(abc.ABC):
             cancellation: Ends the waiting; nothing is taken then.
             partial: Take fewer, but at least one, where the queue is closed with fewer.
         """
+        if self._slots is None:
+            self.collect(count, done, cancellation, partial=partial)
+            return
+
+        def answer(result: Any) -> None:
+            done(result if isinstance(result, BaseException) else self._shown(result, leave=True))
+
+        self.collect(count, answer, cancellation, partial=partial)
+
+    def collect(
+        self,
+        count: int,
+        done: Callable[[Any], None],
+        cancellation: Cancellation | None = None,
+        *,
+        partial: bool = False,
+    ) -> None:
+        """Take elements as they are held, for ``join`` or ``arrays``; otherwise as ``take``."""
         take = Take(count, partial, done)
         with self._lock:
             if count:
@@ -151,13 +189,15 @@ class Queue(abc.ABC):
         """Return what is in it: what would be, if all that wait were cancelled now."""
         with self._lock:
             held = [element for take in self._takes for element in take.taken]
-            return Contents([*held, *self._listed()], self._closed, self._drawn())
+            elements = self._shown([*held, *self._listed()], leave=False)
+            return Contents(elements, self._closed, self._drawn())
 
-    def replace(self, contents: Contents) -> None:
+    def replace(self, contents: Contents, xp: Any = np) -> None:
         """Hold these elements instead of those that are there, and serve those that wait.
 
         Args:
             contents: What ``contents`` of such a queue returned.
+            xp: The array module.
 
         Raises:
             HeadraceError: if they are not elements of this queue, or more than it may hold;
@@ -170,13 +210,18 @@ class Queue(abc.ABC):
                 f"queue {self.name!r} holds at most {self.capacity} elements; what was saved has "
                 f"{len(contents.elements)}"
             )
+        elements = [
+            held for element in contents.elements for held in self.held(xp, element, many=False)
+        ]
         with self._lock:
             for take in self._takes:
+                self._discard(take.taken)
                 take.taken.clear()
+            self._discard(self._listed())
             self._empty()
             self._closed = contents.closed
             self._go_on_drawing(contents.drawn)
-            self._keep(contents.elements)
+            self._keep(elements)
             told = self._move()
         for tell in told:
             tell()
@@ -184,6 +229,7 @@ class Queue(abc.ABC):
     def _clear(self, reason: BaseException, *, closed: bool) -> None:
         with self._lock:
             told = self._fail(reason)
+            self._discard(self._listed())
             self._empty()
             self._closed = closed
         for tell in told:
@@ -192,9 +238,12 @@ class Queue(abc.ABC):
     def _fail(self, reason: BaseException) -> list[Callable[[], None]]:
         return [*self._drop(self._puts, reason), *self._drop(self._takes, reason)]
 
-    @staticmethod
-    def _drop(waiters: deque[Any] | list[Any], reason: BaseException) -> list[Callable[[], None]]:
+    def _drop(
+        self, waiters: deque[Any] | list[Any], reason: BaseException
+    ) -> list[Callable[[], None]]:
         told = [waiter.settle(reason) for waiter in waiters]
+        for waiter in waiters:
+            self._discard(waiter.rest())
         waiters.clear()
         return told
 
@@ -234,6 +283,25 @@ class Queue(abc.ABC):
             self._return(waiter.taken)
         elif isinstance(waiter, Put):
             self._puts.remove(waiter)
+            self._discard(waiter.rest())
+
+    def _discard(self, elements: Sequence[Any]) -> None:
+        """Free the places of elements that are dropped."""
+        slots = self._slots_of(elements)
+        if slots is not None:
+            slots.free(list(elements))
+
+    def _slots_of(self, elements: Sequence[Any]) -> Slots | None:
+        """Return where elements are held, None if they are tuples."""
+        return self._slots if elements and isinstance(elements[0], int) else None
+
+    def _shown(self, elements: list[Any], *, leave: bool) -> list[Element]:
+        """Return elements as tuples of arrays; they are taken if they leave."""
+        slots = self._slots_of(elements)
+        if slots is None:
+            return elements
+        columns = slots.take(elements) if leave else slots.read(elements)
+        return list(zip(*columns, strict=True))
 
     def _move(self) -> list[Callable[[], None]]:
         """Move elements as far as they go, under the lock; return what tells who has finished."""
@@ -297,8 +365,8 @@ class Queue(abc.ABC):
         """
         self.elements.check_joinable()
 
-    def join(self, xp: Any, elements: Sequence[Element]) -> Element:
-        """Join elements along a new first axis.
+    def join(self, xp: Any, elements: list[Any]) -> Element:
+        """Join elements that were collected along a new first axis.
 
         Args:
             xp: The array module.
@@ -307,7 +375,17 @@ class Queue(abc.ABC):
         Returns:
             The components, [number, ...].
         """
+        slots = self._slots_of(elements)
+        if slots is not None:
+            return slots.take(elements)
         return self.elements.stack(xp, elements)
+
+    def arrays(self, xp: Any, element: Any) -> Element:
+        """Return the components of an element that was collected as arrays."""
+        slots = self._slots_of([element])
+        if slots is not None:
+            return tuple([column.reshape(column.shape[1:]) for column in slots.take([element])])
+        return self.elements.arrays(xp, element)
 
     # -- what subclasses say
 

@@ -9,6 +9,7 @@ from typing import Any, final
 from headrace import DType, Shape
 from headrace_cpu.queues.elements import Element
 from headrace_cpu.queues.queue import Queue
+from headrace_cpu.queues.slots import Slots
 
 
 @final
@@ -35,6 +36,7 @@ class RandomShuffleQueue(Queue):
         self._seed = None if seeds is None else (seeds[0] << 64) ^ seeds[1]
         self._random = random.Random(self._seed)
         self._elements: list[Element] = []
+        self._slots = Slots.fitting(component_types, shapes)
 
     def describe(self) -> str:
         """Return which queue this is and what is in it, as ``Queue.describe`` does."""

@@ -30,6 +30,10 @@ class Waiter:
         """Whether its result is settled, which happens under the queue's lock."""
         return self._finished
 
+    def rest(self) -> Sequence[Any]:
+        """Return the elements that it holds, and that nobody gets if it fails."""
+        return ()
+
     def settle(self, result: Any) -> Callable[[], None]:
         """Mark it finished, and return what tells so, to be called without the lock."""
         self._finished = True
@@ -63,6 +67,10 @@ class Put(Waiter):
         """Return the element that goes in next, which is still to go."""
         return self._elements[self._at]
 
+    def rest(self) -> Sequence[Any]:
+        """Return the elements that are still to go in."""
+        return self._elements[self._at :]
+
     def is_done(self) -> bool:
         """Whether all elements are in."""
         return self._at == len(self._elements)
@@ -85,3 +93,7 @@ class Take(Waiter):
         self.wanted = wanted
         self.partial = partial
         self.taken: list[Element] = []
+
+    def rest(self) -> Sequence[Any]:
+        """Return the elements that it has."""
+        return self.taken
