@@ -38,7 +38,7 @@ def read(
         if isinstance(result, BaseException):
             done(result)
         else:
-            ((key, value),) = result
+            (key,), (value,) = result
             done((string_scalar(key), string_scalar(value)))
 
     reader.read(check_queue(queue), 1, answer, step.cancellation)
@@ -62,8 +62,8 @@ def read_up_to(
         if isinstance(result, BaseException):
             done(result)
         else:
-            keys = string_array([key for key, _ in result])
-            done((keys, string_array([value for _, value in result])))
+            keys, values = result
+            done((string_array(keys), string_array(values)))
 
     reader.read(check_queue(queue), limit, answer, step.cancellation)
 

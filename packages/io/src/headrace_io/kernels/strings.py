@@ -32,7 +32,7 @@ def strings_of(x: Any) -> list[bytes]:
 
 def string_array(strings: Iterable[bytes], shape: tuple[int, ...] | None = None) -> Any:
     """Return strings as an array, [n] if no shape is given."""
-    listed = list(strings)
+    listed = strings if isinstance(strings, list) else list(strings)
     made = np.empty(len(listed), object)
     made[:] = listed
     return made if shape is None else made.reshape(shape)

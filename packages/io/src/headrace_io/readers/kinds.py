@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import final
 
 from headrace_io.fixed import read_fixed
 from headrace_io.lines import read_lines
-from headrace_io.readers.reader import Reader, Record
+from headrace_io.readers.reader import Reader, Record, Run
 from headrace_io.records.reading import read_runs
 from headrace_io.streams import read_whole
 
@@ -61,12 +60,12 @@ class Records(Reader):
         super().__init__(name)
         self._compression = compression_type
 
-    def records_of(self, work: bytes) -> Iterator[Record]:
+    def runs_of(self, work: bytes) -> Iterator[Run]:
         """Yield the records of a file."""
-        runs = read_runs(work, self._compression)
-        return itertools.chain.from_iterable(
-            [(b"%b:%d" % (work, start), record) for start, _, record in run] for run in runs
-        )
+        # A name may hold what stands for a place in a form.
+        key = (work.replace(b"%", b"%%") + b":%d").__mod__
+        for begins, data in read_runs(work, self._compression):
+            yield list(map(key, begins[:-1])), data
 
 
 @final

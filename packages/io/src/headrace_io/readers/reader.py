@@ -22,6 +22,8 @@ from headrace_io.protos import reader_state
 
 # What a reader makes: a key, which says where the value comes from, and the value.
 Record: TypeAlias = tuple[bytes, bytes]
+# The same of several records: their keys, and their values.
+Run: TypeAlias = tuple[list[bytes], list[bytes]]
 Done: TypeAlias = Callable[[Any], None]
 
 
@@ -74,7 +76,7 @@ class _Request:
     Attributes:
         queue: Where to take work.
         limit: How many records are wanted at most.
-        answer: What to call with a list of records, or an exception.
+        answer: What to call with a run of records, or an exception.
         cancellation: Of the step that waits.
     """
 
@@ -92,7 +94,7 @@ class _Request:
 class Reader:
     """A reader. Reads are served one after the other; who waits holds no thread.
 
-    Subclasses say what the records of a piece of work are.
+    Subclasses say what the records of a piece of work are, one by one or in runs.
 
     Attributes:
         name: The name in its container.
@@ -117,12 +119,35 @@ class Reader:
         self.work_started = 0
         self.work_finished = 0
         self._work = b""
-        self._records: Iterator[Record] | None = None
+        self._runs: Iterator[Run] | None = None
+        # What came of the last run, and how much of it was handed out.
+        self._run: Run = ([], [])
+        self._at = 0
+        # How many records the read at hand still lacks.
+        self._wanted = 0
         self._failure: Exception | None = None
 
     def records_of(self, work: bytes) -> Iterator[Record]:
-        """Yield the records of a piece of work."""
+        """Yield the records of a piece of work; for those that have no ``runs_of``."""
         raise NotImplementedError
+
+    def runs_of(self, work: bytes) -> Iterator[Run]:
+        """Yield the records of a piece of work, some at once, as far as they are there."""
+        records = self.records_of(work)
+        while True:
+            keys, values = list[bytes](), list[bytes]()
+            try:
+                for key, value in itertools.islice(records, self._wanted):
+                    keys.append(key)
+                    values.append(value)
+            except Exception:
+                # What comes before a failure is kept.
+                if values:
+                    yield keys, values
+                raise
+            if not values:
+                return
+            yield keys, values
 
     # -- reading
 
@@ -134,7 +159,7 @@ class Reader:
         Args:
             queue: Where to take work when the last piece is read to its end.
             limit: How many records at most.
-            done: Called once: with a list of records, of one at least where ``limit`` is not 0,
+            done: Called once: with a run of records, of one at least where ``limit`` is not 0,
                 or with an exception.
             cancellation: Ends the waiting; no record is lost then.
         """
@@ -168,12 +193,12 @@ class Reader:
         while True:
             try:
                 with self._lock:
-                    records = self._produce(request.limit)
+                    run = self._produce(request.limit)
             except Exception as error:
                 request.answer(error)
                 return True
-            if records is not None:
-                request.answer(records)
+            if run is not None:
+                request.answer(run)
                 return True
             arrival = _Arrival()
             request.queue.take(1, arrival, request.cancellation)
@@ -207,35 +232,52 @@ class Reader:
         return True
 
     def _begin(self, work: bytes) -> None:
-        self._work, self._records, self._failure = work, self.records_of(work), None
+        self._work, self._runs, self._failure = work, self.runs_of(work), None
         self.work_started += 1
 
     def _finish(self) -> None:
-        self._records = None
+        self._runs = None
         self.work_finished = self.work_started
 
-    def _produce(self, limit: int) -> list[Record] | None:
+    def _produce(self, limit: int) -> Run | None:
         """Return records of the work at hand, None where new work is needed."""
         if limit == 0:
-            return []
-        if self._records is None:
+            return [], []
+        if self._runs is None:
             return None
-        found: list[Record] = []
-        if self._failure is None:
-            try:
-                # What comes before a failure is kept.
-                found.extend(itertools.islice(self._records, limit))
-            except Exception as error:
-                self._failure = error
-            else:
-                if len(found) < limit or self.single:
-                    self._finish()
-        self.records_produced += len(found)
-        if found:
-            return found
+        keys, values = list[bytes](), list[bytes]()
+        while len(values) < limit:
+            self._wanted = limit - len(values)
+            if self._at == len(self._run[1]) and not self._go_to_next_run():
+                break
+            stop = self._at + self._wanted
+            keys += self._run[0][self._at : stop]
+            values += self._run[1][self._at : stop]
+            self._at = min(stop, len(self._run[1]))
+        if self.single and self._failure is None:
+            self._finish()
+        self.records_produced += len(values)
+        if values:
+            return keys, values
         if self._failure is not None:
             raise self._told()
         return None
+
+    def _go_to_next_run(self) -> bool:
+        """Have the next run at hand; False where the work ends, or fails: that is kept."""
+        if self._runs is None or self._failure is not None:
+            return False
+        self._run, self._at = ([], []), 0
+        try:
+            run = next(self._runs, None)
+        except Exception as error:
+            self._failure = error
+            return False
+        if run is None:
+            self._finish()
+            return False
+        self._run = run
+        return True
 
     def _told(self) -> Exception:
         """Return why the work at hand cannot be read, and leave it, but where it is damaged.
@@ -246,7 +288,7 @@ class Reader:
         failure = self._failure
         assert failure is not None
         if not isinstance(failure, DataLossError):
-            self._records = self._failure = None
+            self._runs = self._failure = None
         return failure
 
     # -- state
@@ -294,7 +336,7 @@ class Reader:
             self.work_started, self.work_finished = started, finished
             self.records_produced, self._work = produced, work
             if started > finished:
-                self._records = self.records_of(work)
+                self._runs = self.runs_of(work)
 
     def _check_serializable(self) -> None:
         if not self.serializable:

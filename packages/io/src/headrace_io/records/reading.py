@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -21,8 +21,24 @@ from headrace_io.streams import CHUNK, FileName, InputStream
 # The byte at which a record begins, the one at which the next does, and its data.
 Framed: TypeAlias = tuple[int, int, bytes]
 
+
+class Run(NamedTuple):
+    """Records that stand one after the other.
+
+    Attributes:
+        begins: The bytes at which they begin, and the one at which the last one ends.
+        data: The data of each.
+    """
+
+    begins: Sequence[int]
+    data: list[bytes]
+
+
 LENGTH = struct.Struct("<QI")
 CHECKSUM = struct.Struct("<I")
+
+# Fewer records of one length are put together with those around them.
+_MANY = 32
 
 _LOG = logging.getLogger("headrace.io")
 
@@ -49,12 +65,13 @@ def read_records(
             record, counted from ``start``, and its byte.
     """
     for run in read_runs(path, options, start=start, ignore_errors=ignore_errors):
-        yield from run
+        begins, data = run
+        yield from zip(begins, begins[1:], data, strict=False)
 
 
 def read_runs(
     path: FileName, options: Any = None, *, start: int = 0, ignore_errors: bool = False
-) -> Iterator[list[Framed]]:
+) -> Iterator[Run]:
     """Yield the records of a file, many at once; otherwise as ``read_records``."""
     compression = TFRecordOptions.get_compression_type_string(options)
     with InputStream(path, compression) as stream:
@@ -84,8 +101,8 @@ class _Records:
         self._framed = 0
         stream.skip(start)
 
-    def runs(self) -> Iterator[list[Framed]]:
-        """Yield the records that are in the buffer as a whole, all at once.
+    def runs(self) -> Iterator[Run]:
+        """Yield the records that are in the buffer as a whole: those of one length at once.
 
         Raises:
             DataLossError: if the next record is damaged.
@@ -94,9 +111,11 @@ class _Records:
         # The length and its checksum that were checked last: those of the next are mostly alike.
         head, length = b"", 0
         while True:
-            buffer, at, position = self._buffer, self._at, self._position
+            buffer, at = self._buffer, self._at
             end = len(buffer)
-            run: list[Framed] = []
+            # From places in the buffer to places in the file.
+            ahead = self._position - at
+            begins, found = [self._position], list[bytes]()
             damage, framed = "", 0
             while at + LENGTH.size <= end:
                 if not (head and buffer.startswith(head, at)):
@@ -105,34 +124,43 @@ class _Records:
                     if masked(crc(head[:8])) != check:
                         damage, head = "the checksum of its length does not match", b""
                         break
-                stop = at + 16 + length
+                size = 16 + length
+                stop = at + size
                 if stop > end:
                     break
                 if buffer.startswith(head, stop):
                     several = _alike(buffer, at, head, length)
-                    for data in several:
-                        begin, position = position, position + 16 + length
-                        run.append((begin, position, data))
-                    at += len(several) * (16 + length)
                     if several:
+                        first, at = at, at + len(several) * size
+                        if len(several) >= _MANY and not found:
+                            begins_here = range(first + ahead, at + ahead + 1, size)
+                            yield self._passed(at, Run(begins_here, several))
+                            begins = [self._position]
+                            continue
+                        begins += range(first + size + ahead, at + ahead + 1, size)
+                        found += several
                         continue
                 data = buffer[at + 12 : stop - 4]
                 if masked(crc(data)) != checksum_of(buffer, stop - 4)[0]:
                     damage, framed = "the checksum of its data does not match", stop - at
                     break
-                begin, position = position, position + stop - at
                 at = stop
-                run.append((begin, position, data))
-            # Whoever takes the run may never come back.
-            self._at, self._position = at, position
-            self._number += len(run)
-            if run:
-                yield run
+                begins.append(at + ahead)
+                found.append(data)
+            if found:
+                yield self._passed(at, Run(begins, found))
             if damage:
                 self._framed = framed
                 raise self._damaged(damage)
             if not self._fill():
                 return
+
+    def _passed(self, at: int, run: Run) -> Run:
+        """Note that a run is read, up to a place in the buffer: who takes it may not come back."""
+        self._position += at - self._at
+        self._at = at
+        self._number += len(run.data)
+        return run
 
     def pass_over(self) -> bool:
         """Go on to the record after the damaged one; False where nobody knows where that is."""
@@ -186,7 +214,9 @@ def _alike(buffer: bytes, at: int, head: bytes, length: int) -> list[bytes]:
 
     framed = (words("<u8", 0) == length) & (words("<u4", 8) == CHECKSUM.unpack_from(head, 8)[0])
     count = most if framed.all() else int(framed.argmin())
-    data = [buffer[i : i + length] for i in range(at + 12, at + 12 + count * size, size)]
+    # Items of no kind become bytes, all at once.
+    rows = np.ndarray((count,), f"V{length}", buffer, at + 12, (size,))
+    data: list[bytes] = rows.tolist() if length else [b""] * count
     found = masked_all(np.fromiter(map(crc32c(), data), np.uint32, count))
     right = found == words("<u4", size - 4)[:count]
     return data if right.all() else data[: int(right.argmin())]
