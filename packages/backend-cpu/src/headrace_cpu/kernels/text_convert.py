@@ -117,7 +117,7 @@ def decode_raw(xp: Any, input_bytes: Array, *, out_type: DType, little_endian: b
     """Read bytes as elements."""
     strings = np.asarray(input_bytes, object)
     texts = strings.ravel().tolist()
-    sizes = {len(text) for text in texts}
+    sizes = set(map(len, texts))
     if len(sizes) > 1:
         raise ValueError(
             f"all strings must have one length, got {min(sizes)} and {max(sizes)} bytes"

@@ -56,13 +56,25 @@ def column(contents: Contents, key: str, dtype: DType, label: Label) -> Column:
             f"feature {key!r} of {label(number)} holds {KIND_NAMES[kinds[number]]}, expected "
             f"{dtype}"
         )
-    if kind == BYTES:
+    if not isinstance(raw, list):
+        if kind == BYTES:
+            values, counts = _strings_of_one_length(raw, key, label)
+        elif kind == FLOATS:
+            values = np.ascontiguousarray(raw).reshape(-1).view("<f4").astype(np.float32)
+            counts = np.full(len(raw), raw.shape[1] // 4, np.int64)
+        else:
+            joined = np.ascontiguousarray(raw).reshape(-1)
+            sizes = np.full(len(raw), raw.shape[1], np.int64)
+            values, counts = _integers(joined, sizes, key, label)
+    elif kind == BYTES:
         values, counts = _strings(raw, key, label)
     elif kind == FLOATS:
         counts = np.fromiter(map(len, raw), np.int64, len(raw)) // 4
         values = np.frombuffer(b"".join(raw), "<f4").astype(np.float32, copy=False)
     else:
-        values, counts = _integers(raw, key, label)
+        joined = np.frombuffer(b"".join(raw), np.uint8)
+        sizes = np.fromiter(map(len, raw), np.int64, len(raw))
+        values, counts = _integers(joined, sizes, key, label)
     return Column(values, counts, there)
 
 
@@ -90,6 +102,21 @@ def _strings(raw: Sequence[bytes], key: str, label: Label) -> tuple[Array, Array
     return values, counts
 
 
+def _strings_of_one_length(raw: Array, key: str, label: Label) -> tuple[Array, Array]:
+    """Return what ``_strings`` does, of contents [n, length]."""
+    length = raw.shape[1]
+    try:
+        strings = strings_in(raw[0].tobytes())
+    except Exception:
+        strings = []
+    start = length - len(strings[0]) if len(strings) == 1 else length
+    if start == length or (raw[:, :start] != raw[0, :start]).any():
+        return _strings([row.tobytes() for row in raw], key, label)
+    # Items of no kind become bytes, all at once.
+    rows = raw[:, start:].view(f"V{length - start}")[:, 0]
+    return rows.astype(object), np.ones(len(raw), np.int64)
+
+
 def _alike(raw: Sequence[bytes]) -> list[bytes]:
     """Return the one string in each of some contents of one length, none if they differ."""
     try:
@@ -102,10 +129,15 @@ def _alike(raw: Sequence[bytes]) -> list[bytes]:
     return [content[start:] for content in raw]
 
 
-def _integers(raw: Sequence[bytes], key: str, label: Label) -> tuple[Array, Array]:
-    """Decode packed integers, all at once: seven bits in each byte, the lowest first."""
-    joined = np.frombuffer(b"".join(raw), np.uint8)
-    sizes = np.fromiter(map(len, raw), np.int64, len(raw))
+def _integers(joined: Array, sizes: Array, key: str, label: Label) -> tuple[Array, Array]:
+    """Decode packed integers, all at once: seven bits in each byte, the lowest first.
+
+    Args:
+        joined: The bytes of all examples.
+        sizes: How many are each example's.
+        key: The feature's name.
+        label: What messages call each example.
+    """
     is_last = joined < 0x80
     if is_last.all():
         return joined.astype(np.int64), sizes

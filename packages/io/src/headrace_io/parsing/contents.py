@@ -27,11 +27,11 @@ class Contents(NamedTuple):
 
     Attributes:
         kinds: [n], numbers of kinds; ``NOTHING`` where there is no feature.
-        raw: The bytes of each.
+        raw: The bytes of each; [n, length], uint8, where those of all stand in one array.
     """
 
     kinds: Array
-    raw: list[bytes]
+    raw: list[bytes] | Array
 
 
 def contents_of(contents: Sequence[Content | None]) -> Contents:
@@ -54,8 +54,12 @@ def features_of(
         InvalidArgumentError: if the bytes are no example.
     """
     total = len(examples)
-    found = {key: Contents(np.full(total, NOTHING, np.uint8), [b""] * total) for key in keys}
     lengths = list(map(len, examples))
+    if total > 1 and total * lengths[0] <= _BLOCK_BYTES and len(set(lengths)) == 1:
+        together = _taken_together(examples, keys, label)
+        if together is not None:
+            return together
+    found = {key: Contents(np.full(total, NOTHING, np.uint8), [b""] * total) for key in keys}
     number = 0
     while number < total:
         first = example_of(examples[number], keys, label(number))
@@ -71,6 +75,33 @@ def features_of(
     return found
 
 
+def _taken_together(
+    examples: Sequence[bytes], keys: Collection[bytes], label: Callable[[int], str]
+) -> dict[bytes, Contents] | None:
+    """Return the contents of examples of one length; None where they differ but in values."""
+    total, length = len(examples), len(examples[0])
+    first = example_of(examples[0], keys, label(0))
+    frame = _frame(first)
+    second = examples[1]
+    if first.data is not examples[0] or any(second[a:b] != first.data[a:b] for a, b in frame):
+        return None
+    block = np.frombuffer(b"".join(examples), np.uint8).reshape(total, length)
+    if any((block[:, a:b] != block[0, a:b]).any() for a, b in frame):
+        return None
+    found = {}
+    for key in keys:
+        kind, a, b = first.spans.get(key, (NOTHING, 0, 0))
+        found[key] = Contents(np.full(total, kind, np.uint8), block[:, a:b])
+    return found
+
+
+def _frame(found: Found) -> list[tuple[int, int]]:
+    """Return the beginnings and ends of what stands around the values of an example."""
+    spans = sorted([*((a, b) for _, a, b in found.spans.values()), *found.skipped])
+    edges = [0, *itertools.chain.from_iterable(spans), len(found.data)]
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
 def _count_alike(
     examples: Sequence[bytes], lengths: Sequence[int], first: int, found: Found
 ) -> int:
@@ -80,9 +111,7 @@ def _count_alike(
     end = first + 1
     if end == len(examples) or lengths[end] != length:
         return 1
-    spans = sorted([*((a, b) for _, a, b in found.spans.values()), *found.skipped])
-    edges = [0, *itertools.chain.from_iterable(spans), length]
-    frame = list(zip(edges[::2], edges[1::2], strict=True))
+    frame = _frame(found)
     following = examples[end]
     if any(following[a:b] != data[a:b] for a, b in frame):
         return 1
