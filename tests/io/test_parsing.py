@@ -238,6 +238,35 @@ def test_what_is_written_is_parsed(rows):
         assert got == [row.get(name, []) for row in rows]
 
 
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_examples_of_one_layout_are_parsed_as_each_by_itself(data):
+    kinds = {
+        "integers": st.sampled_from([128, 300, 2**14 - 1]),
+        "bytes": st.integers(0, 127),
+        "floats": st.floats(width=32, allow_nan=False),
+        "strings": st.binary(min_size=3, max_size=3),
+    }
+    sizes = {name: data.draw(st.integers(0, 3), label=name) for name in kinds}
+    rows = []
+    for _ in range(data.draw(st.integers(2, 9))):
+        drawn = {n: st.lists(kinds[n], min_size=k, max_size=k) for n, k in sizes.items()}
+        rows.append({name: data.draw(values) for name, values in drawn.items()})
+    # Some that are not asked for, and one row that may have another layout.
+    if data.draw(st.booleans()):
+        rows[data.draw(st.integers(0, len(rows) - 1))]["strings"] = [b"ab"] * sizes["strings"]
+    asked = data.draw(st.sets(st.sampled_from(sorted(kinds)), min_size=1))
+    dtypes = {"integers": hr.int64, "bytes": hr.int64, "floats": hr.float32, "strings": hr.string}
+    with hr.Graph().as_default():
+        wanted = {name: hr.VarLenFeature(dtypes[name]) for name in asked}
+        parsed = run(hr.parse_example([example(**row) for row in rows], wanted))
+    for name in asked:
+        got = [[] for _ in rows]
+        for (row, _), value in zip(parsed[name].indices, parsed[name].values.tolist(), strict=True):
+            got[row].append(value)
+        assert got == [row[name] for row in rows]
+
+
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_damaged_examples_never_crash(data):

@@ -9,6 +9,7 @@ import struct
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ import headrace as hr
 from headrace import errors
 from headrace_io.fixed import read_fixed
 from headrace_io.lines import read_lines
-from headrace_io.records import read_records
+from headrace_io.records import checksum, read_records
 from headrace_io.records.checksum import crc32c, masked
 
 TABLE = json.loads((Path(__file__).parent / "tables" / "readers.json").read_text())
@@ -197,6 +198,62 @@ def test_records_of_one_length_are_checked_each(tmp_path, number, byte):
     kept = [record for _, _, record in read_records(path, ignore_errors=True)]
     # Behind a damaged length nothing can be found.
     assert kept == (records[:number] + records[number + 1 :] if byte >= 12 else records[:number])
+
+
+@pytest.fixture
+def together(monkeypatch):
+    """Have all records of one length checked together, as soon as there are two."""
+    monkeypatch.setattr(checksum, "_FROM", 0)
+    monkeypatch.setattr(checksum, "_seen", {})
+    monkeypatch.setattr(checksum, "_checks", {})
+    monkeypatch.setattr("headrace_io.records.reading._MANY", 2)
+
+
+@pytest.mark.parametrize("byte", [0, 8, 12, 51, 52, 55])
+@pytest.mark.parametrize("number", [0, 1, 19])
+@pytest.mark.usefixtures("together")
+def test_records_that_are_checked_together_are_checked_each(tmp_path, number, byte):
+    test_records_of_one_length_are_checked_each(tmp_path, number, byte)
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_many_checksums_at_once_are_right_where_each_is(data):
+    length = data.draw(st.sampled_from([0, 1, 7, 40, 300]))
+    most = data.draw(st.integers(1, 9))
+    some = data.draw(st.lists(st.binary(min_size=length, max_size=length), min_size=1))[:most]
+    head = struct.pack("<Q", length)
+    head += struct.pack("<I", masked(crc32c()(head)))
+    framed = [head + one + struct.pack("<I", masked(crc32c()(one))) for one in some]
+    check = checksum.Alike(framed[-1], most)
+    whole = bytearray(b"".join(framed))
+    behind = data.draw(st.binary(max_size=20))
+
+    def right():
+        size = length + 16
+        stored = np.ndarray((len(some),), "<u4", bytes(whole), size - 4, (size,))
+        alone = check.right(bytes(whole), stored)
+        assert check.right(bytes(whole) + behind, stored, behind) == alone
+        return alone
+
+    assert right()
+    # One record is damaged, in any way.
+    number = data.draw(st.integers(0, len(some) - 1)) * (length + 16)
+    for place in data.draw(st.sets(st.integers(12, length + 15), min_size=1)):
+        whole[number + place] ^= data.draw(st.integers(1, 255))
+    begin, end = number + 12, number + 12 + length
+    (stored,) = struct.unpack_from("<I", whole, end)
+    assert right() == (masked(crc32c()(bytes(whole[begin:end]))) == stored)
+
+
+def test_records_of_any_lengths_are_read_with_their_places(tmp_path, together):
+    lengths = [3] * 5 + [0] * 4 + [3, 4, 4, 9] + [70_000] * 9 + [1] * 3000 + [2]
+    records = [bytes([number % 251]) * length for number, length in enumerate(lengths)]
+    begins = np.cumsum([0, *(length + 16 for length in lengths)]).tolist()
+    path = write(tmp_path / "r", records)
+    found = list(read_records(path))
+    assert found == list(zip(begins, begins[1:], records, strict=False))
+    assert list(read_records(path, start=begins[20])) == found[20:]
 
 
 def test_a_file_cut_short_anywhere_is_told(files, tmp_path):

@@ -128,15 +128,15 @@ def decode_raw(xp: Any, input_bytes: Array, *, out_type: DType, little_endian: b
             f"{size} bytes are no whole number of {out_type} elements of {out_type.itemsize} bytes"
         )
     shape = (*strings.shape, size // out_type.itemsize)
-    raw = np.frombuffer(b"".join(texts), np.uint8)
+    # Of its own memory, which is aligned and may be written to.
+    raw = np.frombuffer(bytearray().join(texts), np.uint8)
     if out_type.is_bool:
         return (raw != 0).reshape(shape)
     part = out_type.itemsize // 2 if out_type.is_complex else out_type.itemsize
     if not little_endian and part > 1:
         raw = raw.reshape((-1, part))[:, ::-1]
-    # Of its own memory, which is aligned; words of this machine have the lowest byte first.
-    elements = np.ascontiguousarray(raw).reshape(-1).copy().view(out_type.numpy)
-    return elements.reshape(shape)
+    # Words of this machine have the lowest byte first.
+    return np.ascontiguousarray(raw).reshape(-1).view(out_type.numpy).reshape(shape)
 
 
 @KERNELS.plain("EncodeBase64")

@@ -64,14 +64,14 @@ class RandomShuffleQueue(Queue):
         self._elements.extend(elements)
 
     def _choose(self, count: int) -> list[Element]:
-        elements, draw = self._elements, self._random.random
-        chosen = []
-        for left in range(len(elements), len(elements) - count, -1):
-            place = int(draw() * left)
+        elements, draw, chosen = self._elements, self._random.random, list[Element]()
+        add, drop, there = chosen.append, elements.pop, len(elements)
+        # Drawn at once, which is quicker than one by one.
+        for place in [int(draw() * left) for left in range(there, there - count, -1)]:
             # The last one takes the place of the one that leaves.
-            chosen.append(elements[place])
+            add(elements[place])
             elements[place] = elements[-1]
-            elements.pop()
+            drop()
         return chosen
 
     def _return(self, elements: Sequence[Element]) -> None:

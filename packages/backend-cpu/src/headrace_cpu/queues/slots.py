@@ -76,8 +76,9 @@ class Slots:
                 self._grow(count)
             places = self._free[-count:]
             del self._free[-count:]
+            index = np.array(places, np.intp)
             for column, rows in zip(self._columns, components, strict=True):
-                column[places] = rows
+                column[index] = rows
         return places
 
     def put_one(self, components: Sequence[Array]) -> list[int]:

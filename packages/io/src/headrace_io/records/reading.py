@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from headrace.errors import DataLossError
-from headrace_io.records.checksum import crc32c, masked, masked_all
+from headrace_io.records.checksum import check_of, crc32c, masked, masked_all
 from headrace_io.records.options import TFRecordOptions
 from headrace_io.streams import CHUNK, FileName, InputStream
 
@@ -217,9 +217,37 @@ def _alike(buffer: bytes, at: int, head: bytes, length: int) -> list[bytes]:
     # Items of no kind become bytes, all at once.
     rows = np.ndarray((count,), f"V{length}", buffer, at + 12, (size,))
     data: list[bytes] = rows.tolist() if length else [b""] * count
-    found = masked_all(np.fromiter(map(crc32c(), data), np.uint32, count))
-    right = found == words("<u4", size - 4)[:count]
+    stored = words("<u4", size - 4)[:count]
+    if _are_right(buffer, at, data, stored):
+        return data
+    right = masked_all(np.fromiter(map(crc32c(), data), np.uint32, count)) == stored
     return data if right.all() else data[: int(right.argmin())]
+
+
+def _are_right(buffer: bytes, at: int, data: list[bytes], stored: Any) -> bool:
+    """Return whether records of one size have their checksums, if they can be checked at once.
+
+    Args:
+        buffer: What was read.
+        at: Where the first begins.
+        data: The data of each.
+        stored: [n], uint32, the checksums of these.
+    """
+    count = len(data)
+    if count < _MANY or masked(crc32c()(data[0])) != stored[0]:
+        return False
+    size = 16 + len(data[0])
+    check = check_of(buffer[at : at + size], count)
+    if check is None:
+        return False
+    most = check.most
+    if not at and count <= most:
+        # Not one byte is copied but what stands behind the last.
+        return check.right(buffer, stored, buffer[count * size :])
+    return all(
+        check.right(buffer[at + i * size : at + min(i + most, count) * size], stored[i : i + most])
+        for i in range(0, count, most)
+    )
 
 
 def tf_record_iterator(path: FileName, options: Any = None) -> Iterator[bytes]:
