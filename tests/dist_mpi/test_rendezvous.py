@@ -19,7 +19,9 @@ from headrace_mpi.steps.rendezvous import (
     client_of,
     first_step,
 )
-from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Header, Kind, unbundle
+from headrace_mpi.transport import wire
+from headrace_mpi.transport.bundles import unbundle
+from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Header, Kind
 
 PS = "/job:ps/task:0/device:cpu:0"
 WORKER = "/job:worker/task:0/device:cpu:0"
@@ -254,6 +256,11 @@ def test_late_values_of_own_steps_are_dropped(exchange: Exchange, wires: Wires) 
     assert exchange.kept == 0
 
 
+def travelled(frame: Frame) -> Frame:
+    """Return a frame as it arrives."""
+    return wire.parse(wire.encode(frame).message())
+
+
 def test_small_values_of_a_bundle_travel_with_the_last_one(
     wires: Wires, exchange: Exchange
 ) -> None:
@@ -267,7 +274,7 @@ def test_small_values_of_a_bundle_travel_with_the_last_one(
     there = Wires(rank=1)
     other = Exchange(there)  # type: ignore[arg-type]
     received = other.open(STEP, Routes.of(BUNDLED, 1, rank_of))
-    there.handlers[Kind.BUNDLE](0, frame)
+    there.handlers[Kind.BUNDLE](0, travelled(frame))
     found: dict[int, Any] = {}
     for number in range(1, 5):
         received.recv(RUN, bundled(number), functools.partial(found.__setitem__, number))
@@ -307,7 +314,7 @@ def test_each_iteration_has_a_bundle_of_its_own(wires: Wires, exchange: Exchange
     for iteration in range(3):
         for number in range(1, 5):
             rendezvous.send(RUN, bundled(number), np.int32(iteration))
-    counts = [[f.iteration for f in unbundle(frame)] for _, frame in wires.sent]
+    counts = [[spot[1] for spot, _ in unbundle(travelled(f))] for _, f in wires.sent]
     assert counts == [[i] * 4 for i in range(3)]
 
 

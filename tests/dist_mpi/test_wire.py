@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.small_frames import small_frame, small_message
-from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Kind, WireError, bundle, unbundle
+from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Kind, WireError
 
 
 def message(frame: Frame) -> bytes:
@@ -134,7 +134,7 @@ def patched(offset: int, fmt: str, value: int, base: bytes = GOOD) -> bytes:
         (b"", "a message of 0 bytes is no frame"),
         (GOOD[:39], "a message of 39 bytes is no frame: expected at least 40"),
         (b"HTTP" + GOOD[4:], "starts with b'HTTP', expected b'HRMP'"),
-        (patched(4, "<B", 2), "a frame of version 2 arrived, expected 1"),
+        (patched(4, "<B", 3), "a frame of version 3 arrived, expected 2"),
         (patched(5, "<B", 99), "a frame of unknown kind 99"),
         (patched(6, "<H", 0x80), "unknown flags 0x80"),
         (patched(34, "<H", 1), "a used reserve"),
@@ -158,7 +158,20 @@ def test_bad_frames_are_errors(data: bytes, match: str) -> None:
 def apart_header(dims: tuple[int, ...], nbytes: int, code: int = 2) -> bytes:
     fixed = struct.pack(
         "<4sBBHQIIQBBHI",
-        *(b"HRMP", 1, Kind.TENSOR, wire.FLAG_APART, 1, 2, 0, nbytes, code, len(dims), 0, 7),
+        *(
+            b"HRMP",
+            wire.VERSION,
+            Kind.TENSOR,
+            wire.FLAG_APART,
+            1,
+            2,
+            0,
+            nbytes,
+            code,
+            len(dims),
+            0,
+            7,
+        ),
     )
     return fixed + struct.pack(f"<{len(dims)}Q", *dims)
 
@@ -252,35 +265,6 @@ def test_headers_of_any_shape_are_refused_or_exact(dims: list[int], nbytes: int,
     except WireError:
         return
     assert header.nbytes <= wire.MAX_PAYLOAD_BYTES
-
-
-def test_a_bundle_gives_back_its_tensors() -> None:
-    arrays = [np.arange(3, dtype=np.int8), np.zeros((0, 2)), np.array(1.5), np.ones((2, 3), bool)]
-    frames = [Frame(Kind.TENSOR, 7, i + 1, i, payload=a) for i, a in enumerate(arrays)]
-    made = bundle([*frames, Frame(Kind.TENSOR, 7, 9, flags=FLAG_DEAD)])
-    *found, dead = unbundle(made)
-    for before, after in zip(frames, found, strict=True):
-        assert after[:5] == before[:5]
-        assert (after.payload.dtype, after.payload.shape) == (
-            before.payload.dtype,
-            before.payload.shape,
-        )
-        np.testing.assert_array_equal(after.payload, before.payload)
-        assert after.payload.flags.aligned
-    assert dead.dead
-    assert not unbundle(Frame(Kind.BUNDLE, 7))
-
-
-def test_a_damaged_bundle_is_refused() -> None:
-    whole = bundle([Frame(Kind.TENSOR, 7, 1, payload=np.arange(4.0))])
-    for end in range(1, whole.payload.size):
-        with pytest.raises(WireError, match="ends within"):
-            unbundle(whole._replace(payload=whole.payload[:end]))
-    with pytest.raises(WireError, match="BUNDLE frame of step 8 carries a TENSOR frame of step 7"):
-        unbundle(whole._replace(step=8))
-    inner = bundle([Frame(Kind.RUN, 7, 1)])
-    with pytest.raises(WireError, match="carries a RUN frame"):
-        unbundle(inner)
 
 
 SMALL = [

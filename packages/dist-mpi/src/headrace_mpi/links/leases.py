@@ -114,7 +114,10 @@ class Leases:
         piece = self._piece(rank, body.size)
         if piece is None:
             return None
-        np.copyto(piece.body[: body.size], body)
+        if isinstance(body, np.ndarray):
+            np.copyto(piece.body[: body.size], body)
+        else:
+            body.write(piece.body[: body.size])
         address = piece.memory.address
         return _CARD.pack(address.descriptor, address.nbytes, bytes.fromhex(address.word))
 

@@ -27,8 +27,8 @@ from headrace.errors import CancelledError
 from headrace.extend.devices import DeviceName
 from headrace.extend.faults import fault_point
 from headrace.extend.runtime import DEAD, Edge, Place, Receive, Together, Wakeup
-from headrace_mpi.transport import wire
 from headrace_mpi.transport.buffers import Buffers
+from headrace_mpi.transport.bundles import Value, bundle, is_bundled, unbundle
 from headrace_mpi.transport.channel import INLINE_BYTES
 from headrace_mpi.transport.transport import Transport
 from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Header, Kind
@@ -104,18 +104,22 @@ class Routes:
             rank_of: Returns the rank that plays the task of a device.
         """
         routes = cls()
-        for number, name, source, destination, bundle in edges:
+        for number, name, source, destination, together in edges:
             edge = Edge(name, source, destination)
             sender = rank_of(DeviceName.parse(source))
             receiver = rank_of(DeviceName.parse(destination))
             if sender == receiver:
                 continue
             if sender == rank:
-                routes.outgoing[edge] = (receiver, number, bundle)
-                if bundle:
-                    routes.bundles[bundle] = routes.bundles.get(bundle, 0) + 1
+                routes.outgoing[edge] = (receiver, number, together)
+                if together:
+                    routes.bundles[together] = routes.bundles.get(together, 0) + 1
             elif receiver == rank:
                 routes.incoming[edge] = number
+        for edge, (receiver, number, together) in routes.outgoing.items():
+            if routes.bundles.get(together) == 1:
+                # It waits for no others.
+                routes.outgoing[edge] = (receiver, number, 0)
         return routes
 
 
@@ -131,11 +135,11 @@ def _own(value: Any) -> Any:
 class _Held:
     """Values of a bundle that wait for the others."""
 
-    __slots__ = ("frames", "missing", "nbytes")
+    __slots__ = ("missing", "nbytes", "values")
 
     def __init__(self, missing: int) -> None:
         self.missing = missing
-        self.frames: list[Frame] = []
+        self.values: list[Value] = []
         self.nbytes = 0
 
 
@@ -173,47 +177,87 @@ class StepRendezvous:
             self.deliver((edge, place.invocation), value)
             return
         fault_point("transfer")
-        rank, number, bundle = route
-        dead = value is DEAD
-        flags, payload = (FLAG_DEAD, None) if dead else (0, value)
+        rank, number, together = route
         # Only the thread that runs the step sends for it.
         count = self._sent.get(number, 0)
         self._sent[number] = count + 1
-        frame = Frame(Kind.TENSOR, self._step, number, count, flags, payload)
-        if bundle and self._routes.bundles[bundle] > 1:
-            self._hold(rank, bundle, frame)
+        if together:
+            self._hold(rank, together, number, count, value)
         else:
-            self._transport.send(rank, frame)
+            self._transport.send(rank, self._frame(number, count, value))
 
-    def _hold(self, rank: int, bundle: int, frame: Frame) -> None:
+    def _frame(self, number: int, count: int, value: Any) -> Frame:
+        if value is DEAD or value is None:
+            return Frame(Kind.TENSOR, self._step, number, count, FLAG_DEAD)
+        return Frame(Kind.TENSOR, self._step, number, count, 0, value)
+
+    def _hold(self, rank: int, together: int, number: int, count: int, value: Any) -> None:
         """Send a value of a bundle with the last one of it, unless it is large."""
-        held = self._held.get(bundle)
+        held = self._held.get(together)
         if held is None:
-            held = self._held[bundle] = _Held(self._routes.bundles[bundle])
+            held = self._held[together] = _Held(self._routes.bundles[together])
         held.missing -= 1
-        value = np.asarray(frame.payload)
-        nbytes = value.nbytes
-        if nbytes <= BUNDLED_BYTES and wire.is_bundled(value.dtype):
-            held.frames.append(frame)
-            held.nbytes += nbytes
+        if value is DEAD:
+            held.values.append(Value(number, count, None))
         else:
-            self._transport.send(rank, frame)
+            array = value if type(value) is np.ndarray else np.asarray(value)
+            nbytes = array.nbytes
+            if nbytes <= BUNDLED_BYTES and is_bundled(array.dtype):
+                held.values.append(Value(number, count, array))
+                held.nbytes += nbytes
+            else:
+                self._transport.send(rank, self._frame(number, count, value))
         if held.missing and held.nbytes < MAX_BUNDLE_BYTES:
             return
-        if len(held.frames) == 1:
-            self._transport.send(rank, held.frames[0])
-        elif held.frames:
-            self._transport.send(rank, wire.bundle(held.frames))
-        held.frames.clear()
-        held.nbytes = 0
-        if not held.missing:
+        values = held.values
+        if held.missing:
+            held.values, held.nbytes = [], 0
+        else:
             # In a loop, the next iteration has a bundle of its own.
-            del self._held[bundle]
+            del self._held[together]
+        if len(values) == 1:
+            self._transport.send(rank, self._frame(*values[0]))
+        elif values:
+            self._transport.send(rank, bundle(self._step, values))
 
     @property
     def fetched(self) -> set[int]:
         """The edges whose values are handed to the program."""
         return self._routes.fetched
+
+    def arrive_together(self, values: Sequence[tuple[tuple[int, int], Any]]) -> None:
+        """Give values from another rank to who waits for them, or keep them.
+
+        Args:
+            values: For each its number and count, and the value, None where it is dead.
+        """
+        fetched = self._routes.fetched
+        given: dict[Spot, Any] = {}
+        for spot, value in values:
+            if value is None:
+                given[spot] = DEAD
+            else:
+                # What the program keeps must not hold the memory of all others.
+                given[spot] = value.copy() if spot[0] in fetched else value
+        come = None
+        receives: list[tuple[Receive, Any]] = []
+        with self._lock:
+            if self._closed:
+                return
+            waiting = self._waiting
+            if waiting:
+                awaited = [spot for spot in given if spot in waiting]
+                receives = [(waiting.pop(spot), given.pop(spot)) for spot in awaited]
+            self._values.update(given)
+            missing = self._missing
+            if missing is not None:
+                missing.difference_update(given)
+                if not missing:
+                    come, self._missing, self._come = self._come, None, None
+        for receive, value in receives:
+            receive(value)
+        if come is not None:
+            come()
 
     def arrive(self, frame: Frame) -> None:
         """Give a value from another rank to who waits for it, or keep it."""
@@ -329,7 +373,8 @@ class Exchange:
         """Receive the TENSOR frames of ``transport``."""
         self._transport = transport
         self._open: dict[int, StepRendezvous] = {}
-        self._early: dict[int, list[Frame]] = {}
+        # The values that came early, by step: for each where it comes, and None for a dead one.
+        self._early: dict[int, list[tuple[tuple[int, int], Any]]] = {}
         self._failed: set[int] = set()
         self._floors: dict[int, int] = {}
         self._lock = threading.Lock()
@@ -363,8 +408,8 @@ class Exchange:
             if floor:
                 self._raise_floor(client_of(step), floor)
         # Nothing comes to a client's step before that has begun, so none of this is fetched.
-        for frame in early or ():
-            rendezvous.arrive(frame)
+        if early:
+            rendezvous.arrive_together(early)
         return rendezvous
 
     def end(self, step: int, *, failed: bool) -> None:
@@ -405,25 +450,29 @@ class Exchange:
 
     def _on_tensor(self, source: int, frame: Frame) -> None:
         # Most come when their step has begun, and that needs no lock to see.
-        rendezvous = self._open.get(frame.step) or self._begun(frame.step, (frame,))
+        rendezvous = self._open.get(frame.step)
+        if rendezvous is None:
+            value = None if frame.dead else frame.payload
+            rendezvous = self._begun(frame.step, [((frame.edge, frame.iteration), value)])
         if rendezvous is not None:
             rendezvous.arrive(frame)
 
     def _on_bundle(self, source: int, frame: Frame) -> None:
-        frames = wire.unbundle(frame)
-        rendezvous = self._open.get(frame.step) or self._begun(frame.step, frames)
+        values = unbundle(frame)
+        rendezvous = self._open.get(frame.step) or self._begun(frame.step, values)
         if rendezvous is not None:
-            for each in frames:
-                rendezvous.arrive(each)
+            rendezvous.arrive_together(values)
 
-    def _begun(self, step: int, frames: Sequence[Frame]) -> StepRendezvous | None:
+    def _begun(
+        self, step: int, values: Sequence[tuple[tuple[int, int], Any]]
+    ) -> StepRendezvous | None:
         """Return the rendezvous of a step if it has begun; else keep what comes early."""
         with self._lock:
             rendezvous = self._open.get(step)
             if rendezvous is None:
                 ours = client_of(step) == self._transport.rank
                 if not (ours or step in self._failed or self._is_over(step)):
-                    self._early.setdefault(step, []).extend(frames)
+                    self._early.setdefault(step, []).extend(values)
             return rendezvous
 
     def waits(self) -> list[tuple[int, str, str]]:

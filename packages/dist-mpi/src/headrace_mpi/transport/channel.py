@@ -115,6 +115,8 @@ class Channel:
         """Send a payload; return the header, which is to reach the rank by any way."""
         body = encoded.body
         assert body is not None
+        if not isinstance(body, np.ndarray):
+            body = np.frombuffer(body.tobytes(), np.uint8)
         tag = next(self._sequence) % self._tags + _FIRST_TAG
         requests = [
             self._comm.Isend([body[at : at + CHUNK_BYTES], self._mpi.BYTE], rank, tag)

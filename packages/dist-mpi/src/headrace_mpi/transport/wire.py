@@ -14,8 +14,7 @@ String tensors are their lengths (8 bytes each) followed by their bytes. Nothing
 and a frame is checked completely before anything is allocated for it: a frame that is not exactly
 right raises ``WireError`` and has no other effect.
 
-A BUNDLE carries small tensors of one step to one rank: for each its length (8 bytes) and its TENSOR
-frame, filled up with zeros to 8 bytes.
+A BUNDLE carries small tensors of one step to one rank; ``bundles`` says how.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from __future__ import annotations
 import enum
 import math
 import struct
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,13 +31,12 @@ from headrace import as_dtype
 from headrace.errors import ClusterError
 
 MAGIC = b"HRMP"
-VERSION = 1
+VERSION = 2
 MAX_RANK = 64
 MAX_PAYLOAD_BYTES = 1 << 40
 MAX_TEXT_BYTES = 1 << 30
 
 HEADER = struct.Struct("<4sBBHQIIQBBHI")
-_LENGTH = struct.Struct("<Q")
 HEADER_BYTES = HEADER.size
 MAX_HEADER_BYTES = HEADER_BYTES + 8 * MAX_RANK
 
@@ -133,7 +131,8 @@ class Frame(NamedTuple):
         edge: The edge whose tensor it carries, or the handle that it is about.
         iteration: How many values the edge has carried before, as it does in loops; 0 outside.
         flags: ``FLAG_DEAD``, ``FLAG_REPLY``.
-        payload: An array (TENSOR, COLLECTIVE, BUNDLE), bytes (text kinds), or None.
+        payload: An array (TENSOR, COLLECTIVE), bytes (text kinds), or None; of a BUNDLE that is
+            sent what ``Packed`` says, and its bytes as an array of one that has come.
     """
 
     kind: Kind
@@ -179,13 +178,27 @@ class Header(NamedTuple):
         return bool(self.flags & FLAG_LEASED)
 
 
+class Packed(Protocol):
+    """A payload of several parts, which is put together where it goes."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+
+    def tobytes(self) -> bytes:
+        """Return the payload."""
+
+    def write(self, into: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
+        """Put the payload into memory, [size]."""
+
+
 class Encoded(NamedTuple):
     """A frame as it is sent: its header fields, and its payload as one run of bytes."""
 
     frame: Frame
     dtype_code: int
     dims: tuple[int, ...]
-    body: np.ndarray[Any, np.dtype[np.uint8]] | None
+    body: np.ndarray[Any, np.dtype[np.uint8]] | Packed | None
 
     @property
     def nbytes(self) -> int:
@@ -273,6 +286,8 @@ def encode(frame: Frame) -> Encoded:
         return Encoded(frame, RAW, (), None)
     if frame.kind in TENSOR_KINDS:
         return _encode_tensor(frame, np.asarray(payload))
+    if frame.kind is Kind.BUNDLE:
+        return Encoded(frame, RAW, (), payload)
     if frame.kind not in _TEXT_KINDS:
         raise WireError(f"a {frame.kind.name} frame carries no payload, got {type(payload)}")
     body = np.frombuffer(payload, np.uint8)
@@ -461,68 +476,6 @@ def _unpack_strings(
 
 
 _NOTHING = np.empty(0, np.uint8)
-
-
-def is_bundled(dtype: np.dtype[Any]) -> bool:
-    """Whether arrays of a dtype can be part of a bundle.
-
-    The size of strings is not known before they are packed, and what cannot be sent at all is to
-    fail where it is sent.
-    """
-    return CODE_OF_NUMPY.get(dtype, STRING) != STRING
-
-
-def bundle(frames: Sequence[Frame]) -> Frame:
-    """Return a frame that carries TENSOR frames of one step; it has copies of their payloads.
-
-    Raises:
-        WireError: if one of them cannot be sent.
-    """
-    encoded = [encode(frame) for frame in frames]
-    headers = [one.header() for one in encoded]
-    lengths = [len(h) + one.nbytes for h, one in zip(headers, encoded, strict=True)]
-    body = np.empty(sum(_LENGTH.size + _padded(length) for length in lengths), np.uint8)
-    at = 0
-    for header, one, length in zip(headers, encoded, lengths, strict=True):
-        _LENGTH.pack_into(body.data, at, length)
-        at += _LENGTH.size
-        end = at + len(header)
-        body[at:end] = np.frombuffer(header, np.uint8)
-        if one.body is not None:
-            body[end : end + one.nbytes] = one.body
-        body[at + length : at + _padded(length)] = 0
-        at += _padded(length)
-    return Frame(Kind.BUNDLE, frames[0].step, payload=body)
-
-
-def unbundle(frame: Frame) -> list[Frame]:
-    """Return the TENSOR frames that a BUNDLE carries; their arrays share its memory.
-
-    Raises:
-        WireError: if one of them is not exactly right, or of another step.
-    """
-    body = frame.payload if frame.payload is not None else np.empty(0, np.uint8)
-    frames = []
-    at = 0
-    while at < body.size:
-        start = at + _LENGTH.size
-        length = _LENGTH.unpack_from(body.data, at)[0] if start <= body.size else body.size
-        if start + _padded(length) > body.size:
-            raise WireError(f"a BUNDLE frame of {body.size} bytes ends within a tensor")
-        message = body[start : start + length]
-        header = parse_header(message)
-        if header.kind is not Kind.TENSOR or header.apart or header.step != frame.step:
-            raise WireError(
-                f"a BUNDLE frame of step {frame.step} carries a {header.kind.name} frame of step "
-                f"{header.step}{', apart' if header.apart else ''}"
-            )
-        frames.append(decode(header, message[header.header_bytes :]))
-        at = start + _padded(length)
-    return frames
-
-
-def _padded(length: int) -> int:
-    return -(-length // 8) * 8
 
 
 def parse(message: Any) -> Frame:
