@@ -330,6 +330,13 @@ case(
 case("twice", lambda x: x + x, "Mul(x, 2.0)")
 case("add-n-of-few", lambda x: hr.add_n([x]), "x")
 case("add-n-of-few", lambda x, y: hr.add_n([x, y]), "Add(x, y)")
+case(
+    "add-n-in-turn",
+    lambda x, y: hr.add_n([x, y, hr.exp(x), y]),
+    "Add(Add(Add(x, y), Exp(x)), y)",
+    x=(f32, (300, 300)),
+    y=(f32, (300, 300)),
+)
 case("multiply-itself", lambda x: x * x, "Square(x)")
 case("whole-power", lambda x: x**2.0, "Square(x)", exact=False)
 case("whole-power", lambda x: x**3.0, "Mul(x, Square(x))", exact=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from headrace import Operation, Tensor
 from headrace_cpu.fusion.build import Builder, Unfit
@@ -17,6 +17,10 @@ from headrace_cpu.native.source import MAX_BUFFERS
 _RULES = {**REDUCTION_RULES, **READ_RULES, **UPDATE_RULES, **COPY_RULES, **VIEW_RULES}
 # Larger groups are split: compiling takes as long as they are large.
 _MOST_NODES = 160
+# A group that many large tensors wait for, which nobody else reads, keeps all of them in memory
+# until the last one is made: it is split where there are so many, of so many bytes.
+_MANY_HELD = 4
+_MUCH_HELD = 1 << 23
 
 
 def fusible(op: Operation) -> bool:
@@ -66,10 +70,18 @@ class FusionGroup:
         builder: Their nodes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, held: Callable[[Tensor], int] = lambda tensor: 0) -> None:
+        """Begin with nothing.
+
+        Args:
+            held: Returns the bytes of a tensor that is made before and that nobody else reads.
+        """
         self.ops: list[Operation] = []
         self.builder = Builder()
         self._buffers: set[Tensor] = set()
+        self._held = held
+        # What waits for the group in memory: how many tensors, and their bytes.
+        self._waiting = self._waiting_bytes = 0
 
     def add(self, op: Operation) -> bool:
         """Add an operation, unless that is not possible."""
@@ -78,6 +90,10 @@ class FusionGroup:
         values, buffers = self.builder.values, self._buffers
         outside = {t for t in data_inputs(op) if t not in values and t not in buffers}
         if len(buffers) + len(outside) + len(op.outputs) > MAX_BUFFERS // 2:
+            return False
+        waiting = [nbytes for nbytes in map(self._held, outside) if nbytes]
+        count, nbytes = self._waiting + len(waiting), self._waiting_bytes + sum(waiting)
+        if waiting and self.ops and count > _MANY_HELD and nbytes > _MUCH_HELD:
             return False
         try:
             _build(self.builder, op)
@@ -92,6 +108,7 @@ class FusionGroup:
             return False
         self.ops.append(op)
         self._buffers |= outside
+        self._waiting, self._waiting_bytes = count, nbytes
         return True
 
 

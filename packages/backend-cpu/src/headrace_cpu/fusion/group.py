@@ -115,6 +115,16 @@ class _Known:
 def _groups(ops: Sequence[Operation], levels: Levels) -> list[FusionGroup]:
     """Return the groups of one level."""
     component = _components(ops)
+    here = set(ops)
+
+    def held(tensor: Tensor) -> int:
+        """Return the bytes of what a kernel before makes for one operation of this level."""
+        maker, matches = tensor.op, levels.matches
+        if maker not in matches or maker in here or maker.schema.stateful:
+            return 0
+        alone = len(matches.users(tensor)) == 1 and tensor not in matches.results
+        return prod(shape_of(tensor)) * tensor.dtype.numpy.itemsize if alone else 0
+
     groups: list[FusionGroup] = []
     place: dict[Operation, int] = {}
     of: dict[Operation, list[int]] = {}
@@ -135,7 +145,7 @@ def _groups(ops: Sequence[Operation], levels: Levels) -> list[FusionGroup]:
                 place[op] = number
                 break
         else:
-            group = FusionGroup()
+            group = FusionGroup(held)
             place[op] = len(groups)
             mine.append(len(groups))
             groups.append(group)

@@ -1,17 +1,22 @@
 """The schedule: the order in which a program does its work.
 
-Items follow the order of the graph, with one exception: what updates a variable runs as soon as
-everything is there and everybody has read the old value, so that gradients are not kept until the
-end of the step, and no reader forces a copy of the variable.
+Items follow the order of the graph, with two exceptions that keep little memory in use:
+
+* What updates a variable runs as soon as everything is there and everybody has read the old value,
+  so that gradients are not kept until the end of the step, and no reader forces a copy of the
+  variable.
+* What is the last to read at least as much as it makes runs as soon as everything is there: of a
+  sum of many products, each product is added before the next one is made.
 """
 
 from __future__ import annotations
 
+import heapq
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace import Operation, Tensor
-from headrace.extend.graphs import CycleError, in_order
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.matches import Matches
 
@@ -47,8 +52,8 @@ def schedule(matches: Matches) -> list[Item]:
     items += [Item((op,), None, place[op]) for op in matches.operations if op not in matched]
     item_of = {op: item for item in items for op in item.ops}
     edges = _edges(items, item_of)
-    order = _sorted(items, [*edges, *_reads_before_updates(items, item_of)])
-    return order if order is not None else _required(_sorted(items, edges))
+    order = _sorted(items, [*edges, *_reads_before_updates(items, item_of)], matches)
+    return order if order is not None else _required(_sorted(items, edges, matches))
 
 
 def _required(order: list[Item] | None) -> list[Item]:
@@ -104,17 +109,74 @@ def _reads_before_updates(items: Sequence[Item], item_of: Mapping[Operation, Ite
     return edges
 
 
-def _sorted(items: Sequence[Item], edges: Sequence[Edge]) -> list[Item] | None:
+def _sorted(items: Sequence[Item], edges: Sequence[Edge], matches: Matches) -> list[Item] | None:
     """Return items so that edges point forward; None where they form a circle."""
-    before: dict[Item, list[Item]] = {item: [] for item in items}
+    missing = dict.fromkeys(items, 0)
+    after: dict[Item, list[Item]] = {item: [] for item in items}
     for first, second in edges:
-        before[second].append(first)
-    try:
-        return in_order(items, before.__getitem__, key=_turn)
-    except CycleError:
-        return None
+        missing[second] += 1
+        after[first].append(second)
+    uses = _Uses(items, matches)
+    at = {item.place: item for item in items}
+    # An item that turns out to be the last reader of something is in it once more.
+    ready = [(uses.turn(item), item.place) for item in items if not missing[item]]
+    heapq.heapify(ready)
+    done: set[Item] = set()
+    order: list[Item] = []
+    while ready:
+        item = at[heapq.heappop(ready)[1]]
+        if item in done:
+            continue
+        done.add(item)
+        order.append(item)
+        for user in after[item]:
+            missing[user] -= 1
+        for other in dict.fromkeys((*after[item], *uses.end(item))):
+            if not missing[other] and other not in done:
+                heapq.heappush(ready, (uses.turn(other), other.place))
+    return order if len(order) == len(items) else None
 
 
-def _turn(item: Item) -> tuple[bool, int]:
-    """Return what puts updates first, and others in the order of the graph."""
-    return not any(map(_updates, item.ops)), item.place
+class _Uses:
+    """Who has still to read which tensors that a program makes."""
+
+    def __init__(self, items: Sequence[Item], matches: Matches) -> None:
+        made = {t for item in items for op in item.ops for t in op.outputs if _size(t)}
+        inside = [set(item.ops) for item in items]
+        self._made: dict[Item, int] = {}
+        self._reads: dict[Item, list[Tensor]] = {}
+        self._readers: dict[Tensor, dict[Item, None]] = {}
+        for item, ops in zip(items, inside, strict=True):
+            outputs = [t for op in item.ops for t in op.outputs]
+            self._made[item] = sum(_size(t) for t in outputs if matches.needed_outside(t, ops))
+            read = dict.fromkeys(t for op in item.ops for t in op.inputs if t.op not in ops)
+            self._reads[item] = [t for t in read if t in made and t not in matches.results]
+            for tensor in self._reads[item]:
+                self._readers.setdefault(tensor, {})[item] = None
+
+    def turn(self, item: Item) -> int:
+        """Return what puts updates first, then what takes at least as much away as it brings."""
+        if any(map(_updates, item.ops)):
+            return 0
+        if any(op.schema.stateful for op in item.ops):
+            return 2
+        last = sum(_size(t) for t in self._reads[item] if len(self._readers[t]) == 1)
+        return 1 if last and last >= self._made[item] else 2
+
+    def end(self, item: Item) -> list[Item]:
+        """Note that an item has run; return those that are the last to read something now."""
+        last: list[Item] = []
+        for tensor in self._reads[item]:
+            readers = self._readers[tensor]
+            del readers[item]
+            if len(readers) == 1:
+                last.extend(readers)
+        return last
+
+
+def _size(tensor: Tensor) -> int:
+    """Return the bytes of a tensor, 0 where they are not known."""
+    shape = tensor.spec.shape
+    if tensor.dtype.kind in ("resource", "list", "string") or not shape.is_fully_defined():
+        return 0
+    return math.prod(shape.known) * tensor.dtype.numpy.itemsize

@@ -7,6 +7,8 @@ summand may be ``-0``. Infinities and NaN survive every rule here: ``x * 0``, ``
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from headrace.passes.simplify.matching import (
@@ -23,6 +25,8 @@ from headrace.passes.simplify.rules import UNIFORM, RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
 
 RULES = RuleTable()
+# Bytes of the summands from which on it matters how many of them are kept.
+_LARGE_SUM = 1 << 20
 
 
 def _never_negative_zero(value: Value) -> bool:
@@ -231,6 +235,25 @@ def _add_n_of_few(node: Node, replacement: Replacement) -> Value | None:
     x, y = node.inputs
     # An addition broadcasts, which a sum of many refuses.
     return replacement.add("Add", x, y) if x.dims is not None and x.dims == y.dims else None
+
+
+@RULES.add(
+    *("add-n-in-turn", "AddN"),
+    reason="a sum of many large tensors from first to last, so that each can go when it was added",
+)
+def _add_n_in_turn(node: Node, replacement: Replacement) -> Value | None:
+    first, *others = node.inputs
+    dims, dtype = first.dims, first.dtype
+    # The sum of many adds 16-bit floats in float32, and is fine for what is small.
+    if len(others) < 3 or dims is None or None in dims or dtype.numpy.itemsize < 4:
+        return None
+    nbytes = math.prod(dims) * dtype.numpy.itemsize
+    if len(node.inputs) * nbytes < _LARGE_SUM or any(x.dims != dims for x in others):
+        return None
+    total = first
+    for x in others:
+        total = replacement.add("Add", total, x)
+    return total
 
 
 @RULES.add("multiply-itself", "Mul", reason="x * x is the square of x")
