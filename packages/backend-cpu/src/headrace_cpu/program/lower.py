@@ -21,7 +21,10 @@ from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Home, Values
 
 # What the source may use without its being bound.
-RESERVED = ("at", "solid", "copied", "empty", "errstate", "many", "take", "type", "clock", "point")
+RESERVED = (
+    *("at", "solid", "copied", "empty", "errstate", "many", "take", "type", "clock", "point"),
+    "emit",
+)
 # Python's compiler takes time that grows with the square of the variables of an enclosing function.
 _MOST_CELLS = 4000
 # More that are told an address than these are told in a loop.
@@ -105,12 +108,22 @@ class _Lowering:
         self.counts: dict[str, int] = {}
         self.last = last_uses(items, values)
         self.kept = {values.root(t) for t in region.outputs}
+        # The outputs that others wait for, by the tensor that has the memory, where that is an
+        # array of its own; and the names of what stands for those that were let go.
+        self.early: dict[Tensor, list[int]] = {}
+        for number in sorted(region.early):
+            root = values.root(region.outputs[number])
+            if values.home[root] is Home.RESULT:
+                self.early.setdefault(root, []).append(number)
+        self.sent: dict[int, str] = {}
         self.pointed: dict[Tensor, list[tuple[Instruction, Tensor]]] = {}
         self.plain = False
 
     def run(self) -> Lowered:
         for index, tensor in enumerate(self.region.inputs):
             self._line(f"{self._new(tensor)} = values[{index}]", None)
+        if self.early:
+            self._line(f"emit = values[{len(self.region.inputs)}]", None)
         self._find_pointed()
         for tensor in self.region.inputs:
             self._point(tensor, None)
@@ -129,8 +142,9 @@ class _Lowering:
             if work is not None:
                 note = self.out.notes[work] = self._bind(f"note_{work.name}")
                 self._line(f"{note}(began)", item)
+            self._emit(item)
             self._drop(index, item)
-        results = ", ".join(self._result(t) for t in self.region.outputs)
+        results = ", ".join(map(self._result, range(len(self.region.outputs))))
         self._line(f"return [{results}]", None)
         self._assemble()
         return self.out
@@ -327,8 +341,19 @@ class _Lowering:
             return name
         return f"{name}.reshape({tensor.shape.known!r})"
 
-    def _result(self, tensor: Tensor) -> str:
+    def _emit(self, item: Item) -> None:
+        """Let go of what an item has made and others wait for; it stays until the end, too."""
+        writes = () if item.instruction is None else item.instruction.writes
+        for index in [i for tensor in writes for i in self.early.get(tensor, ())]:
+            sent = self.sent[index] = self._fresh_name("sent")
+            value = self._array(self.region.outputs[index])
+            self._line(f"{sent} = emit({index}, {value})", item)
+
+    def _result(self, index: int) -> str:
         """Return the expression of an output, which the caller may keep."""
+        if index in self.sent:
+            return self.sent[index]
+        tensor = self.region.outputs[index]
         text = self._array(tensor)
         if self.values.home_of(tensor) is not Home.RESULT and self.values.lent(tensor):
             return f"copied({text})"

@@ -10,7 +10,7 @@ import numpy as np
 from headrace.graph.operation import Operation
 from headrace.runtime.device import Device
 from headrace.runtime.receiver import moved
-from headrace.runtime.rendezvous import DEAD, Edge
+from headrace.runtime.rendezvous import DEAD, SENT, Edge
 
 # What hands values in to a plan, and out of it.
 ARGUMENTS, RESULTS = ("Feed", "Parameter"), ("Fetch", "Return")
@@ -73,6 +73,16 @@ def send_call(op: Operation, device: Device) -> StepCall:
     def call(step: Any, value: Any) -> None:
         given = value if value is DEAD else moved(value, to_host)
         step.rendezvous.send(step, edge, given)
+
+    return call
+
+
+def unless_sent(send: StepCall) -> StepCall:
+    """Return a call that sends a value, unless the region that made it has let it go already."""
+
+    def call(step: Any, value: Any) -> None:
+        if value is not SENT:
+            send(step, value)
 
     return call
 

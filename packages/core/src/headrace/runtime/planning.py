@@ -136,6 +136,8 @@ class _PlanBuilder:
         self.slot_of: dict[Any, int] = {}
         self.producer: dict[int, int] = {}
         self.sends: dict[Edge, int] = {}
+        # Of tensors that regions let go before they end, what takes them.
+        self.outlets: dict[Tensor, list[Any]] = {}
         self.waits = False
         self.branches = False
         self.in_turn = False
@@ -170,6 +172,7 @@ class _PlanBuilder:
     ) -> None:
         """Add operations, as regions where their device can compile them."""
         may_die = any(map(may_branch, order))
+        came = {Edge.of(op) for op in order if op.type == "Recv"}
         sends = {Edge.of(op): op for op in order if op.type == "Send"}
 
         def role(op: Operation) -> Role:
@@ -203,13 +206,18 @@ class _PlanBuilder:
                 for tensor in op.inputs:
                     if place.get(tensor.op) is not unit:
                         readers.setdefault(tensor, set()).add(unit)
+        # What a region makes for other tasks only can be sent before the region has ended. A dead
+        # value is nothing that a region makes.
+        leaving = set() if may_die else {t for t, us in readers.items() if _all_leave(us, came)}
         for unit in units:
             if unit.region:
-                self._add_region(unit, readers)
+                self._add_region(unit, readers, leaving)
             else:
                 self.add(unit.ops[0])
 
-    def _add_region(self, unit: Unit, readers: Mapping[Tensor, set[Unit]]) -> None:
+    def _add_region(
+        self, unit: Unit, readers: Mapping[Tensor, set[Unit]], leaving: Collection[Tensor]
+    ) -> None:
         """Add a node that runs a region."""
 
         def needed(tensor: Tensor) -> bool:
@@ -219,7 +227,11 @@ class _PlanBuilder:
         used = dict.fromkeys(t.op for op in unit.ops for t in op.inputs)
         used.update(dict.fromkeys(c for op in unit.ops for c in op.control_inputs))
         own = [op for op in used if op in self.shared]
-        region = RegionCall([*own, *unit.ops], needed, device, self._surroundings(device))
+        around = self._surroundings(device)
+        leaves = leaving.__contains__
+        region = RegionCall([*own, *unit.ops], needed, device, around, leaves)
+        for index, outlets in region.outlets.items():
+            self.outlets[region.exports[index - len(region.fetches)]] = outlets
         index = len(self.nodes)
         inputs = tuple(self.slot_of[t] for t in region.inputs)
         inside = set(unit.ops)
@@ -231,7 +243,7 @@ class _PlanBuilder:
         )
         outputs = tuple(self._new_slot() for _ in region.exports)
         control = self._new_slot()
-        ends = region.feeds or region.fetches
+        ends = region.feeds or region.fetches or region.outlets
         mode, call = (Mode.STEP, region) if ends else (Mode.PLAIN, region.compute)
         single = len(outputs) == 1
         node = PlanNode(unit.ops[0], mode, call, inputs, tuple(waited), outputs, control, single)
@@ -307,6 +319,9 @@ class _PlanBuilder:
         also: tuple[int, ...] = ()
         if op.type == "Send":
             self.sends[Edge.of(op)] = index
+            if op.inputs and op.inputs[0] in self.outlets:
+                self.outlets[op.inputs[0]].append(call)
+                node.call = builtin.unless_sent(call)
         if op.type == "Recv":
             local = self.sends.get(Edge.of(op))
             if local is not None:
@@ -415,3 +430,14 @@ class _PlanBuilder:
             return self.nest(function, (), home, options)
 
         return self.state.called(function, home, lambda: CalledFunction(plan))
+
+
+def _all_leave(units: Collection[Unit], came: Collection[Edge]) -> bool:
+    """Whether units do nothing but send to other tasks.
+
+    Args:
+        units: Who reads a tensor.
+        came: The transfers that this process receives.
+    """
+    ops = [op for unit in units for op in unit.ops]
+    return all(op.type == "Send" and Edge.of(op) not in came for op in ops)

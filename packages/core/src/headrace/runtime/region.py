@@ -31,6 +31,7 @@ from headrace.runtime.capabilities import CompilingDevice
 from headrace.runtime.failures import StateUses
 from headrace.runtime.history import told
 from headrace.runtime.options import Options
+from headrace.runtime.rendezvous import SENT
 from headrace.runtime.unhindered import unhindered
 from headrace.shapes import Shape
 
@@ -64,6 +65,10 @@ class Region:
         package: Returns who provides what ``bind`` returns, as in ``"headrace-backend-cpu"``.
         background: Does what no step has to wait for.
         rewrites: What the simplifier did.
+        early: Indices of outputs that somebody waits for before the region has ended. Where there
+            are some, a run gets one value more than inputs: a function of such an index and the
+            value, to be called as soon as the value is there, if that is before the end. What it
+            returns stands in the value's place in the results.
     """
 
     graph: Graph
@@ -78,6 +83,7 @@ class Region:
     package: Callable[[Operation], str]
     background: Background
     rewrites: tuple[Rewrite, ...] = ()
+    early: frozenset[int] = frozenset()
 
 
 class _Kernels:
@@ -143,6 +149,10 @@ class Surroundings:
     background: Background
 
 
+# Takes a value of a step.
+Outlet = Callable[[Any, Any], None]
+
+
 class RegionCall:
     """A region as a node of a plan.
 
@@ -151,6 +161,7 @@ class RegionCall:
         fetches: Indices of the step's fetches that it fills, with its first outputs.
         inputs: The tensors that come from other nodes.
         exports: The tensors that other nodes take.
+        outlets: What takes exports as soon as they are there, by their indices among results.
     """
 
     def __init__(
@@ -159,6 +170,7 @@ class RegionCall:
         needed: Callable[[Tensor], bool],
         device: CompilingDevice,
         around: Surroundings,
+        leaves: Callable[[Tensor], bool] = lambda tensor: False,
     ) -> None:
         """Take operations together.
 
@@ -168,6 +180,7 @@ class RegionCall:
             needed: Whether a tensor is read outside.
             device: The device that compiles them.
             around: The plan that they belong to.
+            leaves: Whether a tensor that is read outside only goes to other tasks from there.
         """
         self._device = device
         self._around = around
@@ -180,6 +193,9 @@ class RegionCall:
             dict.fromkeys(t for op in operations for t in op.inputs if t.op not in inside)
         )
         self.exports = tuple(t for op in operations for t in op.outputs if needed(t))
+        self.outlets: dict[int, list[Outlet]] = {
+            len(fetches) + i: [] for i, t in enumerate(self.exports) if leaves(t)
+        }
         self._given = (*(op.outputs[0] for op in feeds), *self.inputs)
         self._wanted = (*(op.inputs[0] for op in fetches), *self.exports)
         ends = {*feeds, *fetches}
@@ -235,6 +251,15 @@ class RegionCall:
     def __call__(self, step: Any, *values: Any) -> Sequence[Any]:
         """Run as a node of a plan."""
         given = [*map(step.feeds.__getitem__, self.feeds), *values]
+        outlets = self.outlets
+        if outlets:
+
+            def emit(index: int, value: Any) -> Any:
+                for outlet in outlets[index]:
+                    outlet(step, value)
+                return SENT
+
+            given.append(emit)
         results = self.run(given)
         for index, value in zip(self.fetches, results, strict=False):
             step.fetches[index] = value
@@ -376,6 +401,7 @@ class RegionCall:
             kernels.package,
             around.background,
             rewrites,
+            frozenset(self.outlets),
         )
 
 

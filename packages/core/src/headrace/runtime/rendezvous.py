@@ -53,7 +53,17 @@ class _Dead:
         return "DEAD"
 
 
+class _Sent:
+    """What stands for a value that was sent while the region that made it still ran."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "SENT"
+
+
 DEAD = _Dead()
+SENT = _Sent()
 
 # Called with the value, DEAD, or an exception.
 Receive = Callable[[Any], None]
