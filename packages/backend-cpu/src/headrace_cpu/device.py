@@ -20,9 +20,11 @@ class CpuDevice:
     Attributes:
         name: The full name.
         xp: ``numpy``.
+        lets_go: Its programs let outputs go before they end.
     """
 
     __slots__ = ("name", "xp")
+    lets_go = True
 
     def __init__(self, name: DeviceName) -> None:
         self.name = name

@@ -10,6 +10,7 @@ from headrace.runtime.background import (
 from headrace.runtime.capabilities import (
     CompilingDevice,
     DescribedProgram,
+    EagerDevice,
     LimitedDevice,
     UnorderedDevice,
 )
@@ -59,6 +60,7 @@ __all__ = [
     "DeviceName",
     "DeviceOption",
     "DeviceRegistry",
+    "EagerDevice",
     "HostArray",
     "LimitedDevice",
     "MachineLimits",

@@ -29,6 +29,17 @@ class CompilingDevice(Protocol):
 
 
 @runtime_checkable
+class EagerDevice(Protocol):
+    """A compiling device whose programs let outputs go before they end.
+
+    Attributes:
+        lets_go: Whether they take what ``Region.early`` says.
+    """
+
+    lets_go: bool
+
+
+@runtime_checkable
 class UnorderedDevice(Protocol):
     """A device that may leave the order of some sums to chance.
 
@@ -81,6 +92,11 @@ class PlannedProgram(Protocol):
 
     def __call__(self, values: Sequence[Any], /) -> list[Any]:
         """Run it."""
+
+
+def lets_outputs_go(device: Device) -> bool:
+    """Whether programs of a device let outputs go before they end."""
+    return isinstance(device, EagerDevice) and device.lets_go
 
 
 def sums_in_any_order(device: Device) -> bool:

@@ -25,7 +25,7 @@ from headrace.placement.place import Machine
 from headrace.runtime import builtin
 from headrace.runtime.binding import Bound, activated, bind, bind_preferred, is_blocking
 from headrace.runtime.called import CalledFunction
-from headrace.runtime.capabilities import CompilingDevice
+from headrace.runtime.capabilities import CompilingDevice, lets_outputs_go
 from headrace.runtime.cut import Role, Unit, cut
 from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.device import Device
@@ -228,7 +228,7 @@ class _PlanBuilder:
         used.update(dict.fromkeys(c for op in unit.ops for c in op.control_inputs))
         own = [op for op in used if op in self.shared]
         around = self._surroundings(device)
-        leaves = leaving.__contains__
+        leaves = (leaving if lets_outputs_go(device) else ()).__contains__
         region = RegionCall([*own, *unit.ops], needed, device, around, leaves)
         for index, outlets in region.outlets.items():
             self.outlets[region.exports[index - len(region.fetches)]] = outlets

@@ -65,10 +65,11 @@ class Region:
         package: Returns who provides what ``bind`` returns, as in ``"headrace-backend-cpu"``.
         background: Does what no step has to wait for.
         rewrites: What the simplifier did.
-        early: Indices of outputs that somebody waits for before the region has ended. Where there
-            are some, a run gets one value more than inputs: a function of such an index and the
-            value, to be called as soon as the value is there, if that is before the end. What it
-            returns stands in the value's place in the results.
+        early: Indices of outputs that somebody waits for before the region has ended; of a device
+            that says nothing of ``lets_go`` there are none. Where there are some, a run gets one
+            value more than inputs: a function of such an index and the value, to be called as soon
+            as the value is there, if that is before the end. What it returns stands in the value's
+            place in the results.
     """
 
     graph: Graph
