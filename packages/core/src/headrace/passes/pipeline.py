@@ -30,6 +30,7 @@ from headrace.passes.inline import inline_calls
 from headrace.passes.prune import prune
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.step_graph import StepGraph, verify
+from headrace.passes.trim import trim_loops
 from headrace.plugins.blame import blamed
 from headrace.plugins.ownership import CORE, Provider
 from headrace.records import dataclass
@@ -115,6 +116,7 @@ PASSES = (
     Pass("inline-calls", Stage.INLINE, lambda step, context: inline_calls(step)),
     Pass("fold", Stage.WHOLE, lambda step, context: fold(step, context.evaluate)),
     Pass("dedupe", Stage.WHOLE, lambda step, context: dedupe(step)),
+    Pass("trim-loops", Stage.WHOLE, lambda step, context: trim_loops(step)),
     Pass("prune", Stage.WHOLE, lambda step, context: prune(step)),
     Pass("dedupe", Stage.REGION, lambda step, context: dedupe(step)),
     Pass("simplify", Stage.REGION, _simplify),

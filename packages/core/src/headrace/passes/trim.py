@@ -1,0 +1,283 @@
+"""Trimming loops: a loop computes only the variables that something needs.
+
+The gradient of a loop adds up one gradient for everything that the loop reads, also for what no
+gradient is asked of, such as the data; and a loop yields whatever any gradient may need of its
+iterations. Here a loop loses each variable that neither what reads the loop's outputs needs, nor
+its condition, nor other variables that are needed; each list that nobody reads; and each argument
+that nothing inside needs any more. What has effects stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import field
+from typing import Any
+
+from headrace.graph.function import Function
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace.passes.effects import dependents_on_effects
+from headrace.passes.inline import inline_calls
+from headrace.passes.prune import extract
+from headrace.passes.step_graph import Rewriter, StepGraph
+from headrace.records import dataclass
+
+
+def trim_loops(step: StepGraph) -> StepGraph:
+    """Return the step with loops that compute no more than is needed of them."""
+    if not any(_is_open(op) for op in step.graph.operations):
+        return step
+    demand = _demand(step, step.fetches, {})
+    if not any(loop.changed for loop in demand.loops.values()):
+        return step
+    rewriter = _trimmed(step, demand, keep=[t.op for t in step.feeds])
+    return rewriter.finish(step)
+
+
+def _is_open(op: Operation) -> bool:
+    """Whether an operation is a loop that is one operation, and not one task's part of it."""
+    return op.type == "While" and not op.attrs["body"].is_part
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Demand:
+    """What is needed of a graph.
+
+    Attributes:
+        operations: The operations that must run.
+        loops: What is needed of the loops among them.
+    """
+
+    operations: set[Operation]
+    loops: dict[Operation, _Loop]
+
+    def parameters(self) -> set[int]:
+        """Return which parameters are needed, where the graph is the inside of a function."""
+        return {op.attrs["index"] for op in self.operations if op.type == "Parameter"}
+
+
+@dataclass(slots=True, eq=False)
+class _Inside:
+    """The inside of a function with its calls inline, and what is needed of it.
+
+    Attributes:
+        function: The function.
+        step: Its inside; the results of the function come first among what is fetched, what is
+            saved of it last.
+        demand: What is needed of it.
+        kept: The parameters that stay, by their numbers, in order.
+    """
+
+    function: Function
+    step: StepGraph
+    demand: _Demand = field(default_factory=lambda: _Demand(set(), {}))
+    kept: list[int] = field(default_factory=list)
+
+    @property
+    def changed(self) -> bool:
+        """Whether less is needed of it than it has."""
+        fewer = len(self.kept) < len(self.function.parameters)
+        return fewer or any(loop.changed for loop in self.demand.loops.values())
+
+
+@dataclass(slots=True, eq=False)
+class _Loop:
+    """A loop and what is needed of it.
+
+    Attributes:
+        op: The loop.
+        cond: Its condition.
+        body: Its body.
+        always: The variables that are needed whatever is read of the loop.
+        live: The variables that are needed, in order.
+        saved: Which of the lists that it saves are needed, in order.
+    """
+
+    op: Operation
+    cond: _Inside
+    body: _Inside
+    always: frozenset[int]
+    live: list[int] = field(default_factory=list)
+    saved: list[int] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        """How many variables it has."""
+        return len(self.body.function.results)
+
+    @property
+    def changed(self) -> bool:
+        """Whether less is needed of it than it computes."""
+        fewer = len(self.saved) < len(self.op.attrs["saves"])
+        return fewer or self.cond.changed or self.body.changed
+
+    def inputs(self) -> list[Tensor]:
+        """Return what it takes."""
+        return [t for group in self.groups() for t in group]
+
+    def groups(self) -> list[list[Tensor]]:
+        """Return what it takes: for its variables, its condition, and its body."""
+        op, count = self.op, self.count
+        after = op.arity[0] + op.arity[1] - count
+        return [
+            [op.inputs[i] for i in self.live],
+            [op.inputs[i] for i in self.cond.kept if i >= count],
+            [op.inputs[after + i] for i in self.body.kept if i >= count],
+        ]
+
+
+def _opened(op: Operation) -> _Loop:
+    """Return a loop of which nothing is needed yet."""
+    body: Function = op.attrs["body"]
+    saves = [body.get_tensor_by_name(name) for name in op.attrs["saves"]]
+    inside = inline_calls(extract((), [*body.results, *saves], body.effects))
+    cond: Function = op.attrs["cond"]
+    asked = _Inside(cond, inline_calls(extract((), cond.results, cond.effects)))
+    asked.demand = _demand(asked.step, asked.step.fetches, {})
+    # An effect runs for the sake of a result that depends on it.
+    effects = dependents_on_effects(inside)
+    count = len(body.results)
+    bound = {i for i in range(count) if inside.fetches[i].op in effects}
+    decide = {i for i in asked.demand.parameters() if i < count}
+    return _Loop(op, asked, _Inside(body, inside), frozenset(bound | decide))
+
+
+def _demand(step: StepGraph, fetches: Iterable[Tensor], known: dict[Operation, _Loop]) -> _Demand:
+    """Return what is needed of a graph.
+
+    Args:
+        step: The graph; its targets are needed.
+        fetches: What is to be handed back.
+        known: Its loops, as far as they have been looked at; added to.
+    """
+    tensors = set(fetches)
+    operations = {*(t.op for t in tensors), *step.targets}
+    loops: dict[Operation, _Loop] = {}
+    for op in reversed(step.graph.operations):
+        if op not in operations:
+            continue
+        taken: Sequence[Tensor] = op.inputs
+        if _is_open(op):
+            loop = known.get(op)
+            if loop is None:
+                loop = known[op] = _opened(op)
+            _settle(loop, tensors)
+            loops[op] = loop
+            taken = loop.inputs()
+        tensors.update(taken)
+        operations.update(t.op for t in taken)
+        operations.update(op.control_inputs)
+    return _Demand(operations, loops)
+
+
+def _settle(loop: _Loop, read: Collection[Tensor]) -> None:
+    """Find out what is needed of a loop, where some of its outputs are read."""
+    outputs, count = loop.op.outputs, loop.count
+    live = {i for i in range(count) if outputs[i] in read} | loop.always
+    effects = dependents_on_effects(loop.body.step)
+    places = range(len(outputs) - count)
+    fetches = loop.body.step.fetches
+    loop.saved = [
+        i for i in places if outputs[count + i] in read or fetches[count + i].op in effects
+    ]
+    saved = [fetches[count + i] for i in loop.saved]
+    inner: dict[Operation, _Loop] = {}
+    while True:
+        demand = _demand(loop.body.step, [*(fetches[i] for i in live), *saved], inner)
+        needed = demand.parameters()
+        more = {i for i in needed if i < count} - live
+        if not more:
+            break
+        live |= more
+    loop.live = sorted(live)
+    loop.body.demand = demand
+    loop.body.kept = [*loop.live, *sorted(i for i in needed if i >= count)]
+    asked = loop.cond.demand.parameters()
+    loop.cond.kept = [*loop.live, *sorted(i for i in asked if i >= count)]
+
+
+def _trimmed(step: StepGraph, demand: _Demand, keep: Iterable[Operation] = ()) -> Rewriter:
+    """Return the rewriter that has copied what is needed of a graph."""
+    rewriter = Rewriter("trim")
+    needed = demand.operations.union(keep)
+    for op in step.graph.operations:
+        loop = demand.loops.get(op)
+        if loop is not None and loop.changed:
+            _add_loop(rewriter, loop)
+        elif op in needed:
+            rewriter.copy(op)
+    return rewriter
+
+
+def _add_loop(rewriter: Rewriter, loop: _Loop) -> None:
+    op, count = loop.op, loop.count
+    body, fetches = loop.body, loop.body.step.fetches
+    places = [*loop.live, *(count + i for i in loop.saved)]
+    made, stands = _function(body, [fetches[i] for i in loop.live])
+    cond, _ = _function(loop.cond, loop.cond.step.fetches)
+    attrs: dict[str, Any] = dict(op.attrs)
+    attrs["body"], attrs["cond"] = made, cond
+    attrs["saves"] = tuple(stands(fetches[count + i]).name for i in loop.saved)
+    groups = loop.groups()
+    new = rewriter.graph.add_operation(
+        op.schema,
+        name=op.name,
+        inputs=[rewriter.tensor(t) for group in groups for t in group],
+        arity=tuple(map(len, groups)),
+        attrs=attrs,
+        specs=[op.outputs[i].spec for i in places],
+        control_inputs=rewriter.controls(op.control_inputs),
+        device=op.device_name,
+        colocated_with=rewriter.controls(op.colocated_with),
+        site=op.site,
+        origin=op.origin,
+        gradient_rule=op.gradient_rule,
+    )
+    rewriter.stand_for_operation(op, new)
+    for i, tensor in zip(places, new.outputs, strict=True):
+        rewriter.stand_for_tensor(op.outputs[i], tensor)
+
+
+def _function(
+    inside: _Inside, results: Sequence[Tensor]
+) -> tuple[Function, Callable[[Tensor], Tensor]]:
+    """Return the function of what is needed of an inside, and what stands in it for tensors."""
+    old = inside.function
+    made = Function(old.name, old.outer, instead_of=old)
+    arguments = {
+        i: made.add_parameter(old.parameters[i].spec, old.parameters[i].op.name)
+        for i in inside.kept
+    }
+    rewriter = _trimmed(inside.step, inside.demand)
+    step = StepGraph(
+        rewriter.graph,
+        (),
+        tuple(map(rewriter.tensor, results)),
+        tuple(map(rewriter.operation, inside.step.targets)),
+    )
+    tensors: dict[Tensor, Tensor] = {}
+    operations: dict[Operation, Operation] = {}
+    for op in step.graph.operations:
+        if op.type == "Parameter":
+            tensors[op.outputs[0]] = arguments[op.attrs["index"]]
+            operations[op] = tensors[op.outputs[0]].op
+            continue
+        new = made.add_operation(
+            op.schema,
+            name=op.name,
+            inputs=[tensors[t] for t in op.inputs],
+            arity=op.arity,
+            attrs=op.attrs,
+            specs=[t.spec for t in op.outputs],
+            control_inputs=tuple(operations[c] for c in op.control_inputs),
+            device=op.device_name,
+            colocated_with=tuple(operations[c] for c in op.colocated_with),
+            site=op.site,
+            origin=op.origin,
+            gradient_rule=op.gradient_rule,
+        )
+        operations[op] = new
+        tensors.update(zip(op.outputs, new.outputs, strict=True))
+    made.effects = tuple(operations[op] for op in step.targets)
+    made.finish(tensors[t] for t in step.fetches)
+    return made, lambda tensor: tensors[rewriter.tensor(tensor)]
