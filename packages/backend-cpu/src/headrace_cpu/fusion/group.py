@@ -30,6 +30,10 @@ from headrace_cpu.program.settings import CompileSettings
 
 # What NumPy does slowly: worth a kernel by itself.
 _SLOW_ALONE = frozenset({"Select", "OneHot"})
+# What it does in several passes, or element by element: a kernel takes a half to a twelfth of the
+# time from so many elements on (measured with 2048 and 8192 float32).
+_SLOW_FUNCTIONS = frozenset({"Digamma", "Erf", "Erfc", "Lgamma", "Sigmoid", "Softplus"})
+_SEVERAL = 1 << 11
 # So many kernels may differ in nothing but the numbers in them; further ones read theirs from
 # memory, and are one: compiling takes about 50 ms for each.
 _MOST_ALIKE = 16
@@ -325,4 +329,5 @@ def _worth(ops: Sequence[Operation]) -> bool:
     if op.type == "AssignVariable" or op.type == "Concat":
         return False
     size = max(prod(shape_of(t)) for t in (*data_inputs(op), *op.outputs))
-    return op.type in _SLOW_ALONE or op.schema.changes or reduces(op) or size >= _MANY
+    least = _SEVERAL if op.type in _SLOW_FUNCTIONS else _MANY
+    return op.type in _SLOW_ALONE or op.schema.changes or reduces(op) or size >= least
