@@ -79,7 +79,7 @@ def test_stages_are_as_the_architecture_says() -> None:
     assert found == {
         "inline": ["inline-calls"],
         "whole": ["fold", "dedupe", "trim-loops", "prune"],
-        "region": ["dedupe", "simplify", "prune"],
+        "region": ["dedupe", "narrow-products", "simplify", "prune"],
     }
 
 

@@ -27,6 +27,7 @@ from headrace.passes.dedupe import dedupe
 from headrace.passes.evaluate import Evaluate, evaluate
 from headrace.passes.fold import fold
 from headrace.passes.inline import inline_calls
+from headrace.passes.narrow import narrow_products
 from headrace.passes.prune import prune
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.step_graph import StepGraph, verify
@@ -119,6 +120,7 @@ PASSES = (
     Pass("trim-loops", Stage.WHOLE, lambda step, context: trim_loops(step)),
     Pass("prune", Stage.WHOLE, lambda step, context: prune(step)),
     Pass("dedupe", Stage.REGION, lambda step, context: dedupe(step)),
+    Pass("narrow-products", Stage.REGION, lambda step, context: narrow_products(step)),
     Pass("simplify", Stage.REGION, _simplify),
     Pass("prune", Stage.REGION, lambda step, context: prune(step)),
 )
