@@ -30,13 +30,16 @@ def _shape(zeros: Any) -> tuple[int, ...]:
     return tuple(int(d) for d in np.asarray(zeros).tolist())
 
 
-def _present(context: Any, op_items: ListValue, index: int, zeros: Any, dtype: Any) -> Any:
+def _present(context: Any, op_items: ListValue, index: int, zeros: Any) -> Any:
     found = op_items.item(index, context.device)
-    if found is not None:
-        return found
+    return _missing(context, index, zeros) if found is None else found
+
+
+def _missing(context: Any, index: int, zeros: Any) -> Any:
+    """Return what a missing item reads as."""
     if zeros is None:
         raise InvalidInputError(f"item {index} of the list was read before it was set")
-    return context.xp.zeros(_shape(zeros), dtype)
+    return context.xp.zeros(_shape(zeros), _dtype(context))
 
 
 def _dtype(context: Any) -> Any:
@@ -76,14 +79,13 @@ def pop(context: Any, items: ListValue, zeros: Any = None) -> tuple[ListValue, A
     """Take the last item off."""
     if not len(items):
         raise InvalidInputError("an empty list has no last tensor")
-    last = _present(context, items, len(items) - 1, zeros, _dtype(context))
-    return ListValue(items.items[:-1]), last
+    return items.without_last(), _present(context, items, len(items) - 1, zeros)
 
 
 @KERNELS.stateful("TensorListGet")
 def get(context: Any, items: ListValue, index: Array, zeros: Any = None) -> Any:
     """Read an item."""
-    return _present(context, items, _index(index, len(items)), zeros, _dtype(context))
+    return _present(context, items, _index(index, len(items)), zeros)
 
 
 @KERNELS.stateful("TensorListSet")
@@ -107,14 +109,16 @@ def _placed(
                 f"item {index} of the list was written already; a TensorArray is written once"
             )
         made[index] = value
-    return ListValue(made)
+    return ListValue.of(made)
 
 
 @KERNELS.stateful("TensorListClear")
 def clear(context: Any, items: ListValue, index: Array) -> ListValue:
     """Let an item be missing."""
     at = _index(index, len(items))
-    return ListValue((*items.items[:at], None, *items.items[at + 1 :]))
+    made = list(items.items)
+    made[at] = None
+    return ListValue.of(made)
 
 
 @KERNELS.stateful("TensorListAdd")
@@ -140,12 +144,11 @@ def stack(context: Any, items: ListValue, zeros: Any = None) -> Array:
 
 
 def _joined(context: Any, items: ListValue, indices: Iterable[int], zeros: Any) -> Array:
-    dtype = _dtype(context)
-    parts = [_present(context, items, i, zeros, dtype) for i in indices]
+    parts = [_present(context, items, i, zeros) for i in indices]
     if parts:
         _check_same_shape(parts)
         return context.xp.stack(parts)
-    return context.xp.zeros((0, *_shape_of_none(context, zeros)), dtype)
+    return context.xp.zeros((0, *_shape_of_none(context, zeros)), _dtype(context))
 
 
 def _check_same_shape(parts: list[Any]) -> None:
@@ -223,8 +226,7 @@ def resize(context: Any, items: ListValue, size: Array) -> ListValue:
 def concat(context: Any, items: ListValue, zeros: Any = None) -> tuple[Array, Array]:
     """Join all items along their first axis."""
     xp = context.xp
-    dtype = _dtype(context)
-    parts = [_present(context, items, i, zeros, dtype) for i in range(len(items))]
+    parts = [_present(context, items, i, zeros) for i in range(len(items))]
     if any(not part.ndim for part in parts):
         raise InvalidInputError("scalars cannot be joined along an axis; stack them")
     if any(part.shape[1:] != parts[0].shape[1:] for part in parts):
@@ -233,7 +235,7 @@ def concat(context: Any, items: ListValue, zeros: Any = None) -> tuple[Array, Ar
     if parts:
         return xp.concatenate(parts), lengths
     rest = _shape_of_none(context, zeros)[1:]
-    return xp.zeros((0, *rest), dtype), lengths
+    return xp.zeros((0, *rest), _dtype(context)), lengths
 
 
 @KERNELS.stateful("TensorListSplit")

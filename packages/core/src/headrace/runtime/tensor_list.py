@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from headrace.runtime.device import Device, HostArray
@@ -20,21 +20,50 @@ class Swapped:
 class ListValue:
     """The value of a list of tensors.
 
-    Attributes:
-        items: Arrays of a device, ``Swapped`` ones, or None where nothing was put.
+    Taking off the last item yields a list that shares the items of the first: a loop that takes
+    off one after the other does not copy what is left each time.
     """
 
-    __slots__ = ("items",)
+    __slots__ = ("_all", "_length")
 
     def __init__(self, items: Iterable[Any] = ()) -> None:
-        self.items = tuple(items)
+        """Take items: arrays of a device, ``Swapped`` ones, or None where nothing was put."""
+        self._all = tuple(items)
+        self._length = len(self._all)
+
+    @classmethod
+    def of(cls, items: Sequence[Any]) -> ListValue:
+        """Return the list of items in a sequence that nobody will change any more."""
+        made = cls.__new__(cls)
+        made._all = items
+        made._length = len(items)
+        return made
+
+    @property
+    def items(self) -> Sequence[Any]:
+        """All items."""
+        found, length = self._all, self._length
+        return found if len(found) == length else found[:length]
 
     def __len__(self) -> int:
-        return len(self.items)
+        return self._length
+
+    def without_last(self) -> ListValue:
+        """Return the list without its last item; there is one."""
+        made = ListValue.__new__(ListValue)
+        made._all = self._all
+        made._length = self._length - 1
+        return made
 
     def item(self, index: int, device: Device) -> Any:
-        """Return an item as an array of a device; None where nothing was put."""
-        return restored(self.items[index], device)
+        """Return an item as an array of a device; None where nothing was put.
+
+        Args:
+            index: Which one, from 0 to below the length.
+            device: The device.
+        """
+        found = self._all[index]
+        return device.from_host(found.array) if type(found) is Swapped else found
 
     def arrays(self, device: Device) -> list[Any]:
         """Return all items as arrays of a device."""
@@ -52,7 +81,7 @@ class ListValue:
         )
 
     def __repr__(self) -> str:
-        return f"<list of {len(self.items)} tensors>"
+        return f"<list of {len(self)} tensors>"
 
 
 def restored(item: Any, device: Device) -> Any:
