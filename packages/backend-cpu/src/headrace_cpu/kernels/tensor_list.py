@@ -109,7 +109,7 @@ def _placed(
                 f"item {index} of the list was written already; a TensorArray is written once"
             )
         made[index] = value
-    return ListValue.of(made)
+    return ListValue(made)
 
 
 @KERNELS.stateful("TensorListClear")
@@ -118,7 +118,7 @@ def clear(context: Any, items: ListValue, index: Array) -> ListValue:
     at = _index(index, len(items))
     made = list(items.items)
     made[at] = None
-    return ListValue.of(made)
+    return ListValue(made)
 
 
 @KERNELS.stateful("TensorListAdd")

@@ -26,18 +26,15 @@ class ListValue:
 
     __slots__ = ("_all", "_length")
 
-    def __init__(self, items: Iterable[Any] = ()) -> None:
-        """Take items: arrays of a device, ``Swapped`` ones, or None where nothing was put."""
-        self._all = tuple(items)
-        self._length = len(self._all)
+    def __init__(self, items: Iterable[Any] = (), length: int | None = None) -> None:
+        """Take items: arrays of a device, ``Swapped`` ones, or None where nothing was put.
 
-    @classmethod
-    def of(cls, items: Sequence[Any]) -> ListValue:
-        """Return the list of items in a sequence that nobody will change any more."""
-        made = cls.__new__(cls)
-        made._all = items
-        made._length = len(items)
-        return made
+        Args:
+            items: They; of a list or tuple, which nobody may change any more, no copy is made.
+            length: How many of them belong to the list; all if None.
+        """
+        self._all: Sequence[Any] = items if isinstance(items, list | tuple) else tuple(items)
+        self._length = len(self._all) if length is None else length
 
     @property
     def items(self) -> Sequence[Any]:
@@ -50,10 +47,7 @@ class ListValue:
 
     def without_last(self) -> ListValue:
         """Return the list without its last item; there is one."""
-        made = ListValue.__new__(ListValue)
-        made._all = self._all
-        made._length = self._length - 1
-        return made
+        return ListValue(self._all, self._length - 1)
 
     def item(self, index: int, device: Device) -> Any:
         """Return an item as an array of a device; None where nothing was put.
