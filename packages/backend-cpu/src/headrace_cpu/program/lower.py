@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from headrace import Tensor
+from headrace import Operation, Tensor
 from headrace.extend.devices import Region, Work
 from headrace_cpu.program.describe import works_of
 from headrace_cpu.program.instruction import Instruction
@@ -24,6 +24,10 @@ from headrace_cpu.program.values import Home, Values
 RESERVED = (
     *("at", "solid", "copied", "empty", "errstate", "many", "take", "type", "clock", "point"),
     "emit",
+)
+# What puts tensors into lists and takes them out.
+_LIST_ITEMS = frozenset(
+    f"TensorList{what}" for what in ("Clear", "Get", "Length", "Pop", "Push", "Set")
 )
 # Python's compiler takes time that grows with the square of the variables of an enclosing function.
 _MOST_CELLS = 4000
@@ -295,7 +299,7 @@ class _Lowering:
             self._line(f"{self._new(op.outputs[0])} = {self._array(op.inputs[0])}.read()", item)
             self._point(op.outputs[0], item)
             return
-        self.plain = True
+        self.plain = self.plain or not _is_quiet(op)
         kernel = self._bind(op.type)
         self.out.kernels[op] = kernel
         keep = op.schema.keeps_inputs or any(t.dtype.kind == "list" for t in op.outputs)
@@ -398,6 +402,14 @@ class _Lowering:
             lines.append(("    return run", None))
         self.out.source = "\n".join(text for text, _ in lines) + "\n"
         self.out.lines = [None, *(item for _, item in lines)]
+
+
+def _is_quiet(op: Operation) -> bool:
+    """Whether an operation computes no numbers: it compares integers, or holds tensors in lists."""
+    if op.type in _LIST_ITEMS:
+        return True
+    whole = all(t.dtype.is_integer or t.dtype.is_bool for t in op.inputs)
+    return whole and op.schema.elementwise and all(t.dtype.is_bool for t in op.outputs)
 
 
 def _dtypes(region: Region) -> dict[str, Any]:

@@ -209,6 +209,14 @@ def _grouped(op: Operation, call: Callable[..., Any], lead: int = 0) -> Callable
     if plain:
         return call
     group, arity = op.schema.group, op.arity
+    inputs = op.schema.inputs
+    given = len(arity) - arity.count(0)
+    if not lead and not any(p.variadic for p in inputs) and 0 not in arity[:given]:
+        # What is left out comes last, as with the shape that missing items of a list have.
+        left_out = (None,) * (len(arity) - given)
+        return lambda *values: call(*values, *left_out)
+    if not lead and len(inputs) == 1 and inputs[0].variadic:
+        return lambda *values: call(list(values))
 
     def grouped(*values: Any) -> Any:
         return call(*values[:lead], *group(values[lead:], arity))
