@@ -89,8 +89,8 @@ def _values(
 ) -> list[_NDArray] | None:
     if not op.outputs or any(t.dtype.kind in ("resource", "list") for t in op.outputs):
         return None
-    # Folding drops the input edges; one behind which control edges stand must stay.
-    if any(t.op.control_inputs for t in op.inputs):
+    # Folding drops the input edges; one behind which other control edges stand must stay.
+    if any(c not in op.control_inputs for t in op.inputs for c in t.op.control_inputs):
         return None
     stated = early.stated([t.spec for t in op.outputs])
     if stated is not None or not op.inputs:

@@ -26,6 +26,7 @@ from headrace.graph.site import UNKNOWN_SITE
 from headrace.passes.dedupe import dedupe
 from headrace.passes.evaluate import Evaluate, evaluate
 from headrace.passes.fold import fold
+from headrace.passes.free import free_constants
 from headrace.passes.inline import inline_calls
 from headrace.passes.narrow import narrow_products
 from headrace.passes.prune import prune
@@ -116,6 +117,7 @@ def _simplify(step: StepGraph, context: PassContext) -> StepGraph:
 PASSES = (
     Pass("inline-calls", Stage.INLINE, lambda step, context: inline_calls(step)),
     Pass("fold", Stage.WHOLE, lambda step, context: fold(step, context.evaluate)),
+    Pass("free-constants", Stage.WHOLE, lambda step, context: free_constants(step)),
     Pass("dedupe", Stage.WHOLE, lambda step, context: dedupe(step)),
     Pass("trim-loops", Stage.WHOLE, lambda step, context: trim_loops(step)),
     Pass("prune", Stage.WHOLE, lambda step, context: prune(step)),
