@@ -132,7 +132,7 @@ def _groups(ops: Sequence[Operation], levels: Levels) -> list[FusionGroup]:
     groups: list[FusionGroup] = []
     place: dict[Operation, int] = {}
     of: dict[Operation, list[int]] = {}
-    for op in _scalars_first(ops):
+    for op in _scalars_first(_depth_first(ops)):
         least = 0
         for tensor in op.inputs:
             number = place.get(tensor.op, 0)
@@ -157,6 +157,29 @@ def _groups(ops: Sequence[Operation], levels: Levels) -> list[FusionGroup]:
             if not group.add(op):
                 mine.pop()
     return [group for group in groups if group.ops]
+
+
+def _depth_first(ops: Sequence[Operation]) -> list[Operation]:
+    """Put what one result needs together, in place of what many results need first of all.
+
+    A group has room for so many operations: where many alike are computed side by side, such as the
+    updates of variables, each is in one kernel, and what it computes on the way is not stored.
+    """
+    inside = set(ops)
+    read = {t.op for op in ops for t in data_inputs(op)}
+    order: dict[Operation, None] = {}
+    for last in ops:
+        if last in read:
+            continue
+        stack = [last]
+        while stack:
+            op = stack[-1]
+            before = [t.op for t in data_inputs(op) if t.op in inside and t.op not in order]
+            if before and op not in order:
+                stack.extend(reversed(before))
+            else:
+                order[stack.pop()] = None
+    return list(order)
 
 
 def _scalars_first(ops: Sequence[Operation]) -> list[Operation]:
@@ -238,7 +261,8 @@ def _kernel(
     ops = _trimmed(matches, group.ops)
     if not _worth(ops):
         return None
-    reads = _reads_of_updated(matches, ops)
+    # A read may be what others wait for that this kernel waits for.
+    reads = [read for read in _reads_of_updated(matches, ops) if matches.can_join([read, *ops])]
     for attempt in ([*reads, *ops], ops, [op for op in ops if op.type not in UPDATE_RULES]):
         inside = set(attempt)
         wanted = [t for op in attempt for t in op.outputs if matches.needed_outside(t, inside)]
