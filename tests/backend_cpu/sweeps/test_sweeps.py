@@ -219,3 +219,83 @@ def test_rows_of_variables_change_in_place(name) -> None:
                         session.run(change, {rows: np.append(at[1:], shape[0]).astype(np.int32)})
                     found.append(session.run(variable.value()))
         np.testing.assert_array_equal(found[0], found[1])
+
+
+def _strings(*sizes: int) -> Any:
+    rng = np.random.default_rng(len(sizes))
+    made = np.empty(len(sizes), object)
+    made[:] = [rng.integers(0, 256, size).astype(np.uint8).tobytes() for size in sizes]
+    return made
+
+
+def _on_strings(build: Callable[..., Any], strings: Any, **settings: Any) -> Any:
+    with hr.Graph().as_default():
+        holder = hr.placeholder(hr.string, strings.shape)
+        fetch = build(holder)
+        with hr.Session(config=hr.Config(**settings)) as session:
+            session.run(hr.tables_initializer())
+            # Tables have an index when as many keys were looked up as they hold.
+            return [session.run(fetch, {holder: strings}) for _ in range(3)][-1]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(
+    "hashed", [hr.strings.to_hash_bucket_fast, hr.string_to_hash_bucket], ids=["farm", "murmur"]
+)
+def test_hashes_of_strings_of_every_size(hashed, threads) -> None:
+    strings = _strings(*range(300), *[9] * 3000).reshape(100, 33)
+    for buckets in (1, 1000, (1 << 62) + 1):
+        plain, found = (
+            _on_strings(lambda x, n=buckets: hashed(x, n), strings, **settings)
+            for settings in ({"executor": "plain"}, {"compile_after": 0, "threads": threads})
+        )
+        assert found.dtype == plain.dtype
+        np.testing.assert_array_equal(found, plain)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("values", [np.int64, np.float32, np.bool_])
+def test_looking_up_strings(values, threads) -> None:
+    held = _strings(*range(200))
+    # Some keys have the same size, or begin alike.
+    others = np.array([text[:-1] + b"~" for text in held[8:]], object)
+    asked = np.concatenate([held, others] * 20)
+
+    def build(x):
+        numbers = hr.constant(np.arange(200).astype(values))
+        initializer = hr.lookup.KeyValueTensorInitializer(hr.constant(held), numbers)
+        return hr.lookup.StaticHashTable(initializer, numbers[3]).lookup(x)
+
+    plain, found = (
+        _on_strings(build, asked, **settings)
+        for settings in ({"executor": "plain"}, {"compile_after": 0, "threads": threads})
+    )
+    assert found.dtype == values
+    np.testing.assert_array_equal(found, plain)
+
+
+@pytest.mark.parametrize("dtype", [hr.int32, hr.int64])
+def test_looking_up_numbers_while_they_change(dtype) -> None:
+    rng = np.random.default_rng(3)
+    keys = rng.choice(1 << 20, 500, replace=False).astype(dtype.numpy) - (1 << 19)
+    with hr.Graph().as_default():
+        table = hr.lookup.MutableHashTable(dtype, hr.float32, [-1.0, 0.0])
+        asked = hr.placeholder(dtype, [None])
+        rows = hr.placeholder(hr.float32, [None, 2])
+        found, insert = table.lookup(asked), table.insert(asked, rows)
+        removed = table.remove(asked)
+        with hr.Session(config=hr.Config(compile_after=0)) as session:
+            held = {}
+            for turn in range(6):
+                some = rng.choice(keys, 100)
+                values = np.stack([some * 2.0, some * 0.0 + turn], 1).astype(np.float32)
+                session.run(insert, {asked: some, rows: values})
+                held.update(zip(some.tolist(), values, strict=True))
+                gone = rng.choice(keys, 10)
+                session.run(removed, {asked: gone})
+                for key in gone.tolist():
+                    held.pop(key, None)
+                expected = [held.get(key, np.float32([-1, 0])) for key in keys.tolist()]
+                for _ in range(2):
+                    got = session.run(found, {asked: keys})
+                    np.testing.assert_array_equal(got, expected)

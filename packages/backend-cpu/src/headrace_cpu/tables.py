@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any, final
 
@@ -23,6 +25,21 @@ from headrace.errors import (
 from headrace.extend.files import open_regular
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(slots=True, eq=False)
+class Index:
+    """What a table holds, as arrays, for kernels that look up many keys at once.
+
+    Attributes:
+        keys: [n], all keys.
+        values: [n, ...], their values.
+        slots: Where to look for a key, made by whoever looks; None at first.
+    """
+
+    keys: _NDArray
+    values: _NDArray
+    slots: _NDArray | None = None
 
 
 @final
@@ -50,12 +67,16 @@ class LookupTable:
         self._lock = threading.Lock()
         self._rows: dict[Any, Any] = {}
         self._ready = kind != "static"
+        self._index: Index | None = None
+        # How many keys were looked up since the content changed.
+        self._asked = 0
 
     def reset(self) -> None:
         """Forget everything."""
         with self._lock:
             self._rows = {}
             self._ready = self.kind != "static"
+            self._changed()
 
     def initialize(self, keys: _NDArray, values: _NDArray) -> None:
         """Fill a static table.
@@ -79,6 +100,7 @@ class LookupTable:
                 )
             self._rows = found
             self._ready = True
+            self._changed()
 
     def find(self, keys: _NDArray, default: _NDArray) -> _NDArray:
         """Return the values of keys, ``default`` for those that are not there.
@@ -94,9 +116,23 @@ class LookupTable:
                 raise UninitializedError(
                     f"table {self.name!r} is not initialized; run hr.tables_initializer() first"
                 )
-            get = self._rows.get
-            rows = [get(key, fallback) for key in listed]
+            rows = list(map(self._rows.get, listed, repeat(fallback)))
         return self._array(rows, keys.shape)
+
+    def index(self, asked: int) -> Index | None:
+        """Return the content as arrays, None where that is not worth it, or a key is refused.
+
+        Args:
+            asked: How many keys are looked up; an index is made when as many were as there are,
+                since the content changed.
+        """
+        with self._lock:
+            self._asked += asked
+            if not self._ready or not self._rows or self.reserved:
+                return None
+            if self._index is None and self._asked >= len(self._rows):
+                self._index = Index(*self._content())
+            return self._index
 
     def insert(self, keys: _NDArray, values: _NDArray) -> None:
         """Put values under keys."""
@@ -104,6 +140,7 @@ class LookupTable:
         pairs = self._pairs(keys, values)
         with self._lock:
             self._rows.update(pairs)
+            self._changed()
 
     def remove(self, keys: _NDArray) -> None:
         """Remove keys."""
@@ -112,6 +149,7 @@ class LookupTable:
         with self._lock:
             for key in listed:
                 self._rows.pop(key, None)
+            self._changed()
 
     def size(self) -> int:
         """Return the number of keys.
@@ -129,10 +167,16 @@ class LookupTable:
     def export(self) -> tuple[_NDArray, _NDArray]:
         """Return all keys and values."""
         with self._lock:
-            keys, rows = list(self._rows), list(self._rows.values())
+            return self._content()
+
+    def _content(self) -> tuple[_NDArray, _NDArray]:
+        keys, rows = list(self._rows), list(self._rows.values())
         made = np.empty(len(keys), self.key_dtype.numpy)
         made[:] = keys
         return made, self._array(rows, (len(rows),))
+
+    def _changed(self) -> None:
+        self._index, self._asked = None, 0
 
     def _check_mutable(self, verb: str) -> None:
         if self.kind == "static":

@@ -19,6 +19,7 @@ from headrace_cpu.kernels import (
     text_hash,
     text_pieces,
 )
+from headrace_cpu.sweeps.table import RARE_KERNELS
 
 # Queues hand arrays of any module through, but stack them in the thread of whoever enqueues.
 KERNELS: tuple[Kernel, ...] = (
@@ -36,4 +37,5 @@ KERNELS: tuple[Kernel, ...] = (
     *session_tensor.KERNELS,
     *python_call.KERNELS,
     *sets.KERNELS,
+    *RARE_KERNELS,
 )

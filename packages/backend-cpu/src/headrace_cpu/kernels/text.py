@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import functools
+import itertools
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -27,10 +29,7 @@ def mapped(function: Callable[[Any], Any], strings: Array, dtype: Any = object) 
 def filled(values: Iterable[Any], shape: tuple[int, ...], dtype: Any = object) -> Array:
     """Return values, in row-major order, as an array of a shape."""
     listed = list(values)
-    made = np.empty(len(listed), dtype)
-    for i, value in enumerate(listed):
-        made[i] = value
-    return made.reshape(shape)
+    return np.fromiter(listed, dtype, len(listed)).reshape(shape)
 
 
 def one_string(x: Array, label: str) -> bytes:
@@ -97,17 +96,28 @@ def split_at_bytes(
 ) -> tuple[Array, Array, Array]:
     """Split at any of some bytes."""
     separators = one_string(delimiter, "delimiter")
-    # An empty class is no expression, and not needed.
-    members = b"".join(re.escape(bytes([b])) for b in sorted(set(separators)))
-    splitter = re.compile(b"[" + (members or b"x") + b"]")
+    unlike = bytes(sorted(set(separators)))
+    if not unlike:
+        return _sparse(source, lambda text: [text[i : i + 1] for i in range(len(text))])
+    # With one separator in place of all of them Python's own function splits. What is between
+    # separators is none of them, and stays.
+    source = np.asarray(source, object)
+    if len(unlike) > 1:
+        same = bytes.maketrans(unlike, unlike[:1] * len(unlike))
+        source = mapped(operator.methodcaller("translate", same), source)
+    separator = unlike[:1]
+    split = operator.methodcaller("split", separator)
+    if not skip_empty:
+        return _sparse(source, lambda text: split(text) if text else [])
+    if _has_empty_pieces(source, separator):
+        return _sparse(source, lambda text: list(filter(None, split(text))))
+    return _sparse(source, split)
 
-    def pieces(text: bytes) -> list[bytes]:
-        if not separators:
-            return [text[i : i + 1] for i in range(len(text))]
-        found = splitter.split(text) if text else []
-        return [piece for piece in found if piece] if skip_empty else found
 
-    return _sparse(source, pieces)
+def _has_empty_pieces(source: Array, separator: bytes) -> bool:
+    """Whether some piece of some string is empty, told from all of them at once."""
+    whole = separator.join([b"", *source.ravel().tolist(), b""])
+    return separator * 2 in whole
 
 
 @KERNELS.plain("StringSplitV2")
@@ -130,14 +140,14 @@ def _sparse(source: Array, pieces: Callable[[bytes], list[bytes]]) -> tuple[Arra
     source = np.asarray(source, object)
     if source.ndim != 1:
         raise ValueError(f"the strings to split must be a vector, got shape {list(source.shape)}")
-    rows = [pieces(text) for text in source.tolist()]
-    counts = np.array([len(row) for row in rows], np.int64)
+    rows = list(map(pieces, source.tolist()))
+    counts = np.fromiter(map(len, rows), np.int64, len(rows))
     total = int(counts.sum())
     indices = np.empty((total, 2), np.int64)
     indices[:, 0] = np.repeat(np.arange(len(rows)), counts)
     starts = np.cumsum(counts) - counts
     indices[:, 1] = np.arange(total) - np.repeat(starts, counts)
-    values = filled((piece for row in rows for piece in row), (total,))
+    values = filled(itertools.chain.from_iterable(rows), (total,))
     most = int(counts.max()) if len(rows) else 0
     return indices, values, np.array([len(rows), most], np.int64)
 

@@ -123,6 +123,7 @@ def instruction(name: str) -> Maker | None:
     for prefix, maker in (
         ("load_", _load),
         ("store_", _store),
+        ("fetch_", _fetch),
         ("to_", _convert),
         ("bits_", _bits),
         ("above_", _above),
@@ -148,6 +149,18 @@ def _load(code: str) -> Maker:
         m.mark(found, args[2].value.constant)
         if code == "b8":
             found = m.builder.icmp_unsigned("!=", found, ir.Constant(stored, 0))
+        return Held(code, found)
+
+    return make
+
+
+def _fetch(code: str) -> Maker:
+    """Return what loads a value from so many bytes behind an address, aligned or not."""
+
+    def make(m: Machine, args: Sequence[Held]) -> Held:
+        place = m.place(args[0].value, args[1].value, TYPES["u8"])
+        found = m.builder.load(m.builder.bitcast(place, TYPES[code].as_pointer()), align=1)
+        m.mark(found, args[2].value.constant)
         return Held(code, found)
 
     return make

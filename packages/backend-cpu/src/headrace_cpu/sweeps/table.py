@@ -13,6 +13,9 @@ from headrace.extend import KernelTable
 from headrace.extend.kernels import NodeView
 
 KERNELS = KernelTable()
+# Those of operations whose plain kernels are in ``kernels.rare``.
+RARE_KERNELS = KernelTable()
+_RARE = ("texts", "lookups")
 
 # By module of sweeps: the operations that it has them for, with the family of their plain kernels.
 _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -36,6 +39,8 @@ _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "picks": {"gather": ("Gather", "GatherNd")},
     "distinct": {"unique": ("Unique",)},
+    "lookups": {"lookup": ("LookupTableFind",)},
+    "texts": {"text_hash": ("StringToHashBucketFast", "StringToHashBucket")},
 }
 
 
@@ -70,4 +75,5 @@ def _plain(node: NodeView, family: str) -> Callable[..., Any]:
 for _module, _families in _FAMILIES.items():
     for _family, _ops in _families.items():
         for _op in _ops:
-            KERNELS.specialized(_op)(_factory(_op, _family, _module))
+            _table = RARE_KERNELS if _module in _RARE else KERNELS
+            _table.specialized(_op)(_factory(_op, _family, _module))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -285,6 +286,14 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _bytes_array(array: _NDArray, value: Any) -> _NDArray:
+    listed = array.ravel().tolist()
+    kinds = set(map(type, listed))
+    # The usual cases; what is wrong with others is told below.
+    if kinds == {bytes}:
+        return np.fromiter(listed, object, len(listed)).reshape(array.shape)
+    if kinds == {str}:
+        with contextlib.suppress(UnicodeEncodeError):
+            return np.fromiter(map(str.encode, listed), object, len(listed)).reshape(array.shape)
     flat = np.empty(array.size, dtype=object)
     for i, item in enumerate(array.ravel()):
         if isinstance(item, str):
