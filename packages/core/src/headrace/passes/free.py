@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from headrace.graph.operation import Operation
 from headrace.passes.step_graph import Rewriter, StepGraph
 
 
