@@ -72,7 +72,7 @@ def headrace_register_kernels(registry: KernelRegistry) -> None:
     from headrace_cpu.sweeps.table import KERNELS as SWEEPS
 
     registry.add("cpu", (*CPU_KERNELS, *SWEEPS))
-    registry.add_later("cpu", "headrace_cpu.kernels.rare:KERNELS", RARE_FAMILIES)
+    registry.add_later("cpu", "headrace_cpu.kernels.rare:ALL_KERNELS", RARE_FAMILIES)
     registry.add_for_array_modules((*ARRAY_KERNELS, *STATE_KERNELS, *PREPARED_KERNELS))
 
 

@@ -37,5 +37,6 @@ KERNELS: tuple[Kernel, ...] = (
     *session_tensor.KERNELS,
     *python_call.KERNELS,
     *sets.KERNELS,
-    *RARE_KERNELS,
 )
+# With those that are asked before them.
+ALL_KERNELS: tuple[Kernel, ...] = (*KERNELS, *RARE_KERNELS)
