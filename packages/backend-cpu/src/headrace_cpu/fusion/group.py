@@ -30,9 +30,9 @@ from headrace_cpu.program.settings import CompileSettings
 
 # What NumPy does slowly: worth a kernel by itself.
 _SLOW_ALONE = frozenset({"Select", "OneHot"})
-# What it does in several passes, or element by element: a kernel takes a half to a twelfth of the
+# What it does in several passes: a kernel takes about a half of the
 # time from so many elements on (measured with 2048 and 8192 float32).
-_SLOW_FUNCTIONS = frozenset({"Digamma", "Erf", "Erfc", "Lgamma", "Sigmoid", "Softplus"})
+_SLOW_FUNCTIONS = frozenset({"Sigmoid", "Softplus"})
 _SEVERAL = 1 << 11
 # So many kernels may differ in nothing but the numbers in them; further ones read theirs from
 # memory, and are one: compiling takes about 50 ms for each.
