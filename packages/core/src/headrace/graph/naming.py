@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
+from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.scopes import current_scope
 from headrace.graph.tensor import Tensor
 
@@ -19,6 +20,8 @@ def names_result(function: Callable[P, R]) -> Callable[P, R]:
     So ``hr.nn.elu(x, name="act")`` is the tensor ``"act:0"`` as that of an op would be, whichever
     operations it is composed of; the others are called ``"act/..."``.
 
+    Of ``IndexedSlices`` it is the values that get the name.
+
     Args:
         function: Opens a name scope, makes operations in it, and returns the output of one.
     """
@@ -28,10 +31,11 @@ def names_result(function: Callable[P, R]) -> Callable[P, R]:
         scope = current_scope()
         graph, before = scope.graph, scope.graph.version
         result = function(*args, **kwargs)
-        if isinstance(result, Tensor) and result.graph is graph:
-            inner = result.op.name.rpartition("/")[0]
+        made = result.values if isinstance(result, IndexedSlices) else result
+        if isinstance(made, Tensor) and made.graph is graph:
+            inner = made.op.name.rpartition("/")[0]
             if inner != scope.name and inner:
-                graph.rename(result.op, inner, before)
+                graph.rename(made.op, inner, before)
         return result
 
     return named

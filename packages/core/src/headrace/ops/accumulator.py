@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, DTypeError, shown
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.spec import TensorSpec
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Anything, Index, Resource
@@ -22,6 +22,11 @@ def _handle(dtype: DType, reduction_type: str) -> TensorSpec:
             f"reduction_type must be MEAN or SUM, got {shown(reduction_type)}"
         )
     return TensorSpec(dtypes.resource, SCALAR)
+
+
+def _scalar(number: TensorSpec, label: str) -> None:
+    if not number.shape.is_compatible_with(SCALAR):
+        raise ShapeError(f"{label} must be a scalar, got shape {number.shape}")
 
 
 def _rows(dtype: DType, shape: Shape) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
@@ -87,6 +92,7 @@ def accumulator_apply_gradient(handle: Resource, local_step: Index, gradient: An
         local_step: [], the step for which the gradient was computed.
         gradient: The gradient.
     """
+    _scalar(local_step, "local_step")
 
 
 @op("SparseAccumulatorApplyGradient", effects="changes", public="", no_gradient=_GATHERED)
@@ -119,6 +125,7 @@ def accumulator_take_gradient(
     Returns:
         The mean or sum of all gradients that were added.
     """
+    _scalar(num_required, "num_required")
     return TensorSpec(dtype, shape)
 
 
@@ -144,6 +151,7 @@ def sparse_accumulator_take_gradient(
         The rows that gradients had, int64 [n], their means or sums, [n, ...], and the shape as a
         dense tensor, int64 [rank], -1 where it is not known.
     """
+    _scalar(num_required, "num_required")
     return _rows(dtype, shape)
 
 
@@ -168,6 +176,7 @@ def accumulator_set_global_step(handle: Resource, new_global_step: Index) -> Non
         handle: [], the accumulator.
         new_global_step: [], the step.
     """
+    _scalar(new_global_step, "new_global_step")
 
 
 @op("AccumulatorPlaceGradient", effects="changes", public="", no_gradient=_GATHERED)

@@ -441,8 +441,8 @@ def report_uninitialized_variables(
     variables = [_checked(v) for v in var_list]
     with name_scope(name, "report_uninitialized_variables"):
         names = np.array([v.op_name.encode() for v in variables], object)
-        listed = constant_of(names, "names")
         if not variables:
-            return listed
+            return constant_of(names, "Const")
+        listed = constant_of(names, "names")
         with_value = stack([is_variable_initialized(v) for v in variables])
         return boolean_mask(listed, logical_not(with_value))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.indexed_slices import IndexedSlices
@@ -117,13 +117,13 @@ def global_norm(t_list: Iterable[Any], name: str | None = None) -> Tensor:
         [], the dtype of the tensors; 0 where there are none.
 
     Raises:
-        AttributeValueError: if it is no list of tensors.
+        ArgumentTypeError: if it is no list of tensors.
     """
     tensors = _listed(t_list)
     with name_scope(name, "global_norm"):
         halves = [l2_loss(_values(t)) for t in tensors if t is not None]
         if not halves:
-            return constant(0.0)
+            return constant(0.0, name="global_norm")
         return sqrt(add_n(halves) * 2.0, name="global_norm")
 
 
@@ -144,15 +144,21 @@ def clip_by_global_norm(
         The scaled tensors, and the norm before. All are NaN where the norm is infinite or NaN.
 
     Raises:
-        AttributeValueError: if ``t_list`` is no list of tensors.
+        ArgumentTypeError: if ``t_list`` is no list of tensors.
     """
     tensors = _listed(t_list)
-    with name_scope(name, "clip_by_global_norm"):
-        norm = global_norm(tensors) if use_norm is None else convert_to_tensor(use_norm)
+    norm = global_norm(tensors, name) if use_norm is None else convert_to_tensor(use_norm)
+    with name_scope(name, "clip_by_global_norm") as scope:
         limit = convert_to_tensor(clip_norm, preferred_dtype=norm.dtype)
         scale = limit * minimum(reciprocal(norm), reciprocal(limit))
         scale = select(is_finite(norm), scale, np.array(np.nan).astype(norm.dtype.numpy))
-        scaled = [t if t is None else _like(t, _scaled(_values(t), scale)) for t in tensors]
+        scaled: list[Any] = []
+        for i, tensor in enumerate(tensors):
+            if tensor is None:
+                scaled.append(None)
+                continue
+            values = _scaled(_values(tensor), scale)
+            scaled.append(_like(tensor, identity(values, name=f"{scope}_{i}")))
         return scaled, norm
 
 
@@ -182,5 +188,5 @@ def _check_kept(values: Tensor, result: Tensor, label: str) -> None:
 def _listed(t_list: Any) -> list[Any]:
     listed = isinstance(t_list, list | tuple) or hasattr(t_list, "__next__")
     if not listed and not (isinstance(t_list, np.ndarray) and t_list.ndim):
-        raise AttributeValueError(f"t_list must be a list of tensors, got {shown(t_list)}")
+        raise ArgumentTypeError(f"t_list must be a list of tensors, got {shown(t_list)}")
     return list(t_list)

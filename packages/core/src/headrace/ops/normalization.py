@@ -10,7 +10,7 @@ from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
-from headrace.graph.scopes import name_scope
+from headrace.graph.scopes import get_default_graph, name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import reshape, shape
 from headrace.ops.complex import abs_ as absolute
@@ -59,14 +59,16 @@ def batch_normalization(
     with name_scope(name, "batchnorm"):
         tensor = convert_to_tensor(x)
         spread = convert_to_tensor(variance, preferred_dtype=tensor.dtype)
-        factor = rsqrt(spread + variance_epsilon)
+        # The operations are called as TensorFlow's, whatever their order.
+        factor = rsqrt(add(spread, variance_epsilon, name="add"))
         if scale is not None:
             factor = factor * scale
         # In this order, two broadcasts over x are enough.
         shift = -mean * factor if isinstance(mean, Tensor) else factor * _negative(mean)
         if offset is not None:
-            shift = shift + offset
-        found: Tensor = tensor * cast(factor, tensor.dtype) + cast(shift, tensor.dtype)
+            shift = add(shift, offset, name="sub")
+        scaled = tensor * cast(factor, tensor.dtype)
+        found: Tensor = add(scaled, cast(shift, tensor.dtype), name="add_1")
         return found
 
 
@@ -170,7 +172,8 @@ def fused_batch_norm(
         )
     if exponential_avg_factor != 1 and is_training and (mean is None or variance is None):
         raise AttributeValueError("exponential_avg_factor below 1 needs mean and variance")
-    with name_scope(name, "FusedBatchNorm"):
+    with name_scope(name, "FusedBatchNormV3") as scope:
+        graph, before = get_default_graph(), get_default_graph().version
         tensor = convert_to_tensor(x)
         if not tensor.dtype.is_floating:
             raise DTypeError(f"fused_batch_norm: x must be floating, got {tensor.dtype}")
@@ -219,7 +222,9 @@ def fused_batch_norm(
             moved = images - spread(center)
             moments = (center, scatter)
         result = moved * spread(rsqrt(scatter + least) * factors) + spread(offsets)
-        return cast(result, tensor.dtype), moments[0], moments[1]
+        normalized: Tensor = cast(result, tensor.dtype)
+        graph.rename(normalized.op, scope.rstrip("/"), before)
+        return normalized, moments[0], moments[1]
 
 
 def _count(images: Tensor, folded: Sequence[int], known: Sequence[int | None], wide: Any) -> Any:

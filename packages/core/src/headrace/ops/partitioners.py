@@ -46,18 +46,18 @@ def variable_axis_size_partitioner(
         max_shard_bytes: The most bytes of a part.
         axis: The axis to divide.
         bytes_per_string_element: What a string is taken to need.
-        max_shards: The most parts, whatever their size.
+        max_shards: The most parts, whatever their size; any number if None or 0.
 
     Raises:
-        AttributeValueError: if a size or ``max_shards`` is not positive.
+        AttributeValueError: if a size is not positive, or ``max_shards`` is negative.
     """
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise AttributeValueError(
             "max_shard_bytes and bytes_per_string_element must be positive, got "
             f"{max_shard_bytes} and {bytes_per_string_element}"
         )
-    if max_shards is not None and max_shards < 1:
-        raise AttributeValueError(f"max_shards must be positive, got {max_shards}")
+    if max_shards and max_shards < 0:
+        raise AttributeValueError(f"max_shards must not be negative, got {max_shards}")
 
     def partition(shape: TensorShape, dtype: DType) -> list[int]:
         length = _length(shape, axis)
@@ -65,7 +65,7 @@ def variable_axis_size_partitioner(
         index_bytes = (shape.num_elements() or 0) / max(length, 1) * element
         together = max(1, math.floor(max_shard_bytes / index_bytes)) if index_bytes else length
         shards = math.ceil(length / max(together, 1))
-        return _along(shape, axis, shards if max_shards is None else min(max_shards, shards))
+        return _along(shape, axis, shards if not max_shards else min(max_shards, shards))
 
     return partition
 

@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, GraphError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import check_name
@@ -216,7 +216,7 @@ def variable_scope(
         The scope.
 
     Raises:
-        GraphError: if there is no name.
+        ArgumentTypeError: if there is no name.
         AttributeValueError: if ``reuse`` or ``partitioner`` is something else.
     """
     if partitioner is not None and not callable(partitioner):
@@ -224,9 +224,11 @@ def variable_scope(
     if reuse not in (None, False, True) and reuse is not AUTO_REUSE:
         raise AttributeValueError(f"reuse must be True, False or hr.AUTO_REUSE, got {shown(reuse)}")
     if name_or_scope is None and default_name is None:
-        raise GraphError("variable_scope needs a name: name_or_scope or default_name")
+        raise ArgumentTypeError("variable_scope needs a name: name_or_scope or default_name")
     if name_or_scope is not None and not isinstance(name_or_scope, str | VariableScope):
-        raise GraphError(f"expected a name or a VariableScope, got {shown(name_or_scope)}")
+        raise ArgumentTypeError(
+            f"expected a name or a VariableScope, got {shown(name_or_scope)}"
+        )
     if name_or_scope is None and reuse:
         raise AttributeValueError("reuse needs a name_or_scope: a default_name is made unique")
     with ExitStack() as stack:

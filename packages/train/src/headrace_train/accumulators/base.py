@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import headrace as hr
 from headrace import DType, Operation, Shape, Tensor
@@ -16,6 +16,9 @@ class ConditionalAccumulatorBase:
     It counts steps. A gradient that was computed for an earlier step than its own is dropped;
     taking what was gathered begins the next step.
     """
+
+    # What the operation is called that sets the step, as in TensorFlow.
+    _step_label: ClassVar[str] = "AccumulatorSetGlobalStep"
 
     def __init__(self, dtype: Any, shape: Any, accumulator_ref: Tensor) -> None:
         """Make an accumulator of a handle; programs make one of the classes.
@@ -59,7 +62,8 @@ class ConditionalAccumulatorBase:
         """
         check_graph(self._ref, "accumulator")
         step = as_int64(new_global_step)
-        return operation(accumulator_set_global_step(self._ref, step, name=name))
+        label = self._step_label if name is None else name
+        return operation(accumulator_set_global_step(self._ref, step, name=label))
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._ref.op.name!r} of {self._dtype}{self._shape}>"

@@ -23,6 +23,8 @@ from headrace_train.queues.components import check_graph
 class ConditionalAccumulator(ConditionalAccumulatorBase):
     """Gathers dense gradients of several steps until there are enough of them."""
 
+    _step_label = "ResourceAccumulatorSetGlobalStep"
+
     def __init__(
         self,
         dtype: Any,
@@ -68,7 +70,8 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         """
         gradient = self._checked(grad)
         step = as_int64(local_step)
-        return operation(accumulator_apply_gradient(self._ref, step, gradient, name=name))
+        label = "ResourceAccumulatorApplyGradient" if name is None else name
+        return operation(accumulator_apply_gradient(self._ref, step, gradient, name=label))
 
     def take_grad(self, num_required: Any, name: str | None = None) -> Tensor:
         """Return the mean or sum of the gradients, taken out; the step waits for enough of them.
@@ -78,8 +81,9 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
             name: The name of the operation.
         """
         check_graph(self._ref, "accumulator")
+        label = "ResourceAccumulatorTakeGradient" if name is None else name
         return accumulator_take_gradient(
-            self._ref, num_required, self._dtype, self._shape, name=name
+            self._ref, num_required, self._dtype, self._shape, name=label
         )
 
     def place_grad(self, grad: Any, place: Any, name: str | None = None) -> Operation:
