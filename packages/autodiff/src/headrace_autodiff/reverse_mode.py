@@ -17,6 +17,7 @@ from headrace import (
     device,
     name_scope,
     ones_like,
+    shape,
 )
 from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError, shown
 from headrace.extend import DeviceName
@@ -145,8 +146,10 @@ def gradients(
         walk = Walk(targets, sources, stop, scopes, differentiate, across)
         for y, grad in zip(targets, _given(grad_ys, targets), strict=True):
             if y.dtype.is_differentiable:
-                start = _initial(y, grad)
-                walk.start(y, walk.liveness.confined(start, walk.liveness.of(y)))
+                start, live = _initial(y, grad), walk.liveness.of(y)
+                if live:
+                    start = walk.liveness.confined(convert_to_tensor(start), live)
+                walk.start(y, start)
         walk.run(gate_gradients)
         found = [walk.gradient(x) for x in sources]
         if unconnected_gradients == "zero":
@@ -240,8 +243,9 @@ def _given(grad_ys: Any, ys: Sequence[Tensor]) -> list[Any]:
     return given
 
 
-def _initial(y: Tensor, grad: Any) -> Tensor:
+def _initial(y: Tensor, grad: Any) -> Tensor | IndexedSlices:
     """Return the gradient with which the walk starts at ``y``."""
+    start: Any
     if grad is None:
         if y.dtype.is_complex:
             raise DTypeError(
@@ -250,12 +254,16 @@ def _initial(y: Tensor, grad: Any) -> Tensor:
                 "grad_ys, or differentiate a real tensor"
             )
         return ones_like(y)
-    start = convert_to_tensor(grad, preferred_dtype=y.dtype)
+    if isinstance(grad, IndexedSlices):
+        whole = shape(y) if grad.dense_shape is None else grad.dense_shape
+        start = IndexedSlices(grad.values, grad.indices, whole)
+    else:
+        start = convert_to_tensor(grad, preferred_dtype=y.dtype)
     if start.dtype != y.dtype:
         raise DTypeError(f"gradients: a grad_ys is {start.dtype} for the y {shown(y)}")
     if not start.shape.is_compatible_with(y.shape):
         raise ShapeError(
-            f"gradients: a grad_ys has shape {start.spec.shape} for the y {shown(y)}; expected the "
+            f"gradients: a grad_ys has shape {start.shape} for the y {shown(y)}; expected the "
             "shape of y"
         )
     return start

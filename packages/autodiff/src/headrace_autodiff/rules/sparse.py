@@ -15,6 +15,7 @@ from headrace import (
     ones,
     reduce_sum,
     reshape,
+    shape,
     size,
     stack,
     transpose,
@@ -53,7 +54,7 @@ def _sparse_to_dense(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     places = indices
     if indices.shape.rank is None or indices.shape.rank < 2:
         places = reshape(indices, stack([-1, size(output_shape)]))
-    rows = cast(range_(size(places[:, 0])), places.dtype)
+    rows = cast(range_(shape(places)[0]), places.dtype)
     per_value = gather_nd(grad, places)
     if not validated:
         # Of elements of one place only the last one got there.

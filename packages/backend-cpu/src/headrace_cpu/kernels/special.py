@@ -176,9 +176,9 @@ def igamma_grad_a(xp: Any, a: Array, x: Array) -> Array:
         _by_series(xp, xp.where(series, shape, 1.0), xp.where(series, bound, 0.5)),
         -_by_fraction(xp, xp.where(fraction, shape, 1.0), xp.where(fraction, bound, 2.0)),
     )
-    # At both ends of its range the function does not depend on a.
-    edge = (shape > 0) & ((bound == 0) | (xp.isinf(bound) & (bound > 0)) | xp.isinf(shape))
-    value = xp.where(usable, value, xp.where(edge & (bound >= 0), 0.0, np.nan))
+    # At both ends of its range the function does not depend on a, as an integral over nothing.
+    edge = (shape > 0) & (bound >= 0) & (xp.isinf(bound) | xp.isinf(shape))
+    value = xp.where(usable, value, xp.where(edge | (bound == 0), 0.0, np.nan))
     return narrowed(value, a.dtype)
 
 

@@ -130,7 +130,11 @@ class Values:
 
 def is_unchecked(op: Operation) -> bool:
     """Whether an operation is to find out, when it runs, if a shape that is computed fits."""
-    return op.schema.view and any(t.op.type != "Const" for t in op.inputs[1:])
+    if not op.schema.view:
+        return False
+    sizes = {t.shape.num_elements() for t in (op.inputs[0], op.outputs[0])}
+    # What a step was found to be given may not fit what the program said of it.
+    return len(sizes) > 1 or any(t.op.type != "Const" for t in op.inputs[1:])
 
 
 def _contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -22,6 +22,7 @@ from headrace.graph.convert import (
     as_tensor,
     contains_tensor,
     convert_to_tensor,
+    holds_nothing,
     is_python_literal,
     natural_dtype,
 )
@@ -235,24 +236,40 @@ def _dtype_of_data(kind: Kind, slots: list[tuple[str, Kind, Any]]) -> DType:
 
     common: DType | None = None
     strong: DType | None = None
+    # An array that is of the dtype of the others, if it fits that.
+    lower: tuple[str, DType] | None = None
     for label, _, value in slots:
         natural = natural_dtype(value)
         literal = is_python_literal(value)
+        if literal and holds_nothing(value):
+            natural = _dtype_of_nothing(kind)
         if not literal and _takes_bool_alone(kind) and natural.is_numeric:
             return dtypes.bool_
+        if not literal and natural.is_integer and not kind.accepts(natural):
+            lower = lower or (label, natural)
+            continue
         if literal and natural.is_integer and not kind.accepts(natural):
             natural = dtypes.float32 if kind.accepts(dtypes.float32) else natural
         _check_kind(kind, label, natural)
         if not literal:
-            merged = natural if strong is None else promote(strong, natural)
-            if merged is None:
-                raise DTypeError(f"{label} is {natural}, the other inputs are {strong}")
-            strong = merged
+            # Where no dtype holds both, an array takes that of one before it, if it fits.
+            strong = natural if strong is None else promote(strong, natural) or strong
         elif common is None or rank(natural) > rank(common):
             common = natural
     chosen = strong or common
+    if strong and common and order.index(common.kind) > order.index(strong.kind):
+        chosen = common
+    if chosen is None:
+        assert lower is not None
+        _check_kind(kind, *lower)
     assert chosen is not None
     return chosen
+
+
+def _dtype_of_nothing(kind: Kind) -> DType:
+    """Return the dtype of an empty list: a shape or indices where those alone are taken."""
+    usual = (dtypes.float32, dtypes.int32, dtypes.bool_, dtypes.string)
+    return next(filter(kind.accepts, usual), dtypes.float32)
 
 
 def _with_dtype(
@@ -272,10 +289,9 @@ def _with_dtype(
 
 
 def _constant(kind: Kind, value: Any, name: str) -> Tensor:
-    if isinstance(value, list | tuple) and not value and kind.accepts(dtypes.int32):
-        # An empty list is a shape or a list of indices wherever integers are taken.
-        return convert_to_tensor(np.zeros((0,), np.int32), None, name)
-    return convert_to_tensor(value, None, name)
+    if not holds_nothing(value):
+        return convert_to_tensor(value, None, name)
+    return convert_to_tensor(value, _dtype_of_nothing(kind), name)
 
 
 @functools.cache

@@ -178,6 +178,11 @@ def is_python_literal(value: Any) -> bool:
     return isinstance(value, int | float | complex) and not isinstance(value, np.generic)
 
 
+def holds_nothing(value: Any) -> bool:
+    """Whether ``value`` is an empty list, or a nested one of empty lists."""
+    return isinstance(value, list | tuple) and all(map(holds_nothing, value))
+
+
 def _natural_array(value: Any) -> _NDArray:
     if isinstance(value, range):
         value = _listed(value)

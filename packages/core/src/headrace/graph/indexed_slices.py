@@ -91,4 +91,7 @@ class IndexedSlices(TensorOperators):
         rows: Any = call_op("UnsortedSegmentSum", self.values, self.indices, self.dense_shape[0])
         dense: Any = call_op("Reshape", rows, self.dense_shape)
         assert isinstance(dense, Tensor)
+        rows_of = self.values.spec.shape
+        if rows_of.rank:
+            dense.set_shape([None, *rows_of[1:]])
         return dense

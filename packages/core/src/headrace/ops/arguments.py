@@ -107,6 +107,21 @@ def as_int(value: Any, label: str) -> Any:
     return found
 
 
+def as_only_int(value: Any, label: str) -> Any:
+    """Return the integer that ``value`` is or holds, in whatever lists, else a tensor of it.
+
+    Raises:
+        DTypeError: if it is no integer.
+        ShapeError: if it is not one, but several.
+    """
+    found = as_ints(value, label)
+    if isinstance(found, list) and np.size(found) == 1:
+        return int(np.ravel(found)[0])
+    if isinstance(found, Tensor) and found.shape.num_elements() in (None, 1):
+        return found
+    return as_int(found, label)
+
+
 def static_int(value: Any, label: str) -> int:
     """Return an integer that must be known while the graph is built.
 

@@ -19,7 +19,7 @@ from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.graph.spec import TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
-from headrace.ops.arguments import as_int, as_ints, as_list, known_ints, one_of
+from headrace.ops.arguments import as_ints, as_list, as_only_int, known_ints, one_of
 from headrace.ops.declare import Spec, op
 from headrace.ops.gather import gather as gather
 from headrace.ops.identity import ensure_shape
@@ -407,7 +407,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 
     Args:
         input: [...], any dtype.
-        axis: Where the new axis stands in the result, an integer or a scalar tensor; negative
+        axis: Where the new axis stands in the result, an integer or a tensor of one; negative
             from the end.
         name: The name of the operation.
         dim: An older name of ``axis``.
@@ -419,7 +419,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
         ShapeError: if the axis is known to be out of range.
         AttributeValueError: if neither ``axis`` nor ``dim`` is given, or both are.
     """
-    at = as_int(one_of(axis=axis, dim=dim), "axis")
+    at = as_only_int(one_of(axis=axis, dim=dim), "axis")
     if not isinstance(at, Tensor):
         return _expand_dims(input, at, name=name)
     with name_scope(name, "ExpandDims"):

@@ -308,7 +308,13 @@ def space_to_batch(
     Raises:
         ShapeError: if a padded size is known not to divide by the block's.
     """
-    return space_to_batch_nd(input, _square(block_size, block_shape), paddings, name)
+    return space_to_batch_nd(_images(input), _square(block_size, block_shape), paddings, name)
+
+
+def _images(value: Any) -> Tensor:
+    """Return a tensor of unknown rank as one of four axes, which it has if it runs."""
+    x = convert_to_tensor(value)
+    return ensure_shape(x, [None] * 4) if x.shape.rank is None else x
 
 
 def batch_to_space(
@@ -333,7 +339,7 @@ def batch_to_space(
     Raises:
         ShapeError: if the batch is known not to divide so, or to have less than is cropped.
     """
-    return batch_to_space_nd(input, _square(block_size, block_shape), crops, name)
+    return batch_to_space_nd(_images(input), _square(block_size, block_shape), crops, name)
 
 
 def required_space_to_batch_paddings(

@@ -12,15 +12,17 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
-from headrace.graph.scopes import name_scope
+from headrace.graph.scopes import control_dependencies, name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.arguments import as_int, as_ints
 from headrace.ops.array import broadcast_to, concat, expand_dims, rank, reshape, shape, transpose
 from headrace.ops.blocks import product_of, sizes_of
 from headrace.ops.constant import range as range_of
+from headrace.ops.elementwise import equal, greater
 from headrace.ops.gather import gather
 from headrace.ops.identity import ensure_shape
-from headrace.ops.reduce import reduce_prod
+from headrace.ops.reduce import reduce_all, reduce_prod
+from headrace.ops.report import assert_true
 from headrace.shapes import Shape
 
 # Where diagonals shorter than the longest stand in their rows: those above the main diagonal, and
@@ -399,19 +401,24 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
     """A tensor whose diagonal is given: of a vector the matrix with zeros elsewhere.
 
     Args:
-        diagonal: [dims...], of known rank, one at least.
+        diagonal: [dims...].
         name: The name of the operations.
 
     Returns:
         [dims..., dims...], the dtype of ``diagonal``.
 
     Raises:
-        ShapeError: if the rank of ``diagonal`` is 0 or unknown.
+        ShapeError: if the rank of ``diagonal`` is 0.
     """
     with name_scope(name, "Diag"):
         x = convert_to_tensor(diagonal)
+        if x.shape.rank is None:
+            whole = shape(x)
+            with control_dependencies([assert_true(greater(rank(x), 0), ["diag: a scalar"])]):
+                flat = reshape(x, [-1])
+            return reshape(matrix_diag(flat), concat([whole, whole], 0))
         if not x.shape.rank:
-            raise ShapeError(f"diag: the rank must be known and above 0, got {shown(x)}")
+            raise ShapeError(f"diag: the rank must be above 0, got {shown(x)}")
         dims = sizes_of(x)
         return reshape(matrix_diag(reshape(x, [product_of(dims)])), [*dims, *dims])
 
@@ -421,20 +428,21 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
     """The diagonal of a tensor: the elements whose indices are twice the same.
 
     Args:
-        input: [dims..., dims...], of known rank.
+        input: [dims..., dims...].
         name: The name of the operations.
 
     Returns:
         [dims...], the dtype of ``input``.
 
     Raises:
-        ShapeError: if the rank of ``input`` is 0, odd or unknown, or its halves are known to
-            differ.
+        ShapeError: if the rank of ``input`` is 0 or odd, or its halves are known to differ.
     """
     with name_scope(name, "DiagPart"):
         x = convert_to_tensor(input)
+        if x.shape.rank is None:
+            return _diag_part_of_any(x)
         if not x.shape.rank or x.shape.rank % 2:
-            raise ShapeError(f"diag_part: the rank must be known and even, got {shown(x)}")
+            raise ShapeError(f"diag_part: the rank must be even and above 0, got {shown(x)}")
         half = x.shape.rank // 2
         common = x.spec.shape[:half].merge_with(x.spec.shape[half:])
         dims = [
@@ -442,6 +450,18 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
         ]
         count = product_of(dims)
         return reshape(matrix_diag_part(reshape(x, [count, count])), dims)
+
+
+def _diag_part_of_any(x: Tensor) -> Tensor:
+    """Return the diagonal of a tensor whose rank a step knows."""
+    # Two rows of sizes, which an odd rank does not make.
+    halves = reshape(shape(x), [2, -1])
+    same = reduce_all(equal(halves[0], halves[1]))
+    data = ["diag_part: both halves of a shape must be the same, got", shape(x)]
+    with control_dependencies([assert_true(same, data)]):
+        square = reshape(x, reduce_prod(halves, 1))
+    part: Tensor = reshape(matrix_diag_part(square), halves[0])
+    return part
 
 
 def matrix_transpose(

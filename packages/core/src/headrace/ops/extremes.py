@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
-from headrace.graph.convert import as_tensor, convert_to_tensor
+from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.aliases import renamed
@@ -110,9 +110,9 @@ def _find(primitive: Any, tensor: Any, axis: Any, output_type: Any, name: str | 
         found = primitive(tensor, where, output_type, name=name)
         return found
     with name_scope(name, primitive.schema.type):
-        flat, _, _ = folded_last(convert_to_tensor(tensor), where)
+        source = convert_to_tensor(tensor)
+        flat, _, _ = folded_last(source, where)
         found = primitive(flat, -1, output_type)
-        count = convert_to_tensor(tensor).shape.rank if as_tensor(tensor) is not None else None
-        if count:
-            found.set_shape([None] * (count - 1))
+        if source.shape.rank:
+            found.set_shape([None] * (source.shape.rank - 1))
         return found

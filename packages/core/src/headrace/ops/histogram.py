@@ -145,7 +145,8 @@ def bincount(
     """How often each number from 0 on occurs.
 
     Args:
-        arr: [...], int32 or int64, not negative; others raise when it runs.
+        arr: [...], int32 or int64, not negative; others raise when it runs. Arrays of other
+            dtypes do where they hold whole numbers.
         weights: What each element counts, the shape of ``arr``, numeric; 1 if None.
         minlength: The result has at least so many elements.
         maxlength: The result has at most so many elements; larger numbers are not counted.
@@ -159,7 +160,7 @@ def bincount(
         ShapeError: if ``weights`` has another shape.
     """
     with name_scope(name, "bincount"):
-        numbers = index_tensor(arr)
+        numbers = convert_to_tensor(arr, preferred_dtype=dtypes.int32)
         count = saturate_cast(_bincount_size(numbers), dtypes.int32)
         if minlength is not None:
             count = maximum(count, saturate_cast(convert_to_tensor(minlength), dtypes.int32))

@@ -14,7 +14,7 @@ from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope, pass_over
 from headrace.graph.spec import MAX_RANK, TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
-from headrace.ops.arguments import as_int, as_ints, as_list, static_int
+from headrace.ops.arguments import as_int, as_ints, as_list, as_only_int, static_int
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Anything, Index, Numeric, Same
 from headrace.shapes import UNKNOWN, Dim, Shape, normalize_axis
@@ -169,7 +169,7 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
     Args:
         values: A list of tensors of one dtype and shape. Of a tensor, its slices along axis 0.
-        axis: Where the new axis stands in the result; negative from the end.
+        axis: Where the new axis stands in the result; negative from the end, the first if None.
         name: The name of the operation.
 
     Returns:
@@ -178,7 +178,7 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     Raises:
         ShapeError: if the shapes are known to differ.
     """
-    at = static_int(axis, "axis")
+    at = 0 if axis is None else static_int(axis, "axis")
     if at == 0 and (as_tensor(values) is not None or (isinstance(values, list) and not values)):
         return convert_to_tensor(values, preferred_dtype="float32")
     return _stack(as_list(values, "values"), at, name=name)
@@ -321,7 +321,7 @@ def split(
         value: [...], any dtype.
         num_or_size_splits: The number of equal parts, or their sizes, a list or an integer
             tensor, of which one may be -1: what is left.
-        axis: The axis, an integer or a scalar tensor; negative from the end.
+        axis: The axis, an integer or a tensor of one; negative from the end.
         num: The number of parts, where the shape of a tensor of sizes does not tell.
         name: The name of the operation.
 
@@ -329,7 +329,7 @@ def split(
         ShapeError: if the axis is known not to divide so, or the number of parts is not known.
     """
     tensor = convert_to_tensor(value)
-    at = as_int(axis, "axis")
+    at = as_only_int(axis, "axis")
     num = None if num is None else static_int(num, "num")
     sizes = as_tensor(num_or_size_splits)
     if sizes is not None and sizes.shape.rank == 0:
@@ -386,7 +386,8 @@ def _split_around(
     tensor: Tensor, given: Any, axis: Tensor, num: int | None, name: str | None
 ) -> list[Tensor]:
     with name_scope(name, "split"):
-        block, before, after = around(tensor, axis)
+        at = axis if axis.shape.rank == 0 else _tensor("Reshape", axis, [])
+        block, before, after = around(tensor, at)
         parts = split(block, given, 1, num)
         whole = []
         for part in parts:

@@ -16,11 +16,21 @@ from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
-from headrace.ops.array import concat, expand_dims, rank, shape, squeeze, stack, transpose
+from headrace.ops.array import (
+    concat,
+    expand_dims,
+    rank,
+    reshape,
+    shape,
+    squeeze,
+    stack,
+    transpose,
+)
 from headrace.ops.constant import constant, zeros_like
 from headrace.ops.constant import range as range_op
 from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import conj
+from headrace.ops.identity import ensure_shape
 from headrace.ops.kinds import Numeric
 from headrace.ops.reduce import reduce_sum
 from headrace.shapes import Dim, Shape, broadcast
@@ -331,7 +341,13 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
                 part.shape.rank is not None and part.spec.shape[-1] not in (3, None)
             ):
                 raise ShapeError(f"cross: {label} must have shape [..., 3], got {part.spec.shape}")
-        x.spec.shape.merge_with(y.spec.shape)
+        common = x.spec.shape.merge_with(y.spec.shape)
+        x, y = (
+            part if part.spec.shape == common else ensure_shape(part, common) for part in (x, y)
+        )
+        if not common.is_fully_defined():
+            # Operands would broadcast.
+            y = reshape(y, shape(x))
         first_x, second_x, third_x = (x[..., i] for i in range(3))
         first_y, second_y, third_y = (y[..., i] for i in range(3))
         parts = [

@@ -6,10 +6,15 @@ import operator
 from typing import Any
 
 from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.graph.convert import convert_to_tensor
+from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
+from headrace.ops.arguments import as_int
 from headrace.ops.declare import Spec, op
+from headrace.ops.identity import ensure_shape
 from headrace.ops.kinds import Floating, Index
+from headrace.ops.reduce import axis_last
 from headrace.shapes import Shape, normalize_axis
 
 
@@ -50,18 +55,33 @@ def _check_class_axis(logits: TensorSpec, axis: int | None) -> None:
         normalize_axis(axis, logits.rank)
 
 
-def _class_axis(function: str, axis: Any, dim: Any) -> int | None:
+def _class_axis(function: str, axis: Any, dim: Any) -> int | Tensor | None:
     if axis is not None and dim is not None:
         raise AttributeValueError(f"nn.{function}: give axis or dim, not both")
     chosen = dim if axis is None else axis
     if chosen is None:
         return None
+    if isinstance(chosen, Tensor):
+        found: int | Tensor = as_int(chosen, "axis")
+        return found
     try:
         return operator.index(chosen)
     except TypeError:
         raise AttributeValueError(
             f"nn.{function}: axis must be an integer, got {shown(chosen)}"
         ) from None
+
+
+def _along(primitive: Any, logits: Any, axis: int | Tensor | None, name: str | None) -> Tensor:
+    """Return what an op makes of logits along an axis, which may be known in a step only."""
+    found: Tensor
+    if not isinstance(axis, Tensor):
+        found = primitive(logits, axis, name=name)
+        return found
+    with name_scope(name, primitive.schema.type):
+        scores = convert_to_tensor(logits)
+        last, back = axis_last(scores, axis)
+        return ensure_shape(back(primitive(last)), scores.shape)
 
 
 def softmax(
@@ -71,7 +91,7 @@ def softmax(
 
     Args:
         logits: [...], floating, at least one dimension.
-        axis: The axis that sums to 1; the last if None.
+        axis: The axis that sums to 1, an integer or a scalar integer tensor; the last if None.
         name: The name of the operation.
         dim: The same as ``axis``.
 
@@ -82,7 +102,7 @@ def softmax(
         ShapeError: for a scalar, and for an axis that there is not.
         DTypeError: if ``logits`` are not floating.
     """
-    return softmax_op(logits, _class_axis("softmax", axis, dim), name=name)
+    return _along(softmax_op, logits, _class_axis("softmax", axis, dim), name)
 
 
 def log_softmax(
@@ -92,7 +112,7 @@ def log_softmax(
 
     Args:
         logits: [...], floating, at least one dimension.
-        axis: The axis of the classes; the last if None.
+        axis: The axis of the classes, an integer or a scalar integer tensor; the last if None.
         name: The name of the operation.
         dim: The same as ``axis``.
 
@@ -103,7 +123,7 @@ def log_softmax(
         ShapeError: for a scalar, and for an axis that there is not.
         DTypeError: if ``logits`` are not floating.
     """
-    return log_softmax_op(logits, _class_axis("log_softmax", axis, dim), name=name)
+    return _along(log_softmax_op, logits, _class_axis("log_softmax", axis, dim), name)
 
 
 @op("SoftmaxCrossEntropyWithLogits", public="")

@@ -19,6 +19,7 @@ from headrace.ops.constant import ones, ones_like, zeros_like
 from headrace.ops.conversion import cast
 from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import equal, maximum, select, truncatediv
+from headrace.ops.identity import ensure_shape
 from headrace.ops.kinds import Index, Numeric, Real
 from headrace.ops.transcendental import sqrt
 from headrace.shapes import Shape
@@ -246,6 +247,8 @@ def segment_min(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
 
 def _sorted(data: Any, segment_ids: Any) -> tuple[Tensor, Tensor, Tensor]:
     rows, ids = convert_to_tensor(data), index_tensor(segment_ids)
+    if ids.shape.rank is None:
+        ids = ensure_shape(ids, [None])
     return rows, ids, segment_count(ids)
 
 
