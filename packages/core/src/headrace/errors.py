@@ -272,6 +272,10 @@ class GraphError(HeadraceError, ValueError):
     """A graph used wrongly: tensors of two graphs mixed, a name unknown, a cycle."""
 
 
+class NestingError(GraphError, AssertionError, RuntimeError):
+    """A ``with`` block of a graph, session or device left before one that is inside of it."""
+
+
 class NoSuchElementError(GraphError, KeyError):
     """The name of an operation or a tensor that a graph does not have."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from typing import Any
 
-from headrace.errors import GraphError
+from headrace.errors import GraphError, NestingError, shown
 
 _SESSION: ContextVar[Any] = ContextVar("headrace_session", default=None)
 
@@ -36,7 +36,21 @@ def get_default_session() -> Any:
 def use_session(session: Any) -> Iterator[Any]:
     """Make ``session`` the default within the block."""
     token = _SESSION.set(session)
+    closed = False
     try:
         yield session
+    except GeneratorExit:
+        # Nobody left the block: it is collected with what held it.
+        closed = True
+        raise
     finally:
-        _SESSION.reset(token)
+        innermost = _SESSION.get() is session
+        if not innermost and not closed:
+            raise NestingError(
+                f"{shown(session)} is left as the default before a session that was entered inside "
+                "of its block; leave them in the opposite order, as 'with' does"
+            )
+        if closed and innermost:
+            _SESSION.set(None if token.old_value is Token.MISSING else token.old_value)
+        elif innermost:
+            _SESSION.reset(token)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # A device name, what takes an operation and returns one, or None, which drops all requests.
 DeviceRequest: TypeAlias = "str | DeviceName | Callable[[Operation], Any] | None"
 
+_CONTROL = ("control_inputs", "outer_waits")
+
 
 _NAME = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./-]*")
 
@@ -53,7 +55,7 @@ class GraphScopes:
             full = name[:-1]
         else:
             full = scope.graph.unique_name(f"{scope.name}/{name}" if scope.name else name)
-        with entered(replace(scope, name=full)):
+        with entered(replace(scope, name=full), "name"):
             yield f"{full}/" if full else ""
 
     def get_name_scope(self) -> str:
@@ -84,7 +86,7 @@ class GraphScopes:
             inner = replace(scope, device=DeviceName(), device_functions=around)
         else:
             inner = replace(scope, device=scope.device.merged(DeviceName.parse(asked)))
-        with entered(inner):
+        with entered(inner, "device", "device_functions"):
             yield
 
     @contextmanager
@@ -96,7 +98,7 @@ class GraphScopes:
         """
         scope = self._scope("control_dependencies")
         if control_inputs is None:
-            with entered(replace(scope, control_inputs=(), outer_waits=())):
+            with entered(replace(scope, control_inputs=(), outer_waits=()), *_CONTROL):
                 yield
             return
         given = [operation_of(item) for item in control_inputs]
@@ -107,7 +109,7 @@ class GraphScopes:
             control_inputs=tuple(dict.fromkeys((*scope.control_inputs, *own))),
             outer_waits=tuple(dict.fromkeys((*scope.outer_waits, *outer))),
         )
-        with entered(inner):
+        with entered(inner, *_CONTROL):
             yield
 
     @contextmanager

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from headrace.device_name import DeviceName
+from headrace.errors import NestingError
 from headrace.graph.operation import Operation
 from headrace.records import dataclass
 
@@ -56,13 +58,49 @@ SCOPE: ContextVar[Scope | None] = ContextVar("headrace_scope", default=None)
 
 
 @contextmanager
-def entered(scope: Scope) -> Iterator[Scope]:
-    """Put a scope in force within the block."""
+def entered(scope: Scope, *own: str) -> Iterator[Scope]:
+    """Put a scope in force within the block.
+
+    Args:
+        scope: The scope.
+        own: The fields that the block is about; none where it is about all. Blocks that are left
+            crosswise take back their own fields alone.
+
+    Raises:
+        NestingError: where the block is left, if another one about the same was entered inside of
+            it and not left. Blocks of names need not be left in order.
+    """
     token = SCOPE.set(scope)
+    closed = False
     try:
         yield scope
+    except GeneratorExit:
+        # Nobody left the block: it is collected with what held it.
+        closed = True
+        raise
     finally:
-        SCOPE.reset(token)
+        now = SCOPE.get()
+        if closed:
+            # Perhaps in another context, or beside what was entered since.
+            if now is scope:
+                SCOPE.set(token.old_value if isinstance(token.old_value, Scope) else None)
+        elif now is scope or now is None or not own:
+            SCOPE.reset(token)
+        else:
+            _leave_crosswise(now, scope, token.old_value, own)
+
+
+def _leave_crosswise(now: Scope, scope: Scope, before: Any, own: tuple[str, ...]) -> None:
+    """Leave a block while scopes are in force that were entered inside of it."""
+    if own != ("name",) and any(getattr(now, field) != getattr(scope, field) for field in own):
+        raise NestingError(
+            f"a block of {own[0].replace('_', ' ')} is left before one that was entered inside of "
+            "it; leave them in the opposite order, as 'with' does"
+        )
+    if "graph" in own or not isinstance(before, Scope) or before.graph is not now.graph:
+        SCOPE.set(before if isinstance(before, Scope) else None)
+    else:
+        SCOPE.set(replace(now, **{field: getattr(before, field) for field in own}))
 
 
 @contextmanager
@@ -72,7 +110,7 @@ def use_graph(graph: Graph) -> Iterator[Graph]:
     graph.entered += 1
     try:
         same = scope is not None and scope.graph is graph
-        with entered(scope if same and scope is not None else Scope(graph)):
+        with entered(scope if same and scope is not None else Scope(graph), "graph"):
             yield graph
     finally:
         graph.entered -= 1

@@ -131,7 +131,9 @@ def name_scope(
         graph = scope.graph
     elif any(t.graph is not graph for t in tensors):
         raise GraphError(f"the values of name scope {chosen!r} belong to different graphs")
-    with entered(scope if graph is scope.graph else Scope(graph)), graph.name_scope(chosen) as full:
+    own = ("name",) if graph is scope.graph else ()
+    inner = scope if own else Scope(graph)
+    with entered(inner, *own), graph.name_scope(chosen) as full:
         yield full
 
 
