@@ -245,7 +245,7 @@ def _given(grad_ys: Any, ys: Sequence[Tensor]) -> list[Any]:
 
 def _initial(y: Tensor, grad: Any) -> Tensor | IndexedSlices:
     """Return the gradient with which the walk starts at ``y``."""
-    start: Any
+    start: Tensor | IndexedSlices
     if grad is None:
         if y.dtype.is_complex:
             raise DTypeError(

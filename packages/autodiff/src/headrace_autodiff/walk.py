@@ -27,7 +27,7 @@ from headrace_autodiff.liveness import Liveness
 from headrace_autodiff.lookup import origin_of, rule_of, stops
 
 # Gradients that are row-sparse pass through these as they are; other rules get them dense.
-_TAKES_ROWS = frozenset({"AddN", "Identity", "IdentityN", "ReadVariable"})
+_TAKES_ROWS = frozenset({"Identity", "ReadVariable"})
 
 # The scopes for what is built on behalf of an operation.
 Scopes = Callable[[Operation], AbstractContextManager[Any]]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace import (
-    IndexedSlices,
     Operation,
     Tensor,
     conj,
@@ -141,7 +140,7 @@ def _abs(op: Operation, grad: Tensor) -> tuple[Tensor]:
 
 
 @RULES.add("AddN")
-def _add_n(op: Operation, grad: Tensor | IndexedSlices) -> list[Tensor | IndexedSlices]:
+def _add_n(op: Operation, grad: Tensor) -> list[Tensor]:
     return [grad] * len(op.inputs)
 
 

@@ -164,7 +164,7 @@ def _stack(values: Sequence[Same], axis: int = 0) -> Spec:
 
 
 @dispatched()
-def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
+def stack(values: Any, axis: int | None = 0, name: str | None = "stack") -> Tensor:
     """Join tensors of one shape along a new axis.
 
     Args:
