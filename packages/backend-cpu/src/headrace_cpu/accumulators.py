@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from headrace import DType, Shape
-from headrace.errors import AlreadyExistsError, CancelledError, DTypeError, ShapeError
+from headrace.errors import AlreadyExistsError, CancelledError, DTypeError, ShapeError, told
 from headrace.extend.kernels import Cancellation
 from headrace.extend.state import WaitingLine
 
@@ -109,7 +109,7 @@ class Accumulator(abc.ABC):
                 return
             if place in self._placed:
                 raise AlreadyExistsError(
-                    f"accumulator {self.name!r} has a gradient of number {place}: do two "
+                    f"accumulator {self.name!r} has a gradient of number {told(place)}: do two "
                     "programs add to one accumulator?"
                 )
             self._placed[place] = gradient

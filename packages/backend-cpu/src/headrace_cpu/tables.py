@@ -21,6 +21,7 @@ from headrace.errors import (
     ShapeError,
     UninitializedError,
     shown,
+    told,
 )
 from headrace.extend.files import open_regular
 
@@ -267,4 +268,4 @@ def lines_of(path: str, limit: int) -> Iterable[tuple[int, bytes]]:
     except (OSError, ValueError) as error:
         raise ResourceError(f"the file {path!r} cannot be read: {error}") from None
     if count < limit:
-        raise ResourceMismatchError(f"the file {path!r} has {count} lines, expected {limit}")
+        raise ResourceMismatchError(f"the file {path!r} has {count} lines, expected {told(limit)}")

@@ -10,6 +10,7 @@ more specific: a subclass of the family that TensorFlow raises in the same situa
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from headrace.graph.operation import Operation
 
 MAX_LINES = 12
+MAX_LETTERS = 4000
 
 # The codes of the families, those of TensorFlow and gRPC.
 OK = 0
@@ -42,11 +44,17 @@ UNAUTHENTICATED = 16
 class HeadraceError(Exception):
     """The root of all of Headrace's own errors.
 
+    What a program's texts make too long is cut where it is shown: ``str(error)`` has at most
+    ``MAX_LINES`` lines and ``MAX_LETTERS`` letters, ``args`` all of it.
+
     Attributes:
         located: Whether the message names the operation and the user's line already.
     """
 
     located = False
+
+    def __str__(self) -> str:
+        return bounded(super().__str__())
 
 
 class NodeDef(NamedTuple):
@@ -121,7 +129,7 @@ class OpError(HeadraceError):
         return self._code
 
     def __str__(self) -> str:
-        return self.message
+        return bounded(self.message)
 
     def __reduce__(self) -> Any:
         # An operation belongs to its process.
@@ -280,7 +288,8 @@ class NoSuchElementError(GraphError, KeyError):
     """The name of an operation or a tensor that a graph does not have."""
 
     # Not that of a KeyError, which shows the text as Python would write it.
-    __str__ = Exception.__str__
+    def __str__(self) -> str:
+        return bounded(Exception.__str__(self))
 
 
 class NoElementError(GraphError, TypeError):
@@ -520,6 +529,48 @@ def shown(value: object, length: int = 120) -> str:
         # Arrays are written in lines, and a message has few of them.
         text = " ".join(text.split())
     return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
+def told(value: object, length: int = 200) -> str:
+    """Return a value as messages quote it: texts as they are, others as ``str`` has them.
+
+    Like ``shown``, it is one line, cut, and comes whatever the value does.
+
+    Args:
+        value: Any object of the program.
+        length: How many letters are shown at most; what is longer ends in dots.
+    """
+    try:
+        text = str(value)
+    except Exception:
+        return shown(value, length)
+    if "\n" in text:
+        text = " ".join(text.split())
+    return text if len(text) <= length else f"{text[: length - 3]}..."
+
+
+def bounded(text: str) -> str:
+    """Return a message of at most ``MAX_LINES`` lines and ``MAX_LETTERS`` letters.
+
+    The beginning and the end stay: what is wrong, and the line of the user's program.
+    """
+    if len(text) > MAX_LETTERS:
+        # Texts of the program are what is long: each is told by its beginning.
+        text = "".join(_cut(word, 200) for word in re.split(r"(\s+)", text))
+    if text.count("\n") >= MAX_LINES:
+        lines = text.splitlines()
+        if len(lines) > MAX_LINES:
+            left = len(lines) - MAX_LINES + 1
+            text = "\n".join([*lines[:8], f"  ... {left} more lines ...", *lines[-3:]])
+    if len(text) > MAX_LETTERS:
+        left = len(text) - MAX_LETTERS + 100
+        head = (MAX_LETTERS - 100) * 2 // 3
+        text = f"{text[:head]} ... {left} more letters ... {text[head + left :]}"
+    return text
+
+
+def _cut(word: str, length: int) -> str:
+    return word if len(word) <= length else f"{word[: length - 3]}..."
 
 
 def shorten(lines: Iterable[str], limit: int = MAX_LINES) -> str:

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, SupportsIndex
 
 from headrace.dimension import UNKNOWN_DIMENSION
-from headrace.errors import ShapeError, shown
+from headrace.errors import ShapeError, shown, told
 
 Dim = int | None
 
@@ -144,7 +144,7 @@ class Shape:
             ShapeError: if it has fewer dimensions.
         """
         if self.dims is not None and len(self.dims) < rank:
-            raise ShapeError(f"shape {self} must have rank {rank} at least")
+            raise ShapeError(f"shape {self} must have rank {told(rank)} at least")
         return self
 
     def assert_has_rank(self, rank: int) -> None:
@@ -287,5 +287,7 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
     """
     if not -rank <= axis < rank:
         allowed = f"expected {-rank} to {rank - 1}" if rank else "a scalar has none"
-        raise ShapeError(f"{what} {axis} is out of range for a tensor of rank {rank}; {allowed}")
+        raise ShapeError(
+            f"{what} {told(axis)} is out of range for a tensor of rank {told(rank)}; {allowed}"
+        )
     return axis + rank if axis < 0 else axis

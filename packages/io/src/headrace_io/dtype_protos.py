@@ -6,7 +6,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import DType, Shape
-from headrace.errors import DTypeError
+from headrace.errors import DTypeError, told
 from headrace_io import protos
 
 
@@ -24,7 +24,7 @@ def dtype_of(number: int) -> DType:
     try:
         return hr.as_dtype(number)
     except DTypeError:
-        raise DTypeError(f"no dtype has the number {number}") from None
+        raise DTypeError(f"no dtype has the number {told(number)}") from None
 
 
 def shape_proto(shape: Shape) -> Any:

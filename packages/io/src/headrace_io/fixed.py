@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, told
 from headrace_io.streams import CHUNK, FileName, InputStream
 
 
@@ -15,7 +15,7 @@ def check_lengths(record_bytes: int, **others: int) -> None:
         AttributeValueError: if a record has no bytes, or another length is negative.
     """
     if record_bytes < 1:
-        raise AttributeValueError(f"record_bytes must be >= 1, got {record_bytes}")
+        raise AttributeValueError(f"record_bytes must be >= 1, got {told(record_bytes)}")
     for name, length in others.items():
         if length < 0:
             raise AttributeValueError(f"{name} must be >= 0, got {length}")

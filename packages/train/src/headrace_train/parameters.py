@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import headrace as hr
-from headrace.errors import AttributeValueError, shown
+from headrace.errors import AttributeValueError, shown, told
 
 _HEADINGS = ("scope", "variable", "dtype", "shape", "parameters", "bytes")
 # Columns of numbers stand to the right.
@@ -61,7 +61,7 @@ class ModelSummary(NamedTuple):
             AttributeValueError: if it is less than 1.
         """
         if depth < 1:
-            raise AttributeValueError(f"depth must be at least 1, got {depth}")
+            raise AttributeValueError(f"depth must be at least 1, got {told(depth)}")
         counts: dict[str, int] = {}
         for row in self.rows:
             scope = "/".join(row.scope.split("/")[:depth])

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Self, TextIO, final
 
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, told
 
 _ON_TERMINAL_S = 0.1
 _IN_LOG_S = 10.0
@@ -58,7 +58,7 @@ class Progress:
             AttributeValueError: if ``total`` is negative.
         """
         if total < 0:
-            raise AttributeValueError(f"the total of a progress must be >= 0, got {total}")
+            raise AttributeValueError(f"the total of a progress must be >= 0, got {told(total)}")
         self.total = total
         self.done = self._begun = begun
         self._label = f"{label} " if label else ""

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from headrace import DType, Shape
-from headrace.errors import DTypeError, ShapeError
+from headrace.errors import DTypeError, ShapeError, told
 
 # One entry of a queue: an array per component; of NumPy's, scalars stand for arrays without axes,
 # which take much longer to make and to join.
@@ -70,12 +70,14 @@ class Elements:
         """Refuse an array that is not one component, as ``check`` does."""
         dtype, shape = self.dtypes[index], self.shapes[index]
         if component.dtype != dtype.numpy:
-            raise DTypeError(f"component {index} of {self.label} is {dtype}, got {component.dtype}")
+            raise DTypeError(
+                f"component {told(index)} of {self.label} is {dtype}, got {component.dtype}"
+            )
         expected = Shape([None]).concatenate(shape) if many else shape
         fits = component.ndim > 0 or not many
         if not fits or not expected.is_compatible_with(component.shape):
             raise ShapeError(
-                f"component {index} of {self.label} must have shape {expected}, got "
+                f"component {told(index)} of {self.label} must have shape {expected}, got "
                 f"{list(component.shape)}"
             )
 

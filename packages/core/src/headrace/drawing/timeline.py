@@ -11,7 +11,7 @@ from typing import Any
 
 from headrace.drawing.axis import marks
 from headrace.drawing.canvas import Canvas, fitting, text_width
-from headrace.errors import DocumentError
+from headrace.errors import DocumentError, told
 from headrace.records import dataclass
 from headrace.runtime.report import duration
 
@@ -69,7 +69,7 @@ def to_svg(trace: object, *, step: int | None = None, width: float = 760.0) -> s
     if not steps:
         raise DocumentError("the trace has no step in it: expected an event of category 'step'")
     if step is not None and not 1 <= step <= len(steps):
-        raise DocumentError(f"the trace has {len(steps)} steps, and no step {step}")
+        raise DocumentError(f"the trace has {len(steps)} steps, and no step {told(step)}")
     chosen = steps[-1 if step is None else step - 1]
     inside = [
         span

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, final
 
-from headrace.errors import DocumentError
+from headrace.errors import DocumentError, told
 
 _PREFIX = "blake2b:"
 # Smaller ones cost less in the document than their name does.
@@ -85,5 +85,5 @@ def get_apart(name: object) -> bytes | None:
         return None
     data = store.get(name)
     if data is None:
-        raise DocumentError(f"the array {name} did not come with the document")
+        raise DocumentError(f"the array {told(name)} did not come with the document")
     return data

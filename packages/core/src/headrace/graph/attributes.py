@@ -20,7 +20,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dimension import Dimension
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DocumentError, HeadraceError
+from headrace.errors import AttributeValueError, DocumentError, HeadraceError, told
 from headrace.graph.apart import get_apart, put_apart
 from headrace.graph.spec import MAX_RANK, TensorSpec
 from headrace.graph.tensor_shape import TensorShape
@@ -74,7 +74,7 @@ def canonical(value: Any, depth: int = 0) -> Any:
         return TensorSpec(value.dtype, value.shape, content=value.content)
     if isinstance(value, list | tuple):
         if depth >= _MOST_TUPLES:
-            raise AttributeValueError(f"tuples of attributes are nested at most {depth} deep")
+            raise AttributeValueError(f"tuples of attributes are nested at most {told(depth)} deep")
         return tuple(canonical(item, depth + 1) for item in value)
     raise AttributeValueError(
         f"{type(value).__name__} is no attribute value; attributes are numbers, strings, dtypes, "

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, SupportsIndex, overload
 
 from headrace.dimension import UNKNOWN_DIMENSION, Dimension, known_dimension
-from headrace.errors import ArgumentTypeError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, ShapeError, shown, told
 from headrace.graph.rendering import renderer
 from headrace.shapes import MOST_DIMENSIONS, Shape
 
@@ -134,7 +134,7 @@ class TensorShape:
             ShapeError: if the rank is another.
         """
         if self.rank not in (None, rank):
-            raise ShapeError(f"shape {self} must have rank {rank}")
+            raise ShapeError(f"shape {self} must have rank {told(rank)}")
         return self if self.rank is not None else TensorShape([None] * rank)
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
@@ -153,7 +153,7 @@ class TensorShape:
             ShapeError: if it has more dimensions.
         """
         if self.rank is not None and self.rank > rank:
-            raise ShapeError(f"shape {self} must have rank {rank} at most")
+            raise ShapeError(f"shape {self} must have rank {told(rank)} at most")
         return self
 
     def assert_has_rank(self, rank: int) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.errors import AttributeValueError, ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
@@ -40,10 +40,10 @@ def product_of(sizes: Sequence[Any]) -> Any:
 
 def _divided(dim: Any, by: Any, what: str) -> Any:
     if isinstance(by, int) and by < 1:
-        raise AttributeValueError(f"{what}: a block's size must be >= 1, got {by}")
+        raise AttributeValueError(f"{what}: a block's size must be >= 1, got {told(by)}")
     if isinstance(dim, int) and isinstance(by, int):
         if dim % by:
-            raise ShapeError(f"{what}: size {dim} does not divide by {by}")
+            raise ShapeError(f"{what}: size {told(dim)} does not divide by {told(by)}")
         return dim // by
     # What is left over makes the elements not fit, which the step refuses.
     return dim // by
@@ -55,7 +55,9 @@ def _image(input: Any, block_size: Any, data_format: str, what: str) -> Tensor:
             f"{what}: data_format must be NHWC or NCHW, got {shown(data_format)}"
         )
     if not isinstance(block_size, int | np.integer) or block_size < 2:
-        raise AttributeValueError(f"{what}: block_size must be an integer >= 2, got {block_size}")
+        raise AttributeValueError(
+            f"{what}: block_size must be an integer >= 2, got {told(block_size)}"
+        )
     x = convert_to_tensor(input)
     if x.shape.rank is None:
         x = call_op("EnsureShape", x, Shape([None] * 4))
@@ -272,7 +274,10 @@ def _cropped(size: Any, before: Any, after: Any) -> Any:
     left = size - (before + after)
     if isinstance(left, int):
         if left < 0:
-            raise ShapeError(f"batch_to_space_nd: crops {before} and {after} of {size} elements")
+            raise ShapeError(
+                f"batch_to_space_nd: crops {told(before)} and {told(after)} of "
+                f"{told(size)} elements"
+            )
         return left
     # Not -1, which would stand for all that is left.
     return call_op("Select", call_op("Less", left, 0), left - 1, left)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import control_dependencies, name_scope
@@ -112,7 +112,7 @@ def _axes_argument(axes: Any) -> Any:
         axes = axes.tolist()
     if isinstance(axes, int | np.integer) and not isinstance(axes, bool):
         if axes < 0:
-            raise AttributeValueError(f"tensordot: axes must be at least 0, got {axes}")
+            raise AttributeValueError(f"tensordot: axes must be at least 0, got {told(axes)}")
         return int(axes)
     if not isinstance(axes, list | tuple) or len(axes) != 2:
         raise AttributeValueError(

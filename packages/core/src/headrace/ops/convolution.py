@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -192,7 +192,7 @@ def check_rank(tensor: Tensor, rank: int, what: str) -> None:
         ShapeError: if it has another one.
     """
     if tensor.shape.rank not in (None, rank):
-        raise ShapeError(f"{what} must have {rank} dimensions, got shape {tensor.spec.shape}")
+        raise ShapeError(f"{what} must have {told(rank)} dimensions, got shape {tensor.spec.shape}")
 
 
 def convolution(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
@@ -48,7 +48,8 @@ def _flat_filter(filter: Tensor, channels: Any) -> Tensor:
     takes = filter.spec.shape[2]
     if isinstance(channels, int) and takes is not None and takes != channels:
         raise ShapeError(
-            f"the input has {channels} channels, the filter {filter.spec.shape} takes {takes}; a "
+            f"the input has {told(channels)} channels, the filter {filter.spec.shape} "
+            f"takes {takes}; a "
             "depthwise filter is [height, width, in, multiplier]"
         )
     if filter.shape.is_fully_defined() and isinstance(channels, int):

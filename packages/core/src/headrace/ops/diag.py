@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.errors import AttributeValueError, ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
@@ -245,7 +245,9 @@ def _check_band(rows: Any, columns: Any, low: int, high: int, what: str) -> None
         isinstance(columns, int) and high != 0 and high >= columns
     )
     if wrong:
-        raise ShapeError(f"{what}: no diagonals {low} to {high} in matrices [{rows}, {columns}]")
+        raise ShapeError(
+            f"{what}: no diagonals {low} to {high} in matrices [{told(rows)}, {told(columns)}]"
+        )
 
 
 def _filler(value: Any, dtype: DType) -> Tensor:

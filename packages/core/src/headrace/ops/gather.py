@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import call_op
@@ -227,12 +227,12 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
     if not batch_dims:
         return _gather_nd(params, indices, name=name)
     if batch_dims < 0:
-        raise AttributeValueError(f"gather_nd: batch_dims must be >= 0, got {batch_dims}")
+        raise AttributeValueError(f"gather_nd: batch_dims must be >= 0, got {told(batch_dims)}")
     with name_scope(name, "GatherNd"):
         source, rows = convert_to_tensor(params), convert_to_tensor(indices)
         if rows.shape.rank is None or rows.shape.rank <= batch_dims:
             raise ShapeError(
-                f"gather_nd: indices must have more than {batch_dims} axes, got {shown(rows)}"
+                f"gather_nd: indices must have more than {told(batch_dims)} axes, got {shown(rows)}"
             )
         source.spec.shape.with_rank_at_least(batch_dims)
         rows.spec.shape[:batch_dims].merge_with(source.spec.shape[:batch_dims])

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
@@ -91,7 +91,9 @@ def float_image(image: Any, *, least: int = 3, label: str = "image") -> tuple[Te
     """
     tensor = convert_to_tensor(image)
     if tensor.shape.rank is not None and tensor.shape.rank < least:
-        raise ShapeError(f"{label} must have {least} dimensions at least, got {tensor.spec.shape}")
+        raise ShapeError(
+            f"{label} must have {told(least)} dimensions at least, got {tensor.spec.shape}"
+        )
     if tensor.dtype in (dtypes.float16, dtypes.float32):
         return tensor, tensor.dtype
     return convert_image_dtype(tensor, dtypes.float32), tensor.dtype
@@ -187,7 +189,7 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         AttributeValueError: if ``gamma`` is negative.
     """
     if isinstance(gamma, int | float) and gamma < 0:
-        raise AttributeValueError(f"gamma must be >= 0, got {gamma}")
+        raise AttributeValueError(f"gamma must be >= 0, got {told(gamma)}")
     with name_scope(None, "adjust_gamma"):
         tensor, kind = float_image(image, least=0)
         exponent = cast(convert_to_tensor(gamma, preferred_dtype=tensor.dtype), tensor.dtype)
@@ -339,7 +341,7 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
         AttributeValueError: if ``max_delta`` is negative.
     """
     if max_delta < 0:
-        raise AttributeValueError(f"max_delta must be >= 0, got {max_delta}")
+        raise AttributeValueError(f"max_delta must be >= 0, got {told(max_delta)}")
     return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
@@ -384,7 +386,7 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
         AttributeValueError: if ``max_delta`` is out of range.
     """
     if not 0 <= max_delta <= 0.5:
-        raise AttributeValueError(f"max_delta must be in [0, 0.5], got {max_delta}")
+        raise AttributeValueError(f"max_delta must be in [0, 0.5], got {told(max_delta)}")
     return adjust_hue(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 

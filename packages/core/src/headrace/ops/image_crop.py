@@ -6,7 +6,7 @@ import numbers
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.errors import AttributeValueError, ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
@@ -44,7 +44,9 @@ def image_tensor(
     if rank is None:
         return ensure_shape(tensor, [None] * least)
     if not least <= rank <= most:
-        raise ShapeError(f"{label} must have {least} to {most} dimensions, got {tensor.spec.shape}")
+        raise ShapeError(
+            f"{label} must have {told(least)} to {told(most)} dimensions, got {tensor.spec.shape}"
+        )
     return tensor
 
 
@@ -219,7 +221,9 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         AttributeValueError: if the fraction is out of range.
     """
     if not 0.0 < central_fraction <= 1.0:
-        raise AttributeValueError(f"central_fraction must be in (0, 1], got {central_fraction}")
+        raise AttributeValueError(
+            f"central_fraction must be in (0, 1], got {told(central_fraction)}"
+        )
     with name_scope(None, "central_crop"):
         tensor = image_tensor(image)
         if central_fraction == 1.0:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import as_shape
@@ -267,7 +267,7 @@ def resize_image_with_pad(
                 f"{shown(target_width)}"
             )
     if target_height * target_width > _MOST_ELEMENTS:
-        raise ShapeError(f"a new size of {target_height} x {target_width} is too large")
+        raise ShapeError(f"a new size of {told(target_height)} x {told(target_width)} is too large")
     with name_scope(None, "resize_image_with_pad"):
         tensor = convert_to_tensor(image)
         if tensor.shape.rank not in (3, 4):

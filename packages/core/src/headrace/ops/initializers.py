@@ -21,7 +21,14 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import (
+    ArgumentTypeError,
+    AttributeValueError,
+    DTypeError,
+    ShapeError,
+    shown,
+    told,
+)
 from headrace.graph.convert import is_python_literal
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import reshape
@@ -289,7 +296,7 @@ class variance_scaling_initializer(Initializer):  # noqa: N801 - TensorFlow's na
         dtype: Any = dtypes.float32,
     ) -> None:
         if not scale > 0:
-            raise AttributeValueError(f"scale must be positive, got {scale}")
+            raise AttributeValueError(f"scale must be positive, got {told(scale)}")
         if mode not in ("fan_in", "fan_out", "fan_avg"):
             raise AttributeValueError(f"mode must be fan_in, fan_out or fan_avg, got {shown(mode)}")
         known = ("normal", "uniform", "truncated_normal", "untruncated_normal")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.errors import AttributeValueError, ShapeError, shown, told
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import call_op
@@ -244,7 +244,7 @@ def unstack(
         count = tensor.spec.shape[normalize_axis(axis, len(tensor.spec.shape))]
     if count is None:
         raise ShapeError(
-            f"unstack: the size of axis {axis} of {shown(tensor)} is unknown; pass num="
+            f"unstack: the size of axis {told(axis)} of {shown(tensor)} is unknown; pass num="
         )
     return _unstack(tensor, count, axis, name=name)
 
@@ -349,13 +349,15 @@ def split(
     if not all(isinstance(s, int) for s in given):
         raise ShapeError(f"split: sizes must be a list of integers, got {given}")
     if num is not None and num != len(given):
-        raise ShapeError(f"split: {len(given)} sizes for num={num} parts")
+        raise ShapeError(f"split: {len(given)} sizes for num={told(num)} parts")
     if -1 in given:
         if whole is None:
             return _split_by(tensor, given, len(given), at, name=name)
         rest = whole - sum(s for s in given if s != -1)
         if given.count(-1) > 1 or rest < 0:
-            raise ShapeError(f"split: sizes {given} do not divide axis {axis} of {shown(tensor)}")
+            raise ShapeError(
+                f"split: sizes {given} do not divide axis {told(axis)} of {shown(tensor)}"
+            )
         given = [rest if s == -1 else s for s in given]
     return _split(tensor, given, at, name=name)
 

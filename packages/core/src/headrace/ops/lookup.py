@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.graph.spec import TensorSpec
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Anything, Resource, String
@@ -111,11 +111,14 @@ def table_initialize_from_file(
         raise ShapeError(f"filename must be a scalar, got shape {filename.shape}")
     if min(key_index, value_index) < WHOLE_LINE:
         raise AttributeValueError(
-            f"a column is >= 0, -1 (number of the line) or -2 (whole line), got {key_index} and "
-            f"{value_index}"
+            f"a column is >= 0, -1 (number of the line) or -2 (whole line), got "
+            f"{told(key_index)} and "
+            f"{told(value_index)}"
         )
     if vocab_size < -1 or vocab_size == 0:
-        raise AttributeValueError(f"vocab_size must be positive, or -1 for all, got {vocab_size}")
+        raise AttributeValueError(
+            f"vocab_size must be positive, or -1 for all, got {told(vocab_size)}"
+        )
     if len(delimiter) != 1:
         raise AttributeValueError(f"delimiter must be one character, got {shown(delimiter, 40)}")
 

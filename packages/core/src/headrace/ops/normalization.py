@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import get_default_graph, name_scope
@@ -168,7 +168,7 @@ def fused_batch_norm(
         raise AttributeValueError("fused_batch_norm: give mean and variance, or is_training=True")
     if not 0 <= exponential_avg_factor <= 1:
         raise AttributeValueError(
-            f"exponential_avg_factor must be in [0, 1], got {exponential_avg_factor}"
+            f"exponential_avg_factor must be in [0, 1], got {told(exponential_avg_factor)}"
         )
     if exponential_avg_factor != 1 and is_training and (mean is None or variance is None):
         raise AttributeValueError("exponential_avg_factor below 1 needs mean and variance")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, told
 from headrace.graph.tensor_shape import TensorShape
 
 Partitioner: TypeAlias = Callable[..., list[int]]
@@ -54,10 +54,10 @@ def variable_axis_size_partitioner(
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise AttributeValueError(
             "max_shard_bytes and bytes_per_string_element must be positive, got "
-            f"{max_shard_bytes} and {bytes_per_string_element}"
+            f"{told(max_shard_bytes)} and {told(bytes_per_string_element)}"
         )
     if max_shards and max_shards < 0:
-        raise AttributeValueError(f"max_shards must not be negative, got {max_shards}")
+        raise AttributeValueError(f"max_shards must not be negative, got {told(max_shards)}")
 
     def partition(shape: TensorShape, dtype: DType) -> list[int]:
         length = _length(shape, axis)

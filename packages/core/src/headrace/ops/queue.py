@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, told
 from headrace.graph.spec import TensorSpec
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Anything, Index, Resource, String
@@ -118,8 +118,9 @@ def random_shuffle_queue(
     """
     if min_after_dequeue < 0 or 0 <= capacity <= min_after_dequeue:
         raise AttributeValueError(
-            f"min_after_dequeue must be at least 0 and less than the capacity {capacity}, got "
-            f"{min_after_dequeue}"
+            f"min_after_dequeue must be at least 0 and less than the capacity "
+            f"{told(capacity)}, got "
+            f"{told(min_after_dequeue)}"
         )
     return _handle(capacity, component_types, shapes)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, told
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.scopes import name_scope
@@ -327,7 +327,7 @@ def matrix_solve_ls(
         ShapeError: if the shapes do not fit each other.
     """
     if isinstance(l2_regularizer, int | float) and not l2_regularizer >= 0:
-        raise AttributeValueError(f"lstsq: l2_regularizer must be >= 0, got {l2_regularizer}")
+        raise AttributeValueError(f"lstsq: l2_regularizer must be >= 0, got {told(l2_regularizer)}")
     with name_scope(name, "matrix_solve_ls"):
         a = convert_to_tensor(matrix)
         b = convert_to_tensor(rhs, a.dtype) if as_tensor(rhs) is None else convert_to_tensor(rhs)

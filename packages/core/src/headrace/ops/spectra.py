@@ -19,7 +19,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import as_dtype
-from headrace.errors import AttributeValueError, ShapeError, UnimplementedError, shown
+from headrace.errors import AttributeValueError, ShapeError, UnimplementedError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -361,7 +361,7 @@ def _known_number(value: Any, label: str) -> float:
 
 def _check_mel(bins: Any, rate: float, lower: float, upper: float) -> None:
     if bins <= 0:
-        raise AttributeValueError(f"num_mel_bins must be positive, got {bins}")
+        raise AttributeValueError(f"num_mel_bins must be positive, got {told(bins)}")
     if rate <= 0.0:
         raise AttributeValueError(f"sample_rate must be positive, got {rate}")
     if lower < 0.0:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, told
 from headrace.graph.spec import TensorSpec
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Anything, Index, Resource
@@ -40,7 +40,7 @@ def staging_area_handle(
     if capacity < 0 or memory_limit < 0:
         raise AttributeValueError(
             "capacity and memory_limit must be at least 0, which is for no limit, got "
-            f"{capacity} and {memory_limit}"
+            f"{told(capacity)} and {told(memory_limit)}"
         )
     if not component_types or len(shapes) != len(component_types):
         raise AttributeValueError("a staging area needs one dtype and shape for each component")

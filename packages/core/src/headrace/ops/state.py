@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, told
 from headrace.graph.spec import TensorSpec, handle_spec
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Anything, Index, Resource
@@ -369,5 +369,5 @@ def count_up_to_variable(resource: Resource, limit: int) -> Spec:
     if content.rank not in (None, 0):
         raise ShapeError(f"a counter is a scalar, the variable has shape {content.shape}")
     if not content.dtype.min <= limit <= content.dtype.max:
-        raise AttributeValueError(f"limit {limit} is no {content.dtype}")
+        raise AttributeValueError(f"limit {told(limit)} is no {content.dtype}")
     return TensorSpec(content.dtype, Shape(()))

@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, shown
+from headrace.errors import AttributeValueError, DTypeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -330,7 +330,9 @@ def _norm_axes(axis: Any) -> tuple[int, ...] | None:
         and axes[0] != axes[1]
     ):
         return (axes[0], axes[1])
-    raise AttributeValueError(f"axis must be None, one integer, or two different ones, got {axis}")
+    raise AttributeValueError(
+        f"axis must be None, one integer, or two different ones, got {told(axis)}"
+    )
 
 
 def _check_order(ord: Any, matrix: bool) -> None:

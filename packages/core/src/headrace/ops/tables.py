@@ -7,7 +7,7 @@ from typing import Any, final
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
@@ -143,7 +143,7 @@ class TextFileInitializer(TableInitializer):
             if index < WHOLE_LINE:
                 raise AttributeValueError(f"{label}_index must be a column >= 0, got {index}")
         if vocab_size is not None and vocab_size <= 0:
-            raise AttributeValueError(f"vocab_size must be positive, got {vocab_size}")
+            raise AttributeValueError(f"vocab_size must be positive, got {told(vocab_size)}")
         self._columns = key_index, value_index, -1 if vocab_size is None else vocab_size, delimiter
         with name_scope(name, "text_file_init"):
             self._filename = convert_to_tensor(filename, dtypes.string, name="filename")
@@ -452,7 +452,7 @@ class MutableDenseHashTable(_Mutable):
             initial_num_buckets < 1 or initial_num_buckets & (initial_num_buckets - 1)
         ):
             raise AttributeValueError(
-                f"initial_num_buckets must be a power of two, got {initial_num_buckets}"
+                f"initial_num_buckets must be a power of two, got {told(initial_num_buckets)}"
             )
         reserved = [_reserved(key, as_dtype(key_dtype)) for key in (empty_key, deleted_key)]
         if reserved[0] == reserved[1]:

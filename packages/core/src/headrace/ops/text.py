@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import OPERATORS
@@ -541,4 +541,4 @@ def check_code_point(value: int) -> None:
         AttributeValueError: if it is none, or half of a pair.
     """
     if not 0 <= value <= 0x10FFFF or 0xD800 <= value < 0xE000:
-        raise AttributeValueError(f"replacement_char must be a code point, got {value}")
+        raise AttributeValueError(f"replacement_char must be a code point, got {told(value)}")

@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.spec import TensorSpec, like
@@ -110,7 +110,8 @@ def as_string(
         )
     if max(width, precision) > _MAX_WIDTH:
         raise AttributeValueError(
-            f"width and precision must be at most {_MAX_WIDTH}, got {width} and {precision}"
+            f"width and precision must be at most {_MAX_WIDTH}, got {told(width)} and "
+            f"{told(precision)}"
         )
     return TensorSpec(dtypes.string, input.shape)
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, shown
+from headrace.errors import AttributeValueError, DTypeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
@@ -85,7 +85,9 @@ class StaticVocabularyTable:
             DTypeError: if the values are not int64, or keys do not fit the vocabulary.
         """
         if num_oov_buckets <= 0:
-            raise AttributeValueError(f"num_oov_buckets must be positive, got {num_oov_buckets}")
+            raise AttributeValueError(
+                f"num_oov_buckets must be positive, got {told(num_oov_buckets)}"
+            )
         if initializer is not None and initializer.value_dtype != dtypes.int64:
             raise DTypeError(f"the values must be int64, got {initializer.value_dtype}")
         self.name = name or "string_to_index"

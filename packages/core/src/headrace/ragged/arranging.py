@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.errors import AttributeValueError, ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -63,7 +63,7 @@ def one_hot(
         if at <= value.ragged_rank:
             raise AttributeValueError(
                 f"one_hot: the new axis must stand behind the {value.ragged_rank + 1} axes that "
-                f"are ragged or hold ragged ones, got axis {axis}"
+                f"are ragged or hold ragged ones, got axis {told(axis)}"
             )
         at -= value.ragged_rank
     with name_scope(name, "RaggedOneHot"):

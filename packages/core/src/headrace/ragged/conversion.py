@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -94,14 +94,16 @@ def from_tensor(
         rank = x.shape.rank
         if rank is None or rank <= ragged_rank:
             raise ShapeError(
-                f"from_tensor: ragged_rank {ragged_rank} needs a tensor of known rank, at least "
+                f"from_tensor: ragged_rank {told(ragged_rank)} needs a tensor of "
+                "known rank, at least "
                 f"{ragged_rank + 1}; got shape {x.spec.shape}"
             )
         nested = lengths if isinstance(lengths, list | tuple) and _is_nested(lengths) else None
         if nested is not None:
             if len(nested) != ragged_rank and ragged_rank != 1:
                 raise AttributeValueError(
-                    f"from_tensor: {len(nested)} vectors of lengths for ragged_rank {ragged_rank}"
+                    f"from_tensor: {len(nested)} vectors of lengths for ragged_rank "
+                    f"{told(ragged_rank)}"
                 )
             return _by_nested_lengths(x, [as_vector(each, "lengths") for each in nested])
         static = x.spec.shape

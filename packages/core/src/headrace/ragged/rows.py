@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import ShapeError, shown
+from headrace.errors import ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -83,7 +83,7 @@ class Rows:
             sizes = shape(self.values, out_type=self.row_splits.dtype)
             rank = self.values.shape.rank
             if rank is not None and axis > rank:
-                raise ShapeError(f"row_lengths: there is no axis {axis} in rank {rank + 1}")
+                raise ShapeError(f"row_lengths: there is no axis {told(axis)} in rank {rank + 1}")
             inner = fill(sizes[: axis - 1], sizes[axis - 1])
             return self.with_values(inner)  # type: ignore[attr-defined]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headrace.errors import SavedModelDamagedError, SavedModelError, listing
+from headrace.errors import SavedModelDamagedError, SavedModelError, listing, told
 from headrace.graph.function import functions_in, functions_of
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
@@ -31,7 +31,8 @@ def check_no_python(graph: Graph, folder: object, *, exporting: bool) -> None:
             "and no saved model can hold them; build the graph for inference without hr.py_func"
         )
     raise SavedModelDamagedError(
-        f"the saved model in {folder} calls Python functions, in {listing(found)}, which is refused"
+        f"the saved model in {told(folder)} calls Python functions, in "
+        f"{listing(found)}, which is refused"
     )
 
 

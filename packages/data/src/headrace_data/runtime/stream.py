@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, told
 from headrace_data.runtime.functions import BoundFunction
 from headrace_data.runtime.passes import Pass
 
@@ -71,7 +71,8 @@ class DatasetValue:
         value = np.asarray(self.arguments[index])
         if value.shape != ():
             raise AttributeValueError(
-                f"{self.kind}: argument {index} must be a scalar, got shape {list(value.shape)}"
+                f"{self.kind}: argument {told(index)} must be a scalar, got shape "
+                f"{list(value.shape)}"
             )
         return value[()].item()
 

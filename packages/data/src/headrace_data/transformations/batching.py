@@ -15,6 +15,7 @@ from headrace.errors import (
     InvalidArgumentError,
     ShapeError,
     shown,
+    told,
 )
 from headrace_data import structure
 from headrace_data.build import make, scalar, static
@@ -128,7 +129,9 @@ def _check_padded(shape: Any, padded: Any) -> None:
         for a, b in zip(shape.as_list(), padded.as_list(), strict=True)
     )
     if not fits:
-        raise ShapeError(f"padded_shapes: elements of shape {shape} do not fit into {padded}")
+        raise ShapeError(
+            f"padded_shapes: elements of shape {told(shape)} do not fit into {told(padded)}"
+        )
 
 
 def _padding_values(spec: Any, given: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError, UnimplementedError
+from headrace.errors import InvalidArgumentError, UnimplementedError, told
 from headrace_io.images.pillow import pillow
 
 Array: TypeAlias = Any
@@ -199,7 +199,7 @@ def decode_bmp(data: bytes, channels: int) -> Array:
         pixels = np.concatenate([pixels, alpha], axis=2)
     if channels not in (0, pixels.shape[2]):
         raise InvalidArgumentError(
-            f"the BMP image has {pixels.shape[2]} channels, expected {channels}"
+            f"the BMP image has {pixels.shape[2]} channels, expected {told(channels)}"
         )
     return pixels
 

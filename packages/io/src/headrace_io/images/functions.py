@@ -8,7 +8,7 @@ import numpy as np
 
 import headrace as hr
 from headrace import Tensor
-from headrace.errors import AttributeValueError, shown
+from headrace.errors import AttributeValueError, shown, told
 from headrace_io.ops.images import decode_image_op, decode_jpeg, encode_jpeg
 
 
@@ -38,7 +38,7 @@ def decode_image(
         AttributeValueError: if ``channels`` is none of those above.
     """
     if channels not in (None, 0, 1, 3, 4):
-        raise AttributeValueError(f"channels must be None, 0, 1, 3 or 4, got {channels}")
+        raise AttributeValueError(f"channels must be None, 0, 1, 3 or 4, got {told(channels)}")
     wanted = hr.as_dtype(dtype)
     with hr.name_scope(name, "decode_image"):
         deep = wanted != hr.uint8

@@ -10,6 +10,7 @@ from headrace.errors import (
     ShapeError,
     UnimplementedError,
     shown,
+    told,
 )
 from headrace.extend import Index, Integer, Shape, Spec, String, TensorSpec, op, require
 from headrace_io.ops.files import STRING, one
@@ -225,7 +226,7 @@ def encode_png(image: Integer, compression: int = -1) -> Spec:
     """
     _to_encode(image, (hr.uint8, hr.uint16))
     if not -1 <= compression <= 9:
-        raise AttributeValueError(f"compression must be -1 to 9, got {compression}")
+        raise AttributeValueError(f"compression must be -1 to 9, got {told(compression)}")
     return STRING
 
 
@@ -269,7 +270,7 @@ def encode_jpeg(
     if wanted is not None and have not in (None, wanted):
         raise ShapeError(f"format {format!r} needs {wanted} channels, got shape {image.shape}")
     if not 0 <= quality <= 100:
-        raise AttributeValueError(f"quality must be 0 to 100, got {quality}")
+        raise AttributeValueError(f"quality must be 0 to 100, got {told(quality)}")
     if density_unit not in ("in", "cm"):
         raise AttributeValueError(
             f"density_unit must be 'in' or 'cm', got {shown(density_unit, 40)}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import headrace as hr
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, told
 from headrace.extend import Index, Resource, Shape, Spec, String, TensorSpec, op, require
 from headrace_io.fixed import check_lengths
 from headrace_io.ops.files import STRING, STRINGS, one
@@ -27,7 +27,7 @@ def text_line_reader(skip_header_lines: int, container: str, shared_name: str) -
         [], a resource handle.
     """
     if skip_header_lines < 0:
-        raise AttributeValueError(f"skip_header_lines must be >= 0, got {skip_header_lines}")
+        raise AttributeValueError(f"skip_header_lines must be >= 0, got {told(skip_header_lines)}")
     return _HANDLE
 
 

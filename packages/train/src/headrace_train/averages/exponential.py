@@ -7,7 +7,7 @@ from typing import Any, final
 
 import headrace as hr
 from headrace import Operation, Tensor, Variable
-from headrace.errors import AttributeValueError, DTypeError, GraphError, shown
+from headrace.errors import AttributeValueError, DTypeError, GraphError, shown, told
 from headrace_train.optimizers.hyperparameters import as_scalar
 from headrace_train.optimizers.slots import make_beside, scope_prefix
 
@@ -43,7 +43,7 @@ class ExponentialMovingAverage:
             name: Follows the name of what is averaged in those of averages.
         """
         if isinstance(decay, int | float) and not 0 <= decay <= 1:
-            raise AttributeValueError(f"decay must be between 0 and 1, got {decay}")
+            raise AttributeValueError(f"decay must be between 0 and 1, got {told(decay)}")
         self._decay = decay
         self._num_updates = num_updates
         self._zero_debias = zero_debias

@@ -24,12 +24,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, final
 
 from headrace import as_dtype
-from headrace.errors import (
-    CheckpointDamagedError,
-    CheckpointMismatchError,
-    DTypeError,
-    shown,
-)
+from headrace.errors import CheckpointDamagedError, CheckpointMismatchError, DTypeError, shown, told
 from headrace_train.checkpoint.files import open_regular
 
 if TYPE_CHECKING:
@@ -322,5 +317,5 @@ def _of(kind: type, value: Any) -> Any:
 
 def _natural(value: Any) -> int:
     if _of(int, value) < 0:
-        raise ValueError(f"expected a number of at least 0, got {value}")
+        raise ValueError(f"expected a number of at least 0, got {told(value)}")
     return int(value)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from headrace import Operation
-from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, shown, told
 from headrace.extend.devices import DeviceName
 from headrace_train.clusters.spec import ClusterSpec
 from headrace_train.clusters.strategies import GreedyLoadBalancingStrategy, byte_size_load_fn
@@ -66,7 +66,7 @@ def replica_device_setter(
     if not ps_tasks:
         return None
     if ps_tasks < 0:
-        raise AttributeValueError(f"ps_tasks must be at least 0, got {ps_tasks}")
+        raise AttributeValueError(f"ps_tasks must be at least 0, got {told(ps_tasks)}")
     if ps_strategy is not None and not callable(ps_strategy):
         raise DTypeError(f"ps_strategy must be a function, got {shown(ps_strategy)}")
     strategy = ps_strategy or GreedyLoadBalancingStrategy(ps_tasks, _load)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
-from headrace.errors import DatasetError
+from headrace.errors import DatasetError, told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ class Dataset:
         if len(images) != len(labels):
             raise DatasetError(f"there are {len(images)} images and {len(labels)} labels")
         if seed < 0:
-            raise DatasetError(f"the seed of a data set must be at least 0, got {seed}")
+            raise DatasetError(f"the seed of a data set must be at least 0, got {told(seed)}")
         self.images = images
         self.labels = labels
         self._seed = seed
@@ -87,7 +87,7 @@ class Dataset:
         """
         if not 1 <= batch_size <= self.num_examples:
             raise DatasetError(
-                f"a batch of {batch_size} cannot be taken from {self.num_examples} examples; "
+                f"a batch of {told(batch_size)} cannot be taken from {self.num_examples} examples; "
                 "expected a size from 1 to the number of examples"
             )
         with self._lock:

@@ -13,7 +13,7 @@ import importlib.resources
 
 import numpy as np
 
-from headrace.errors import DatasetError
+from headrace.errors import DatasetError, told
 from headrace_train.datasets.dataset import Dataset, DataSplits, encode_labels
 
 _CLASSES = 10
@@ -52,17 +52,18 @@ def load_digits(
     if not (test_fraction >= 0 and validation_fraction >= 0):
         raise DatasetError(
             "test_fraction and validation_fraction must be at least 0, "
-            f"got {test_fraction} and {validation_fraction}"
+            f"got {told(test_fraction)} and {told(validation_fraction)}"
         )
     if seed < 0:
-        raise DatasetError(f"the seed of a data set must be at least 0, got {seed}")
+        raise DatasetError(f"the seed of a data set must be at least 0, got {told(seed)}")
     archive = importlib.resources.files(__package__) / "digits.npz"
     with archive.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
         pixels, numbers = arrays["images"], arrays["labels"]
     count = len(pixels)
     if not test_fraction + validation_fraction < 1:
         raise DatasetError(
-            f"test_fraction {test_fraction} and validation_fraction {validation_fraction} "
+            f"test_fraction {told(test_fraction)} and validation_fraction "
+            f"{told(validation_fraction)} "
             f"leave none of the {count} images to train with"
         )
     test_count = round(count * test_fraction)

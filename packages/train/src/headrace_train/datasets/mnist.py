@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.errors import DatasetDamagedError, DatasetError, DatasetNotFoundError, shorten
+from headrace.errors import DatasetDamagedError, DatasetError, DatasetNotFoundError, shorten, told
 from headrace_train.datasets.dataset import Dataset, DataSplits, encode_labels
 from headrace_train.datasets.idx import read_idx
 from headrace_train.settings import DATA
@@ -61,7 +61,7 @@ def load_mnist(
     if not 0 <= validation_size < count:
         raise DatasetError(
             f"validation_size must be from 0 to {count - 1}, for there are {count} training "
-            f"examples; got {validation_size}"
+            f"examples; got {told(validation_size)}"
         )
     images = _scale(train_pixels)
     labels = encode_labels(train_numbers, _CLASSES, one_hot=one_hot)

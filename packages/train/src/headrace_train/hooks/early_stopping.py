@@ -7,7 +7,7 @@ import math
 from typing import Any, Literal
 
 import headrace as hr
-from headrace.errors import AttributeValueError, shown
+from headrace.errors import AttributeValueError, shown, told
 from headrace_train.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -63,7 +63,7 @@ class EarlyStoppingHook(SessionRunHook):
         if mode not in ("min", "max"):
             raise AttributeValueError(f"mode must be 'min' or 'max', got {shown(mode)}")
         if not min_delta >= 0:
-            raise AttributeValueError(f"min_delta must be at least 0, got {min_delta}")
+            raise AttributeValueError(f"min_delta must be at least 0, got {told(min_delta)}")
         self._metric = metric
         self._patience = patience
         self._every_n_steps = every_n_steps

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import AttributeValueError, GraphError, shown
+from headrace.errors import AttributeValueError, GraphError, shown, told
 from headrace_train.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -52,7 +52,7 @@ class LoggingTensorHook(SessionRunHook):
                 "provided."
             )
         if every_n_iter is not None and every_n_iter <= 0:
-            raise AttributeValueError(f"invalid every_n_iter={every_n_iter}.")
+            raise AttributeValueError(f"invalid every_n_iter={told(every_n_iter)}.")
         if isinstance(tensors, dict):
             self._tensors: dict[Any, Any] = tensors
             self._tag_order: list[Any] = sorted(tensors)
@@ -122,5 +122,5 @@ def _element(obj: Any) -> Any:
     except (GraphError, LookupError, ValueError):
         return element
     raise AttributeValueError(
-        f"Name {obj} is ambiguous, as this `Operation` has multiple outputs (at least 2)."
+        f"Name {told(obj)} is ambiguous, as this `Operation` has multiple outputs (at least 2)."
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, told
 from headrace.extend.graphs import flatten, pack
 
 
@@ -45,7 +45,8 @@ class Calls:
         values = self._of(what, what)
         if not 0 <= index < len(values):
             raise AttributeValueError(
-                f"layer {self._layer!r} was called {len(values)} times, there is no call {index}"
+                f"layer {self._layer!r} was called {len(values)} times, there is no "
+                f"call {told(index)}"
             )
         return values[index]
 

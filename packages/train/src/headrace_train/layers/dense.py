@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.extend import Shape, Tensor
 from headrace_train.layers.arguments import activation_function, checked_function, initializer
 from headrace_train.layers.base import Layer
@@ -73,7 +73,7 @@ class Dense(Layer):
         except (TypeError, ValueError, OverflowError):
             raise AttributeValueError(f"units must be an integer, got {shown(units)}") from None
         if self.units < 0:
-            raise AttributeValueError(f"units must be at least 0, got {units}")
+            raise AttributeValueError(f"units must be at least 0, got {told(units)}")
         self.activation = activation_function(activation)
         self.use_bias = use_bias
         self.kernel_initializer = initializer(kernel_initializer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, told
 from headrace.extend import Shape, Tensor
 from headrace_train.layers.base import Layer
 from headrace_train.layers.choice import choose
@@ -43,7 +43,7 @@ class Dropout(Layer):
         """
         super().__init__(name=name, **kwargs)
         if isinstance(rate, int | float) and not 0 <= rate < 1:
-            raise AttributeValueError(f"rate must be in [0, 1), got {rate}")
+            raise AttributeValueError(f"rate must be in [0, 1), got {told(rate)}")
         self.rate = rate
         self.noise_shape = noise_shape
         self.seed = seed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.errors import AttributeValueError, ShapeError, shown, told
 from headrace.extend import Shape, Tensor
 from headrace_train.layers.arguments import (
     activation_function,
@@ -63,7 +63,7 @@ class Filters(Layer):
         except (TypeError, ValueError, OverflowError):
             raise AttributeValueError(f"filters must be an integer, got {shown(filters)}") from None
         if self.filters < 0:
-            raise AttributeValueError(f"filters must be at least 0, got {filters}")
+            raise AttributeValueError(f"filters must be at least 0, got {told(filters)}")
         self.kernel_size = sizes(kernel_size, rank, "kernel_size")
         self.strides = sizes(strides, rank, "strides")
         self.padding = padding_mode(padding, causal=rank == 1)

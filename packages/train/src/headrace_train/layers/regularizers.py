@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, told
 from headrace.extend import Tensor
 
 Regularizer = Callable[[Any], Tensor | None]
@@ -19,9 +19,9 @@ def _nothing(weights: Any) -> None:
 
 def _check(scale: Any, name: str) -> None:
     if isinstance(scale, numbers.Integral):
-        raise AttributeValueError(f"{name} must be a float, got the integer {scale}")
+        raise AttributeValueError(f"{name} must be a float, got the integer {told(scale)}")
     if isinstance(scale, numbers.Real) and scale < 0:
-        raise AttributeValueError(f"{name} must be at least 0, got {scale}")
+        raise AttributeValueError(f"{name} must be at least 0, got {told(scale)}")
 
 
 def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:

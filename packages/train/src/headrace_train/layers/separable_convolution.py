@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, told
 from headrace.extend import Tensor
 from headrace_train.layers.arguments import checked_function, initializer
 from headrace_train.layers.filters import Filters
@@ -36,7 +36,9 @@ class _SeparableConvolution(Filters):
     ) -> None:
         super().__init__(rank, **kwargs)
         if depth_multiplier < 1:
-            raise AttributeValueError(f"depth_multiplier must be positive, got {depth_multiplier}")
+            raise AttributeValueError(
+                f"depth_multiplier must be positive, got {told(depth_multiplier)}"
+            )
         self.depth_multiplier = depth_multiplier
         self.depthwise_initializer = initializer(depthwise_initializer)
         self.pointwise_initializer = initializer(pointwise_initializer)

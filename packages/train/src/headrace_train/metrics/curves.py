@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError, shown
+from headrace.errors import AttributeValueError, shown, told
 from headrace.extend import Tensor
 from headrace_train.metrics.state import Metric, listed
 from headrace_train.metrics.thresholds import Counts, counts_at_thresholds
@@ -160,7 +160,7 @@ def sensitivity_at_specificity(
             ``InvalidArgumentError``.
     """
     if not 0 <= specificity <= 1:
-        raise AttributeValueError(f"specificity must be in [0, 1], got {specificity}")
+        raise AttributeValueError(f"specificity must be in [0, 1], got {told(specificity)}")
     limits = [0.0 - _MARGIN, *_evenly(num_thresholds), 1.0 + _MARGIN]
     with hr.variable_scope(name, "sensitivity_at_specificity", [predictions, labels, weights]):
         values, updates = counts_at_thresholds(labels, predictions, limits, weights, _ALL)
@@ -213,7 +213,7 @@ def specificity_at_sensitivity(
             ``InvalidArgumentError``.
     """
     if not 0 <= sensitivity <= 1:
-        raise AttributeValueError(f"sensitivity must be in [0, 1], got {sensitivity}")
+        raise AttributeValueError(f"sensitivity must be in [0, 1], got {told(sensitivity)}")
     limits = [0.0 - _MARGIN, *_evenly(num_thresholds), 1.0 - _MARGIN]
     with hr.variable_scope(name, "specificity_at_sensitivity", [predictions, labels, weights]):
         values, updates = counts_at_thresholds(labels, predictions, limits, weights, _ALL)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown, told
 from headrace.extend import Tensor
 from headrace_train.metrics.inputs import broadcast_weights
 from headrace_train.metrics.state import Metric, listed, metric_variable
@@ -50,7 +50,7 @@ class _Labels:
         elif own != rank:
             raise ShapeError(
                 f"labels of shape {self.classes.spec.shape} must have as many axes as predictions, "
-                f"{rank}, or one less"
+                f"{told(rank)}, or one less"
             )
 
     def only(self, class_id: int) -> None:

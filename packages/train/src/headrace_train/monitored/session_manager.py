@@ -19,6 +19,7 @@ from headrace.errors import (
     DeadlineExceededError,
     FailedPreconditionError,
     UninitializedError,
+    told,
 )
 from headrace_train.checkpoint import get_checkpoint_state, latest_checkpoint
 from headrace_train.resumption.event import ready_event
@@ -58,7 +59,7 @@ class SessionManager:
         if ready_for_local_init_op is not None and local_init_op is None:
             raise AttributeValueError(
                 "If you pass a ready_for_local_init_op you must also pass a local_init_op , "
-                f"ready_for_local_init_op [{ready_for_local_init_op}]"
+                f"ready_for_local_init_op [{told(ready_for_local_init_op)}]"
             )
         self._local_init_op = local_init_op
         self._ready_op = ready_op

@@ -9,7 +9,7 @@ import time
 from typing import Any, final
 
 from headrace import Tensor, Variable
-from headrace.errors import ArgumentTypeError, AttributeValueError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, shown, told
 from headrace_train.checkpoint.removal import remove_checkpoint
 from headrace_train.checkpoint.state import get_checkpoint_state, write_state
 from headrace_train.object_checkpoints.checkpoint import Checkpoint
@@ -48,7 +48,7 @@ class CheckpointManager:
         """
         if max_to_keep is not None and max_to_keep <= 0:
             raise AttributeValueError(
-                f"Expected a positive integer or `None` for `max_to_keep`, got {max_to_keep}."
+                f"Expected a positive integer or `None` for `max_to_keep`, got {told(max_to_keep)}."
             )
         self._checkpoint = checkpoint
         self._directory = os.fspath(directory)

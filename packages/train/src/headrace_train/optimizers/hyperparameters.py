@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, final
 
 import headrace as hr
 from headrace import DType, Tensor, Variable
-from headrace.errors import AttributeValueError, shown
+from headrace.errors import AttributeValueError, shown, told
 
 # A number, a scalar tensor or variable, or a function of no arguments that returns one of these
 # and is called each time that updates are built.
@@ -105,4 +105,4 @@ def check_bound(
         AttributeValueError: if it does not fit.
     """
     if isinstance(value, int | float) and not fits(value):
-        raise AttributeValueError(f"{owner}: {name} must be {kind}, got {value}")
+        raise AttributeValueError(f"{owner}: {name} must be {kind}, got {told(value)}")

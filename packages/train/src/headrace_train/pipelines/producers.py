@@ -6,7 +6,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import Operation, Shape, Tensor
-from headrace.errors import AttributeValueError, ShapeError, SymbolicTensorError, shown
+from headrace.errors import AttributeValueError, ShapeError, SymbolicTensorError, shown, told
 from headrace_train.queues import FIFOQueue
 from headrace_train.runners import QueueRunner, add_queue_runner
 
@@ -27,7 +27,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     if num_epochs is None:
         return tensor
     if num_epochs <= 0:
-        raise AttributeValueError(f"num_epochs must be >= 1, got {num_epochs}")
+        raise AttributeValueError(f"num_epochs must be >= 1, got {told(num_epochs)}")
     with hr.name_scope(name, "limit_epochs") as scope:
         epochs = hr.Variable(
             hr.constant(0, hr.int64),

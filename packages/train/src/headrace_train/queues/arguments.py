@@ -7,7 +7,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import DType, Shape, Tensor, TensorShape
-from headrace.errors import AttributeValueError, shown
+from headrace.errors import AttributeValueError, shown, told
 from headrace.extend.graphs import current_scope
 
 
@@ -35,7 +35,8 @@ def shape_list(shapes: Any, count: int) -> list[Shape]:
         given = [shapes]
     if len(given) != count:
         raise AttributeValueError(
-            f"a queue of {count} components needs as many shapes, got {len(given)}: {shown(shapes)}"
+            f"a queue of {told(count)} components needs as many shapes, got "
+            f"{len(given)}: {shown(shapes)}"
         )
     return [Shape(shape) for shape in given]
 
@@ -55,7 +56,7 @@ def name_list(names: str | Sequence[str] | None, count: int) -> list[str] | None
     given = [names] if isinstance(names, str) else list(names)
     if len(given) != count or len(set(given)) != count:
         raise AttributeValueError(
-            f"a queue of {count} components needs as many different names, got {given}"
+            f"a queue of {told(count)} components needs as many different names, got {given}"
         )
     return given
 

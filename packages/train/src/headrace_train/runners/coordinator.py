@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeAlias
 
-from headrace.errors import ArgumentTypeError, OutOfRangeError, shown
+from headrace.errors import ArgumentTypeError, OutOfRangeError, shown, told
 
 _log = logging.getLogger("headrace.train")
 
@@ -154,7 +154,8 @@ class Coordinator:
         self.raise_requested_exception()
         if left and not ignore_live_threads:
             raise RuntimeError(
-                f"threads still run {stop_grace_period_secs} seconds after they were asked to "
+                f"threads still run {told(stop_grace_period_secs)} seconds after they "
+                "were asked to "
                 f"stop: {left}; each must ask should_stop(), and what it waits for must end"
             )
         if left:

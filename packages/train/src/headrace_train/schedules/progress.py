@@ -7,7 +7,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import DType, Tensor
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, told
 
 
 def as_rate(learning_rate: Any) -> Tensor:
@@ -36,7 +36,7 @@ def as_count(schedule: str, name: str, value: Any, dtype: DType) -> Tensor:
         AttributeValueError: if it is a number that is not above 0.
     """
     if isinstance(value, int | float) and value <= 0:
-        raise AttributeValueError(f"{schedule}: {name} must be above 0, got {value}")
+        raise AttributeValueError(f"{schedule}: {name} must be above 0, got {told(value)}")
     count: Tensor = hr.cast(value, dtype)
     return count
 

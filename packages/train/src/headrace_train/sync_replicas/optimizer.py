@@ -13,6 +13,7 @@ from headrace.errors import (
     FailedPreconditionError,
     GraphError,
     shown,
+    told,
 )
 from headrace.extend.devices import DeviceName
 from headrace.extend.faults import fault_point, has_faults
@@ -134,7 +135,7 @@ class SyncReplicasOptimizer(Optimizer):
             if not 0 <= replica_index < self._total:
                 raise AttributeValueError(
                     f"replica_index must be from 0 to {self._total - 1}, as there are "
-                    f"{self._total} replicas; got {replica_index}"
+                    f"{self._total} replicas; got {told(replica_index)}"
                 )
         if not timeout_secs > 0:
             raise AttributeValueError(f"timeout_secs must be above 0, got {shown(timeout_secs)}")

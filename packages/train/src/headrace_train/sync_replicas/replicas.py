@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import headrace as hr
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, told
 from headrace.extend.ops import Index, Resource, Shape, Spec, TensorSpec, op
 
 _COUNTS = "admission counts gradients, and computes none"
@@ -33,7 +33,7 @@ def sync_replicas(
     if replicas_to_aggregate < 1 or total_num_replicas < 1:
         raise AttributeValueError(
             "replicas_to_aggregate and total_num_replicas must be at least 1, got "
-            f"{replicas_to_aggregate} and {total_num_replicas}"
+            f"{told(replicas_to_aggregate)} and {told(total_num_replicas)}"
         )
     return TensorSpec(hr.resource, Shape(()))
 

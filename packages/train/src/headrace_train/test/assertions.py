@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from headrace.errors import shown
+from headrace.errors import shown, told
 
 
 class MoreAssertions(unittest.TestCase):
@@ -22,7 +22,7 @@ class MoreAssertions(unittest.TestCase):
 
     def _require(self, holds: Any, text: str, msg: Any = None) -> None:
         if not holds:
-            raise self.failureException(text if not msg else f"{text}\n{msg}")
+            raise self.failureException(text if not msg else f"{text}\n{told(msg)}")
 
     def fail(self, msg: Any = None, user_msg: Any = None) -> Any:
         """Fail.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import AttributeValueError, OpError, shown
+from headrace.errors import AttributeValueError, OpError, shown, told
 from headrace.extend import DeviceName, Tensor
 from headrace.extend.ops import as_dtype
 from headrace_train.test.assertions import MoreAssertions
@@ -197,7 +197,7 @@ class TestCase(MoreAssertions):
 
     def _fail(self, text: str | None, msg: Any) -> None:
         if text is not None:
-            raise self.failureException(text if not msg else f"{text}\n{msg}")
+            raise self.failureException(text if not msg else f"{text}\n{told(msg)}")
 
     def assertAllClose(
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import ArgumentTypeError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, ShapeError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
@@ -50,7 +50,8 @@ def at_least(value: Any, rank: int, what: str) -> None:
     if known is not None and known < rank:
         axes = "dimension" if rank == 1 else "dimensions"
         raise ShapeError(
-            f"Argument {what} must have at least {rank} {axes}, got shape {Shape(value.shape)}"
+            f"Argument {what} must have at least {told(rank)} {axes}, got shape "
+            f"{Shape(value.shape)}"
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import as_dtype
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
@@ -72,7 +72,9 @@ class _Circulant(LinearOperator):
         name: str = "LinearOperatorCirculant",
     ) -> None:
         if block_depth not in (1, 2, 3):
-            raise AttributeValueError(f"Expected block_depth to be 1, 2 or 3, got {block_depth}")
+            raise AttributeValueError(
+                f"Expected block_depth to be 1, 2 or 3, got {told(block_depth)}"
+            )
         self._depth = block_depth
         with name_scope(name):
             self._spectrum = convert_to_tensor(spectrum)

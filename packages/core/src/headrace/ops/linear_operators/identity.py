@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import as_dtype
-from headrace.errors import ArgumentTypeError, AttributeValueError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, shown, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
@@ -48,7 +48,7 @@ def checked_sizes(value: Any, what: str, rank: int, proper: bool) -> Tensor:
     if known is not None:
         if known.ndim != rank:
             raise AttributeValueError(
-                f"Argument {what} must be a {rank}-D Tensor.  Found: {shown(known)}"
+                f"Argument {what} must be a {told(rank)}-D Tensor.  Found: {shown(known)}"
             )
         if np.any(known < 0):
             raise AttributeValueError(
