@@ -3,6 +3,7 @@
 import datetime as _datetime
 import numbers as _numbers
 import os as _os
+from collections.abc import Callable as _Callable
 from typing import Any as _Any
 
 from numpy import floating as _floating
@@ -11,7 +12,9 @@ from numpy import number as _number
 
 from headrace.dimension import dimension_value as dimension_value
 from headrace.errors import ArgumentTypeError as _ArgumentTypeError
+from headrace.errors import AttributeValueError as _AttributeValueError
 from headrace.errors import shown as _shown
+from headrace.errors import told as _told
 from headrace.graph.tensor_shape import dimension_at_index as dimension_at_index
 
 bytes_or_text_types = (bytes, str)
@@ -34,7 +37,8 @@ def as_bytes(bytes_or_text: _Any, encoding: str = "utf-8") -> bytes:
         ArgumentTypeError: if it is neither.
     """
     if isinstance(bytes_or_text, str):
-        return bytes_or_text.encode(encoding)
+        coded: bytes = _coded(bytes_or_text.encode, bytes_or_text, encoding)
+        return coded
     if isinstance(bytes_or_text, bytes | bytearray):
         return bytes(bytes_or_text)
     raise _ArgumentTypeError(f"expected bytes or a string, got {_shown(bytes_or_text)}")
@@ -53,8 +57,18 @@ def as_text(bytes_or_text: _Any, encoding: str = "utf-8") -> str:
     if isinstance(bytes_or_text, str):
         return bytes_or_text
     if isinstance(bytes_or_text, bytes):
-        return bytes_or_text.decode(encoding)
+        decoded: str = _coded(bytes_or_text.decode, bytes_or_text, encoding)
+        return decoded
     raise _ArgumentTypeError(f"expected bytes or a string, got {_shown(bytes_or_text)}")
+
+
+def _coded(code: _Callable[[str], _Any], value: _Any, encoding: str) -> _Any:
+    try:
+        return code(encoding)
+    except (LookupError, UnicodeError, ValueError) as error:
+        raise _AttributeValueError(
+            f"{_shown(value)} is no text in {_shown(encoding)}: {_told(error)}"
+        ) from None
 
 
 as_str = as_text
@@ -62,7 +76,13 @@ as_str = as_text
 
 def as_str_any(value: _Any) -> str:
     """Return any value as text: bytes decoded, the others as ``str`` has them."""
-    return as_text(value) if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return as_text(value)
+    try:
+        return str(value)
+    except (ValueError, RecursionError):
+        # A number of more digits than Python writes, or a list that is too deep.
+        return _shown(value)
 
 
 def path_to_str(path: _Any) -> _Any:
@@ -72,4 +92,10 @@ def path_to_str(path: _Any) -> _Any:
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
     """Return whether a feature that TensorFlow had from a date on may be used: that of 1.15 may."""
-    return _datetime.date(year, month, day) < _HORIZON
+    try:
+        return _datetime.date(year, month, day) < _HORIZON
+    except (ValueError, OverflowError):
+        given = ", ".join(map(_shown, (year, month, day)))
+        raise _AttributeValueError(
+            f"expected the year, month and day of a date, got {given}"
+        ) from None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
+import numpy as np
+
 from headrace.errors import DTypeError, ShapeError, shown
 
 
@@ -35,7 +37,7 @@ class Dimension:
             return UNKNOWN_DIMENSION
         try:
             size = int(value)
-        except (ValueError, OverflowError):
+        except (ValueError, ArithmeticError, np.ma.MaskError):
             raise ShapeError(
                 f"a dimension is an integer >= 0 or None, got {shown(value)}"
             ) from None

@@ -10,16 +10,20 @@ more specific: a subclass of the family that TensorFlow raises in the same situa
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from headrace.wording import MAX_LETTERS as MAX_LETTERS
+from headrace.wording import MAX_LINES as MAX_LINES
+from headrace.wording import bounded
+from headrace.wording import listing as listing
+from headrace.wording import shorten as shorten
+from headrace.wording import shown as shown
+from headrace.wording import told as told
+
 if TYPE_CHECKING:
     from headrace.graph.operation import Operation
-
-MAX_LINES = 12
-MAX_LETTERS = 4000
 
 # The codes of the families, those of TensorFlow and gRPC.
 OK = 0
@@ -268,12 +272,20 @@ class ShapeError(InvalidArgumentError):
     """Shapes that do not fit each other or the op."""
 
 
+class NoDimensionError(ShapeError, IndexError):
+    """A dimension that a shape does not have."""
+
+
 class AttributeValueError(InvalidArgumentError):
     """An attribute or argument of an op with a value that it does not take."""
 
 
 class ArgumentTypeError(AttributeValueError, TypeError):
     """An argument that is not of the kind that is expected."""
+
+
+class NestingError(InvalidArgumentError, RecursionError):
+    """A structure that is nested deeper than Python can follow."""
 
 
 class GraphError(HeadraceError, ValueError):
@@ -509,78 +521,6 @@ def error_code_from_exception_type(cls: type[BaseException]) -> int:
 # -- texts
 
 
-def shown(value: object, length: int = 120) -> str:
-    """Return a value as messages show it: in one line, cut, and whatever its ``repr`` does.
-
-    Args:
-        value: Any object of the program.
-        length: How many letters are shown at most; what is longer ends in dots.
-    """
-    try:
-        text = repr(value)
-    except RecursionError:
-        return f"a {type(value).__name__} nested deeper than Python can show"
-    except Exception:
-        # Whatever is wrong with a value, the message about it comes.
-        if isinstance(value, int):
-            return f"an integer of {int.bit_length(value)} bits"
-        return f"a {type(value).__name__} that cannot be shown"
-    if "\n" in text:
-        # Arrays are written in lines, and a message has few of them.
-        text = " ".join(text.split())
-    return text if len(text) <= length else f"{text[: length - 3]}..."
-
-
-def told(value: object, length: int = 200) -> str:
-    """Return a value as messages quote it: texts as they are, others as ``str`` has them.
-
-    Like ``shown``, it is one line, cut, and comes whatever the value does.
-
-    Args:
-        value: Any object of the program.
-        length: How many letters are shown at most; what is longer ends in dots.
-    """
-    try:
-        text = str(value)
-    except Exception:
-        return shown(value, length)
-    if "\n" in text:
-        text = " ".join(text.split())
-    return text if len(text) <= length else f"{text[: length - 3]}..."
-
-
-def bounded(text: str) -> str:
-    """Return a message of at most ``MAX_LINES`` lines and ``MAX_LETTERS`` letters.
-
-    The beginning and the end stay: what is wrong, and the line of the user's program.
-    """
-    if len(text) > MAX_LETTERS:
-        # Texts of the program are what is long: each is told by its beginning.
-        text = "".join(_cut(word, 200) for word in re.split(r"(\s+)", text))
-    if text.count("\n") >= MAX_LINES:
-        lines = text.splitlines()
-        if len(lines) > MAX_LINES:
-            left = len(lines) - MAX_LINES + 1
-            text = "\n".join([*lines[:8], f"  ... {left} more lines ...", *lines[-3:]])
-    if len(text) > MAX_LETTERS:
-        left = len(text) - MAX_LETTERS + 100
-        head = (MAX_LETTERS - 100) * 2 // 3
-        text = f"{text[:head]} ... {left} more letters ... {text[head + left :]}"
-    return text
-
-
-def _cut(word: str, length: int) -> str:
-    return word if len(word) <= length else f"{word[: length - 3]}..."
-
-
-def shorten(lines: Iterable[str], limit: int = MAX_LINES) -> str:
-    """Join ``lines``, keeping at most ``limit`` and saying how many were left out."""
-    kept = [line for text in lines for line in text.splitlines()]
-    if len(kept) <= limit:
-        return "\n".join(kept)
-    return "\n".join([*kept[: limit - 1], f"  ... and {len(kept) - limit + 1} more lines"])
-
-
 def located(
     kind: type[HeadraceError], lines: Iterable[str], op: Operation | None = None
 ) -> HeadraceError:
@@ -596,10 +536,3 @@ def located(
     if op is not None and isinstance(error, OpError):
         error.concerns(op)
     return error
-
-
-def listing(names: Iterable[str], limit: int = 8) -> str:
-    """Return ``names`` comma-separated, the rest beyond ``limit`` counted."""
-    items = list(names)
-    text = ", ".join(items[:limit])
-    return text if len(items) <= limit else f"{text} and {len(items) - limit} more"

@@ -19,7 +19,11 @@ def open_regular(path: Path) -> io.BufferedReader:
         OSError: if it cannot be opened, or is no regular file.
     """
     # Opened without waiting, and then looked at: what the name means may change in between.
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:
+        # NUL, or half of a surrogate pair: no file is named so.
+        raise OSError(errno.EINVAL, str(error)) from error
     try:
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, SupportsIndex
 
 from headrace.dimension import UNKNOWN_DIMENSION
-from headrace.errors import ShapeError, shown, told
+from headrace.errors import NoDimensionError, ShapeError, shown, told
 
 Dim = int | None
 
@@ -190,7 +190,10 @@ class Shape:
     def __getitem__(self, key: SupportsIndex | slice) -> Any:
         if self.dims is None:
             return Shape(None) if isinstance(key, slice) else None
-        return Shape(self.dims[key]) if isinstance(key, slice) else self.dims[key]
+        try:
+            return Shape(self.dims[key]) if isinstance(key, slice) else self.dims[key]
+        except IndexError:
+            raise NoDimensionError(f"shape {self} has no dimension {told(key)}") from None
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Shape):
@@ -205,12 +208,12 @@ class Shape:
         return hash(self.dims)
 
     def __repr__(self) -> str:
-        return f"Shape({None if self.dims is None else list(self.dims)})"
+        return f"Shape({None if self.dims is None else told(list(self.dims))})"
 
     def __str__(self) -> str:
         if self.dims is None:
             return "[...]"
-        sizes = ["?" if dim is None else str(dim) for dim in self.dims]
+        sizes = ["?" if dim is None else told(dim) for dim in self.dims]
         if len(sizes) > _SHOWN:
             sizes[_SHOWN:] = [f"... and {len(sizes) - _SHOWN} more"]
         return f"[{', '.join(sizes)}]"

@@ -49,11 +49,18 @@ def file_name(path: FileName) -> str:
     """Return the name of a file as text; bytes that are no text stay what they are.
 
     Raises:
-        InvalidArgumentError: if it has a NUL byte, which no name of a file has.
+        InvalidArgumentError: if it has a NUL byte or half of a surrogate pair, which no name
+            of a file has.
     """
     name = os.fsdecode(path)
     if "\0" in name:
         raise InvalidArgumentError(f"{shown(name)} is no name of a file: it has a NUL byte")
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError as error:
+        raise InvalidArgumentError(
+            f"{shown(name)} is no name of a file: it has half of a surrogate pair"
+        ) from error
     return name
 
 

@@ -16,6 +16,7 @@ from headrace.errors import (
     UnimplementedError,
     listing,
 )
+from headrace.extend.arguments import items
 from headrace_io import protos
 from headrace_io.graph_import.importing import as_graph_def
 from headrace_io.meta_graph import (
@@ -106,7 +107,8 @@ def export_meta_graph(
     made.graph_def.CopyFrom(as_graph_def(definition, "graph_def"))
     if saver_def is not None:
         made.saver_def.CopyFrom(as_message("SaverDef", saver_def, "saver_def"))
-    add_collections(made, source, collection_list, _FORMS)
+    listed = None if collection_list is None else items(collection_list, "collection_list")
+    add_collections(made, source, listed, _FORMS)
     if export_scope:
         _keep_scope(made, export_scope.rstrip("/"))
     if clear_devices:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import headrace as hr
 from headrace.errors import AttributeValueError, shown, told
+from headrace.extend.arguments import items
 
 _HEADINGS = ("scope", "variable", "dtype", "shape", "parameters", "bytes")
 # Columns of numbers stand to the right.
@@ -113,7 +114,7 @@ def model_summary(variables: Sequence[Any] | None = None) -> ModelSummary:
         ...     hr.train.model_summary().total
         6
     """
-    found = hr.global_variables() if variables is None else list(variables)
+    found = hr.global_variables() if variables is None else items(variables, "variables")
     for variable in found:
         if not isinstance(variable, hr.Variable):
             raise AttributeValueError(f"expected variables, got {shown(variable)}")

@@ -61,7 +61,7 @@ class Progress:
             raise AttributeValueError(f"the total of a progress must be >= 0, got {told(total)}")
         self.total = total
         self.done = self._begun = begun
-        self._label = f"{label} " if label else ""
+        self._label = f"{told(label)} " if label else ""
         self._stream = stream if stream is not None else sys.stderr
         self._terminal = self._stream.isatty()
         self._enabled = _is_chief() if enabled is None else enabled

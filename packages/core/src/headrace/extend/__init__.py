@@ -5,6 +5,7 @@ The names of this module are those that most plugins need. The modules beside it
 * ``ops``: declaring ops;
 * ``kernels``: tables of kernels, and what kernels get;
 * ``gradients``, ``primitives``: gradient rules, and ops without a public name to write them with;
+* ``arguments``: reading what Python values must be;
 * ``state``: containers, resources, random streams, cancellation;
 * ``devices``: kinds of devices, and what a device that compiles gets and returns;
 * ``graphs``: tensors, operations, functions, scopes;

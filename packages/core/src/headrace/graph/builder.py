@@ -17,6 +17,7 @@ from headrace.errors import (
     located,
     shown,
 )
+from headrace.given import items
 from headrace.graph.attributes import fits, hint_name
 from headrace.graph.convert import (
     as_tensor,
@@ -187,7 +188,7 @@ def _variadic_items(value: Any, label: str, least: int) -> list[Any]:
         raise DTypeError(f"{label} is a list of tensors, got {shown(value)}")
     if len(value) < least:
         raise AttributeValueError(f"{label} needs at least one tensor")
-    return list(value)
+    return items(value, label)
 
 
 def _common_dtype(

@@ -174,7 +174,11 @@ def natural_dtype(value: Any) -> DType:
 def is_python_literal(value: Any) -> bool:
     """Whether ``value`` is built of Python numbers, whose dtype is only a default."""
     if isinstance(value, list | tuple):
-        return all(is_python_literal(item) for item in value)
+        try:
+            return all(is_python_literal(item) for item in value)
+        except RecursionError:
+            # The conversion says how deep it is.
+            return False
     return isinstance(value, int | float | complex) and not isinstance(value, np.generic)
 
 

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from headrace.device_name import DeviceName
-from headrace.errors import GraphError, GraphFinalizedError, shown
+from headrace.errors import AttributeValueError, GraphError, GraphFinalizedError, shown
+from headrace.given import items
 from headrace.graph.elements import GraphElements
 from headrace.graph.graph_scopes import GraphScopes
 from headrace.graph.operation import Operation
@@ -406,7 +407,7 @@ class Graph(GraphScopes, GraphElements):
 
     def add_to_collections(self, names: Any, value: Any) -> None:
         """Append ``value`` to the collections ``names``, or to that of a string, once to each."""
-        for name in dict.fromkeys([names] if isinstance(names, str) else names):
+        for name in dict.fromkeys([names] if isinstance(names, str) else items(names, "names")):
             self.add_to_collection(name, value)
 
     def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
@@ -421,7 +422,12 @@ class Graph(GraphScopes, GraphElements):
             found = list(self._collections.get(name, ()))
         if not scope:
             return found
-        pattern = re.compile(scope)
+        try:
+            pattern = re.compile(scope)
+        except (re.error, RecursionError, OverflowError) as error:
+            raise AttributeValueError(
+                f"scope must be a regular expression, got {shown(scope)}: {error}"
+            ) from None
         return [item for item in found if hasattr(item, "name") and pattern.match(item.name)]
 
     def get_collection_ref(self, name: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError, PlacementError, shown
+from headrace.given import mapping
 from headrace.graph.operation import Operation
 from headrace.graph.scope import SCOPE, Scope, entered
 
@@ -155,11 +156,11 @@ class GraphScopes:
         Raises:
             GraphError: if a type or a name is no string.
         """
-        for op_type, rule in op_type_map.items():
+        for op_type, rule in mapping(op_type_map, "op_type_map").items():
             if not isinstance(op_type, str) or not isinstance(rule, str):
                 raise GraphError(
                     "gradient_override_map takes op types and names of rules, as in "
-                    f'{{"Relu": "GuidedRelu"}}, got {shown(op_type)}: {rule!r}'
+                    f'{{"Relu": "GuidedRelu"}}, got {shown(op_type)}: {shown(rule)}'
                 )
         scope = self._scope("gradient_override_map")
         merged = {**dict(scope.gradient_rules), **op_type_map}

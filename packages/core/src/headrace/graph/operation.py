@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from headrace.device_name import DeviceName
-from headrace.errors import GraphError, shown
+from headrace.errors import GraphError, NoSuchElementError, listing, shown
 from headrace.graph.attributes import FunctionValue
 from headrace.graph.default_session import default_session
 from headrace.graph.rendering import renderer
@@ -111,8 +111,17 @@ class Operation:
         return [(self.site.filename, self.site.line, "<module>", self.site.source)]
 
     def get_attr(self, name: str) -> Any:
-        """Return the value of an attribute."""
-        return self.attrs[name]
+        """Return the value of an attribute.
+
+        Raises:
+            NoSuchElementError: if the operation has no such attribute.
+        """
+        try:
+            return self.attrs[name]
+        except KeyError:
+            raise NoSuchElementError(
+                f"{self.type} has no attribute {shown(name)}, but {listing(self.attrs) or 'none'}"
+            ) from None
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Run this operation in ``session``, or in the default session."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, final
 
 from headrace.dtypes import DType, int64
 from headrace.errors import DTypeError, GraphError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.default_session import default_session
 from headrace.graph.schema import OPERATORS
@@ -68,12 +69,12 @@ class SparseTensor:
     @staticmethod
     def unflatten(tensors: Sequence[Tensor]) -> SparseTensor:
         """Return one made of other tensors."""
-        return SparseTensor(*tensors)
+        return SparseTensor(*items(tensors, "the tensors of a SparseTensor", 3))
 
     @staticmethod
     def value_of(parts: Sequence[Any]) -> SparseTensorValue:
         """Return what steps return for it, of the values of its tensors."""
-        return SparseTensorValue(*parts)
+        return SparseTensorValue(*items(parts, "the parts of a SparseTensorValue", 3))
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         """Make a sparse tensor of its parts.

@@ -8,6 +8,7 @@ from typing import Any, SupportsIndex, overload
 
 from headrace.dimension import UNKNOWN_DIMENSION, Dimension, known_dimension
 from headrace.errors import ArgumentTypeError, ShapeError, shown, told
+from headrace.given import whole
 from headrace.graph.rendering import renderer
 from headrace.shapes import MOST_DIMENSIONS, Shape
 
@@ -133,6 +134,7 @@ class TensorShape:
         Raises:
             ShapeError: if the rank is another.
         """
+        rank = whole(rank, "the rank of a shape")
         if self.rank not in (None, rank):
             raise ShapeError(f"shape {self} must have rank {told(rank)}")
         return self if self.rank is not None else TensorShape([None] * rank)
@@ -212,7 +214,7 @@ class TensorShape:
     def __getitem__(self, key: SupportsIndex | slice) -> Any:
         dims = self.plain.dims
         if not isinstance(key, slice):
-            return UNKNOWN_DIMENSION if dims is None else _dimension(dims[key])
+            return UNKNOWN_DIMENSION if dims is None else _dimension(self.plain[key])
         if dims is not None:
             return TensorShape(dims[key])
         # Of an unknown rank, as many dimensions as a slice from the front has for certain.
@@ -238,13 +240,14 @@ class TensorShape:
         return hash(self.plain)
 
     def __repr__(self) -> str:
-        return f"TensorShape({self.dims})"
+        return f"TensorShape({told(self.dims)})"
 
     def __str__(self) -> str:
         dims = self.dims
         if dims is None:
             return "<unknown>"
-        return f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(map(str, dims))})"
+        sizes = [told(dim) for dim in dims]
+        return f"({sizes[0]},)" if len(sizes) == 1 else f"({', '.join(sizes)})"
 
 
 def _dimension(size: int | None) -> Dimension:

@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.dimension import UNKNOWN_DIMENSION, UNKNOWN_IS_NO_INTEGER
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.early import EarlyValues, Limits
 from headrace.graph.operation import Operation
@@ -148,7 +149,7 @@ def as_list(values: Any, label: str) -> list[Any]:
         raise DTypeError(f"{label} must be a list of tensors, got {shown(values)}")
     if isinstance(values, np.ndarray) and not values.ndim:
         raise DTypeError(f"{label} must be a list of tensors, got a scalar")
-    return list(values)
+    return items(values, label)
 
 
 def known_ints(value: Any) -> Any:

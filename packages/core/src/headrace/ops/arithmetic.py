@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.dtypes import as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.indexed_slices import IndexedSlices
@@ -111,7 +112,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
         AttributeValueError: if ``coeffs`` is no list.
     """
     if isinstance(coeffs, np.ndarray) and coeffs.ndim:
-        coeffs = list(coeffs)
+        coeffs = items(coeffs, "coeffs")
     if not isinstance(coeffs, list | tuple):
         raise AttributeValueError(f"polyval: coeffs is a list of tensors, got {shown(coeffs)}")
     with name_scope(name, "polyval"):

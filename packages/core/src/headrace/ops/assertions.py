@@ -9,7 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from headrace.errors import DTypeError, InvalidArgumentError
+from headrace.errors import MAX_LETTERS, DTypeError, InvalidArgumentError, told
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
@@ -153,7 +153,7 @@ def _signed(
                 return static_ok()
             zero = convert_to_tensor(np.zeros((), tensor.dtype.numpy))
             pair = (zero, tensor) if swapped else (tensor, zero)
-            text = f"{message}: {title}" if message else title
+            text = f"{told(message, MAX_LETTERS)}: {title}" if message else title
             return compared(*pair, data=shown, summarize=summarize, message=text)
 
     assertion.__name__ = assertion.__qualname__ = f"assert_{what}"

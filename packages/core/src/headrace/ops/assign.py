@@ -10,6 +10,7 @@ import numpy as np
 from headrace.errors import GraphError, ShapeError, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import constant_of, convert_to_tensor
+from headrace.graph.graph_scopes import check_name
 from headrace.graph.scopes import colocate_with, get_default_graph, name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import broadcast_to, reshape
@@ -62,6 +63,12 @@ def _operand(value: Any, variable: Variable, name: str) -> Tensor:
     return convert_to_tensor(value, None, name.replace("//", "/"), variable.dtype)
 
 
+def _part(name: str, part: str) -> str:
+    """Return the name of what a node named so is made of."""
+    check_name(name)
+    return f"{name}/{part}"
+
+
 def assign(
     ref: Any,
     value: Any,
@@ -84,7 +91,7 @@ def assign(
     if isinstance(ref, Tensor) and ref.op.type == "StridedSlice":
         return ref.assign(value, name)
     variable = _checked(ref)
-    update = _operand(value, variable, f"{name or 'Assign'}/value")
+    update = _operand(value, variable, _part(name or "Assign", "value"))
     with colocate_with(variable.handle):
         validate = validate_shape is not False
         return assign_variable(variable.handle, update, validate, name=name or "Assign")
@@ -105,7 +112,7 @@ def assign_add(
         The new value.
     """
     variable = _checked(ref)
-    update = _operand(value, variable, f"{name or 'AssignAdd'}/value")
+    update = _operand(value, variable, _part(name or "AssignAdd", "value"))
     with colocate_with(variable.handle):
         return assign_add_variable(variable.handle, update, name=name or "AssignAdd")
 
@@ -125,7 +132,7 @@ def assign_sub(
         The new value.
     """
     variable = _checked(ref)
-    update = _operand(value, variable, f"{name or 'AssignSub'}/value")
+    update = _operand(value, variable, _part(name or "AssignSub", "value"))
     with colocate_with(variable.handle):
         return assign_sub_variable(variable.handle, update, name=name or "AssignSub")
 
@@ -135,8 +142,8 @@ def _scatter(
 ) -> Tensor:
     """Add a node that changes some rows or slices of a variable."""
     variable = _checked(ref)
-    rows = convert_to_tensor(indices, name=f"{name}/indices")
-    values = _operand(updates, variable, f"{name}/updates")
+    rows = convert_to_tensor(indices, name=_part(name, "indices"))
+    values = _operand(updates, variable, _part(name, "updates"))
     with colocate_with(variable.handle):
         return op(variable.handle, rows, values, name=name)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.given import real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -352,7 +353,7 @@ def learned_unigram_candidate_sampler(
 def _counts(unigrams: Any) -> list[float]:
     """Return the counts of classes that a program gives."""
     try:
-        return [float(count) for count in unigrams]
+        return [real(count, "a count of unigrams") for count in unigrams]
     except (TypeError, ValueError):
         raise AttributeValueError(
             f"unigrams must be a list of numbers, got {shown(unigrams, 60)}"
@@ -410,7 +411,7 @@ def fixed_unigram_candidate_sampler(
         unique,
         range_max,
         vocab_file,
-        float(distortion),
+        real(distortion, "distortion"),
         num_reserved_ids,
         num_shards,
         shard,

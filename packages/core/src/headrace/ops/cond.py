@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.errors import ArgumentTypeError, DTypeError, GraphError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import Function
 from headrace.graph.indexed_slices import IndexedSlices
@@ -292,6 +293,12 @@ def _at_most_one(conditions: Sequence[Tensor]) -> Operation:
     return assert_true(few, data)
 
 
+def _is_numbered(pair: Any) -> bool:
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        return False
+    return isinstance(pair[0], int) and callable(pair[1])
+
+
 def switch_case(
     branch_index: Any,
     branch_fns: Any,
@@ -315,18 +322,19 @@ def switch_case(
         DTypeError: if ``branch_index`` is no int32 tensor.
     """
     if isinstance(branch_fns, Mapping):
-        pairs = sorted(branch_fns.items())
-    elif branch_fns and not callable(branch_fns[0]):
-        pairs = sorted(branch_fns, key=lambda pair: pair[0])
+        pairs = list(branch_fns.items())
     else:
-        pairs = list(enumerate(branch_fns))
-    if not pairs or any(not callable(function) for _, function in pairs):
+        pairs = items(branch_fns, "branch_fns")
+        if pairs and callable(pairs[0]):
+            pairs = list(enumerate(pairs))
+    if not pairs or not all(_is_numbered(pair) for pair in pairs):
         raise GraphError("switch_case needs at least one function, by number")
+    pairs.sort(key=lambda pair: pair[0])
     numbers = [number for number, _ in pairs]
     if numbers != list(range(len(numbers))):
         raise GraphError(
             f"switch_case: the functions' numbers must be 0 to {len(numbers) - 1}, each once, got "
-            f"{numbers}"
+            f"{shown(numbers)}"
         )
     if not isinstance(branch_index, Tensor) or branch_index.dtype != dtypes.int32:
         raise DTypeError(

@@ -246,7 +246,8 @@ def _check_band(rows: Any, columns: Any, low: int, high: int, what: str) -> None
     )
     if wrong:
         raise ShapeError(
-            f"{what}: no diagonals {low} to {high} in matrices [{told(rows)}, {told(columns)}]"
+            f"{what}: no diagonals {told(low)} to {told(high)} in matrices "
+            f"[{told(rows)}, {told(columns)}]"
         )
 
 

@@ -17,10 +17,12 @@ from headrace.errors import (
     ShapeError,
     shown,
 )
+from headrace.given import items
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import as_tensor, convert_to_tensor, natural_dtype
 from headrace.graph.graph_scopes import check_name
 from headrace.graph.scopes import colocate_with, get_default_graph, init_scope, name_scope
+from headrace.graph.spec import MAX_RANK
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
 from headrace.ops.indexing import slice_
@@ -433,6 +435,7 @@ def create_partitioned_variables(
     Raises:
         AttributeValueError: if ``slicing`` does not divide the shape.
     """
+    shape, slicing = items(shape, "shape", MAX_RANK), items(slicing, "slicing", MAX_RANK)
     if len(shape) != len(slicing) or not shape:
         raise AttributeValueError(
             f"slicing must have a number for each axis of shape {list(shape)}, of which there must "

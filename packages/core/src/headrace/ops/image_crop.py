@@ -329,7 +329,8 @@ def crop_to_bounding_box(
         ):
             if _known(size, start, count) and start + count > size:
                 raise AttributeValueError(
-                    f"crop_to_bounding_box: offset_{label} {start} and target_{label} {count} "
+                    f"crop_to_bounding_box: offset_{label} {told(start)} and "
+                    f"target_{label} {told(count)} "
                     f"reach beyond the {label} {size} of image {tensor.spec.shape}"
                 )
         front = [0] * ((tensor.shape.rank or 3) - 3)

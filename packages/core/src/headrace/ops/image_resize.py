@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
+from headrace.given import real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import as_shape
@@ -366,7 +367,7 @@ def crop_and_resize(
             lower = read(bottom, left) + (read(bottom, right) - read(bottom, left)) * across
             found = upper + (lower - upper) * down
         inside = expand_dims(logical_and(expand_dims(inside_y, 2), expand_dims(inside_x, 1)), 3)
-        result = select(inside, found, float(extrapolation_value))
+        result = select(inside, found, real(extrapolation_value, "extrapolation_value"))
         # Where boxes are known to be outside nothing is read, and their indices still count.
         result = with_dependencies([valid], result)
         return _with_static_shape(result, corners, target, images)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.given import real, whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import control_dependencies, name_scope
 from headrace.graph.tensor import Tensor
@@ -87,7 +88,9 @@ def sample_distorted_bounding_box(
     areas = _range(area_range, (0.05, 1.0), "Area range")
     if areas[1] > 1:
         raise AttributeValueError(f"Area range must be less then or equal to 1.0, got {areas[1]}")
-    attempts = 100 if max_attempts is None else int(max_attempts)
+    attempts = (
+        100 if max_attempts is None else whole(max_attempts, "Max attempts", most=_MOST_ATTEMPTS)
+    )
     if attempts < 1:
         raise AttributeValueError(f"Max attempts must be positive, got {attempts}")
     with name_scope(name, "sample_distorted_bounding_box"):
@@ -120,9 +123,9 @@ def sample_distorted_bounding_box(
         tops, lefts, heights, widths, fits = _parts(drawn, height, width, ratios, areas)
         parts = stack([tops, lefts, tops + heights, lefts + widths], 1)
         fits = logical_and(fits, _covers(parts, flat, height, width, min_object_covered))
-        whole = stack([zeros_like(height), zeros_like(height), height, width])
+        entire = stack([zeros_like(height), zeros_like(height), height, width])
         first = gather(parts, argmax(cast(fits, dtypes.int32), 0))
-        part = select(reduce_any(fits), first, whole)
+        part = select(reduce_any(fits), first, entire)
         begin = cast(part[:2], size.dtype)
         extent = cast(part[2:] - part[:2], size.dtype)
         all_channels = constant([-1 % 2**8 if size.dtype == dtypes.uint8 else -1], size.dtype)
@@ -136,12 +139,16 @@ def sample_distorted_bounding_box(
         )
 
 
+# Each takes a few numbers of memory.
+_MOST_ATTEMPTS = 1 << 24
+
+
 def _range(given: Any, usual: tuple[float, float], what: str) -> tuple[float, float]:
     if given is None:
         return usual
     if not isinstance(given, list | tuple) or len(given) != 2:
         raise AttributeValueError(f"{what} must be two numbers, got {shown(given)}")
-    low, high = float(given[0]), float(given[1])
+    low, high = real(given[0], what), real(given[1], what)
     if low <= 0 or high <= 0:
         raise AttributeValueError(f"{what} must be non-negative, got {shown(given)}")
     return low, high

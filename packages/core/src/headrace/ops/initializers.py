@@ -300,7 +300,7 @@ class variance_scaling_initializer(Initializer):  # noqa: N801 - TensorFlow's na
         if mode not in ("fan_in", "fan_out", "fan_avg"):
             raise AttributeValueError(f"mode must be fan_in, fan_out or fan_avg, got {shown(mode)}")
         known = ("normal", "uniform", "truncated_normal", "untruncated_normal")
-        if str(distribution).lower() not in known:
+        if told(distribution).lower() not in known:
             raise AttributeValueError(
                 f"distribution must be one of {', '.join(known)}, got {shown(distribution)}"
             )

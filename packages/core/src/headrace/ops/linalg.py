@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
-from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
+from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor, to_array
 from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
@@ -161,7 +161,7 @@ def matvec(
 def _column(b: Any) -> Any:
     """Return vectors as matrices of one column; plain data stays without a dtype of its own."""
     if as_tensor(b) is None and not contains_tensor(b):
-        array = np.asarray(b)
+        array = to_array(b)
         if array.ndim == 0:
             raise ShapeError("matvec: b must have at least 1 dimension, got a scalar")
         if isinstance(b, list | tuple):

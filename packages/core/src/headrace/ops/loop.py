@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.errors import (
+    ArgumentTypeError,
     AttributeValueError,
     DTypeError,
     GraphError,
@@ -239,6 +240,8 @@ def _shapes_of(given: Any) -> list[Any]:
         return [given.shape]
     if all(item is None or isinstance(item, int) for item in given) and given:
         return [Shape(given)]
+    if isinstance(given, str | bytes):
+        raise ArgumentTypeError(f"shape_invariants must hold shapes, got {shown(given)}")
     return [shape for item in given for shape in _shapes_of(item)]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
+from headrace.given import real, whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import get_default_graph, name_scope
@@ -360,7 +361,8 @@ def local_response_normalization(
         # Sums of neighbors are a product with a matrix of ones along its diagonal.
         along = range_of(sizes[3])
         distance = absolute(reshape(along, [-1, 1]) - along)
-        radius = min(max(int(depth_radius), -1), 2**31 - 1)
+        reach = whole(depth_radius, "local_response_normalization: depth_radius")
+        radius = min(max(reach, -1), 2**31 - 1)
         near = cast(less_equal(distance, radius), images.dtype)
         flat = reshape(square(images), [sizes[0] * sizes[1] * sizes[2], sizes[3]])
         sums = reshape(matmul(flat, near), sizes)
@@ -402,14 +404,16 @@ def dropout(
         tensor = convert_to_tensor(x)
         if not tensor.dtype.is_floating:
             raise DTypeError(f"dropout: x must be floating, got {tensor.dtype}")
-        dropped = rate if rate is not None else 1 - keep_prob
-        if isinstance(dropped, numbers.Real):
-            dropped = float(dropped)
+        asked = keep_prob if rate is None else rate
+        if isinstance(asked, numbers.Number):
+            asked = real(asked, f"dropout: {'keep_prob' if rate is None else 'rate'}")
+        dropped = 1 - asked if rate is None else asked
+        if isinstance(dropped, float):
             if not 0 <= dropped < 1:
                 said, allowed, got = ("rate", "[0, 1)", dropped)
                 if rate is None:
                     said, allowed, got = ("keep_prob, what is kept,", "(0, 1]", keep_prob)
-                raise AttributeValueError(f"dropout: {said} must be in {allowed}, got {got}")
+                raise AttributeValueError(f"dropout: {said} must be in {allowed}, got {told(got)}")
             if dropped == 0:
                 return tensor
             share: Any = dropped

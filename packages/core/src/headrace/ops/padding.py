@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.dtypes import DType
-from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.errors import AttributeValueError, ShapeError, shown, told
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -140,7 +140,7 @@ def pad(
         AttributeValueError: if a padding is known to be negative, or ``mode`` is another.
     """
     pairs = as_paddings(paddings)
-    wanted = str(mode).upper()
+    wanted = told(mode).upper()
     if wanted != "CONSTANT":
         if wanted not in ("REFLECT", "SYMMETRIC"):
             raise AttributeValueError(

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, ShapeError, told
+from headrace.given import real
 from headrace.graph.tensor_shape import TensorShape
 
 Partitioner: TypeAlias = Callable[..., list[int]]
@@ -51,12 +52,16 @@ def variable_axis_size_partitioner(
     Raises:
         AttributeValueError: if a size is not positive, or ``max_shards`` is negative.
     """
-    if max_shard_bytes < 1 or bytes_per_string_element < 1:
+    bytes_of = (
+        real(max_shard_bytes, "max_shard_bytes"),
+        real(bytes_per_string_element, "bytes_per_string_element"),
+    )
+    if min(bytes_of) < 1:
         raise AttributeValueError(
             "max_shard_bytes and bytes_per_string_element must be positive, got "
             f"{told(max_shard_bytes)} and {told(bytes_per_string_element)}"
         )
-    if max_shards and max_shards < 0:
+    if max_shards is not None and real(max_shards, "max_shards") < 0:
         raise AttributeValueError(f"max_shards must not be negative, got {told(max_shards)}")
 
     def partition(shape: TensorShape, dtype: DType) -> list[int]:

@@ -10,6 +10,7 @@ from typing import Any, final
 
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, shown
+from headrace.given import items
 from headrace.graph.scopes import get_default_graph
 from headrace.graph.spec import TensorSpec
 from headrace.ops.declare import Spec, op
@@ -160,9 +161,9 @@ def py_func(
     _FUNCTIONS[token] = holder
     _OWNERS.setdefault(get_default_graph().outermost, []).append(holder)
     if not types:
-        return _call_effect(token, list(inp), name=name or "PyFunc")
+        return _call_effect(token, items(inp, "inp"), name=name or "PyFunc")
     call = _call if stateful else _call_stateless
-    outputs = call(token, types, list(inp), name=name or "PyFunc")
+    outputs = call(token, types, items(inp, "inp"), name=name or "PyFunc")
     return outputs if listed else outputs[0]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.given import real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
@@ -82,7 +83,7 @@ def fake_quant_gradient(
 
 
 def _checked_range(min: Any, max: Any) -> tuple[float, float]:
-    low, high = float(min), float(max)
+    low, high = real(min, "min"), real(max, "max")
     if not low < high:
         raise AttributeValueError(f"min has to be smaller than max, was: {low} >= {high}")
     return low, high

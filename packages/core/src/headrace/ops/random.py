@@ -11,6 +11,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.given import real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import get_default_graph, name_scope
@@ -205,6 +206,7 @@ def random_uniform(
         unit = _random_uniform(shape_vector(shape), kind, op_seeds(seed))
         top = 1 if maxval is None else maxval
         if isinstance(minval, int | float) and isinstance(top, int | float):
+            minval, top = real(minval, "minval"), real(top, "maxval")
             return unit if (minval, top) == (0, 1) else unit * (top - minval) + minval
         low, high = convert_to_tensor(minval, kind), convert_to_tensor(top, kind)
         return unit * (high - low) + low

@@ -10,6 +10,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import DType
 from headrace.errors import DTypeError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.scopes import name_scope, pass_over
@@ -33,7 +34,7 @@ def reduced_axes(axis: Axis, rank: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(rank))
-    given = (axis,) if isinstance(axis, int) else tuple(axis)
+    given = (axis,) if isinstance(axis, int) else tuple(items(axis, "axis"))
     axes = tuple(normalize_axis(a, rank) for a in given)
     if len(set(axes)) != len(axes):
         raise ShapeError(f"axis {list(given)} names an axis twice")

@@ -8,6 +8,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.errors import AttributeValueError, ShapeError
 from headrace.errors import shown as _shown
+from headrace.given import items
 from headrace.graph.convert import as_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
@@ -69,7 +70,7 @@ def print_identity(
         message or "",
         -1 if first_n is None else first_n,
         _SUMMARIZE if summarize is None else summarize,
-        list(data),
+        items(data, "data"),
         name=name or "Print",
     )
 
@@ -284,7 +285,7 @@ def assert_true(
         ShapeError: if it is no scalar.
     """
     shown = _SUMMARIZE if summarize is None else summarize
-    return _assert(condition, shown, list(data), name=name or "Assert")
+    return _assert(condition, shown, items(data, "data"), name=name or "Assert")
 
 
 @op("Timestamp", effects="observes", no_gradient="time does not depend on tensors")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.structure import flatten, pack
 from headrace.graph.tensor import Tensor
@@ -142,6 +142,8 @@ def dynamic_rnn(
     """
     with variable_scope("rnn" if scope is None else scope):
         given = [convert_to_tensor(t) for t in flatten(inputs)]
+        if not given:
+            raise AttributeValueError(f"a recurrent network needs inputs, got {shown(inputs)}")
         for t in given:
             if t.shape.rank is not None and t.shape.rank < 3:
                 raise ShapeError(

@@ -10,6 +10,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, GraphError, ShapeError, shown
+from headrace.given import whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.graph import Graph
 from headrace.graph.scopes import get_default_graph, name_scope
@@ -183,7 +184,7 @@ class RNNCell:
         """Make the variables, unless they are there, for inputs like those given."""
         if self.built:
             return
-        first = flatten(inputs)[0]
+        first = _first(inputs)
         if self.dtype is None:
             self.dtype = first.dtype
         base = base_name(self)
@@ -247,7 +248,7 @@ class RNNCell:
     ) -> Any:
         """Return a state of zeros, for a batch like ``inputs`` where these are given."""
         if inputs is not None:
-            first = convert_to_tensor(flatten(inputs)[0])
+            first = convert_to_tensor(_first(inputs))
             known = first.spec.shape[0] if first.shape.rank is not None else None
             batch_size = shape(first)[0] if known is None else known
             dtype = first.dtype
@@ -270,11 +271,18 @@ class RNNCell:
     add_weight = add_variable
 
 
+def _first(inputs: Any) -> Any:
+    found = flatten(inputs)
+    if not found:
+        raise AttributeValueError(f"a cell needs inputs, got {shown(inputs)}")
+    return found[0]
+
+
 def _with_batch(batch_size: Any, size: Any) -> Any:
     dims = [size] if isinstance(size, int) else list(size)
     if isinstance(batch_size, Tensor):
         return stack([batch_size, *dims])
-    return [int(batch_size), *dims]
+    return [whole(batch_size, "batch_size"), *dims]
 
 
 def _counted(cell: RNNCell) -> str:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from headrace.dtypes import DType
 from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, shown
+from headrace.given import items
 from headrace.graph.structure import flatten
 from headrace.ops.array import concat, split
 from headrace.ops.clip import clip_by_value
@@ -329,7 +330,7 @@ class MultiRNNCell(RNNCell):
         super().__init__()
         if not cells:
             raise AttributeValueError("MultiRNNCell needs a cell at least")
-        self._cells = list(cells)
+        self._cells = items(cells, "cells")
         self._state_is_tuple = state_is_tuple
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.dtypes import as_dtype
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, told
 from headrace.graph.scopes import device
 from headrace.graph.structure import flatten, pack
 from headrace.ops.elementwise import floor
@@ -95,7 +95,9 @@ class DropoutWrapper(_Wrapper):
         self._keep = input_keep_prob, output_keep_prob, state_keep_prob
         for value in self._keep:
             if isinstance(value, int | float) and not 0 < value <= 1:
-                raise AttributeValueError(f"a probability to keep must be in (0, 1], got {value}")
+                raise AttributeValueError(
+                    f"a probability to keep must be in (0, 1], got {told(value)}"
+                )
         self._seed = seed
         self._visitor = dropout_state_filter_visitor
         # What is drawn once for a run, by what it is for.

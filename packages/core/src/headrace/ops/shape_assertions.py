@@ -11,6 +11,7 @@ from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError
 from headrace.errors import shown as _shown
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import control_dependencies, name_scope
@@ -185,11 +186,11 @@ def assert_rank_in(
         DTypeError: if a rank is no integer.
         AttributeValueError: if there are no ranks.
     """
-    if not list(ranks):
+    if not items(ranks, "ranks"):
         raise AttributeValueError("assert_rank_in needs at least one rank")
     return _ranked(
         x,
-        list(ranks),
+        items(ranks, "ranks"),
         "in ",
         lambda known, wanted: known in wanted,
         equal,
@@ -247,7 +248,7 @@ def assert_shapes(
     Raises:
         ShapeError: if a shape is known to be another one.
     """
-    pairs: list[Any] = list(shapes.items() if isinstance(shapes, Mapping) else shapes)
+    pairs: list[Any] = items(shapes.items() if isinstance(shapes, Mapping) else shapes, "shapes")
     if not all(isinstance(pair, Sequence) and len(pair) == 2 for pair in pairs):
         raise ArgumentTypeError(
             "shapes must be a dict of shapes by tensor, or a list of pairs of a tensor and its "
@@ -368,7 +369,7 @@ def assert_same_float_dtype(tensors: Sequence[Any] | None = None, dtype: Any = N
         DTypeError: if they have different dtypes, or one that is not floating.
     """
     wanted = None if dtype is None else as_dtype(dtype)
-    for tensor in tensors or ():
+    for tensor in items(tensors, "tensors") if tensors else ():
         if tensor is None:
             continue
         own = tensor if hasattr(tensor, "dtype") else convert_to_tensor(tensor)

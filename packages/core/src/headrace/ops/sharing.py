@@ -44,9 +44,10 @@ def checked_sharing(
         raise AttributeValueError(
             f"Invalid variable aggregation mode: {shown(aggregation)} for variable: {shown(name)}"
         )
+    known = isinstance(synchronization, VariableSynchronization | int | None)
     try:
-        when = VariableSynchronization(0 if synchronization is None else synchronization)
-    except ValueError:
+        when = VariableSynchronization(synchronization or 0 if known else None)
+    except (ValueError, TypeError):
         raise AttributeValueError(
             f"Invalid variable synchronization mode: {shown(synchronization)} for variable: "
             f"{shown(name)}"

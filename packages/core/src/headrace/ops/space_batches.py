@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, shape, stack
@@ -64,7 +65,11 @@ def with_space_to_batch(
     first = 2 if channels_first else 1
     if spatial_dims is not None and not isinstance(spatial_dims, list | tuple):
         raise AttributeValueError(f"spatial_dims must be a list of axes, got {shown(spatial_dims)}")
-    given = list(range(first, first + count)) if spatial_dims is None else list(spatial_dims)
+    given = (
+        list(range(first, first + count))
+        if spatial_dims is None
+        else items(spatial_dims, "spatial_dims")
+    )
     axes = sorted({int(axis) for axis in given})
     if axes != given or (axes and axes[0] < 1) or len(axes) != count:
         raise AttributeValueError(

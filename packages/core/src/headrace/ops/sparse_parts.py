@@ -8,6 +8,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.scopes import name_scope
@@ -172,7 +173,7 @@ def sparse_merge(
     if several != isinstance(vocab_size, list | tuple):
         raise DTypeError("sparse_merge takes lists for sp_ids and vocab_size, or no lists")
     ids = [as_sparse(i, "sp_ids") for i in (sp_ids if several else [sp_ids])]
-    sizes = list(vocab_size) if several else [vocab_size]
+    sizes = items(vocab_size, "vocab_size") if several else [vocab_size]
     if len(ids) != len(sizes):
         raise AttributeValueError(f"{len(ids)} sp_ids, but {len(sizes)} sizes")
     values = as_sparse(sp_values, "sp_values")

@@ -11,6 +11,7 @@ from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.graph_scopes import check_name
 from headrace.graph.scopes import control_dependencies, name_scope
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.tensor import Tensor
@@ -75,6 +76,8 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     rank = None
     dense_shape: Any = None
     hint = Shape(None)
+    if name is not None:
+        check_name(name)
     prefix = f"{name}/" if name is not None else ""
     if isinstance(shape, Tensor):
         dense_shape = cast(shape, dtypes.int64)
@@ -430,5 +433,5 @@ def known_number(value: Any, label: str) -> int:
         raise AttributeValueError(f"{label} must be an integer known when the graph is built")
     try:
         return int(np.asarray(known)[()].__index__())
-    except (AttributeError, TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError, MemoryError):
         raise AttributeValueError(f"{label} must be an integer, got {shown(value)}") from None

@@ -20,6 +20,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import as_dtype
 from headrace.errors import AttributeValueError, ShapeError, UnimplementedError, shown, told
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -78,13 +79,15 @@ def _shifted(x: Any, axes: Any, name: str | None, label: str, sign: int) -> Tens
 def _chosen_axes(axes: Any, count: int, label: str) -> list[int]:
     if axes is None:
         return [*builtins.range(count)]
-    chosen = list(axes) if isinstance(axes, Sequence) else [axes]
+    chosen = items(axes, f"axes of {label}") if isinstance(axes, Sequence) else [axes]
     try:
         numbers = [int(axis) for axis in chosen]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, ArithmeticError):
         raise AttributeValueError(f"axes of {label} must be integers, got {shown(axes)}") from None
     if not all(-count <= axis < count for axis in numbers):
-        raise ShapeError(f"axes of {label} must be from {-count} to {count - 1}, got {numbers}")
+        raise ShapeError(
+            f"axes of {label} must be from {-count} to {count - 1}, got {told(numbers)}"
+        )
     return numbers
 
 
@@ -352,7 +355,7 @@ def _known_number(value: Any, label: str) -> float:
         if np.iscomplexobj(known):
             raise TypeError("it is complex")
         number = np.asarray(known, np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ArithmeticError, MemoryError) as error:
         raise AttributeValueError(f"{label} must be a real number, got {shown(known)}") from error
     if number.ndim:
         raise AttributeValueError(f"{label} must be one number, got shape {list(number.shape)}")

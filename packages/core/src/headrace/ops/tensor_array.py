@@ -13,6 +13,7 @@ from headrace.errors import (
     ShapeError,
     shown,
 )
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
@@ -280,7 +281,8 @@ class TensorArray:
 
     def unflatten(self, tensors: list[Tensor]) -> TensorArray:
         """Return one like this, made of other tensors."""
-        return self._with(tensors[0])
+        (flow,) = items(tensors, "the tensors of a TensorArray", 1) or [None]
+        return self._with(convert_to_tensor(flow))
 
     def __repr__(self) -> str:
         return f"<TensorArray {self._dtype}{self._known[0]} of {self._flow!r}>"

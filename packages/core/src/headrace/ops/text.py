@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import OPERATORS
@@ -70,7 +71,7 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
     Raises:
         ShapeError: if two that are no scalars have different shapes.
     """
-    listed = list(inputs)
+    listed = items(inputs, "inputs")
     if not listed:
         return constant("", name=name or "StringJoin")
     return _join(listed, separator, name=name or "StringJoin")

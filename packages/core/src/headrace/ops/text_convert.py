@@ -11,6 +11,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.spec import TensorSpec, like
@@ -285,7 +286,7 @@ def decode_csv(
         field_delim,
         bool(use_quote_delim),
         na_value,
-        tuple(select_cols or ()),
+        tuple(items(select_cols, "select_cols")) if select_cols else (),
         name=name or "DecodeCSV",
     )
 

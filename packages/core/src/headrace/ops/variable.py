@@ -7,6 +7,7 @@ from typing import Any, final
 
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.collections import GraphKeys, usual_collections
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.default_session import default_session
@@ -147,7 +148,11 @@ class Variable(TensorOperators, metaclass=Created):
         self.trainable = True if trainable is None else bool(trainable)
         self.constraint = constraint
         self.save_slice_info: SaveSliceInfo | None = None
-        listed = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
+        listed = (
+            [GraphKeys.GLOBAL_VARIABLES]
+            if collections is None
+            else items(collections, "collections")
+        )
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in listed:
             listed.append(GraphKeys.TRAINABLE_VARIABLES)
         with init_scope(), name_scope(name, "Variable") as scope:
@@ -511,7 +516,7 @@ def assert_variables_initialized(var_list: Iterable[Variable] | None = None) -> 
     Returns:
         The operation, None where there are no variables.
     """
-    variables = _known_variables() if var_list is None else list(var_list)
+    variables = _known_variables() if var_list is None else items(var_list, "var_list")
     if not variables:
         return None
     return group(*(v.value() for v in variables), name="assert_variables_initialized")

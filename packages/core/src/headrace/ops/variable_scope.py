@@ -221,7 +221,8 @@ def variable_scope(
     """
     if partitioner is not None and not callable(partitioner):
         raise AttributeValueError(f"partitioner must be a function, got {shown(partitioner)}")
-    if reuse not in (None, False, True) and reuse is not AUTO_REUSE:
+    known = reuse is None or reuse is AUTO_REUSE or (isinstance(reuse, int) and reuse in (0, 1))
+    if not known:
         raise AttributeValueError(f"reuse must be True, False or hr.AUTO_REUSE, got {shown(reuse)}")
     if name_or_scope is None and default_name is None:
         raise ArgumentTypeError("variable_scope needs a name: name_or_scope or default_name")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.spec import TensorSpec
 from headrace.shapes import Dim, Shape
 
@@ -110,7 +111,8 @@ def per_axis(values: Any, data_format: str, label: str) -> tuple[int, ...]:
     """
     axes = LAYOUTS[data_format]
     try:
-        given = tuple(operator.index(v) for v in (values if _many(values) else [values]))
+        listed = items(values, label, _MOST) if _many(values) else [values]
+        given = tuple(operator.index(v) for v in listed)
     except TypeError:
         raise AttributeValueError(f"{label} must be integers, got {shown(values)}") from None
     if len(given) == 1:
@@ -127,6 +129,10 @@ def per_axis(values: Any, data_format: str, label: str) -> tuple[int, ...]:
             f"{label} must be {counts} or {len(data_format)} integers >= 1, got {shown(values)}"
         )
     return given
+
+
+# More axes than arrays have, which the messages about too many of them tell.
+_MOST = 1000
 
 
 def _many(values: Any) -> bool:

@@ -8,7 +8,8 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import as_dtype
-from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown, told
+from headrace.given import whole
 from headrace.graph.convert import constant_of, contains_tensor, to_array
 from headrace.graph.scopes import name_scope
 from headrace.ops.constant import placeholder as dense_placeholder
@@ -131,7 +132,9 @@ def _parts(
         )
     if deep == 0:
         if ragged_rank:
-            raise AttributeValueError(f"a scalar has no ragged axes, got ragged_rank {ragged_rank}")
+            raise AttributeValueError(
+                f"a scalar has no ragged axes, got ragged_rank {told(ragged_rank)}"
+            )
         if inner:
             raise ShapeError(f"a scalar does not have inner_shape {list(inner)}")
         return to_array(pylist, None if dtype is None else as_dtype(dtype)), []
@@ -163,7 +166,7 @@ def _parts(
 
 def _sizes(inner_shape: Any) -> list[int]:
     listed = inner_shape if isinstance(inner_shape, list | tuple) else Shape(inner_shape).known
-    return [int(size) for size in listed]
+    return [whole(size, "a size of inner_shape") for size in listed]
 
 
 def _flat(

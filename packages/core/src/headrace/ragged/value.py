@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from headrace.errors import ShapeError
+from headrace.errors import ShapeError, shown
 
 
 @final
@@ -32,7 +32,12 @@ class RaggedTensorValue:
         Raises:
             ShapeError: if ``row_splits`` is no vector of these integers.
         """
-        splits = np.asarray(row_splits)
+        try:
+            splits = np.asarray(row_splits)
+        except (ValueError, OverflowError, MemoryError):
+            raise ShapeError(
+                f"row_splits must be a vector of int32 or int64, got {shown(row_splits)}"
+            ) from None
         if splits.ndim != 1 or splits.dtype not in (np.int32, np.int64):
             raise ShapeError(
                 f"row_splits must be a vector of int32 or int64, got {splits.dtype}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import ConfigError, shown
+from headrace.errors import ConfigError, shown, told
 from headrace.records import dataclass
 from headrace.settings import nearest
 
@@ -89,12 +89,12 @@ def checked(
         kind = known.get(name)
         if kind is None:
             raise ConfigError(
-                f"device_options: there is no kind of devices {name!r}"
-                + _meant(str(name), list(known))
+                f"device_options: there is no kind of devices {shown(name)}"
+                + _meant(told(name), list(known))
             )
         if not isinstance(options, Mapping):
             raise ConfigError(
-                f"device_options[{name!r}] must be a dictionary, got {shown(options)}"
+                f"device_options[{shown(name)}] must be a dictionary, got {shown(options)}"
             )
         found[name] = {key: _value(kind, key, value) for key, value in options.items()}
     for key, value in shorthands.items():

@@ -84,9 +84,13 @@ class ForeignModel:
 
 def foreign_model(folder: Path) -> ForeignModel | None:
     """Return the model in a folder where TensorFlow wrote it, else None."""
-    if (folder / constants.SAVED_MODEL_FILENAME_JSON).is_file():
+    try:
+        ours = (folder / constants.SAVED_MODEL_FILENAME_JSON).is_file()
+        theirs = any((folder / name).is_file() for name in (_PB, _PBTXT))
+    except (OSError, ValueError):
+        # A path that no file can have; whoever reads it says so.
         return None
-    if not any((folder / name).is_file() for name in (_PB, _PBTXT)):
+    if ours or not theirs:
         return None
     return ForeignModel(folder)
 

@@ -211,6 +211,9 @@ def _content(path: Path, folder: Path) -> bytes:
         if isinstance(error, HeadraceError):
             raise
         raise SavedModelNotFoundError(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        # NUL, or half of a surrogate pair.
+        raise SavedModelNotFoundError(f"{shown(str(folder))} names no folder: {error}") from error
 
 
 def _missing(folder: Path) -> str:

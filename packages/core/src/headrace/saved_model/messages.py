@@ -143,7 +143,13 @@ def signature(given: Any) -> SignatureDef:
 
 
 def infos(given: Mapping[str, Any]) -> dict[str, TensorInfo]:
-    """Return records of tensors by name."""
+    """Return records of tensors by name.
+
+    Raises:
+        GraphError: if they are no dict.
+    """
+    if not isinstance(given, Mapping):
+        raise GraphError(f"expected a dict of tensors by name, got {shown(given)}")
     return {str(key): tensor_info(given[key]) for key in given}
 
 

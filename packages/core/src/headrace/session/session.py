@@ -24,6 +24,7 @@ from headrace.errors import (
     listing,
     shown,
 )
+from headrace.given import items, mapping
 from headrace.graph.default_session import use_session
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
@@ -230,7 +231,7 @@ class Session:
         """
         if feed_list is not None and not isinstance(feed_list, list | tuple):
             raise ArgumentTypeError(f"feed_list must be a list of tensors, got {shown(feed_list)}")
-        keys = tuple(feed_list or ())
+        keys = tuple(items(feed_list, "feed_list")) if feed_list else ()
         odd = [key for key in keys if not isinstance(key, Hashable)]
         if odd:
             raise FeedError(f"cannot feed {shown(odd[0])}: expected a tensor or its name")
@@ -498,7 +499,7 @@ class Session:
         from headrace.session.transfers import transfers_of
 
         key = fetch_key(fetches)
-        given = dict(feed_dict or ())
+        given = mapping(feed_dict, "feed_dict")
         if feed_dict is None:
             # The step as it was run last, which is compiled for what was fed then.
             known = [feeds for fetched, feeds in reversed(self._prepared) if fetched == key]

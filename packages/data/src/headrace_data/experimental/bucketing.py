@@ -7,6 +7,7 @@ from typing import Any
 
 import headrace as hr
 from headrace.errors import AttributeValueError
+from headrace.extend.arguments import items
 from headrace_data import structure
 from headrace_data.dataset import Dataset
 from headrace_data.transformations.windowing import group_by_window
@@ -39,7 +40,8 @@ def bucket_by_sequence_length(
     Raises:
         AttributeValueError: if there is not one more size than boundaries.
     """
-    boundaries, sizes = list(bucket_boundaries), list(bucket_batch_sizes)
+    boundaries = items(bucket_boundaries, "bucket_boundaries")
+    sizes = items(bucket_batch_sizes, "bucket_batch_sizes")
     if len(sizes) != len(boundaries) + 1:
         raise AttributeValueError(
             f"len(bucket_batch_sizes) must equal len(bucket_boundaries) + 1, got {len(sizes)} and "

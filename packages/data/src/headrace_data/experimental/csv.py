@@ -13,6 +13,7 @@ import numpy as np
 import headrace as hr
 from headrace import Tensor
 from headrace.errors import AttributeValueError, DTypeError, shown
+from headrace.extend.arguments import items
 from headrace_data.dataset import Dataset
 from headrace_data.experimental.files import file_names, in_turns, repeated
 from headrace_data.experimental.transformations import ignore_errors as without_errors
@@ -66,7 +67,7 @@ class CsvDataset(Dataset):
                     field_delim=field_delim,
                     use_quote_delim=use_quote_delim,
                     na_value=na_value,
-                    select_cols=None if select_cols is None else list(select_cols),
+                    select_cols=None if select_cols is None else items(select_cols, "select_cols"),
                 )
             )
 
@@ -143,7 +144,7 @@ def make_csv_dataset(
         if not header:
             raise AttributeValueError("Cannot infer column names without a header line.")
         column_names = looked.names(files)
-    names = list(column_names)
+    names = items(column_names, "column_names")
     if len(names) != len(set(names)):
         raise AttributeValueError("Cannot have duplicate column names.")
     chosen = None if select_columns is None else _numbers(select_columns, names)

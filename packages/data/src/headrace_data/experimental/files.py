@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import headrace as hr
 from headrace.errors import AttributeValueError, shown
 from headrace_data.dataset import Dataset
 from headrace_data.experimental.transformations import parallel_interleave
@@ -20,7 +21,7 @@ def file_names(pattern: Any) -> list[str]:
     patterns = pattern if isinstance(pattern, list | tuple) else [pattern]
     if not patterns:
         raise AttributeValueError("File pattern is empty.")
-    texts = [p.decode() if isinstance(p, bytes) else str(p) for p in patterns]
+    texts = [hr.compat.as_text(p) for p in patterns]
     found = sorted({name for text in texts for name in matching_names([text])})
     if not found:
         raise AttributeValueError(f"No files match {shown(pattern)}.")

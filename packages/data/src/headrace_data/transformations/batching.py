@@ -17,6 +17,7 @@ from headrace.errors import (
     shown,
     told,
 )
+from headrace.extend.arguments import whole
 from headrace_data import structure
 from headrace_data.build import make, scalar, static
 from headrace_data.runtime.passes import Pass
@@ -100,7 +101,7 @@ def _padded_shapes(spec: Any, given: Any) -> list[Any]:
 def _open_shape(part: Any) -> Any:
     """Return a shape in which None and -1 both leave a size open."""
     if isinstance(part, list | tuple | np.ndarray):
-        part = [None if d is None or d == -1 else int(d) for d in part]
+        part = [None if d is None or d == -1 else whole(d, "a size of padded_shapes") for d in part]
     return structure.as_shape(part)
 
 

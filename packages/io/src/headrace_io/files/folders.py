@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from headrace.errors import AlreadyExistsError, FailedPreconditionError, NotFoundError, OpError
+from headrace.extend.arguments import items
 from headrace_io.matching import matching_names
 from headrace_io.streams import FileName, error_of_system, file_name
 
@@ -77,7 +78,9 @@ def glob(pattern: FileName | Iterable[FileName]) -> list[str]:
     Args:
         pattern: Names with the wildcards of ``fnmatch(3)`` within parts of a path.
     """
-    patterns = [pattern] if isinstance(pattern, str | bytes | os.PathLike) else [*pattern]
+    patterns = (
+        [pattern] if isinstance(pattern, str | bytes | os.PathLike) else items(pattern, "pattern")
+    )
     found: list[str] = []
     for one in map(file_name, patterns):
         try:

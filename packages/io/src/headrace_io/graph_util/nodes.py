@@ -8,6 +8,7 @@ from typing import Any
 import headrace as hr
 from headrace import Graph, Operation, TensorShape
 from headrace.errors import ArgumentTypeError, MissingNodeError, listing, shown
+from headrace.extend.arguments import items
 from headrace_io import protos
 from headrace_io.dtype_protos import number_of
 from headrace_io.graph_import.importing import as_graph_def, read_graph_def
@@ -80,7 +81,9 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
     """
     if isinstance(dest_nodes, str) or not all(isinstance(name, str) for name in dest_nodes):
         raise ArgumentTypeError(f"dest_nodes must be a list of names, got {shown(dest_nodes)}")
-    return on_graphs(graph_def, lambda message: _extracted(message, list(dest_nodes)))
+    return on_graphs(
+        graph_def, lambda message: _extracted(message, items(dest_nodes, "dest_nodes"))
+    )
 
 
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:

@@ -9,6 +9,7 @@ import numpy as np
 import headrace as hr
 from headrace import Tensor
 from headrace.errors import AttributeValueError, shown, told
+from headrace.extend.arguments import whole
 from headrace_io.ops.images import decode_image_op, decode_jpeg, encode_jpeg
 
 
@@ -82,8 +83,9 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
         if quality is None:
             raise AttributeValueError("jpeg_quality must be known when the graph is built")
         small = hr.image.convert_image_dtype(given, hr.uint8, saturate=True)
-        channels = given.shape.as_list()[-1] if given.shape.ndims is not None else None
-        made = decode_jpeg(encode_jpeg(small, quality=int(quality)), channels=channels or 0)
+        channels = given.shape.with_rank(3).as_list()[-1]
+        chosen = whole(quality, "jpeg_quality")
+        made = decode_jpeg(encode_jpeg(small, quality=chosen), channels=channels or 0)
         made.set_shape(given.shape)
         converted: Tensor = hr.image.convert_image_dtype(made, given.dtype, saturate=True)
         return converted

@@ -8,6 +8,7 @@ from typing import Any, final
 import headrace as hr
 from headrace import Operation, Tensor, Variable
 from headrace.errors import AttributeValueError, DTypeError, GraphError, shown, told
+from headrace.extend.arguments import items
 from headrace_train.optimizers.hyperparameters import as_scalar
 from headrace_train.optimizers.slots import make_beside, scope_prefix
 
@@ -64,7 +65,7 @@ class ExponentialMovingAverage:
         Raises:
             DTypeError: if something is not floating, or no variable or tensor.
         """
-        sources = hr.trainable_variables() if var_list is None else list(var_list)
+        sources = hr.trainable_variables() if var_list is None else items(var_list, "var_list")
         for source in sources:
             dtype = getattr(source, "dtype", None)
             if not isinstance(dtype, hr.DType) or not dtype.is_floating:

@@ -13,6 +13,7 @@ from headrace.errors import (
     GraphError,
     shown,
 )
+from headrace.extend.arguments import items, mapping
 from headrace_train.averages.exponential import ExponentialMovingAverage
 from headrace_train.optimizers.checks import Gradient
 from headrace_train.optimizers.optimizer import Optimizer
@@ -79,7 +80,7 @@ class MovingAverageOptimizer(Optimizer):
             global_step: Likewise.
             name: Likewise.
         """
-        pairs = list(grads_and_vars)
+        pairs = items(grads_and_vars, "grads_and_vars")
         step = self._optimizer.apply_gradients(pairs, global_step=global_step, name=name)
         variables = [v for g, v in pairs if g is not None]
         with hr.control_dependencies([step] if self._sequential else []):
@@ -117,7 +118,7 @@ class MovingAverageOptimizer(Optimizer):
         if var_list is None:
             var_list = hr.global_variables()
         if isinstance(var_list, Mapping):
-            names = dict(var_list)
+            names = mapping(var_list, "var_list")
         else:
             names = {variable.op_name: variable for variable in var_list}
         label = {variable: key for key, variable in names.items()}

@@ -19,6 +19,7 @@ from headrace.errors import (
     UnimplementedError,
     shorten,
 )
+from headrace.extend.arguments import items
 from headrace_train.bundles.checksums import extend_crc32c, masked, pieces
 from headrace_train.bundles.index import BundleEntry, read_index
 from headrace_train.bundles.paths import bundle_prefix, data_path, index_path
@@ -115,7 +116,7 @@ class BundleReader:
                 damaged.
             UnimplementedError: if a tensor is of a type that Headrace does not have.
         """
-        wanted = list(self.tensors) if names is None else list(names)
+        wanted = list(self.tensors) if names is None else items(names, "names")
         missing = [name for name in wanted if name not in self.tensors]
         if missing:
             raise CheckpointNotFoundError(

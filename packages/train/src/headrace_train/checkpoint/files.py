@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -33,6 +34,11 @@ def replaced(path: Path) -> Iterator[Path]:
     """
     name = f".{path.name[:100]}.{_host()}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
     temporary = path.with_name(name)
+    try:
+        os.fsencode(temporary)
+    except ValueError as error:
+        # Half of a surrogate pair: no file is named so.
+        raise OSError(errno.EINVAL, str(error)) from error
     try:
         # Made here, with the permissions of any new file, so that a wrong folder is found early.
         temporary.touch(exist_ok=False)

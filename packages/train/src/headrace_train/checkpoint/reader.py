@@ -17,6 +17,7 @@ from headrace.errors import (
     shorten,
     shown,
 )
+from headrace.extend.arguments import items
 from headrace_train.checkpoint.encoding import dataset_paths, decode, stored_dtype
 from headrace_train.checkpoint.files import open_regular
 from headrace_train.checkpoint.header import (
@@ -111,7 +112,7 @@ class CheckpointReader:
         Raises:
             CheckpointError: if names are not there (all are listed), or the file is damaged.
         """
-        wanted = list(self.tensors) if names is None else list(names)
+        wanted = list(self.tensors) if names is None else items(names, "names")
         missing = [name for name in wanted if name not in self.tensors]
         if missing:
             raise CheckpointNotFoundError(

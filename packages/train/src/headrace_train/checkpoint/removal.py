@@ -6,6 +6,7 @@ import glob
 from pathlib import Path
 from typing import Any
 
+from headrace.extend.arguments import text
 from headrace_train.checkpoint.files import open_regular
 from headrace_train.checkpoint.header import MAGIC
 from headrace_train.checkpoint.manifest import part_files
@@ -49,7 +50,7 @@ def remove_checkpoint(
 
 def meta_graph_file(prefix: str, suffix: str) -> Path:
     """Return the file with the graph of a checkpoint."""
-    return Path(f"{prefix}.{suffix}")
+    return Path(f"{prefix}.{text(suffix, 'meta_graph_suffix')}")
 
 
 def _begins_like_ours(file: Path) -> bool:

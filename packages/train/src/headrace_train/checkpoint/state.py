@@ -20,7 +20,9 @@ from headrace.errors import (
     CheckpointMismatchError,
     FailedPreconditionError,
     shown,
+    told,
 )
+from headrace.extend.arguments import items, real, text
 from headrace_io import protos
 from headrace_train.checkpoint.files import is_temporary, open_regular, replaced
 from headrace_train.checkpoint.header import MAGIC
@@ -121,16 +123,32 @@ def generate_checkpoint_state_proto(
         CheckpointError: if there are not as many times as paths.
     """
     folder = os.fspath(save_dir)
-    latest, paths = model_checkpoint_path, list(all_model_checkpoint_paths or [])
+    latest, paths = (
+        model_checkpoint_path,
+        (
+            items(all_model_checkpoint_paths, "all_model_checkpoint_paths")
+            if all_model_checkpoint_paths
+            else []
+        ),
+    )
     if not paths or paths[-1] != latest:
         _log.info("%s is not in all_model_checkpoint_paths. Manually adding it.", latest)
         paths.append(latest)
-    times = list(all_model_checkpoint_timestamps or [])
+    times = (
+        items(all_model_checkpoint_timestamps, "all_model_checkpoint_timestamps")
+        if all_model_checkpoint_timestamps
+        else []
+    )
     if times and len(times) != len(paths):
         raise CheckpointMismatchError(
             "Checkpoint timestamps, if provided, must match checkpoint paths (got paths "
-            f"{paths} and timestamps {times})"
+            f"{told(paths)} and timestamps {told(times)})"
         )
+    for path in paths:
+        text(path, "a path of a checkpoint")
+    times = [real(time, "a time of a checkpoint") for time in times]
+    if last_preserved_timestamp is not None:
+        last_preserved_timestamp = real(last_preserved_timestamp, "last_preserved_timestamp")
     if not is_absolute(folder):
         start = folder or os.curdir
         latest, *paths = (
@@ -188,7 +206,11 @@ def write_state(
 ) -> None:
     """Do as ``update_checkpoint_state``, with ``relative`` paths that let the folder be moved."""
     folder = os.fspath(save_dir)
-    paths = list(all_model_checkpoint_paths or [])
+    paths = (
+        items(all_model_checkpoint_paths, "all_model_checkpoint_paths")
+        if all_model_checkpoint_paths
+        else []
+    )
     for path in (model_checkpoint_path, *paths):
         check_path(path, "the path of a checkpoint")
     latest = model_checkpoint_path

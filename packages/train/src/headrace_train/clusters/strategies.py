@@ -7,13 +7,17 @@ from collections.abc import Callable
 from typing import final
 
 from headrace import Operation
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import AttributeValueError, ShapeError, told
+from headrace.extend.arguments import whole
+
+# More tasks than any cluster has.
+_MOST_TASKS = 1 << 20
 
 
 def _check_tasks(num_tasks: int) -> int:
     if num_tasks < 1:
-        raise AttributeValueError(f"a strategy needs at least one task, got {num_tasks}")
-    return num_tasks
+        raise AttributeValueError(f"a strategy needs at least one task, got {told(num_tasks)}")
+    return whole(num_tasks, "num_tasks", most=_MOST_TASKS)
 
 
 @final

@@ -14,6 +14,7 @@ import importlib.resources
 import numpy as np
 
 from headrace.errors import DatasetError, told
+from headrace.extend.arguments import real, whole
 from headrace_train.datasets.dataset import Dataset, DataSplits, encode_labels
 
 _CLASSES = 10
@@ -49,6 +50,9 @@ def load_digits(
     Raises:
         DatasetError: if the fractions leave nothing to train with, or the seed is negative.
     """
+    real(test_fraction, "test_fraction")
+    real(validation_fraction, "validation_fraction")
+    whole(seed, "seed")
     if not (test_fraction >= 0 and validation_fraction >= 0):
         raise DatasetError(
             "test_fraction and validation_fraction must be at least 0, "

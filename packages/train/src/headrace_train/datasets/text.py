@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headrace.errors import DatasetDamagedError, DatasetError, DatasetNotFoundError
+from headrace.errors import (
+    ArgumentTypeError,
+    DatasetDamagedError,
+    DatasetError,
+    DatasetNotFoundError,
+    shown,
+)
+from headrace_train.checkpoint.paths import is_regular
 from headrace_train.settings import DATA
 
 if TYPE_CHECKING:
@@ -28,6 +35,8 @@ class Text:
         Raises:
             DatasetError: if it is empty.
         """
+        if not isinstance(text, str):
+            raise ArgumentTypeError(f"a text must be a string, got {shown(text)}")
         if not text:
             raise DatasetError("an empty text has nothing to learn from")
         found, numbers = np.unique(np.array(list(text)), return_inverse=True)
@@ -80,7 +89,7 @@ def load_text(path: str | Path | None = None) -> Text:
         path = Path(root) / "tinyshakespeare" / "input.txt"
         hint = f"it was looked for because HEADRACE_DATA is {root}"
     file = Path(path)
-    if not file.is_file():
+    if not is_regular(file):
         raise DatasetNotFoundError(f"there is no file {file}\n  {hint}")
     try:
         return Text(file.read_text(encoding="utf-8"))

@@ -10,6 +10,7 @@ from typing import Any
 import headrace as hr
 from headrace import Variable
 from headrace.errors import AttributeValueError, listing, shown
+from headrace.extend.arguments import mapping
 from headrace_train.checkpoint.opening import open_checkpoint
 from headrace_train.from_checkpoint.assignments import Assignment, check
 from headrace_train.from_checkpoint.initializing import initialize
@@ -47,8 +48,8 @@ def warm_start(
         CheckpointMismatchError: if dtypes or shapes differ.
     """
     grouped = _grouped(vars_to_warm_start)
-    vocabularies = dict(var_name_to_vocab_info or {})
-    earlier = dict(var_name_to_prev_var_name or {})
+    vocabularies = mapping(var_name_to_vocab_info, "var_name_to_vocab_info")
+    earlier = mapping(var_name_to_prev_var_name, "var_name_to_prev_var_name")
     checkpoint = checkpoint_of(ckpt_to_initialize_from)
     with open_checkpoint(checkpoint) as opened:
         chosen = {name for name in grouped if vars_to_warm_start or name in vocabularies}

@@ -16,6 +16,7 @@ from headrace.errors import (
     HeadraceError,
     NumericsError,
 )
+from headrace.extend.arguments import items
 from headrace.extend.runtime import RELAXED
 from headrace_io import protos
 from headrace_train.hooks.checkpoint_listener import CheckpointSaverListener
@@ -88,7 +89,7 @@ class CheckpointSaverHook(OwningHook):
         self._save_path = os.path.join(os.fspath(checkpoint_dir), checkpoint_basename)  # noqa: PTH118 - TensorFlow's form of the path
         self._scaffold = scaffold
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
-        self._listeners = list(listeners or ())
+        self._listeners = items(listeners, "listeners") if listeners else []
         self._consistent = consistent
         self._lock: ChiefLock | None = None
 

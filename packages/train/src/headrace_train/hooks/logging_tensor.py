@@ -10,6 +10,7 @@ import numpy as np
 
 import headrace as hr
 from headrace.errors import AttributeValueError, GraphError, shown, told
+from headrace.extend.arguments import items
 from headrace_train.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -57,7 +58,7 @@ class LoggingTensorHook(SessionRunHook):
             self._tensors: dict[Any, Any] = tensors
             self._tag_order: list[Any] = sorted(tensors)
         else:
-            self._tag_order = list(tensors)
+            self._tag_order = items(tensors, "tensors")
             self._tensors = {item: item for item in self._tag_order}
         self._formatter = formatter
         self._timer: Timer = (

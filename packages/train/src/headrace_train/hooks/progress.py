@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TextIO
 
+from headrace.extend.arguments import mapping
 from headrace_train.hooks.session_run_hook import (
     OwningHook,
     SessionRunArgs,
@@ -41,7 +42,7 @@ class ProgressHook(OwningHook):
             interval_s: Least seconds between two lines; chosen by the kind of ``stream`` if None.
         """
         self._last_step = last_step
-        self._tensors = dict(tensors or {})
+        self._tensors = mapping(tensors, "tensors")
         self._label = label
         self._stream = stream
         self._interval_s = interval_s

@@ -10,6 +10,7 @@ import numpy as np
 import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError, shown
 from headrace.extend import Tensor
+from headrace.extend.arguments import items
 
 # The layouts of ``headrace.nn`` by number of spatial axes.
 _LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
@@ -28,6 +29,10 @@ _ACTIVATIONS = (
 )
 
 Activation = Callable[[Tensor], Any]
+
+
+# More axes than arrays have.
+_MOST = 1000
 
 
 def sizes(value: Any, count: int, name: str) -> tuple[int, ...]:
@@ -49,7 +54,7 @@ def sizes(value: Any, count: int, name: str) -> tuple[int, ...]:
     except (AttributeError, TypeError):
         pass
     try:
-        found = tuple(int(item) for item in value)
+        found = tuple(int(item) for item in items(value, name, _MOST))
     except (TypeError, ValueError, ArithmeticError, np.ma.MaskError):
         raise AttributeValueError(wanted) from None
     if len(found) != count:

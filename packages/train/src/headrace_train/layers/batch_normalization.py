@@ -9,6 +9,7 @@ from typing import Any
 import headrace as hr
 from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError, shown
 from headrace.extend import DType, Shape, Tensor
+from headrace.extend.arguments import items, mapping
 from headrace_train.layers.arguments import checked_function, initializer
 from headrace_train.layers.base import Layer
 from headrace_train.layers.choice import choose, known
@@ -116,12 +117,12 @@ class BatchNormalization(Layer):
             raise ArgumentTypeError(
                 f"renorm_clipping must be a dict of numbers by key, got {shown(renorm_clipping)}"
             )
-        clipping = dict(renorm_clipping or {})
+        clipping = mapping(renorm_clipping, "renorm_clipping")
         if renorm and set(clipping) - {"rmin", "rmax", "dmax"}:
             raise AttributeValueError(
                 f"renorm_clipping takes the keys rmin, rmax and dmax, got {sorted(clipping)}"
             )
-        self.axis: list[int] = [axis] if isinstance(axis, int) else list(axis)
+        self.axis: list[int] = [axis] if isinstance(axis, int) else items(axis, "axis")
         self.momentum = momentum
         self.epsilon = epsilon
         self.center = center

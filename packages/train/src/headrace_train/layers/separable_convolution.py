@@ -7,6 +7,7 @@ from typing import Any
 import headrace as hr
 from headrace.errors import AttributeValueError, told
 from headrace.extend import Tensor
+from headrace.extend.arguments import whole
 from headrace_train.layers.arguments import checked_function, initializer
 from headrace_train.layers.filters import Filters
 
@@ -35,7 +36,7 @@ class _SeparableConvolution(Filters):
         **kwargs: Any,
     ) -> None:
         super().__init__(rank, **kwargs)
-        if depth_multiplier < 1:
+        if whole(depth_multiplier, "depth_multiplier") < 1:
             raise AttributeValueError(
                 f"depth_multiplier must be positive, got {told(depth_multiplier)}"
             )

@@ -8,6 +8,7 @@ from typing import Any
 import headrace as hr
 from headrace.errors import AttributeValueError, shown, told
 from headrace.extend import Tensor
+from headrace.extend.arguments import whole
 from headrace_train.metrics.state import Metric, listed
 from headrace_train.metrics.thresholds import Counts, counts_at_thresholds
 
@@ -17,13 +18,15 @@ _METHODS = ("trapezoidal", "careful_interpolation", "minoring", "majoring")
 # How far the outermost thresholds are outside of [0, 1], so that nothing lies on them.
 _MARGIN = 1e-7
 
+# Each is a row of counts.
+_MOST_THRESHOLDS = 1 << 20
+
 # Added to numerators and denominators of rates.
 _EPSILON = 1e-6
 
 
 def _evenly(num_thresholds: int) -> list[float]:
-    if num_thresholds < 2:
-        raise AttributeValueError(f"num_thresholds must be at least 2, got {num_thresholds}")
+    num_thresholds = whole(num_thresholds, "num_thresholds", 2, _MOST_THRESHOLDS)
     return [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import headrace as hr
 from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown, told
 from headrace.extend import Tensor
+from headrace.extend.arguments import whole
 from headrace_train.metrics.inputs import broadcast_weights
 from headrace_train.metrics.state import Metric, listed, metric_variable
 
@@ -112,13 +113,13 @@ def _at_k(name: str, k: int | None, class_id: int | None = None) -> str:
             raise ArgumentTypeError(f"{label} must be an integer, got {shown(number)}")
         if number is not None and abs(number) >= 1 << 63:
             raise AttributeValueError(f"{label} must be an integer of 64 bits, got {shown(number)}")
-    ending = "k" if k is None else str(k)
-    return f"{name}_at_{ending}" + ("" if class_id is None else f"_class{class_id}")
+    ending = "k" if k is None else int(k)
+    return f"{name}_at_{ending}" + ("" if class_id is None else f"_class{int(class_id)}")
 
 
 def _check_k(k: int) -> None:
-    if k < 1:
-        raise AttributeValueError(f"k must be positive, got {k}")
+    if whole(k, "k") < 1:
+        raise AttributeValueError(f"k must be positive, got {told(k)}")
 
 
 def _top_k(predictions: Any, k: int) -> Tensor:

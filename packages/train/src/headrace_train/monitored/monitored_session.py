@@ -17,6 +17,7 @@ from headrace.errors import (
     OutOfRangeError,
     TaskLostError,
 )
+from headrace.extend.arguments import items
 from headrace.extend.graphs import unfinalize
 from headrace_train.hooks.session_run_hook import OwningHook, SessionRunHook
 from headrace_train.monitored.coordinated_session import LOST, CoordinatedSession
@@ -73,7 +74,7 @@ class _MonitoredSession:
     ) -> None:
         self._graph = hr.get_default_graph()
         self._graph_was_finalized = self._graph.finalized
-        self._hooks = list(hooks or ())
+        self._hooks = items(hooks, "hooks") if hooks else []
         self._should_recover = should_recover
         self._grace = stop_grace_period_secs
         self._current: CoordinatedSession | None = None

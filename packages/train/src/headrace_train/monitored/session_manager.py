@@ -279,7 +279,7 @@ class SessionManager:
         except BaseException:
             session.close()
             raise
-        return session, None if path is None else str(path)
+        return session, None if path is None else os.fspath(path)
 
     def _awaited(self, folder: Any, seconds: float) -> str | None:
         """Return the latest checkpoint of a folder, waiting for the first one for a while."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable
 from typing import Any, Final
 
+from headrace.extend.arguments import items
 from headrace_train.hooks.checkpoint_saver import CheckpointSaverHook
 from headrace_train.hooks.session_run_hook import SessionRunHook
 from headrace_train.hooks.step_counter import StepCounterHook
@@ -106,7 +107,7 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
     creator = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config
     )
-    used = list(chief_only_hooks or ())
+    used = items(chief_only_hooks, "chief_only_hooks") if chief_only_hooks else []
     summary_dir = summary_dir or checkpoint_dir
     if summary_dir and _given(log_step_count_steps):
         used.append(StepCounterHook(output_dir=summary_dir, every_n_steps=log_step_count_steps))

@@ -15,6 +15,7 @@ from headrace.errors import (
     listing,
     shown,
 )
+from headrace.extend.arguments import items, nesting
 
 Gradient: TypeAlias = Tensor | IndexedSlices
 
@@ -38,7 +39,9 @@ def flat_sources(owner: str, var_list: Any) -> list[Variable | Tensor]:
         GraphError: if there is nothing, or something else, or something twice.
     """
     found: list[Variable | Tensor] = []
-    for item in _flat(var_list):
+    with nesting("var_list"):
+        listed = items(_flat(var_list), "var_list")
+    for item in listed:
         if not isinstance(item, Variable | Tensor):
             raise GraphError(f"{owner} changes variables, got {shown(item)} in var_list")
         found.append(item)

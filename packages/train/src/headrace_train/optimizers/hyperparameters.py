@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, final
 import headrace as hr
 from headrace import DType, Tensor, Variable
 from headrace.errors import AttributeValueError, shown, told
+from headrace.extend.arguments import real
 
 # A number, a scalar tensor or variable, or a function of no arguments that returns one of these
 # and is called each time that updates are built.
@@ -48,7 +49,7 @@ class Hyperparameters:
     def number(self, name: str) -> float | None:
         """Return a hyperparameter that is a number, None where it is a tensor."""
         value = self._current[name]
-        return None if isinstance(value, Tensor | Variable) else float(value)
+        return None if isinstance(value, Tensor | Variable) else real(value, "a hyperparameter")
 
     def tensor(self, name: str, dtype: DType) -> Tensor:
         """Return a hyperparameter as a scalar tensor of ``dtype``."""
@@ -86,7 +87,7 @@ def as_scalar(value: Any, dtype: DType) -> Tensor:
     if isinstance(value, Tensor | Variable):
         scalar: Tensor = hr.cast(value, dtype)
         return scalar
-    return hr.convert_to_tensor(float(value), dtype)
+    return hr.convert_to_tensor(real(value, "a hyperparameter"), dtype)
 
 
 def check_bound(

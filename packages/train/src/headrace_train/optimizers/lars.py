@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import headrace as hr
 from headrace import Operation, Tensor, Variable
+from headrace.extend.arguments import items
 from headrace_train.optimizers.elementwise import Elements, ElementwiseOptimizer, Step
 from headrace_train.optimizers.hyperparameters import Hyperparameter, check_bound
 
@@ -66,7 +67,7 @@ class LARSOptimizer(ElementwiseOptimizer):
             "epsilon": epsilon,
         }
         super().__init__(False, name, given)
-        self._skip_list = [] if skip_list is None else list(skip_list)
+        self._skip_list = [] if skip_list is None else items(skip_list, "skip_list")
         self._use_nesterov = use_nesterov
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:

@@ -10,12 +10,14 @@ from typing import Any, TypeAlias, final
 import headrace as hr
 from headrace import DType, Graph, IndexedSlices, Operation, Tensor, Variable
 from headrace.errors import (
+    ArgumentTypeError,
     AttributeValueError,
     GraphError,
     UnimplementedError,
     listing,
     shown,
 )
+from headrace.extend.arguments import items
 from headrace_train.optimizers.checks import (
     Gradient,
     check_dtypes,
@@ -247,7 +249,12 @@ class Optimizer:
                 no integer.
             ShapeError: if a gradient does not fit its variable.
         """
-        pairs = list(grads_and_vars)
+        pairs = items(grads_and_vars, "grads_and_vars")
+        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+            raise ArgumentTypeError(
+                "grads_and_vars must hold pairs of a gradient and a variable, as compute_gradients "
+                f"returns them, got {shown(grads_and_vars)}"
+            )
         if not pairs:
             raise GraphError(f"{self._name}: there are no variables to apply gradients to")
         check_variables(self._name, [v for _, v in pairs])

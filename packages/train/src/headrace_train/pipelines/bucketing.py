@@ -14,7 +14,9 @@ from headrace.errors import (
     DTypeError,
     OutOfRangeError,
     shown,
+    told,
 )
+from headrace.extend.arguments import items, text, whole
 from headrace_train.pipelines.batching import in_order, restored, stored
 from headrace_train.pipelines.examples import Keep, Structure, components_of
 from headrace_train.queues import PaddingFIFOQueue, QueueBase
@@ -71,9 +73,12 @@ def bucket(
             capacities than of buckets.
         ShapeError: if the shape of a tensor is not known, and ``dynamic_pad`` is not set.
     """
+    threads = whole(num_threads, "num_threads", most=_MOST_THREADS)
+    if shared_name is not None:
+        text(shared_name, "shared_name")
     sizes = _one_each(batch_size, num_buckets, "batch_size")
     capacities = _one_each(
-        capacity if bucket_capacities is None else list(bucket_capacities),
+        capacity if bucket_capacities is None else items(bucket_capacities, "bucket_capacities"),
         num_buckets,
         "bucket_capacities",
     )
@@ -112,7 +117,7 @@ def bucket(
         _add_runners(
             buckets,
             batches,
-            [fill] * num_threads,
+            [fill] * threads,
             [
                 _move(queue, i, sizes[i], batches, allow_smaller_final_batch)
                 for i, queue in enumerate(buckets)
@@ -120,6 +125,10 @@ def bucket(
         )
         number, *taken = batches.dequeue(name="dequeue_top")
         return number, structure.arranged(restored(components, taken))
+
+
+# More threads than any machine runs for one queue.
+_MOST_THREADS = 1 << 16
 
 
 def _one_each(given: Any, count: int, what: str) -> list[Any]:
@@ -261,6 +270,6 @@ def _checked_boundaries(boundaries: Any) -> list[int]:
     for lower, upper in itertools.pairwise(boundaries):
         if lower >= upper:
             raise AttributeValueError(
-                f"bucket_boundaries must increase, got {lower} before {upper}"
+                f"bucket_boundaries must increase, got {told(lower)} before {told(upper)}"
             )
     return list(boundaries)

@@ -8,6 +8,7 @@ from typing import Any
 import headrace as hr
 from headrace import DType, Shape, Tensor, TensorShape
 from headrace.errors import AttributeValueError, shown, told
+from headrace.extend.arguments import items
 from headrace.extend.graphs import current_scope
 
 
@@ -53,7 +54,7 @@ def name_list(names: str | Sequence[str] | None, count: int) -> list[str] | None
     """
     if names is None:
         return None
-    given = [names] if isinstance(names, str) else list(names)
+    given = [names] if isinstance(names, str) else items(names, "names")
     if len(given) != count or len(set(given)) != count:
         raise AttributeValueError(
             f"a queue of {told(count)} components needs as many different names, got {given}"

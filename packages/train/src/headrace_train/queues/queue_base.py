@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import headrace as hr
 from headrace import DType, Operation, Shape, Tensor, TensorShape
 from headrace.errors import ArgumentTypeError, ShapeError, listing, shown
+from headrace.extend.arguments import items
 from headrace.extend.primitives import (
     queue_close,
     queue_dequeue,
@@ -57,7 +58,7 @@ class QueueBase:
             AttributeValueError: if the numbers of dtypes, shapes and names differ.
         """
         kinds, forms, labels = components(
-            list(dtypes), None if shapes is None else list(shapes), names
+            items(dtypes, "dtypes"), None if shapes is None else items(shapes, "shapes"), names
         )
         self._queue_ref = queue_ref
         self._components = Components(queue_ref.op.name, kinds, forms, labels)

@@ -17,6 +17,7 @@ import headrace as hr
 from headrace import Graph, Operation, Tensor
 from headrace.errors import CheckpointError, GraphError, listing
 from headrace.extend import primitives
+from headrace.extend.arguments import mapping
 from headrace.extend.graphs import functions_in
 from headrace.extend.state import Saveable
 from headrace_train.checkpoint import CheckpointReader
@@ -137,7 +138,7 @@ def saved_with_run_state(
     """
     if not isinstance(saver, hr.train.Saver):
         return str(saver.save(session, save_path, global_step=step))
-    metadata = dict(notes or {})
+    metadata = mapping(notes, "notes")
     if _known(session.graph) is not None:
         metadata.update(run_state(session, saver.run_state_kinds | MONITORED))
     if not metadata:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from headrace.errors import ArgumentTypeError, OutOfRangeError, shown, told
+from headrace.extend.arguments import items
 
 _log = logging.getLogger("headrace.train")
 
@@ -50,7 +51,7 @@ class Coordinator:
         """
         if clean_stop_exception_types is None:
             clean_stop_exception_types = (OutOfRangeError,)
-        self._clean = tuple(clean_stop_exception_types)
+        self._clean = tuple(items(clean_stop_exception_types, "clean_stop_exception_types"))
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._error: ExcInfo | None = None
@@ -174,7 +175,7 @@ def _alive(threads: Iterable[threading.Thread]) -> list[threading.Thread]:
 
 
 def _exc_info(ex: Any) -> ExcInfo | None:
-    if ex is None or ex == (None, None, None):
+    if ex is None or (isinstance(ex, tuple) and ex == (None, None, None)):
         return None
     if isinstance(ex, BaseException):
         return type(ex), ex, ex.__traceback__

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace.errors import AttributeValueError, shown
+from headrace.extend.arguments import items, mapping
 from headrace_train.runners.coordinator import Coordinator
 
 
@@ -48,8 +49,8 @@ class LooperThread(threading.Thread):
         self._coord = coord
         self._interval = timer_interval_secs
         self._call = target
-        self._call_args = tuple(args or ())
-        self._call_kwargs = dict(kwargs or {})
+        self._call_args = tuple(items(args or (), "args"))
+        self._call_kwargs = mapping(kwargs, "kwargs")
         coord.register_thread(self)
 
     @staticmethod

@@ -20,6 +20,7 @@ from headrace.errors import (
     SessionClosedError,
     shown,
 )
+from headrace.extend.arguments import items
 from headrace_train.queues import QueueBase
 from headrace_train.runners.coordinator import Coordinator
 
@@ -89,7 +90,7 @@ class QueueRunner:
                 f"(hr.errors.OutOfRangeError,), got {shown(kinds)}"
             )
         self._queue = queue
-        self._enqueue_ops = list(enqueue_ops)
+        self._enqueue_ops = items(enqueue_ops, "enqueue_ops")
         self._close_op = queue.close() if close_op is None else close_op
         self._cancel_op = (
             queue.close(cancel_pending_enqueues=True) if cancel_op is None else cancel_op

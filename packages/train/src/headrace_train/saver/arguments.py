@@ -15,6 +15,7 @@ from headrace.errors import (
     GraphError,
     shown,
 )
+from headrace.extend.arguments import real
 from headrace_train.checkpoint.opening import OpenCheckpoint, open_checkpoint
 
 
@@ -39,10 +40,7 @@ def number(metric: Any) -> float | None:
     """Return a metric as a number."""
     if metric is None:
         return None
-    try:
-        return float(metric)
-    except (TypeError, ValueError):
-        raise ArgumentTypeError(f"metric must be a number, got {shown(metric)}") from None
+    return real(metric, "metric")
 
 
 @contextlib.contextmanager

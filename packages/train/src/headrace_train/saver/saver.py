@@ -25,6 +25,7 @@ from headrace.errors import (
     listing,
     shown,
 )
+from headrace.extend.arguments import mapping
 from headrace.extend.faults import fault_point
 from headrace_io import protos
 from headrace_train.checkpoint.files import replaced
@@ -253,7 +254,7 @@ class Saver:
             )
         self._check(sess)
         with contextlib.ExitStack() as stack:
-            metadata = dict(metadata or {})
+            metadata = mapping(metadata, "metadata")
             if consistent:
                 stack.enter_context(one_moment(sess, MOST_SECS))
                 metadata[KEY] = ONE_MOMENT

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import final
 
-from headrace.errors import FailedPreconditionError
+from headrace.errors import FailedPreconditionError, InvalidArgumentError, shown
 from headrace_io import protos
 from headrace_io.records.writing import framed
 from headrace_io.streams import error_of_system
@@ -78,6 +78,11 @@ class EventFile:
         except OSError as error:
             doing = f"cannot write events to the folder {str(self._folder)!r}"
             raise error_of_system(error, doing) from error
+        except ValueError as error:
+            # NUL, or half of a surrogate pair.
+            raise InvalidArgumentError(
+                f"{shown(str(self._folder))} names no folder: {error}"
+            ) from error
         self._size = 0
         first = protos.Event(wall_time=time.time(), file_version=_VERSION)
         try:

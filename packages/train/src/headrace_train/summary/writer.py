@@ -20,6 +20,7 @@ from headrace.errors import (
     UnimplementedError,
     shown,
 )
+from headrace.extend.arguments import real, text, whole
 from headrace_io import protos
 from headrace_io.graph_protos import graph_def_of
 from headrace_io.meta_graph import meta_graph_def_of
@@ -89,7 +90,11 @@ class FileWriter:
                 "Headrace does not have; leave session out, and pass results of session.run to "
                 "add_summary"
             )
-        self._logdir = os.fspath(logdir) if isinstance(logdir, os.PathLike) else str(logdir)
+        self._logdir = text(
+            os.fspath(logdir) if isinstance(logdir, os.PathLike) else logdir, "logdir"
+        )
+        whole(max_queue, "max_queue")
+        real(flush_secs, "flush_secs")
         self._arguments = (Path(self._logdir), max_queue, flush_secs, filename_suffix or "")
         # lazy: what runs steps is imported when a program first makes a session
         from headrace.extend.runtime import is_chief

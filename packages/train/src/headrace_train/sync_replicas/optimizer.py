@@ -15,6 +15,7 @@ from headrace.errors import (
     shown,
     told,
 )
+from headrace.extend.arguments import items, real
 from headrace.extend.devices import DeviceName
 from headrace.extend.faults import fault_point, has_faults
 from headrace_train.accumulators import ConditionalAccumulator, SparseConditionalAccumulator
@@ -134,13 +135,13 @@ class SyncReplicasOptimizer(Optimizer):
             replica_index = whole_number(replica_index, "replica_index")
             if not 0 <= replica_index < self._total:
                 raise AttributeValueError(
-                    f"replica_index must be from 0 to {self._total - 1}, as there are "
-                    f"{self._total} replicas; got {told(replica_index)}"
+                    f"replica_index must be from 0 to {told(self._total - 1)}, as there are "
+                    f"{told(self._total)} replicas; got {told(replica_index)}"
                 )
         if not timeout_secs > 0:
             raise AttributeValueError(f"timeout_secs must be above 0, got {shown(timeout_secs)}")
         self._index = replica_index
-        self._timeout_secs = float(timeout_secs)
+        self._timeout_secs = real(timeout_secs, "timeout_secs")
         self._variable_averages = variable_averages
         self._variables_to_average = variables_to_average
         self.operations: SyncReplicasOperations | None = None
@@ -176,7 +177,7 @@ class SyncReplicasOptimizer(Optimizer):
             AttributeValueError: if there are no variables, no global step, or a gradient is none.
             GraphError: if another optimizer gathers gradients of one of the variables.
         """
-        pairs = list(grads_and_vars)
+        pairs = items(grads_and_vars, "grads_and_vars")
         if not pairs:
             raise AttributeValueError("Must supply at least one variable")
         if global_step is None:

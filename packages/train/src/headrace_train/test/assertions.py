@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from headrace.errors import shown, told
+from headrace.extend.arguments import items
 
 
 class MoreAssertions(unittest.TestCase):
@@ -102,7 +103,7 @@ class MoreAssertions(unittest.TestCase):
         self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: Any = None
     ) -> None:
         """Fail unless two sequences hold the same elements, however often."""
-        one, two = list(expected_seq), list(actual_seq)
+        one, two = items(expected_seq, "expected_seq"), items(actual_seq, "actual_seq")
         self._require(
             all(x in two for x in one) and all(x in one for x in two),
             f"{shown(one)} and {shown(two)} do not hold the same elements",
@@ -149,7 +150,7 @@ class MoreAssertions(unittest.TestCase):
         self, container: Sequence[Any], subsequence: Sequence[Any], msg: Any = None
     ) -> None:
         """Fail unless elements are found in a sequence, next to each other and in order."""
-        wanted, whole = list(subsequence), list(container)
+        wanted, whole = items(subsequence, "subsequence"), items(container, "container")
         places = range(len(whole) - len(wanted) + 1)
         found = any(whole[at : at + len(wanted)] == wanted for at in places)
         self._require(found, f"{shown(wanted)} is not in {shown(whole)}", msg)

@@ -16,6 +16,7 @@ import numpy as np
 import headrace as hr
 from headrace.errors import AttributeValueError, OpError, shown, told
 from headrace.extend import DeviceName, Tensor
+from headrace.extend.arguments import items, mapping, text
 from headrace.extend.ops import as_dtype
 from headrace_train.test.assertions import MoreAssertions
 from headrace_train.test.comparisons import difference, difference_in_value
@@ -46,6 +47,10 @@ class TestCase(MoreAssertions):
 
     def __init__(self, methodName: str = "runTest") -> None:  # noqa: N803 - unittest's name
         """Take the name of the method that is the test."""
+        if not callable(getattr(self, text(methodName, "methodName"), None)):
+            raise AttributeValueError(
+                f"{type(self).__name__} has no test {shown(methodName)}; give the name of a method"
+            )
         super().__init__(methodName)
         self._threads: list[CheckedThread] = []
         self._folder: str | None = None
@@ -185,7 +190,9 @@ class TestCase(MoreAssertions):
             args: Arguments.
             kwargs: Arguments by name.
         """
-        thread = CheckedThread(self, target, tuple(args or ()), dict(kwargs or {}))
+        thread = CheckedThread(
+            self, target, tuple(items(args or (), "args")), mapping(kwargs, "kwargs")
+        )
         self._threads.append(thread)
         return thread
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import DTypeError, HeadraceError, shorten
+from headrace.errors import AttributeValueError, DTypeError, HeadraceError, shorten, shown
+from headrace.extend.arguments import items
 from headrace_train.test.jacobian import _dense
 
 # How many elements of an input that failed are looked at one by one.
@@ -80,7 +81,13 @@ def check_gradient(
     kind = hr.as_dtype(dtype)
     if not kind.is_floating:
         raise DTypeError(f"gradients are checked of floating inputs, got {kind}")
-    values: list[np.ndarray] = [np.asarray(value).astype(kind.as_numpy_dtype) for value in inputs]
+    values: list[np.ndarray]
+    try:
+        values = [np.asarray(v).astype(kind.as_numpy_dtype) for v in items(inputs, "inputs")]
+    except (TypeError, ValueError, OverflowError, MemoryError):
+        raise AttributeValueError(
+            f"inputs must be arrays of numbers, got {shown(inputs)}"
+        ) from None
     rng = np.random.default_rng(seed)
     with hr.Graph().as_default() as graph, hr.Session(graph=graph) as session:
         tensors = [hr.placeholder(kind, value.shape) for value in values]

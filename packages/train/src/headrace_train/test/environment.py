@@ -10,6 +10,7 @@ import unittest
 from typing import Any
 
 from headrace.extend import DeviceName
+from headrace.extend.arguments import items
 from headrace.extend.plugins import host
 
 _GPU = "cuda"
@@ -34,7 +35,7 @@ def is_gpu_available(
         return False
     if min_cuda_compute_capability is None:
         return True
-    least = tuple(min_cuda_compute_capability)
+    least = tuple(items(min_cuda_compute_capability, "min_cuda_compute_capability"))
     return any(_capability(ordinal) >= least for ordinal in range(_gpu_count()))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import headrace as hr
 from headrace.errors import DTypeError, GraphError, ShapeError
 from headrace.extend import DType, IndexedSlices, Tensor
+from headrace.extend.arguments import mapping
 
 Jacobians = tuple[np.ndarray, np.ndarray]
 
@@ -64,7 +65,7 @@ def compute_gradient(
     made = [_gradient(tensor, y, y_shape) for tensor in xs]
     for target in init_targets or ():
         session.run(target)
-    feeds = dict(extra_feed_dict or {})
+    feeds = mapping(extra_feed_dict, "extra_feed_dict")
     found = []
     for tensor, shape, start, (gradient, seed) in zip(xs, shapes, starts, made, strict=True):
         value = _start(tensor, shape, start)

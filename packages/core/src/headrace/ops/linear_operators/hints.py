@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from headrace.errors import ArgumentTypeError, AttributeValueError, shown
+from headrace.given import items
 
 
 class Hints(NamedTuple):
@@ -93,7 +94,7 @@ def listed(operators: Any) -> list[Any]:
     """
     if isinstance(operators, str | dict) or not hasattr(operators, "__iter__"):
         raise ArgumentTypeError(f"expected a list of operators, got {shown(operators)}")
-    found = list(operators)
+    found = items(operators, "operators")
     if not found:
         raise AttributeValueError("Expected a non-empty list of operators, got none")
     if any(operator.dtype != found[0].dtype for operator in found):

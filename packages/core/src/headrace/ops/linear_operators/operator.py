@@ -16,6 +16,7 @@ from headrace.errors import (
     UnimplementedError,
     shown,
 )
+from headrace.given import items, text
 from headrace.graph.convert import convert_to_tensor, is_tensor
 from headrace.graph.dispatch import KINDS
 from headrace.graph.operation import Operation
@@ -83,13 +84,13 @@ class LinearOperator(Module):
         """
         stated = Hints(is_non_singular, is_self_adjoint, is_positive_definite, is_square)
         self._hints = stated.completed()
-        parents = [] if graph_parents is None else list(graph_parents)
+        parents = [] if graph_parents is None else items(graph_parents, "graph_parents")
         for i, each in enumerate(parents):
             if not is_tensor(each):
                 raise AttributeValueError(f"Graph parent item {i} is not a Tensor; {shown(each)}.")
         self._dtype = as_dtype(dtype) if dtype else dtype
         self._graph_parents = parents
-        self._name = name or type(self).__name__
+        self._name = text(name, "name") if name else type(self).__name__
         self._scope_name = f"{self._name}/"
 
     @contextmanager

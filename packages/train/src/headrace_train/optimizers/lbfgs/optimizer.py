@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, final
 import headrace as hr
 from headrace import Operation, Tensor, Variable
 from headrace.errors import AttributeValueError, DTypeError, GraphError, listing, shown
+from headrace.extend.arguments import real
 from headrace_train.optimizers.checks import check_variables, checked_step, flat_sources
 from headrace_train.optimizers.lbfgs.direction import History, direction, extended
 from headrace_train.optimizers.lbfgs.line_search import Trial, Wolfe, search
@@ -116,6 +117,15 @@ class LBFGSOptimizer:
         Raises:
             AttributeValueError: if one of these is out of range.
         """
+        for label, given in (
+            ("history_size", history_size),
+            ("gradient_tolerance", gradient_tolerance),
+            ("loss_tolerance", loss_tolerance),
+            ("max_evaluations", max_evaluations),
+            ("sufficient_decrease", sufficient_decrease),
+            ("curvature", curvature),
+        ):
+            real(given, label)
         _check(history_size >= 1, "history_size", ">= 1", history_size)
         _check(gradient_tolerance >= 0, "gradient_tolerance", ">= 0", gradient_tolerance)
         _check(loss_tolerance >= 0, "loss_tolerance", ">= 0", loss_tolerance)

@@ -1,0 +1,150 @@
+"""Arguments that Python values must be: brought into plain ones, or refused in our words.
+
+What ``int``, ``float``, ``list`` and ``str`` make of what a program passes raises whatever they
+like: ``OverflowError`` for infinities, ``decimal.InvalidOperation``, ``MemoryError`` for ranges
+without end. These raise one error that names the argument. What an object of the program itself
+raises comes through.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from headrace.errors import ArgumentTypeError, AttributeValueError, NestingError
+from headrace.wording import shown
+
+# More items than a program lists; an iterable may have no end.
+_MOST = 1 << 20
+
+
+def whole(value: Any, label: str, least: int | None = None, most: int | None = None) -> int:
+    """Return a whole number.
+
+    Args:
+        value: An integer, or a number or array of one that equals an integer.
+        label: What messages call it.
+        least: The least that it may be.
+        most: The most that it may be.
+
+    Raises:
+        ArgumentTypeError: if it is none.
+        AttributeValueError: if it is out of range.
+    """
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = _of_float(value, label)
+    if (least is not None and number < least) or (most is not None and number > most):
+        raise AttributeValueError(f"{label} must be {_range(least, most)}, got {shown(value)}")
+    return number
+
+
+def _of_float(value: Any, label: str) -> int:
+    number = real(value, label, "a whole number")
+    if not number.is_integer():
+        raise ArgumentTypeError(f"{label} must be a whole number, got {shown(value)}")
+    return int(number)
+
+
+def _range(least: int | None, most: int | None) -> str:
+    if most is None:
+        return f"at least {least}"
+    return f"at most {most}" if least is None else f"from {least} to {most}"
+
+
+def mapping(value: Any, label: str) -> dict[Any, Any]:
+    """Return a dict of its own.
+
+    Args:
+        value: A dict or what is like one; None for an empty one.
+        label: What messages call it.
+
+    Raises:
+        ArgumentTypeError: if it is none.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ArgumentTypeError(f"{label} must be a dict, got {shown(value)}")
+    return dict(value)
+
+
+def real(value: Any, label: str, expected: str = "a number") -> float:
+    """Return a number as a float; NaN and infinities are numbers.
+
+    Args:
+        value: What ``float`` takes, but for texts.
+        label: What messages call it.
+        expected: What they say that it must be.
+
+    Raises:
+        ArgumentTypeError: if it is none, or too large.
+    """
+    if not isinstance(value, str | bytes | bytearray):
+        try:
+            return float(value)
+        except (TypeError, ValueError, ArithmeticError, np.ma.MaskError):
+            pass
+    raise ArgumentTypeError(f"{label} must be {expected}, got {shown(value)}")
+
+
+def items(value: Any, label: str, most: int = _MOST) -> list[Any]:
+    """Return what an iterable holds.
+
+    Args:
+        value: A list, or what else can be iterated; no text.
+        label: What messages call it.
+        most: How many it may hold.
+
+    Raises:
+        ArgumentTypeError: if it cannot be iterated.
+        AttributeValueError: if it holds more.
+    """
+    # What has no iterator may have items by number.
+    if isinstance(value, str | bytes | bytearray) or not (
+        isinstance(value, Iterable) or hasattr(value, "__getitem__")
+    ):
+        raise ArgumentTypeError(f"{label} must be a list, got {shown(value)}")
+    found = list(itertools.islice(iter(value), most + 1))
+    if len(found) > most:
+        raise AttributeValueError(f"{label} must hold at most {most} items, got {shown(value)}")
+    return found
+
+
+@contextlib.contextmanager
+def nesting(label: str) -> Iterator[None]:
+    """Refuse, in the block, structures that are nested deeper than Python can follow.
+
+    Args:
+        label: What messages call the structure.
+
+    Raises:
+        NestingError: if it is, or holds itself.
+    """
+    try:
+        yield
+    except RecursionError:
+        raise NestingError(
+            f"{label} is nested deeper than Python can follow, or holds itself"
+        ) from None
+
+
+def text(value: Any, label: str) -> str:
+    """Return a text.
+
+    Args:
+        value: A string.
+        label: What messages call it.
+
+    Raises:
+        ArgumentTypeError: if it is none.
+    """
+    if not isinstance(value, str):
+        raise ArgumentTypeError(f"{label} must be a string, got {shown(value)}")
+    return value

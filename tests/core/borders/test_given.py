@@ -1,0 +1,290 @@
+"""Arguments that Python values must be are read, or refused with our words; messages stay short."""
+
+from __future__ import annotations
+
+import decimal
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.errors import (
+    MAX_LETTERS,
+    MAX_LINES,
+    ArgumentTypeError,
+    AttributeValueError,
+    GraphError,
+    HeadraceError,
+    NestingError,
+    NoDimensionError,
+    NoSuchElementError,
+    told,
+)
+from headrace.extend.arguments import items, nesting, real, text, whole
+
+pytestmark = pytest.mark.needs("backend-cpu")
+
+
+class Mute(int):
+    def __repr__(self) -> str:
+        raise ValueError("no repr")
+
+
+class Own:
+    """What a program's own object raises."""
+
+    def __index__(self) -> int:
+        raise KeyError("own")
+
+    __float__ = __index__
+
+    def __iter__(self) -> Any:
+        raise KeyError("own")
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(3, 3), (np.int8(3), 3), (3.0, 3), (np.float32(3), 3), (True, 1), (np.array(3), 3)],
+)
+def test_whole_numbers_are_read(value: Any, number: int) -> None:
+    assert whole(value, "n") == number
+    assert type(whole(value, "n")) is int
+
+
+NO_NUMBERS = {
+    "text": "3",
+    "bytes": b"3",
+    "bytearray": bytearray(b"3"),
+    "nothing": None,
+    "list": [3],
+    "complex": 3j,
+    "signal": decimal.Decimal("sNaN"),
+    "masked": np.ma.masked_array([1.0, 2.0]),
+    "arrays": np.ones((2, 2)),
+    "type": int,
+}
+
+
+@pytest.mark.parametrize("value", list(NO_NUMBERS))
+def test_what_is_no_number_is_refused(value: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"^n must be a whole number, got "):
+        whole(NO_NUMBERS[value], "n")
+    with pytest.raises(ArgumentTypeError, match=r"^n must be a number, got "):
+        real(NO_NUMBERS[value], "n")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), 2.5, np.float16(0.1)])
+def test_fractions_and_infinities_are_numbers_but_not_whole(value: Any) -> None:
+    assert np.array_equal(real(value, "n"), float(value), equal_nan=True)
+    with pytest.raises(ArgumentTypeError, match=r"^n must be a whole number, got "):
+        whole(value, "n")
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, -(10**400), 10**5000, Mute(10**400)], ids=["400", "minus", "5000", "mute"]
+)
+def test_integers_that_no_float_holds_are_refused(value: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"^n must be a number, got "):
+        real(value, "n")
+    assert whole(value, "n") == value
+    with pytest.raises(AttributeValueError, match=r"^n must be from -5 to 5, got "):
+        whole(value, "n", -5, 5)
+
+
+def test_limits_are_told() -> None:
+    with pytest.raises(AttributeValueError, match=r"^n must be at least 1, got 0$"):
+        whole(0, "n", least=1)
+    with pytest.raises(AttributeValueError, match=r"^n must be at most 7, got 8$"):
+        whole(8, "n", most=7)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [([1, 2], [1, 2]), ((1,), [1]), (range(2), [0, 1]), (iter([1]), [1]), ({"a": 1}, ["a"])],
+    ids=["list", "tuple", "range", "iterator", "dict"],
+)
+def test_items_are_listed(value: Any, expected: list[Any]) -> None:
+    assert items(value, "n") == expected
+
+
+@pytest.mark.parametrize("value", ["ab", b"cd", bytearray(b"ab"), 1, None, object()])
+def test_what_has_no_items_is_refused(value: Any) -> None:
+    with pytest.raises(ArgumentTypeError, match=r"^n must be a list, got "):
+        items(value, "n")
+
+
+@pytest.mark.parametrize("value", [range(10**18), iter(int, 1)], ids=["range", "iterator"])
+def test_items_without_end_are_refused(value: Any) -> None:
+    with pytest.raises(AttributeValueError, match=r"^n must hold at most 5 items, got "):
+        items(value, "n", 5)
+    with pytest.raises(AttributeValueError, match=r"^n must hold at most 1048576 items, got "):
+        items(value, "n")
+
+
+@pytest.mark.parametrize("read", [whole, real, items], ids=["whole", "real", "items"])
+def test_what_the_programs_object_raises_comes_through(read: Any) -> None:
+    with pytest.raises(KeyError, match="own"):
+        read(Own(), "n")
+
+
+def test_texts_are_strings() -> None:
+    assert text("a", "n") == "a"
+    with pytest.raises(ArgumentTypeError, match=r"^n must be a string, got b'a'$"):
+        text(b"a", "n")
+
+
+def test_nesting_without_end_is_refused() -> None:
+    own: list[Any] = []
+    own.append(own)
+
+    def depth(value: Any) -> int:
+        return 1 + max(map(depth, value))
+
+    deeper = pytest.raises(NestingError, match=r"^n is nested deeper than Python can follow")
+    with deeper, nesting("n"):
+        depth(own)
+
+
+# -- messages
+
+
+def long_words() -> list[str]:
+    return ["x" * 100_000, "x y " * 50_000, "x\n" * 50, "\n" * 5000, "\n".join(["x" * 5000] * 40)]
+
+
+@pytest.mark.parametrize("kind", [HeadraceError, GraphError, ArgumentTypeError, NoSuchElementError])
+@pytest.mark.parametrize("number", range(5))
+def test_messages_are_short_and_the_error_knows_all(kind: Any, number: int) -> None:
+    word = long_words()[number]
+    error = kind(f"begin {word} end")
+    said = str(error)
+    assert len(said) <= MAX_LETTERS
+    assert len(said.splitlines()) <= MAX_LINES
+    assert said.startswith("begin ")
+    assert said.endswith(" end")
+    assert error.args == (f"begin {word} end",)
+    assert str(pickle.loads(pickle.dumps(error))) == said
+
+
+def test_messages_that_are_short_stay_as_they_are() -> None:
+    lines = "\n".join(["a" * 300] * 12)
+    assert str(GraphError(lines)) == lines
+    assert GraphError(lines + "\nb").args[0].endswith("\nb")
+    assert "... 2 more lines ..." in str(GraphError(lines + "\nb"))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("a b", "a b"),
+        ("a\n b", "a b"),
+        (12, "12"),
+        (hr.float32, "float32"),
+        (10**5000, "an integer of 16610 bits"),
+        (Mute(7), "an integer of 3 bits"),
+        ("x" * 500, "x" * 197 + "..."),
+    ],
+    ids=["text", "lines", "number", "dtype", "digits", "mute", "long"],
+)
+def test_values_are_quoted_as_texts(value: Any, said: str) -> None:
+    assert told(value) == said
+
+
+# -- where they are used
+
+MUTE, DIGITS, SIGNAL = Mute(7), 10**5000, decimal.Decimal("sNaN")
+
+
+class Unspeakable:
+    def __repr__(self) -> str:
+        raise ValueError("no repr")
+
+
+def vector() -> Any:
+    return hr.constant([1.0, 2.0])
+
+
+# What the campaign of odd arguments found, one of each class: a call, and what must be said.
+REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
+    "a name of parts": (
+        lambda: hr.assign_add(hr.Variable(1.0), 1.0, name=DIGITS),
+        GraphError,
+        "a name is a string without a colon",
+    ),
+    "another": (
+        lambda: hr.scatter_update(hr.Variable([1.0]), [0], [1.0], name=[Unspeakable()]),
+        GraphError,
+        "a name is a string without a colon",
+    ),
+    "a shape's size": (lambda: hr.TensorShape([DIGITS]).with_rank(2), HeadraceError, "16610 bits"),
+    "a rank": (lambda: hr.TensorShape([2]).with_rank(SIGNAL), ArgumentTypeError, "rank of a shape"),
+    "a dimension": (lambda: hr.TensorShape([2])[5], NoDimensionError, "has no dimension 5"),
+    "an axis": (lambda: hr.argsort(vector(), MUTE), HeadraceError, "axis an integer of 3 bits"),
+    "an attribute": (lambda: hr.no_op().get_attr("x"), NoSuchElementError, "no attribute 'x'"),
+    "reuse": (
+        lambda: hr.variable_scope("x", reuse=SIGNAL).__enter__(),
+        AttributeValueError,
+        "reuse must be True, False or hr.AUTO_REUSE",
+    ),
+    "a rate": (
+        lambda: hr.nn.dropout(vector(), rate=10**400),
+        ArgumentTypeError,
+        "dropout: rate must be a number, got 1000",
+    ),
+    "an infinite radius": (
+        lambda: hr.nn.lrn(hr.ones([1, 2, 2, 3]), float("inf")),
+        ArgumentTypeError,
+        "depth_radius must be a whole number, got inf",
+    ),
+    "a text for a number": (
+        lambda: hr.fake_quant_with_min_max_args(vector(), min=""),
+        ArgumentTypeError,
+        "min must be a number, got ''",
+    ),
+    "a range for strides": (
+        lambda: hr.nn.max_pool(hr.ones([1, 4, 4, 1]), range(10**18), 1, "SAME"),
+        AttributeValueError,
+        "at most 1000 items",
+    ),
+    "a range of collections": (
+        lambda: hr.add_to_collections(range(10**18), 1),
+        AttributeValueError,
+        "names must hold at most",
+    ),
+    "a pattern": (
+        lambda: hr.get_collection(hr.GraphKeys.GLOBAL_VARIABLES, "("),
+        AttributeValueError,
+        "scope must be a regular expression",
+    ),
+    "an encoding": (
+        lambda: hr.compat.as_bytes("a", "none such"),
+        AttributeValueError,
+        "'a' is no text in 'none such'",
+    ),
+    "a date": (
+        lambda: hr.compat.forward_compatible(2019, 13, 40),
+        AttributeValueError,
+        "the year, month and day of a date, got 2019, 13, 40",
+    ),
+    "branches": (
+        lambda: hr.switch_case(hr.constant(0), np.ones([2, 2])),
+        GraphError,
+        "needs at least one function",
+    ),
+    "splits": (
+        lambda: hr.ragged.RaggedTensorValue([1.0], [[0], [0, 1]]),
+        HeadraceError,
+        "row_splits must be a vector",
+    ),
+}
+
+
+@pytest.mark.parametrize("value", list(REFUSED))
+def test_odd_arguments_are_refused_in_our_words(value: str) -> None:
+    call, kind, match = REFUSED[value]
+    with hr.Graph().as_default(), pytest.raises(kind, match=match) as caught:
+        call()
+    assert isinstance(caught.value, HeadraceError)
+    assert len(str(caught.value).splitlines()) <= MAX_LINES
