@@ -15,9 +15,9 @@ from headrace.errors import (
     MAX_LINES,
     ArgumentTypeError,
     AttributeValueError,
+    DepthError,
     GraphError,
     HeadraceError,
-    NestingError,
     NoDimensionError,
     NoSuchElementError,
     told,
@@ -142,7 +142,7 @@ def test_nesting_without_end_is_refused() -> None:
     def depth(value: Any) -> int:
         return 1 + max(map(depth, value))
 
-    deeper = pytest.raises(NestingError, match=r"^n is nested deeper than Python can follow")
+    deeper = pytest.raises(DepthError, match=r"^n is nested deeper than Python can follow")
     with deeper, nesting("n"):
         depth(own)
 

@@ -284,7 +284,7 @@ class ArgumentTypeError(AttributeValueError, TypeError):
     """An argument that is not of the kind that is expected."""
 
 
-class NestingError(InvalidArgumentError, RecursionError):
+class DepthError(InvalidArgumentError, RecursionError):
     """A structure that is nested deeper than Python can follow."""
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import ArgumentTypeError, AttributeValueError, NestingError
+from headrace.errors import ArgumentTypeError, AttributeValueError, DepthError
 from headrace.wording import shown
 
 # More items than a program lists; an iterable may have no end.
@@ -125,12 +125,12 @@ def nesting(label: str) -> Iterator[None]:
         label: What messages call the structure.
 
     Raises:
-        NestingError: if it is, or holds itself.
+        DepthError: if it is, or holds itself.
     """
     try:
         yield
     except RecursionError:
-        raise NestingError(
+        raise DepthError(
             f"{label} is nested deeper than Python can follow, or holds itself"
         ) from None
 

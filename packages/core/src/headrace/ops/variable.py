@@ -473,7 +473,9 @@ def all_variables() -> list[Variable]:
 # -- initializing
 
 
-def variables_initializer(var_list: Iterable[Variable] | None, name: str | None = "init") -> Operation:
+def variables_initializer(
+    var_list: Iterable[Variable] | None, name: str | None = "init"
+) -> Operation:
     """Return an operation that initializes the variables ``var_list``, none if None."""
     return group(*(v.initializer for v in var_list or ()), name=name)
 

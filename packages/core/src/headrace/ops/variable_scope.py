@@ -11,7 +11,7 @@ from typing import Any, Final, final
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import check_name
@@ -227,9 +227,7 @@ def variable_scope(
     if name_or_scope is None and default_name is None:
         raise ArgumentTypeError("variable_scope needs a name: name_or_scope or default_name")
     if name_or_scope is not None and not isinstance(name_or_scope, str | VariableScope):
-        raise ArgumentTypeError(
-            f"expected a name or a VariableScope, got {shown(name_or_scope)}"
-        )
+        raise ArgumentTypeError(f"expected a name or a VariableScope, got {shown(name_or_scope)}")
     if name_or_scope is None and reuse:
         raise AttributeValueError("reuse needs a name_or_scope: a default_name is made unique")
     with ExitStack() as stack:
