@@ -133,7 +133,8 @@ class Supervisor:
             self._save_summaries_secs = save_summaries_secs
             self._save_model_secs = save_model_secs
             if self._logdir:
-                self._save_path = os.path.join(self._logdir, checkpoint_basename)
+                # As it was given: a Path would drop "./".
+                self._save_path = os.path.join(self._logdir, checkpoint_basename)  # noqa: PTH118
             if summary_writer is not Supervisor.USE_DEFAULT:
                 self._summary_writer = summary_writer
             elif self._logdir:
