@@ -71,8 +71,9 @@ def test_partitioners_make_as_many_parts_as_tensorflows(call, dtype, cases):
 def test_partitioners_refuse_sizes_that_are_none():
     with pytest.raises(AttributeValueError, match="must be positive, got 0 and 16"):
         hr.variable_axis_size_partitioner(0)
-    with pytest.raises(AttributeValueError, match="max_shards must be positive, got 0"):
-        hr.variable_axis_size_partitioner(8, max_shards=0)
+    with pytest.raises(AttributeValueError, match="max_shards must not be negative, got -1"):
+        hr.variable_axis_size_partitioner(8, max_shards=-1)
+    assert hr.variable_axis_size_partitioner(4, max_shards=0)(hr.Shape([3]), hr.float32) == [3]
     with pytest.raises(ShapeError, match=r"cannot divide axis 1 of shape \[4\]"):
         hr.get_variable("w", [4], partitioner=hr.fixed_size_partitioner(2, axis=1))
 

@@ -104,3 +104,13 @@ def test_what_accumulators_refuse() -> None:
         assert session.run(free.take_grad(1)).tolist() == [1, 2]
         with pytest.raises(ShapeError, match="has rows 0 to 4, got the indices -1 to -1"):
             session.run(sparse.apply_grad([-1], [[1.0, 2.0]]))
+
+
+def test_an_accumulator_refuses_numbers_that_are_no_scalars() -> None:
+    gathered = hr.ConditionalAccumulator(hr.float32, [2])
+    with pytest.raises(ShapeError, match=r"num_required must be a scalar, got shape \[2\]"):
+        gathered.take_grad([1, 2])
+    with pytest.raises(ShapeError, match=r"new_global_step must be a scalar, got shape \[1\]"):
+        gathered.set_global_step([1])
+    with pytest.raises(ShapeError, match=r"local_step must be a scalar, got shape \[1\]"):
+        gathered.apply_grad([1.0, 2.0], local_step=[1])

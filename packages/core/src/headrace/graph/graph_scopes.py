@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 DeviceRequest: TypeAlias = "str | DeviceName | Callable[[Operation], Any] | None"
 
 _CONTROL = ("control_inputs", "outer_waits")
-
-
-_NAME = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./-]*")
 
 
 class GraphScopes:
@@ -235,13 +231,7 @@ def check_name(name: Any) -> None:
     """Refuse what cannot name an operation or a scope.
 
     Raises:
-        GraphError: if it is no string, is empty, or has a colon, as names of tensors have, or
-            other characters than TensorFlow's names may have.
+        GraphError: if it is no string, is empty, or has a colon, as names of tensors have.
     """
     if not isinstance(name, str) or not name.strip("/") or ":" in name:
         raise GraphError(f"a name is a string without a colon, and not empty; got {shown(name)}")
-    if not _NAME.fullmatch(name):
-        raise GraphError(
-            f"a name begins with a letter, a digit, '.' or '_', and is made of these, '-' and '/'; "
-            f"got {shown(name)}"
-        )
