@@ -23,6 +23,7 @@ from headrace.errors import (
     told,
 )
 from headrace.extend.arguments import items, nesting, real, text, whole
+from headrace.extend.ops import call_op
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -279,6 +280,43 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         "row_splits must be a vector",
     ),
 }
+
+
+# What the fuzzer found: values that are wrong in a step, and those that are when it is built.
+FOUND: dict[str, tuple[Any, str]] = {
+    "a window that is no function": (
+        lambda: hr.signal.stft(hr.ones([8]), 4, 2, window_fn=hr.ones([4])),
+        "window_fn must be a function of a length",
+    ),
+    "batches": (
+        lambda: hr.nn.nce_loss(
+            hr.ones([7, 3]), hr.ones([7]), np.ones([4, 1], np.int64), hr.ones([5, 3]), 3, 7
+        ),
+        "inputs and labels must have as many examples, got 5 and 4",
+    ),
+    "a scalar's fingerprint": (
+        lambda: call_op("Fingerprint", hr.placeholder_with_default(1, None)),
+        "data must have a row at least, got a scalar",
+    ),
+    "a range of tensors": (
+        lambda: call_op(
+            "QuantizeAndDequantize",
+            [1.0, 2.0],
+            0.0,
+            hr.placeholder_with_default(np.ones((4, 1), np.float32), None),
+            range_given=True,
+        ),
+        r"input_max must be a scalar, got shape \[4, 1\]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(FOUND))
+def test_what_the_fuzzer_found_is_refused(name: str) -> None:
+    build, match = FOUND[name]
+    refused = pytest.raises(HeadraceError, match=match)
+    with hr.Graph().as_default(), hr.Session() as session, refused:
+        session.run(build())
 
 
 @pytest.mark.parametrize("value", list(REFUSED))

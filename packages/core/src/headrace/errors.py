@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from headrace.wording import MAX_LETTERS as MAX_LETTERS
 from headrace.wording import MAX_LINES as MAX_LINES
-from headrace.wording import bounded
+from headrace.wording import bounded as _bounded
 from headrace.wording import listing as listing
 from headrace.wording import shorten as shorten
 from headrace.wording import shown as shown
@@ -58,7 +58,7 @@ class HeadraceError(Exception):
     located = False
 
     def __str__(self) -> str:
-        return bounded(super().__str__())
+        return _bounded(super().__str__())
 
 
 class NodeDef(NamedTuple):
@@ -133,7 +133,7 @@ class OpError(HeadraceError):
         return self._code
 
     def __str__(self) -> str:
-        return bounded(self.message)
+        return _bounded(self.message)
 
     def __reduce__(self) -> Any:
         # An operation belongs to its process.
@@ -301,7 +301,7 @@ class NoSuchElementError(GraphError, KeyError):
 
     # Not that of a KeyError, which shows the text as Python would write it.
     def __str__(self) -> str:
-        return bounded(Exception.__str__(self))
+        return _bounded(Exception.__str__(self))
 
 
 class NoElementError(GraphError, TypeError):

@@ -92,6 +92,9 @@ def quantize_and_dequantize(
     if not range_given and not x.size:
         return input
     ends = (input_min, input_max) if range_given else (x.min(), x.max())
+    for end, what in zip(ends, ("input_min", "input_max"), strict=True):
+        if end.ndim:
+            raise ValueError(f"{what} must be a scalar, got shape {list(end.shape)}")
     low, high = (wide(end.item()) for end in ends)
     if low > high:
         raise ValueError(f"Invalid range: input_min {low} > input_max {high}")

@@ -69,6 +69,8 @@ def hash_bucket_strong(xp: Any, input: Array, *, num_buckets: int, key: Sequence
 def fingerprint_rows(xp: Any, data: Array, *, method: str) -> Array:
     """Hash the bytes of rows; of strings, their hashes where a row has several."""
     array = np.asarray(data)
+    if not array.ndim:
+        raise ValueError("data must have a row at least, got a scalar")
     if array.dtype == object:
         words = hashes(array, fingerprint)
         if array.size == len(array):

@@ -162,6 +162,12 @@ def _sampled_logits(
     classes = cast(convert_to_tensor(labels, preferred_dtype=dtypes.int64), dtypes.int64)
     if not classes.shape.is_compatible_with([None, num_true]):
         raise ShapeError(f"labels must be [batch, num_true={num_true}], got shape {classes.shape}")
+    if hidden.shape.rank and classes.shape.rank:
+        batches = hidden.spec.shape[0], classes.spec.shape[0]
+        if None not in batches and batches[0] != batches[1]:
+            raise ShapeError(
+                f"inputs and labels must have as many examples, got {batches[0]} and {batches[1]}"
+            )
     unique = sampled_values is None
     if unique:
         sampled_values = log_uniform_candidate_sampler(

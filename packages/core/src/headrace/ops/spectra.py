@@ -19,7 +19,14 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import as_dtype
-from headrace.errors import AttributeValueError, ShapeError, UnimplementedError, shown, told
+from headrace.errors import (
+    ArgumentTypeError,
+    AttributeValueError,
+    ShapeError,
+    UnimplementedError,
+    shown,
+    told,
+)
 from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
@@ -233,6 +240,11 @@ def stft(
     Returns:
         [..., frames, fft_length // 2 + 1], complex64.
     """
+    if window_fn is not None and not callable(window_fn):
+        raise ArgumentTypeError(
+            f"window_fn must be a function of a length, such as hr.signal.hann_window, got "
+            f"{shown(window_fn)}"
+        )
     with name_scope(name, "stft", [signals, frame_length, frame_step]):
         signals = convert_to_tensor(signals, name="signals")
         length = scalar_integer(frame_length, "frame_length")
