@@ -26,7 +26,9 @@ _EPSILON = 1e-6
 
 
 def _evenly(num_thresholds: int) -> list[float]:
-    num_thresholds = whole(num_thresholds, "num_thresholds", 2, _MOST_THRESHOLDS)
+    num_thresholds = whole(
+        whole(num_thresholds, "num_thresholds", least=2), "num_thresholds", most=_MOST_THRESHOLDS
+    )
     return [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
 
 
