@@ -70,11 +70,10 @@ def test_errors_of_headrace_are_refusals() -> None:
     [
         (lambda: {}["x"], "KeyError"),
         (lambda: (_ for _ in ()).throw(WrongResultError("other")), "WrongResultError: other"),
-        (lambda: (_ for _ in ()).throw(GraphError("long\n" * 13)), "a message of 13 lines"),
-        (lambda: (_ for _ in ()).throw(GraphError("")), "a message of 0 lines"),
+        (lambda: (_ for _ in ()).throw(GraphError("")), "GraphError without a message"),
         (lambda: bytearray(2 * MEMORY_BYTES), "memory: MemoryError"),
     ],
-    ids=["another exception", "wrong result", "long message", "no message", "memory"],
+    ids=["another exception", "wrong result", "no message", "memory"],
 )
 def test_what_is_forbidden_is_told(fault: object, match: str) -> None:
     def case(draw: random.Random, number: int) -> None:

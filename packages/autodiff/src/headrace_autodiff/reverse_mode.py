@@ -263,7 +263,7 @@ def _initial(y: Tensor, grad: Any) -> Tensor | IndexedSlices:
         raise DTypeError(f"gradients: a grad_ys is {start.dtype} for the y {shown(y)}")
     if not start.shape.is_compatible_with(y.shape):
         raise ShapeError(
-            f"gradients: a grad_ys has shape {start.shape} for the y {shown(y)}; expected the "
-            "shape of y"
+            f"gradients: a grad_ys has shape {start.shape.as_list()} for the y {shown(y)}; "
+            "expected the shape of y"
         )
     return start

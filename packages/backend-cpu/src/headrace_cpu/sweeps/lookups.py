@@ -131,9 +131,9 @@ def _find_job(op: Operation) -> Job | None:
     ) -> Any:
         if not isinstance(asked, np.ndarray) or not asked.size:
             return None
-        asked, default = np.ascontiguousarray(asked), np.ascontiguousarray(default)
+        asked, default = np.asarray(asked, order="C"), np.asarray(default, order="C")
         fits = asked.dtype == table.key_dtype.numpy and default.dtype == table.value_dtype.numpy
-        if not fits or np.shape(default)[: default.ndim] != _row_shape(table, default):
+        if not fits or default.shape != table.value_shape:
             return None
         index = table.index(asked.size)
         if index is None:
@@ -153,11 +153,6 @@ def _find_job(op: Operation) -> Job | None:
         return None if status else found
 
     return Job((_find((("T", _BITS[size]), *types)), _index(types)), run)
-
-
-def _row_shape(table: LookupTable, default: Any) -> tuple[int, ...]:
-    # A scalar that was made contiguous has an axis.
-    return table.value_shape or (1,) * default.ndim
 
 
 def _slots(call: Call, index: Index) -> Any:

@@ -314,12 +314,10 @@ def _igamma_grad_a(e: Emitter, a: Value, x: Value) -> Value:
 
     value = where_any(e, small, e.constant(0.0), summed)
     value = where_any(e, e.builder.not_(small), value, divided)
-    # At both ends of its range the function does not depend on a.
-    edge = e.either(
-        e.compare(x, "==", 0.0),
-        e.either(e.compare(x, "==", math.inf), e.compare(a, "==", math.inf)),
-    )
+    # At both ends of its range the function does not depend on a, as an integral over nothing.
+    edge = e.either(e.compare(x, "==", math.inf), e.compare(a, "==", math.inf))
     edge = _and(e, edge, e.compare(a, ">", 0.0), e.compare(x, ">=", 0.0))
+    edge = e.either(edge, e.compare(x, "==", 0.0))
     return e.select(usable, value, e.select(edge, e.constant(0.0), math.nan))
 
 
