@@ -75,10 +75,43 @@ def test_shapes_and_names_are_tensorflows(files):
     assert keys.shape.as_list() == values.shape.as_list() == [None]
     assert (key.op.name, value.dtype) == ("one", hr.string)
     assert isinstance(reader, hr.ReaderBase)
-    assert reader.reader_ref.op.name == "lines/handle"
+    assert reader.reader_ref.op.name == "lines"
     assert not reader.supports_serialize
-    assert repr(reader) == "<TextLineReader 'lines/handle'>"
+    assert repr(reader) == "<TextLineReader 'lines'>"
     assert reader.num_records_produced().dtype == hr.int64
+
+
+def test_records_are_named_tuples_and_nodes_have_tensorflows_names():
+    queue = hr.train.FIFOQueue(2, hr.string, [[]])
+    reader = hr.TextLineReader()
+    read, several = reader.read(queue), reader.read_up_to(queue, 2)
+    assert (read._fields, several._fields) == (("key", "value"), ("keys", "values"))
+    made = [reader.reader_ref, read.key, read.value, several.keys, several.values]
+    made += [reader.num_records_produced(), reader.num_work_units_completed()]
+    assert [tensor.name for tensor in [*made, reader.serialize_state()]] == [
+        "TextLineReaderV2:0",
+        "ReaderReadV2:0",
+        "ReaderReadV2:1",
+        "ReaderReadUpToV2:0",
+        "ReaderReadUpToV2:1",
+        "ReaderNumRecordsProducedV2:0",
+        "ReaderNumWorkUnitsCompletedV2:0",
+        "ReaderSerializeStateV2:0",
+    ]
+    assert [reader.restore_state("").name, reader.reset().name] == [
+        "ReaderRestoreStateV2",
+        "ReaderResetV2",
+    ]
+    kinds = [hr.WholeFileReader(), hr.IdentityReader("nm"), hr.IdentityReader("nm")]
+    kinds += [hr.TFRecordReader(), hr.FixedLengthRecordReader(3), hr.IdentityReader()]
+    assert [kind.reader_ref.name for kind in kinds] == [
+        "WholeFileReaderV2:0",
+        "nm:0",
+        "nm_1:0",
+        "TFRecordReaderV2:0",
+        "FixedLengthRecordReaderV2:0",
+        "IdentityReaderV2:0",
+    ]
 
 
 # -- bad input

@@ -14,7 +14,14 @@ _HANDLE = TensorSpec(hr.resource, Shape([]))
 _COUNT = TensorSpec(hr.int64, Shape([]))
 
 
-@op("TextLineReader", concurrent=True, effects="reads", public="", no_gradient=_READ)
+@op(
+    "TextLineReader",
+    node_name="TextLineReaderV2",
+    concurrent=True,
+    effects="reads",
+    public="",
+    no_gradient=_READ,
+)
 def text_line_reader(skip_header_lines: int, container: str, shared_name: str) -> Spec:
     """A handle to a reader of the lines of files.
 
@@ -31,7 +38,14 @@ def text_line_reader(skip_header_lines: int, container: str, shared_name: str) -
     return _HANDLE
 
 
-@op("FixedLengthRecordReader", concurrent=True, effects="reads", public="", no_gradient=_READ)
+@op(
+    "FixedLengthRecordReader",
+    node_name="FixedLengthRecordReaderV2",
+    concurrent=True,
+    effects="reads",
+    public="",
+    no_gradient=_READ,
+)
 def fixed_length_record_reader(
     record_bytes: int,
     header_bytes: int,
@@ -62,7 +76,14 @@ def fixed_length_record_reader(
     return _HANDLE
 
 
-@op("TFRecordReader", concurrent=True, effects="reads", public="", no_gradient=_READ)
+@op(
+    "TFRecordReader",
+    node_name="TFRecordReaderV2",
+    concurrent=True,
+    effects="reads",
+    public="",
+    no_gradient=_READ,
+)
 def tf_record_reader(compression_type: str, container: str, shared_name: str) -> Spec:
     """A handle to a reader of files of records.
 
@@ -78,7 +99,14 @@ def tf_record_reader(compression_type: str, container: str, shared_name: str) ->
     return _HANDLE
 
 
-@op("WholeFileReader", concurrent=True, effects="reads", public="", no_gradient=_READ)
+@op(
+    "WholeFileReader",
+    node_name="WholeFileReaderV2",
+    concurrent=True,
+    effects="reads",
+    public="",
+    no_gradient=_READ,
+)
 def whole_file_reader(container: str, shared_name: str) -> Spec:
     """A handle to a reader of which each record is a file.
 
@@ -92,7 +120,14 @@ def whole_file_reader(container: str, shared_name: str) -> Spec:
     return _HANDLE
 
 
-@op("IdentityReader", concurrent=True, effects="reads", public="", no_gradient=_READ)
+@op(
+    "IdentityReader",
+    node_name="IdentityReaderV2",
+    concurrent=True,
+    effects="reads",
+    public="",
+    no_gradient=_READ,
+)
 def identity_reader(container: str, shared_name: str) -> Spec:
     """A handle to a reader whose records are what the queue holds.
 
@@ -106,7 +141,14 @@ def identity_reader(container: str, shared_name: str) -> Spec:
     return _HANDLE
 
 
-@op("ReaderRead", effects="changes", blocking=True, public="", no_gradient=_READ)
+@op(
+    "ReaderRead",
+    node_name="ReaderReadV2",
+    effects="changes",
+    blocking=True,
+    public="",
+    no_gradient=_READ,
+)
 def reader_read(reader: Resource, queue: Resource) -> tuple[Spec, Spec]:
     """The next record; waits for the queue where the reader needs new work.
 
@@ -121,7 +163,14 @@ def reader_read(reader: Resource, queue: Resource) -> tuple[Spec, Spec]:
     return STRING, STRING
 
 
-@op("ReaderReadUpTo", effects="changes", blocking=True, public="", no_gradient=_READ)
+@op(
+    "ReaderReadUpTo",
+    node_name="ReaderReadUpToV2",
+    effects="changes",
+    blocking=True,
+    public="",
+    no_gradient=_READ,
+)
 def reader_read_up_to(reader: Resource, queue: Resource, num_records: Index) -> tuple[Spec, Spec]:
     """The next records of one piece of work; waits for the queue where the reader needs new work.
 
@@ -142,7 +191,13 @@ def reader_read_up_to(reader: Resource, queue: Resource, num_records: Index) -> 
     return STRINGS, STRINGS
 
 
-@op("ReaderNumRecordsProduced", effects="reads", public="", no_gradient=_READ)
+@op(
+    "ReaderNumRecordsProduced",
+    node_name="ReaderNumRecordsProducedV2",
+    effects="reads",
+    public="",
+    no_gradient=_READ,
+)
 def reader_num_records_produced(reader: Resource) -> Spec:
     """How many records a reader has made.
 
@@ -155,7 +210,13 @@ def reader_num_records_produced(reader: Resource) -> Spec:
     return _COUNT
 
 
-@op("ReaderNumWorkUnitsCompleted", effects="reads", public="", no_gradient=_READ)
+@op(
+    "ReaderNumWorkUnitsCompleted",
+    node_name="ReaderNumWorkUnitsCompletedV2",
+    effects="reads",
+    public="",
+    no_gradient=_READ,
+)
 def reader_num_work_units_completed(reader: Resource) -> Spec:
     """How many pieces of work a reader has read to the end.
 
@@ -168,7 +229,13 @@ def reader_num_work_units_completed(reader: Resource) -> Spec:
     return _COUNT
 
 
-@op("ReaderSerializeState", effects="reads", public="", no_gradient=_READ)
+@op(
+    "ReaderSerializeState",
+    node_name="ReaderSerializeStateV2",
+    effects="reads",
+    public="",
+    no_gradient=_READ,
+)
 def reader_serialize_state(reader: Resource) -> Spec:
     """The state of a reader.
 
@@ -181,7 +248,13 @@ def reader_serialize_state(reader: Resource) -> Spec:
     return STRING
 
 
-@op("ReaderRestoreState", effects="changes", public="", no_gradient=_READ)
+@op(
+    "ReaderRestoreState",
+    node_name="ReaderRestoreStateV2",
+    effects="changes",
+    public="",
+    no_gradient=_READ,
+)
 def reader_restore_state(reader: Resource, state: String) -> None:
     """Bring a reader into the state that an equal one had.
 
@@ -192,7 +265,7 @@ def reader_restore_state(reader: Resource, state: String) -> None:
     one(state, "state")
 
 
-@op("ReaderReset", effects="changes", public="", no_gradient=_READ)
+@op("ReaderReset", node_name="ReaderResetV2", effects="changes", public="", no_gradient=_READ)
 def reader_reset(reader: Resource) -> None:
     """Bring a reader into the state in which it was made.
 

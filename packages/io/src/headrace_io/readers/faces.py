@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import headrace as hr
 from headrace import Operation, Tensor
@@ -23,6 +23,20 @@ from headrace_io.ops.readers import (
     whole_file_reader,
 )
 from headrace_io.records.options import TFRecordOptions
+
+
+class ReaderRead(NamedTuple):
+    """What ``read`` returns: the key [] and the value [] of a record, strings."""
+
+    key: Tensor
+    value: Tensor
+
+
+class ReaderReadUpTo(NamedTuple):
+    """What ``read_up_to`` returns: the keys [n] and the values [n] of records, strings."""
+
+    keys: Tensor
+    values: Tensor
 
 
 class ReaderBase:
@@ -57,7 +71,7 @@ class ReaderBase:
         """Whether its state can be stored and restored."""
         return self._supports_serialize
 
-    def read(self, queue: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    def read(self, queue: Any, name: str | None = None) -> ReaderRead:
         """Return the next record.
 
         Args:
@@ -65,14 +79,12 @@ class ReaderBase:
             name: The name of the operation.
 
         Returns:
-            The key [] and the value [], strings.
+            The pair ``(key, value)``, each a string [].
         """
         self._check_graph()
-        return reader_read(self._reader_ref, _handle_of(queue), name=name)
+        return ReaderRead(*reader_read(self._reader_ref, _handle_of(queue), name=name))
 
-    def read_up_to(
-        self, queue: Any, num_records: Any, name: str | None = None
-    ) -> tuple[Tensor, Tensor]:
+    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> ReaderReadUpTo:
         """Return the next records of one piece of work: one at least, and ``num_records`` at most.
 
         Args:
@@ -81,10 +93,12 @@ class ReaderBase:
             name: The name of the operation.
 
         Returns:
-            The keys [n] and the values [n], strings.
+            The pair ``(keys, values)``, each strings [n].
         """
         self._check_graph()
-        return reader_read_up_to(self._reader_ref, _handle_of(queue), num_records, name=name)
+        source = _handle_of(queue)
+        found = reader_read_up_to(self._reader_ref, source, num_records, name=name)
+        return ReaderReadUpTo(*found)
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
         """Return how many records it has made, an int64 scalar.
@@ -257,10 +271,10 @@ def _made(declared: Any, name: str | None, **attrs: Any) -> Tensor:
     """Return the handle to a reader of the name that its scope gives it."""
     with (
         hr.control_dependencies(None),
-        hr.name_scope(name, declared.schema.type) as scope,
+        hr.name_scope(name, declared.schema.node_name) as scope,
     ):
         handle: Tensor = declared(
-            **attrs, container=current_scope().container, shared_name=scope[:-1], name="handle"
+            **attrs, container=current_scope().container, shared_name=scope[:-1], name=scope
         )
     return handle
 
