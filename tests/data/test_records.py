@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.errors import DataLossError, DTypeError, NotFoundError, OutOfRangeError
+from headrace.errors import (
+    DataLossError,
+    DTypeError,
+    InvalidArgumentError,
+    NotFoundError,
+    OutOfRangeError,
+)
 from headrace_io.records import TFRecordWriter
 
 pytestmark = pytest.mark.needs("backend-cpu")
@@ -67,6 +73,45 @@ def test_records_and_records_of_one_length(tmp_path: Path) -> None:
     packed = tmp_path / "lines.gz"
     packed.write_bytes(gzip.compress(b"x\ny"))
     assert elements(hr.data.TextLineDataset(str(packed), "GZIP")) == [b"x", b"y"]
+
+
+@pytest.mark.parametrize(
+    ("content", "lengths", "got"),
+    [
+        (b"abcdefgh", (3,), "header of 0 and a footer of 0, got 8"),
+        (b"abcdefgh", (3, 2, 1), "header of 2 and a footer of 1, got 5"),
+        (b"abcdefgh", (2, 10), "header of 10 and a footer of 0, got -2"),
+    ],
+)
+def test_a_file_of_fixed_records_with_a_tail_is_refused_and_the_next_follows(
+    tmp_path: Path, content: bytes, lengths: tuple[int, ...], got: str
+) -> None:
+    names = [tmp_path / "tail", tmp_path / "whole"]
+    record, header, footer = (*lengths, 0, 0)[:3]
+    names[0].write_bytes(content)
+    names[1].write_bytes(b"H" * header + b"r" * record + b"F" * footer)
+    dataset = hr.data.FixedLengthRecordDataset([str(name) for name in names], *lengths)
+    element = dataset.make_one_shot_iterator().get_next()
+    with hr.Session() as session:
+        with pytest.raises(InvalidArgumentError, match=f"whole number of records.*{got}"):
+            session.run(element)
+        assert session.run(element) == b"r" * record
+
+
+@pytest.mark.parametrize(("lengths", "ends"), [((3,), 2), ((3, 1, 2), 4)])
+def test_a_compressed_file_with_a_tail_is_refused_at_its_end(
+    tmp_path: Path, lengths: tuple[int, ...], ends: int
+) -> None:
+    name = tmp_path / "tail.gz"
+    name.write_bytes(gzip.compress(b"abcdefgh"))
+    dataset = hr.data.FixedLengthRecordDataset(str(name), *lengths, compression_type="GZIP")
+    element = dataset.make_one_shot_iterator().get_next()
+    with hr.Session() as session:
+        assert len(session.run(element)) == 3
+        if not lengths[1:]:
+            session.run(element)
+        with pytest.raises(DataLossError, match=f"ends with {ends} bytes that are neither"):
+            session.run(element)
 
 
 def test_a_damaged_record_is_named_and_the_next_file_follows(tmp_path: Path) -> None:

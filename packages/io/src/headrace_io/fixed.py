@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headrace.errors import AttributeValueError, told
+from headrace.errors import AttributeValueError, DataLossError, InvalidArgumentError, shown, told
 from headrace_io.streams import CHUNK, FileName, InputStream
 
 
@@ -30,8 +30,9 @@ def read_fixed(
     compression: str = "",
     *,
     start: int | None = None,
+    whole: bool = False,
 ) -> Iterator[tuple[int, int, bytes]]:
-    """Yield the records of a file; what is left before the footer, and is no record, is left out.
+    """Yield the records of a file.
 
     Args:
         path: The file.
@@ -42,6 +43,8 @@ def read_fixed(
         compression: ``""``, ``"ZLIB"`` or ``"GZIP"``.
         start: The byte to begin at, of the content after decompression: one at which a record
             begins, as of an earlier reading; that after the header if None.
+        whole: Whether to refuse what is left before the footer, and is no record. It is left out
+            otherwise.
 
     Yields:
         The byte at which a record begins, the one at which the next does, and the record.
@@ -49,7 +52,9 @@ def read_fixed(
     Raises:
         AttributeValueError: if a length is none.
         NotFoundError: if the file is not there; see ``InputStream`` for others.
-        DataLossError: if compressed data are damaged, or end early.
+        DataLossError: if compressed data are damaged, or end early; where ``whole`` is set, if
+            their content does not consist of records, which their end tells.
+        InvalidArgumentError: likewise, of a file that is not compressed, before its first record.
     """
     check_lengths(
         record_bytes, header_bytes=header_bytes, footer_bytes=footer_bytes, hop_bytes=hop_bytes
@@ -57,6 +62,13 @@ def read_fixed(
     hop = hop_bytes or record_bytes
     position = header_bytes if start is None else start
     with InputStream(path, compression) as stream:
+        length = stream.length() if whole else None
+        if length is not None:
+            body = length - header_bytes - footer_bytes
+            if body < 0 or body % record_bytes:
+                raise InvalidArgumentError(
+                    f"{_tail(stream, record_bytes, header_bytes, footer_bytes)}, got {body}"
+                )
         stream.skip(position)
         buffer, at = b"", 0
         # A record is one where the footer, too, has room behind it.
@@ -68,8 +80,20 @@ def read_fixed(
                 stream.skip(gap)
                 chunk = stream.read(max(CHUNK, needed))
                 if not chunk:
+                    if whole and len(buffer) - at != footer_bytes:
+                        raise DataLossError(
+                            f"{_tail(stream, record_bytes, header_bytes, footer_bytes)}, but ends "
+                            f"with {len(buffer) - at} bytes that are neither a record nor a footer"
+                        )
                     return
                 buffer, at = buffer[at:] + chunk, 0
             yield position, position + hop, buffer[at : at + record_bytes]
             at += hop
             position += hop
+
+
+def _tail(stream: InputStream, record: int, header: int, footer: int) -> str:
+    return (
+        f"{shown(stream.name)} must hold a whole number of records of {record} bytes between a "
+        f"header of {header} and a footer of {footer}"
+    )

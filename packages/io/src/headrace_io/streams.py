@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import zlib
 from pathlib import Path
 from types import TracebackType
@@ -164,6 +165,16 @@ class InputStream:
         if self._compressed:
             self._inflater = zlib.decompressobj(WINDOW_BITS[self.compression])
         return bool(self._compressed)
+
+    def length(self) -> int | None:
+        """Return how many bytes there are; None if decompression or a device decides that."""
+        if self._inflater is not None:
+            return None
+        try:
+            status = os.fstat(self._file.fileno())
+        except OSError as error:
+            raise self._failure(error) from error
+        return status.st_size if stat.S_ISREG(status.st_mode) else None
 
     def skip(self, count: int) -> None:
         """Go on by some bytes, or to the end where there are less."""

@@ -141,6 +141,10 @@ class FixedLengthRecordDataset(_FileDataset):
             buffer_size: Taken and without effect.
             compression_type: [], ``""``, ``"ZLIB"`` or ``"GZIP"``.
             num_parallel_reads: How many files take turns, each read by a thread.
+
+        Drawing an element raises ``errors.InvalidArgumentError`` for a file that does not hold a
+        whole number of records, before its first one; ``errors.DataLossError`` after the last
+        one of a file that is compressed.
         """
         del buffer_size
         numbers = [
@@ -162,7 +166,7 @@ def _items(value: DatasetValue, name: bytes, start: int | None) -> Items:
     if value.settings["form"] == "records":
         return read_records(name, compression, start=start or 0)
     length, header, footer = (value.scalar(i) for i in (2, 3, 4))
-    return read_fixed(name, length, header, footer, 0, compression, start=start)
+    return read_fixed(name, length, header, footer, 0, compression, start=start, whole=True)
 
 
 @stream("records")
