@@ -141,12 +141,45 @@ def test_loading_sets_the_value(session: hr.Session) -> None:
 
 def test_shapes_may_be_known_in_part(session: hr.Session) -> None:
     source = hr.placeholder(hr.float32, [None, 2])
-    v = hr.Variable(source)
+    v = hr.Variable(source, use_resource=True)
     assert v.shape.as_list() == [None, 2]
     session.run(v.initializer, {source: np.ones((3, 2))})
     assert session.run(v.assign(np.zeros((1, 2), "f"))).shape == (1, 2)
     with pytest.raises(ShapeError, match="shape"):
         v.assign(np.zeros((1, 3), "f"))
+
+
+def test_initial_values_have_known_shapes_unless_all_are_allowed() -> None:
+    def start() -> hr.Tensor:
+        return hr.placeholder(hr.float32, [None, 2])
+
+    with pytest.raises(ShapeError, match=r"must have a known shape, got \[\?, 2\]; give validate"):
+        hr.Variable(start())
+    with pytest.raises(ShapeError, match="must have a known shape"):
+        hr.get_variable("v", initializer=hr.placeholder(hr.float32))
+    loose = hr.Variable(start(), validate_shape=False)
+    assert loose.shape.rank is None
+    with hr.variable_scope("s", use_resource=True):
+        kept = hr.get_variable("v", initializer=start())
+    stated = hr.Variable(start(), shape=[None, None])
+    assert [kept.shape.as_list(), stated.shape.as_list()] == [[None, 2], [None, None]]
+    assert hr.assign(loose, start(), validate_shape=False).shape.as_list() == [None, 2]
+
+
+def test_shapes_of_variables_are_stated() -> None:
+    v = hr.Variable([[1.0], [2.0]], validate_shape=False)
+    v.set_shape([None, 1])
+    v.set_shape([2, None])
+    assert v.shape == v.snapshot.shape == v.value().shape == v.read_value().shape == [2, 1]
+    with pytest.raises(ShapeError, match=r"shapes \[2, 1\] and \[3, 1\] are incompatible"):
+        v.set_shape([3, 1])
+
+
+def test_reads_are_named_by_the_scope_at_hand() -> None:
+    with hr.name_scope("a"):
+        v = hr.Variable(1.0, name="v")
+    with hr.name_scope("b"):
+        assert [v.read_value().name, v.read_value().name] == ["b/read:0", "b/read_1:0"]
 
 
 def test_shapes_that_are_not_validated_change(session: hr.Session) -> None:
@@ -178,8 +211,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "nothing": (lambda: hr.Variable(), DTypeError, "needs an initial_value"),
     "expected": (lambda: hr.Variable([1.0], expected_shape=[2]), ShapeError, "expected"),
     "shape": (lambda: hr.Variable([1.0], shape=[2]), ShapeError, "expected"),
-    "import": (lambda: hr.Variable(1.0, import_scope="x"), AttributeValueError, "from_document"),
-    "proto": (lambda: hr.Variable(1.0, variable_def=object()), AttributeValueError, "document"),
+    "import": (lambda: hr.Variable(1.0, import_scope="x"), AttributeValueError, "from_proto"),
+    "proto": (lambda: hr.Variable(1.0, variable_def=object()), AttributeValueError, "from_proto"),
     "collection": (lambda: hr.Variable(1.0, collections="x"), AttributeValueError, "list of names"),
     "constraint": (lambda: hr.Variable(1.0, constraint=1), AttributeValueError, "a function"),
     "no_variable": (lambda: hr.assign(hr.constant(1.0), 2.0), GraphError, "expected a Variable"),

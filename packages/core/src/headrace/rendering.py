@@ -66,6 +66,14 @@ class Rendering:
         """Return a shape as a ``TensorShapeProto``."""
         return _of_io("shape_proto")(shape)
 
+    def variable_def(self, variable: Any, export_scope: str | None) -> Any:
+        """Return a variable as a ``VariableDef``."""
+        return _of_io("variable_def_of")(variable, export_scope)
+
+    def variable_of(self, variable_def: Any, import_scope: str | None) -> Any:
+        """Return the variable that a ``VariableDef`` describes."""
+        return _of_io("variable_of")(variable_def, import_scope)
+
 
 def _of_io(name: str) -> Any:
     """Return a function of the package that has protobuf's messages."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from headrace_io.images.functions import random_jpeg_quality as random_jpeg_quality
     from headrace_io.meta_graph import import_meta_graph_def as import_meta_graph_def
     from headrace_io.meta_graph import meta_graph_def_of as meta_graph_def_of
+    from headrace_io.meta_graph import variable_def_of as variable_def_of
+    from headrace_io.meta_graph import variable_of as variable_of
     from headrace_io.ops.decoding import decode_compressed as decode_compressed
     from headrace_io.ops.decoding import decode_json_example as decode_json_example
     from headrace_io.ops.files import matching_files as matching_files
@@ -118,6 +120,8 @@ __all__ = [
     "read_saved_model",
     "shape_proto",
     "tf_record_iterator",
+    "variable_def_of",
+    "variable_of",
     "write_file",
 ]
 

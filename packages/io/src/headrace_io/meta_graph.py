@@ -116,16 +116,61 @@ def collection_def_of(items: Sequence[Any], form: Form | None = None) -> Any:
     return made
 
 
-def variable_def_of(variable: Variable) -> Any:
-    """Return the operations that make up a variable as a ``VariableDef``."""
+def variable_def_of(variable: Variable, export_scope: str | None = None) -> Any:
+    """Return the operations that make up a variable as a ``VariableDef``.
+
+    Args:
+        variable: The variable.
+        export_scope: The scope, which names are written without.
+
+    Returns:
+        The message; None where the variable is not in the scope.
+    """
+    prefix = f"{export_scope.rstrip('/')}/" if export_scope else ""
+    if not variable.name.startswith(prefix):
+        return None
     return protos.VariableDef(
-        variable_name=variable.name,
-        initial_value_name=variable.initial_value.name,
-        initializer_name=variable.initializer.name,
-        snapshot_name=variable.snapshot.name,
+        variable_name=variable.name.removeprefix(prefix),
+        initial_value_name=variable.initial_value.name.removeprefix(prefix),
+        initializer_name=variable.initializer.name.removeprefix(prefix),
+        snapshot_name=variable.snapshot.name.removeprefix(prefix),
         is_resource=True,
         trainable=variable.trainable,
     )
+
+
+def variable_of(variable_def: Any, import_scope: str | None = None) -> Variable:
+    """Return the variable of the default graph that a ``VariableDef`` describes.
+
+    It is the one that the graph lists, or one that is made of operations of the graph.
+
+    Args:
+        variable_def: The message, or a serialized one.
+        import_scope: The scope under which its operations stand.
+
+    Raises:
+        DTypeError: if it is no such message.
+        DataLossError: if the graph does not have what it names.
+    """
+    message = as_message("VariableDef", variable_def, "variable_def")
+    if import_scope:
+        prefix = f"{import_scope.rstrip('/')}/"
+        for field in ("variable", "initial_value", "initializer", "snapshot"):
+            name = getattr(message, f"{field}_name")
+            setattr(message, f"{field}_name", f"{prefix}{name}")
+    key = hr.GraphKeys.GLOBAL_VARIABLES
+    graph = hr.get_default_graph().outermost
+    if graph.find_operation(message.initializer_name) is None:
+        raise DataLossError(
+            f"the default graph does not have the variable {message.variable_name!r}: there is no "
+            f"operation {message.initializer_name!r}"
+        )
+    try:
+        found = _variable(graph, key, message.SerializeToString())
+    except GraphError as error:
+        raise DataLossError(str(error)) from error
+    assert found is not None
+    return found
 
 
 def import_meta_graph_def(

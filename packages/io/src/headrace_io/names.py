@@ -13,7 +13,9 @@ MODULES: dict[str, tuple[str, ...]] = {
     "graph_protos": ("graph_def_of", "node_def_of"),
     "graph_import.importing": ("import_graph_def", "read_graph_def"),
     "saved_models": ("read_saved_model",),
-    "meta_graph": ("import_meta_graph_def", "meta_graph_def_of"),
+    "meta_graph": (
+        *("import_meta_graph_def", "meta_graph_def_of", "variable_def_of", "variable_of"),
+    ),
     "ops.files": ("matching_files", "read_file", "write_file"),
     "ops.images": (
         *("decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_jpeg", "decode_png"),

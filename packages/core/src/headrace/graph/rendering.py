@@ -42,6 +42,12 @@ class Renderer(Protocol):
     def shape_proto(self, shape: Shape) -> Any:
         """Return a shape as a ``TensorShapeProto``."""
 
+    def variable_def(self, variable: Any, export_scope: str | None) -> Any:
+        """Return a variable as a ``VariableDef``, None where it is not in the scope."""
+
+    def variable_of(self, variable_def: Any, import_scope: str | None) -> Any:
+        """Return the variable of the default graph that a ``VariableDef`` describes."""
+
 
 _RENDERER: list[Renderer] = []
 

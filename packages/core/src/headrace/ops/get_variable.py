@@ -75,7 +75,7 @@ def get_variable(
         partitioner: Says into how many parts to divide the variable, as ``fixed_size_partitioner``
             does; the scope's if None. A scalar stays whole.
         validate_shape: Whether all later values must have the shape.
-        use_resource: Ignored.
+        use_resource: Whether an initial value of unknown shape is allowed; see ``hr.Variable``.
         custom_getter: Called in place of this function, with a getter to call as ``getter``.
         constraint: What optimizers apply to the value after each change.
         synchronization: Kept, without effect; ``ON_READ`` makes it untrained by default.
@@ -135,6 +135,7 @@ def _get(
     trainable: bool | None = None,
     collections: Sequence[str] | None = None,
     validate_shape: bool = True,
+    use_resource: bool | None = None,
     constraint: Callable[[Tensor], Any] | None = None,
     partitioner: Callable[..., Any] | None = None,
     synchronization: Any = None,
@@ -149,6 +150,7 @@ def _get(
         "trainable": sharing[2],
         "collections": collections,
         "validate_shape": validate_shape,
+        "use_resource": use_resource,
         "constraint": constraint,
         "sharing": sharing[:2],
     }
@@ -249,6 +251,7 @@ def _get_whole(
     trainable: bool | None,
     collections: Sequence[str] | None,
     validate_shape: bool,
+    use_resource: bool | None,
     constraint: Callable[[Tensor], Any] | None,
     sharing: tuple[Any, Any],
     part: Part | None = None,
@@ -286,6 +289,7 @@ def _get_whole(
         name=name,
         dtype=None if is_value and not plain else _value_dtype(start, wanted, is_value),
         constraint=constraint,
+        use_resource=use_resource,
         synchronization=sharing[0],
         aggregation=sharing[1],
     )
@@ -457,6 +461,7 @@ def create_partitioned_variables(
             trainable=trainable,
             collections=collections,
             validate_shape=True,
+            use_resource=None,
             constraint=scope.constraint,
             sharing=checked_sharing(None, None, trainable, scope.name)[:2],
         )

@@ -12,7 +12,7 @@ from headrace.errors import AttributeValueError, DTypeError, ShapeError, told
 from headrace.graph.spec import TensorSpec, handle_spec
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Anything, Index, Resource
-from headrace.shapes import UNKNOWN, Shape
+from headrace.shapes import Shape
 
 _WRITES = "writing to a variable is no differentiable function"
 
@@ -86,7 +86,7 @@ def _assigned(resource: TensorSpec, value: TensorSpec, validate_shape: bool = Tr
             "hr.cast"
         )
     if not validate_shape:
-        return TensorSpec(content.dtype, UNKNOWN)
+        return TensorSpec(content.dtype, value.shape)
     if not content.shape.is_compatible_with(value.shape):
         raise ShapeError(f"the variable has shape {content.shape}, the value {value.shape}")
     return TensorSpec(content.dtype, content.shape.merge_with(value.shape))

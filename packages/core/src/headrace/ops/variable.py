@@ -14,6 +14,7 @@ from headrace.graph.default_session import default_session
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
+from headrace.graph.rendering import renderer
 from headrace.graph.scopes import (
     colocate_with,
     current_scope,
@@ -21,6 +22,7 @@ from headrace.graph.scopes import (
     init_scope,
     name_scope,
 )
+from headrace.graph.spec import handle_spec
 from headrace.graph.tensor import Tensor, TensorOperators
 from headrace.graph.tensor_shape import TensorShape
 from headrace.ops import assign as writes
@@ -102,16 +104,18 @@ class Variable(TensorOperators, metaclass=Created):
             trainable: Whether optimizers change it by default; True if None.
             collections: The collections of the graph that list it; that of global variables if
                 None. Trainable ones are listed in that of trainable variables besides.
-            validate_shape: Whether all later values must have the initial value's shape.
+            validate_shape: Whether all later values must have the initial value's shape, which
+                is known then.
             caching_device: Ignored; steps keep what they read.
             name: The variable's name; made unique.
-            variable_def: Refused; graphs come back from documents with their variables.
+            variable_def: Refused; ``from_proto`` returns the variable of the graph.
             dtype: The dtype; that of ``initial_value`` if None.
             expected_shape: The shape that the initial value must have.
             import_scope: Refused, as ``variable_def``.
             constraint: A function of the value, such as a projection, that returns what
                 optimizers put in its place after each change.
-            use_resource: Ignored; all variables behave as TensorFlow's resource variables.
+            use_resource: All variables behave as TensorFlow's resource variables. True allows an
+                initial value of unknown shape, as it does there.
             synchronization: Kept, without effect; ``ON_READ`` makes it untrained by default.
             aggregation: Kept, without effect.
             shape: The shape of all values, to be less precise than the initial value's:
@@ -121,10 +125,10 @@ class Variable(TensorOperators, metaclass=Created):
 
         Raises:
             DTypeError: if the initial value does not have the dtype.
-            ShapeError: if it does not have the shape.
+            ShapeError: if it does not have the shape, or its shape is not known.
             AttributeValueError: if something is given that variables do not take.
         """
-        del caching_device, use_resource
+        del caching_device
         if synchronization is not None or aggregation is not None:
             sharing = checked_sharing(synchronization, aggregation, trainable, name)
             self.synchronization, self.aggregation, trainable = sharing
@@ -132,8 +136,8 @@ class Variable(TensorOperators, metaclass=Created):
             self.synchronization, self.aggregation = _AUTO, _NONE
         if variable_def is not None or import_scope is not None:
             raise AttributeValueError(
-                "a Variable is not made of a variable_def or in an import_scope; load a whole "
-                "graph with hr.Graph.from_document"
+                "a Variable is not made of a variable_def or in an import_scope; "
+                "hr.Variable.from_proto returns the one of the graph"
             )
         if initial_value is None:
             raise DTypeError("a Variable needs an initial_value: data, a tensor, or a function")
@@ -157,7 +161,11 @@ class Variable(TensorOperators, metaclass=Created):
             listed.append(GraphKeys.TRAINABLE_VARIABLES)
         with init_scope(), name_scope(name, "Variable") as scope:
             start = _initial(initial_value, None if dtype is None else as_dtype(dtype))
-            declared = _declared(start, shape, expected_shape) if validate_shape else UNKNOWN
+            if validate_shape:
+                lax = use_resource or shape is not None
+                declared = _declared(start, shape, expected_shape, lax)
+            else:
+                declared = UNKNOWN
             self.graph: Graph = get_default_graph()
             self.initial_value = start
             own_name = scope[:-1]
@@ -236,6 +244,51 @@ class Variable(TensorOperators, metaclass=Created):
         """Return the static shape of its values."""
         return self.shape
 
+    def set_shape(self, shape: Any) -> None:
+        """State what is known of the shape of all values; nothing checks it when the graph runs.
+
+        Args:
+            shape: A shape, or a list of sizes and Nones.
+
+        Raises:
+            ShapeError: if it contradicts what is known.
+        """
+        content = self.handle.spec.content
+        assert content is not None
+        self.handle.spec = handle_spec(content.sharpened(Shape(shape)))
+        self.snapshot.set_shape(shape)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """Return what makes up the variable as a ``VariableDef``, None if it is not in the scope.
+
+        Needs the package headrace-io.
+
+        Args:
+            export_scope: The scope, which names are written without.
+
+        Raises:
+            PluginError: if headrace-io is not installed.
+        """
+        return renderer().variable_def(self, export_scope)
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
+        """Return the variable of the default graph that a ``VariableDef`` describes.
+
+        It is the one that the graph lists, or one that is made of operations of the graph.
+
+        Args:
+            variable_def: The message, or a serialized one.
+            import_scope: The scope under which its operations stand.
+
+        Raises:
+            DTypeError: if it is no such message.
+            DataLossError: if the graph does not have what it names.
+            PluginError: if headrace-io is not installed.
+        """
+        found: Variable = renderer().variable_of(variable_def, import_scope)
+        return found
+
     @property
     def device(self) -> str:
         """The device asked for."""
@@ -246,7 +299,10 @@ class Variable(TensorOperators, metaclass=Created):
         with colocate_with(self.handle):
             return read_variable(self.handle, name=f"{self.op_name.rpartition('/')[2]}/read")
 
-    read_value = value
+    def read_value(self) -> Tensor:
+        """Return a new read of the variable, of the name ``read`` in the scope at hand."""
+        with colocate_with(self.handle):
+            return read_variable(self.handle, name="read")
 
     def initialized_value(self) -> Tensor:
         """Return the value if there is one, else the one that the initializer assigns.
@@ -394,7 +450,12 @@ def _converted(value: Any, wanted: DType | None) -> Tensor:
     return start
 
 
-def _declared(start: Tensor, shape: Any, expected_shape: Any) -> Shape:
+def _declared(start: Tensor, shape: Any, expected_shape: Any, lax: bool) -> Shape:
+    if not lax and not start.shape.is_fully_defined():
+        raise ShapeError(
+            f"the initial value {start.name!r} of a variable must have a known shape, got "
+            f"{start.spec.shape}; give validate_shape=False for values of any shape"
+        )
     for wanted in (shape, expected_shape):
         if wanted is not None and not start.shape.is_compatible_with(Shape(wanted)):
             raise ShapeError(
