@@ -274,6 +274,21 @@ def test_looking_up_strings(values, threads) -> None:
     np.testing.assert_array_equal(found, plain)
 
 
+@pytest.mark.parametrize("key", [b"a", 7])
+@pytest.mark.parametrize("shape", [[], [1, 1]])
+def test_looking_up_one_key_keeps_its_shape(key, shape) -> None:
+    with hr.Graph().as_default():
+        initializer = hr.lookup.KeyValueTensorInitializer(hr.constant([key]), hr.constant([5.0]))
+        asked = hr.placeholder(initializer.key_dtype, shape)
+        found = hr.lookup.StaticHashTable(initializer, -1.0).lookup(asked)
+        with hr.Session(config=hr.Config(compile_after=0)) as session:
+            session.run(hr.tables_initializer())
+            value = np.full(shape, key, asked.dtype.numpy)
+            for _ in range(3):
+                got = session.run(found, {asked: value})
+                assert (np.shape(got), np.sum(got)) == (tuple(shape), 5.0)
+
+
 @pytest.mark.parametrize("dtype", [hr.int32, hr.int64])
 def test_looking_up_numbers_while_they_change(dtype) -> None:
     rng = np.random.default_rng(3)
