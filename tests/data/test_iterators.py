@@ -115,8 +115,12 @@ def test_a_string_handle_chooses_the_iterator_of_a_step() -> None:
             InvalidArgumentError, match=r"has elements of float32\[\], and .* int64"
         ):
             session.run(element, {handle: wrong})
-        with pytest.raises(NotFoundError, match="no iterator has the string handle 'nobody'"):
-            session.run(element, {handle: b"nobody"})
+        gone = "headrace-iterator-0-0"
+        with pytest.raises(NotFoundError, match=f"no iterator has the string handle '{gone}'"):
+            session.run(element, {handle: gone})
+        for junk in (b"nobody", b"", b"\xff"):
+            with pytest.raises(InvalidArgumentError, match="is no string handle of an iterator"):
+                session.run(element, {handle: junk})
 
 
 def test_iterators_of_a_shared_name_are_one_in_a_container() -> None:

@@ -81,6 +81,20 @@ def test_shapes_and_names_are_tensorflows(files):
     assert reader.num_records_produced().dtype == hr.int64
 
 
+@pytest.mark.parametrize(
+    ("build", "match"),
+    [
+        (lambda: hr.TextLineReader("x"), "skip_header_lines must be int, got 'x'"),
+        (lambda: hr.FixedLengthRecordReader(3, encoding=3), "encoding must be str, got 3"),
+        (lambda: hr.IdentityReader().read("q"), "a queue, or the handle to one, got 'q'"),
+    ],
+)
+def test_arguments_of_another_kind_are_type_errors(build, match):
+    with pytest.raises(errors.ArgumentTypeError, match=match) as caught:
+        build()
+    assert isinstance(caught.value, TypeError)
+
+
 def test_records_are_named_tuples_and_nodes_have_tensorflows_names():
     queue = hr.train.FIFOQueue(2, hr.string, [[]])
     reader = hr.TextLineReader()

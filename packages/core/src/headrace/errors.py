@@ -292,6 +292,10 @@ class GraphError(HeadraceError, ValueError):
     """A graph used wrongly: tensors of two graphs mixed, a name unknown, a cycle."""
 
 
+class NameTypeError(GraphError, TypeError):
+    """A name that is no string."""
+
+
 class NestingError(GraphError, AssertionError, RuntimeError):
     """A ``with`` block of a graph, session or device left before one that is inside of it."""
 
@@ -467,6 +471,10 @@ class PluginError(HeadraceError, RuntimeError):
 
 class ConfigError(HeadraceError, ValueError):
     """A setting or environment variable with a value that it does not take."""
+
+
+class ConfigTypeError(ConfigError, TypeError):
+    """A setting of another kind than is expected."""
 
 
 # -- codes

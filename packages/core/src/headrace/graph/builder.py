@@ -11,6 +11,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import DType, promote
 from headrace.errors import (
+    ArgumentTypeError,
     AttributeValueError,
     DTypeError,
     HeadraceError,
@@ -96,9 +97,7 @@ def shaped_like(answer: Any, op: Operation) -> Any:
 def _attribute(param: AttrParam, value: Any) -> Any:
     found = param.read(value)
     if not fits(found, param.hint):
-        raise AttributeValueError(
-            f"{param.name} must be {hint_name(param.hint)}, got {shown(value)}"
-        )
+        raise ArgumentTypeError(f"{param.name} must be {hint_name(param.hint)}, got {shown(value)}")
     return found
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from headrace.device_name import DeviceName
-from headrace.errors import GraphError, PlacementError, shown
+from headrace.errors import GraphError, NameTypeError, PlacementError, shown
 from headrace.given import mapping
 from headrace.graph.operation import Operation
 from headrace.graph.scope import SCOPE, Scope, entered
@@ -231,7 +231,10 @@ def check_name(name: Any) -> None:
     """Refuse what cannot name an operation or a scope.
 
     Raises:
-        GraphError: if it is no string, is empty, or has a colon, as names of tensors have.
+        NameTypeError: if it is no string.
+        GraphError: if it is empty, or has a colon, as names of tensors have.
     """
-    if not isinstance(name, str) or not name.strip("/") or ":" in name:
+    if not isinstance(name, str):
+        raise NameTypeError(f"a name is a string without a colon, and not empty; got {shown(name)}")
+    if not name.strip("/") or ":" in name:
         raise GraphError(f"a name is a string without a colon, and not empty; got {shown(name)}")

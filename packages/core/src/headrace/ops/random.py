@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError, shown
 from headrace.given import real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
@@ -55,7 +55,7 @@ def _whole(seed: Any) -> int:
     try:
         return int(seed)
     except (TypeError, ValueError, OverflowError):
-        raise AttributeValueError(f"seed must be an integer or None, got {shown(seed)}") from None
+        raise ArgumentTypeError(f"seed must be an integer or None, got {shown(seed)}") from None
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from headrace.errors import ConfigError, shown
+from headrace.errors import ConfigTypeError, shown
 from headrace.session.config import Config
 from headrace.session.messages import Message
 
@@ -139,7 +139,7 @@ def as_config(config: Any) -> Config:
     if isinstance(config, Config):
         return config
     if not isinstance(config, ConfigProto):
-        raise ConfigError(
+        raise ConfigTypeError(
             f"config must be an hr.Config or an hr.ConfigProto, got {shown(config)}; as in "
             "hr.Config(threads=2)"
         )

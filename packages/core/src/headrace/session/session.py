@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from headrace.device_name import DeviceName
 from headrace.errors import (
     ArgumentTypeError,
-    AttributeValueError,
     ConfigError,
     FailedPreconditionError,
     FeedError,
@@ -92,16 +91,16 @@ class Session:
             config: Settings; those of the target, or the defaults, if None.
 
         Raises:
-            AttributeValueError: if target or graph is something else.
+            ArgumentTypeError: if target or graph is something else.
             ConfigError: if config is neither an ``hr.Config`` nor an ``hr.ConfigProto``.
             PluginError: if no plugin knows the target.
         """
         if not isinstance(target, str):
-            raise AttributeValueError(
+            raise ArgumentTypeError(
                 f"target must be a string, got {shown(target)}; a graph is passed as graph=..."
             )
         if graph is not None and not isinstance(graph, Graph):
-            raise AttributeValueError(f"graph must be an hr.Graph, got {shown(graph)}")
+            raise ArgumentTypeError(f"graph must be an hr.Graph, got {shown(graph)}")
         self.graph = graph if graph is not None else get_default_graph()
         self.config = as_config(default_config(target) if config is None else config)
         self._runtime: Runtime

@@ -133,7 +133,7 @@ def iterator_from_string(
     output_shapes: tuple[Shape, ...],
 ) -> Any:
     """Return the iterator that a string stands for."""
-    found = IteratorResource.find(bytes(np.asarray(string_handle)[()]).decode())
+    found = IteratorResource.find(bytes(np.asarray(string_handle)[()]).decode(errors="replace"))
     agrees = len(output_types) == len(found.output_types) and all(
         a == b and c.is_compatible_with(d)
         for a, b, c, d in zip(

@@ -16,6 +16,7 @@ from headrace.errors import (
     InvalidArgumentError,
     NotFoundError,
     OutOfRangeError,
+    shown,
 )
 from headrace_data.runtime.passes import Memory, Pass
 from headrace_data.runtime.stream import DatasetValue, Element, Stream
@@ -24,6 +25,7 @@ from headrace_data.state.encoding import decode, encode
 
 _HANDLES: weakref.WeakValueDictionary[str, IteratorResource] = weakref.WeakValueDictionary()
 _NUMBERS = itertools.count()
+_PREFIX = "headrace-iterator-"
 
 
 @final
@@ -111,7 +113,7 @@ class IteratorResource:
         self._running: Running | None = None
         self._pending: Any = None
         self._ended: BaseException | None = None
-        self.token = f"headrace-iterator-{os.getpid()}-{next(_NUMBERS)}"
+        self.token = f"{_PREFIX}{os.getpid()}-{next(_NUMBERS)}"
         _HANDLES[self.token] = self
 
     @staticmethod
@@ -119,12 +121,18 @@ class IteratorResource:
         """Return the iterator that a string stands for.
 
         Raises:
+            InvalidArgumentError: if it is no string handle.
             NotFoundError: if there is none in this process.
         """
+        if not token.startswith(_PREFIX):
+            raise InvalidArgumentError(
+                f"{shown(token)} is no string handle of an iterator; fetch one with "
+                "session.run(iterator.string_handle()), in the session that feeds it"
+            )
         found = _HANDLES.get(token)
         if found is None:
             raise NotFoundError(
-                f"no iterator has the string handle {token!r} in this process; fetch it with "
+                f"no iterator has the string handle {shown(token)} in this process; fetch it with "
                 "session.run(iterator.string_handle()), in the session that feeds it"
             )
         return found

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import headrace as hr
 from headrace import Operation, Tensor
-from headrace.errors import AttributeValueError, GraphError, shown
+from headrace.errors import ArgumentTypeError, GraphError, shown
 from headrace.extend.graphs import current_scope
 from headrace_io.ops.readers import (
     fixed_length_record_reader,
@@ -25,14 +25,14 @@ from headrace_io.ops.readers import (
 from headrace_io.records.options import TFRecordOptions
 
 
-class ReaderRead(NamedTuple):
+class ReaderReadV2(NamedTuple):
     """What ``read`` returns: the key [] and the value [] of a record, strings."""
 
     key: Tensor
     value: Tensor
 
 
-class ReaderReadUpTo(NamedTuple):
+class ReaderReadUpToV2(NamedTuple):
     """What ``read_up_to`` returns: the keys [n] and the values [n] of records, strings."""
 
     keys: Tensor
@@ -71,7 +71,7 @@ class ReaderBase:
         """Whether its state can be stored and restored."""
         return self._supports_serialize
 
-    def read(self, queue: Any, name: str | None = None) -> ReaderRead:
+    def read(self, queue: Any, name: str | None = None) -> ReaderReadV2:
         """Return the next record.
 
         Args:
@@ -82,9 +82,9 @@ class ReaderBase:
             The pair ``(key, value)``, each a string [].
         """
         self._check_graph()
-        return ReaderRead(*reader_read(self._reader_ref, _handle_of(queue), name=name))
+        return ReaderReadV2(*reader_read(self._reader_ref, _handle_of(queue), name=name))
 
-    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> ReaderReadUpTo:
+    def read_up_to(self, queue: Any, num_records: Any, name: str | None = None) -> ReaderReadUpToV2:
         """Return the next records of one piece of work: one at least, and ``num_records`` at most.
 
         Args:
@@ -98,7 +98,7 @@ class ReaderBase:
         self._check_graph()
         source = _handle_of(queue)
         found = reader_read_up_to(self._reader_ref, source, num_records, name=name)
-        return ReaderReadUpTo(*found)
+        return ReaderReadUpToV2(*found)
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
         """Return how many records it has made, an int64 scalar.
@@ -282,7 +282,7 @@ def _made(declared: Any, name: str | None, **attrs: Any) -> Tensor:
 def _handle_of(queue: Any) -> Tensor:
     handle = queue if isinstance(queue, Tensor) else getattr(queue, "queue_ref", None)
     if not isinstance(handle, Tensor):
-        raise AttributeValueError(
+        raise ArgumentTypeError(
             f"a reader takes its work from a queue, or the handle to one, got {shown(queue)}"
         )
     return handle

@@ -46,8 +46,11 @@ def check_path(text: str, label: str) -> None:
     """Refuse what no file can be called, or what no other program could name.
 
     Raises:
+        ArgumentTypeError: if it is no string.
         CheckpointError: if ``text`` holds a zero character or a lone surrogate, or is too long.
     """
+    if not isinstance(text, str):
+        raise ArgumentTypeError(f"{label} must be a string, got {shown(text)}")
     try:
         data = text.encode()
     except UnicodeEncodeError as reason:

@@ -18,6 +18,7 @@ from headrace.errors import (
     CheckpointDamagedError,
     CheckpointError,
     CheckpointMismatchError,
+    CheckpointNotFoundError,
     FailedPreconditionError,
     shown,
     told,
@@ -235,7 +236,9 @@ def write_state(
         with replaced(file) as temporary:
             temporary.write_text(text_format.MessageToString(state), "utf-8")
     except OSError as reason:
-        raise CheckpointError(f"{file} could not be written: {reason}") from reason
+        missing = isinstance(reason, FileNotFoundError)
+        kind = CheckpointNotFoundError if missing else CheckpointError
+        raise kind(f"{file} could not be written: {reason}") from reason
 
 
 def state_file(folder: Path, latest_filename: str | None) -> Path:

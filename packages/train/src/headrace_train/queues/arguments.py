@@ -7,7 +7,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import DType, Shape, Tensor, TensorShape
-from headrace.errors import AttributeValueError, shown, told
+from headrace.errors import ArgumentTypeError, AttributeValueError, shown, told
 from headrace.extend.arguments import items
 from headrace.extend.graphs import current_scope
 
@@ -71,18 +71,18 @@ def components(
 
 
 def room(capacity: Any) -> int:
-    """Return the capacity of a queue; that of one without a limit is -1."""
-    return max(whole_number(capacity, "capacity"), -1)
+    """Return the capacity of a queue; that of one without a limit is -1, or given as None."""
+    return -1 if capacity is None else max(whole_number(capacity, "capacity"), -1)
 
 
 def whole_number(value: Any, what: str) -> int:
     """Return an integer argument.
 
     Raises:
-        AttributeValueError: if it is none.
+        ArgumentTypeError: if it is none.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise AttributeValueError(f"{what} must be a whole number, got {shown(value)}")
+        raise ArgumentTypeError(f"{what} must be a whole number, got {shown(value)}")
     return int(value.__index__())
 
 

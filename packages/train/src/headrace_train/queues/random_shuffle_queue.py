@@ -53,12 +53,13 @@ class RandomShuffleQueue(QueueBase):
                 ``min_after_dequeue`` does not fit the capacity.
         """
         kinds, forms, labels = components(dtypes, shapes, names)
+        least = 0 if min_after_dequeue is None else min_after_dequeue
         ref = handle(
             random_shuffle_queue,
             name,
             shared_name,
             capacity=room(capacity),
-            min_after_dequeue=whole_number(min_after_dequeue, "min_after_dequeue"),
+            min_after_dequeue=whole_number(least, "min_after_dequeue"),
             component_types=tuple(kinds),
             shapes=tuple(forms),
             seeds=_seeds(seed, shared_name),

@@ -7,7 +7,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import Tensor
-from headrace.errors import AttributeValueError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, shown
 from headrace_io import protos
 from headrace_train.summary import summaries
 from headrace_train.summary.naming import clean_tag, summary_scope
@@ -212,10 +212,13 @@ def merge(
         [], string, a serialized ``Summary``.
 
     Raises:
+        ArgumentTypeError: if it is no list.
         AttributeValueError: if there is none.
         InvalidArgumentError: when it runs, if two have one tag, or one is no summary.
     """
-    if not isinstance(inputs, list | tuple) or not inputs:
+    if not isinstance(inputs, list | tuple):
+        raise ArgumentTypeError(f"merge takes a list of one summary or more, got {shown(inputs)}")
+    if not inputs:
         raise AttributeValueError(f"merge takes a list of one summary or more, got {shown(inputs)}")
     name = clean_tag(name)
     with hr.name_scope(name, "Merge", inputs):
