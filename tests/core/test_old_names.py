@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
+import subprocess
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -126,6 +130,42 @@ def test_nests():
     for call, error, message in cases:
         with pytest.raises(error, match=message):
             call()
+
+
+def test_compat_v1_has_the_names_of_the_package():
+    assert isinstance(hr.compat.v1, ModuleType)
+    assert importlib.import_module("headrace.compat.v1") is hr.compat.v1 is hr.compat.v1.compat.v1
+    names = [name for name in dir(hr) if not name.startswith("_")]
+    assert {"Session", "constant", "train", "nn"} < set(names) == set(dir(hr.compat.v1))
+    assert not [name for name in names if getattr(hr.compat.v1, name) is not getattr(hr, name)]
+    assert hr.compat.v1.train.AdamOptimizer is hr.train.AdamOptimizer
+    starred: dict[str, object] = {}
+    exec("from headrace.compat.v1 import *", starred)
+    assert set(hr.__all__) < set(starred)
+    assert hr.compat.v1.__version__ == hr.__version__
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "match"),
+    [
+        ("headrace.compat.v1", "nowhere", "has no attribute 'nowhere'"),
+        ("headrace.compat.v1", "_host", "v1 has no attribute '_host'"),
+        (
+            "headrace.compat",
+            "v2",
+            "no attribute 'v2'; the names of TensorFlow 1.15 are those of hr",
+        ),
+    ],
+)
+def test_compat_refuses_other_names(module, name, match):
+    with pytest.raises(AttributeError, match=match):
+        getattr(importlib.import_module(module), name)
+
+
+def test_compat_v1_is_made_when_it_is_named():
+    code = "import sys, headrace as hr; hr.compat; print('headrace.compat.v1' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert found.stdout.strip() == "False", found.stderr
 
 
 def test_compat():

@@ -4,6 +4,8 @@ import datetime as _datetime
 import numbers as _numbers
 import os as _os
 from collections.abc import Callable as _Callable
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from numpy import floating as _floating
@@ -16,6 +18,9 @@ from headrace.errors import AttributeValueError as _AttributeValueError
 from headrace.errors import shown as _shown
 from headrace.errors import told as _told
 from headrace.graph.tensor_shape import dimension_at_index as dimension_at_index
+
+if _TYPE_CHECKING:
+    from headrace.compat import v1 as v1
 
 bytes_or_text_types = (bytes, str)
 integral_types = (_numbers.Integral, _integer)
@@ -99,3 +104,17 @@ def forward_compatible(year: int, month: int, day: int) -> bool:
         raise _AttributeValueError(
             f"expected the year, month and day of a date, got {given}"
         ) from None
+
+
+def __getattr__(name: str) -> _Any:
+    """Return ``v1``, which is imported when a program first names it."""
+    if name != "v1":
+        raise AttributeError(
+            f"headrace.compat has no attribute {name!r}; the names of TensorFlow 1.15 are those of "
+            "hr itself, and of hr.compat.v1"
+        )
+    return _import_module("headrace.compat.v1")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "v1"})
