@@ -10,6 +10,7 @@ from headrace import (
     Graph,
     IndexedSlices,
     Operation,
+    Shape,
     Tensor,
     Variable,
     colocate_with,
@@ -263,7 +264,7 @@ def _initial(y: Tensor, grad: Any) -> Tensor | IndexedSlices:
         raise DTypeError(f"gradients: a grad_ys is {start.dtype} for the y {shown(y)}")
     if not start.shape.is_compatible_with(y.shape):
         raise ShapeError(
-            f"gradients: a grad_ys has shape {start.shape.as_list()} for the y {shown(y)}; "
+            f"gradients: a grad_ys has shape {Shape(start.shape)} for the y {shown(y)}; "
             "expected the shape of y"
         )
     return start

@@ -16,7 +16,7 @@ class FIFOQueue(QueueBase):
 
     def __init__(
         self,
-        capacity: int,
+        capacity: int | None,
         dtypes: Any,
         shapes: Any = None,
         names: str | Sequence[str] | None = None,
@@ -26,7 +26,7 @@ class FIFOQueue(QueueBase):
         """Make a queue in the default graph.
 
         Args:
-            capacity: How many elements it holds at most, at least 1; -1 for any number.
+            capacity: How many elements it holds at most, at least 1; -1 or None for any.
             dtypes: The dtype of each component, or of the only one.
             shapes: The shape of each component, or of the only one, as far as it is fixed; all
                 unknown if None.

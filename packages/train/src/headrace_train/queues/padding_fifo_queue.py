@@ -23,7 +23,7 @@ class PaddingFIFOQueue(QueueBase):
 
     def __init__(
         self,
-        capacity: int,
+        capacity: int | None,
         dtypes: Any,
         shapes: Any,
         names: str | Sequence[str] | None = None,
@@ -33,7 +33,7 @@ class PaddingFIFOQueue(QueueBase):
         """Make a queue in the default graph.
 
         Args:
-            capacity: How many elements it holds at most, at least 1; -1 for any number.
+            capacity: How many elements it holds at most, at least 1; -1 or None for any.
             dtypes: The dtype of each component, or of the only one.
             shapes: A list with the shape of each component, of known rank; a dimension that
                 differs between elements is None.

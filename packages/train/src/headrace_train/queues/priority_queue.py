@@ -22,7 +22,7 @@ class PriorityQueue(QueueBase):
 
     def __init__(
         self,
-        capacity: int,
+        capacity: int | None,
         types: Any,
         shapes: Any = None,
         names: str | Sequence[str] | None = None,
@@ -32,7 +32,7 @@ class PriorityQueue(QueueBase):
         """Make a queue in the default graph.
 
         Args:
-            capacity: How many elements it holds at most, at least 1; -1 for any number.
+            capacity: How many elements it holds at most, at least 1; -1 or None for any.
             types: The dtype of each component but the priority, or of the only one.
             shapes: The shape of each of these components, as far as it is fixed; all unknown if
                 None.

@@ -22,8 +22,8 @@ class RandomShuffleQueue(QueueBase):
 
     def __init__(
         self,
-        capacity: int,
-        min_after_dequeue: int,
+        capacity: int | None,
+        min_after_dequeue: int | None,
         dtypes: Any,
         shapes: Any = None,
         names: str | Sequence[str] | None = None,
@@ -34,9 +34,9 @@ class RandomShuffleQueue(QueueBase):
         """Make a queue in the default graph.
 
         Args:
-            capacity: How many elements it holds at most, at least 1; -1 for any number.
+            capacity: How many elements it holds at most, at least 1; -1 or None for any.
             min_after_dequeue: How many elements stay in it until it is closed, at least 0 and less
-                than the capacity.
+                than the capacity; 0 if None.
             dtypes: The dtype of each component, or of the only one.
             shapes: The shape of each component, or of the only one, as far as it is fixed; all
                 unknown if None.
