@@ -194,17 +194,21 @@ def test_functions_that_operations_hold_are_in_the_library():
 
 
 def test_a_variable_is_a_message_and_the_message_finds_it():
-    with hr.name_scope("s"):
+    with hr.Graph().as_default() as graph, hr.name_scope("s"):
         v = hr.Variable([1.0, 2.0], name="v", trainable=False)
     whole, inside = v.to_proto(), v.to_proto("s")
     assert (whole.variable_name, whole.snapshot_name) == ("s/v:0", "s/v/read:0")
     assert (inside.variable_name, inside.initializer_name) == ("v:0", "v/Assign")
     assert (inside.initial_value_name, whole.trainable) == ("v/initial_value:0", False)
     assert v.to_proto("other") is None
-    assert hr.Variable.from_proto(whole) is hr.Variable.from_proto(inside, "s/") is v
+    with graph.as_default():
+        assert hr.Variable.from_proto(whole) is hr.Variable.from_proto(inside, "s/") is v
     with pytest.raises(errors.DTypeError, match="variable_def must be a VariableDef, got int: 3"):
         hr.Variable.from_proto(3)
-    with pytest.raises(errors.DataLossError, match="not have the variable 'v:0': there is no op"):
+    with (
+        graph.as_default(),
+        pytest.raises(errors.DataLossError, match="not have the variable 'v:0': there is no op"),
+    ):
         hr.Variable.from_proto(inside)
 
 
