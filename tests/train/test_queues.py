@@ -52,7 +52,6 @@ class TestConstruction:
             ("float32", [], ["float32"], ["()"]),
             ([hr.float32], [[]], ["float32"], ["()"]),
             ([hr.float32], [2, 3], ["float32"], ["(2, 3)"]),
-            ([hr.float32], [None, 3], ["float32"], ["(?, 3)"]),
             ([hr.float32], hr.Shape([2]), ["float32"], ["(2,)"]),
             ([hr.float32, np.int64], [[2], []], ["float32", "int64"], ["(2,)", "()"]),
             ([hr.float32, "string"], None, ["float32", "string"], ["<unknown>", "<unknown>"]),
@@ -147,8 +146,21 @@ class TestConstruction:
         with pytest.raises(AttributeValueError, match="'plain' was made without names= and takes"):
             plain.enqueue({"x": 1.0})
 
+    @pytest.mark.parametrize(
+        "make",
+        [
+            lambda: hr.train.FIFOQueue(3, [hr.float32], [[None]]),
+            lambda: hr.RandomShuffleQueue(3, 1, [hr.float32], [None]),
+            lambda: hr.PriorityQueue(3, [hr.float32], [[2, None]]),
+        ],
+        ids=["fifo", "shuffle", "priority"],
+    )
+    def test_shapes_that_are_known_in_part(self, make: Any) -> None:
+        with pytest.raises(ShapeError, match=r"must be fully known, got .*PaddingFIFOQueue"):
+            make()
+
     def test_dequeue_many_of_free_shapes(self) -> None:
-        queue = hr.train.FIFOQueue(3, [hr.float32, hr.int32], [[None], []], name="q")
+        queue = hr.PaddingFIFOQueue(3, [hr.float32, hr.int32], [[None], []], name="q")
         with pytest.raises(ShapeError, match=r"'q' needs .* fixed shapes .* component 0: \[\?\];"):
             queue.dequeue_many(2)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import headrace as hr
 from headrace import DType, Shape, Tensor, TensorShape
-from headrace.errors import ArgumentTypeError, AttributeValueError, shown, told
+from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown, told
 from headrace.extend.arguments import items
 from headrace.extend.graphs import current_scope
 
@@ -18,15 +18,17 @@ def dtype_list(dtypes: Any) -> list[DType]:
     return [hr.as_dtype(dtype) for dtype in given]
 
 
-def shape_list(shapes: Any, count: int) -> list[Shape]:
+def shape_list(shapes: Any, count: int, partial: bool = False) -> list[Shape]:
     """Return the shape of each component.
 
     Args:
         shapes: A list of shapes, the shape of the only component, or None if none is fixed.
         count: How many components there are.
+        partial: Whether dimensions may be unknown.
 
     Raises:
         AttributeValueError: if there are fewer or more shapes.
+        ShapeError: if one is not fully known.
     """
     if shapes is None:
         return [Shape(None)] * count
@@ -39,7 +41,13 @@ def shape_list(shapes: Any, count: int) -> list[Shape]:
             f"a queue of {told(count)} components needs as many shapes, got "
             f"{len(given)}: {shown(shapes)}"
         )
-    return [Shape(shape) for shape in given]
+    forms = [Shape(shape) for shape in given]
+    if not partial and not all(form.is_fully_defined() for form in forms):
+        raise ShapeError(
+            f"the shapes of a queue's components must be fully known, got {shown(shapes)}; leave "
+            "shapes out where elements differ, or make a PaddingFIFOQueue"
+        )
+    return forms
 
 
 def _is_shape(value: Any) -> bool:
@@ -63,11 +71,11 @@ def name_list(names: str | Sequence[str] | None, count: int) -> list[str] | None
 
 
 def components(
-    dtypes: Any, shapes: Any, names: str | Sequence[str] | None
+    dtypes: Any, shapes: Any, names: str | Sequence[str] | None, partial: bool = False
 ) -> tuple[list[DType], list[Shape], list[str] | None]:
     """Return dtype, shape and name of each component, as the three functions above do."""
     kinds = dtype_list(dtypes)
-    return kinds, shape_list(shapes, len(kinds)), name_list(names, len(kinds))
+    return kinds, shape_list(shapes, len(kinds), partial), name_list(names, len(kinds))
 
 
 def room(capacity: Any) -> int:

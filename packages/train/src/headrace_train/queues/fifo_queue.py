@@ -28,8 +28,7 @@ class FIFOQueue(QueueBase):
         Args:
             capacity: How many elements it holds at most, at least 1; -1 or None for any.
             dtypes: The dtype of each component, or of the only one.
-            shapes: The shape of each component, or of the only one, as far as it is fixed; all
-                unknown if None.
+            shapes: The shape of each component, or of the only one, fully known; any if None.
             names: The name of each component, or of the only one; elements then are dicts.
             shared_name: Its name in its container; the queue's own name if None. Queues of one
                 shared name in a named container or a cluster are one queue.
@@ -37,6 +36,7 @@ class FIFOQueue(QueueBase):
 
         Raises:
             AttributeValueError: if the numbers of dtypes, shapes and names differ.
+            ShapeError: if a shape is not fully known.
         """
         kinds, forms, labels = components(dtypes, shapes, names)
         ref = handle(

@@ -54,7 +54,7 @@ class PaddingFIFOQueue(QueueBase):
                 "a PaddingFIFOQueue needs a list with the shape of each component, got "
                 f"{shown(shapes)}"
             )
-        kinds, forms, labels = components(dtypes, shapes, names)
+        kinds, forms, labels = components(dtypes, shapes, names, partial=True)
         ref = handle(
             padding_fifo_queue,
             name,

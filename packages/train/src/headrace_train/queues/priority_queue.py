@@ -34,8 +34,7 @@ class PriorityQueue(QueueBase):
         Args:
             capacity: How many elements it holds at most, at least 1; -1 or None for any.
             types: The dtype of each component but the priority, or of the only one.
-            shapes: The shape of each of these components, as far as it is fixed; all unknown if
-                None.
+            shapes: The shape of each of these components, fully known; any if None.
             names: The name of each component, that of the priority first; elements then are dicts.
             shared_name: Its name in its container; the queue's own name if None. Queues of one
                 shared name in a named container or a cluster are one queue.
@@ -43,6 +42,7 @@ class PriorityQueue(QueueBase):
 
         Raises:
             AttributeValueError: if the numbers of dtypes, shapes and names differ.
+            ShapeError: if a shape is not fully known.
         """
         others = dtype_list(types)
         kinds = [hr.int64, *others]

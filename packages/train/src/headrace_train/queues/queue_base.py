@@ -58,7 +58,10 @@ class QueueBase:
             AttributeValueError: if the numbers of dtypes, shapes and names differ.
         """
         kinds, forms, labels = components(
-            items(dtypes, "dtypes"), None if shapes is None else items(shapes, "shapes"), names
+            items(dtypes, "dtypes"),
+            None if shapes is None else items(shapes, "shapes"),
+            names,
+            partial=True,
         )
         self._queue_ref = queue_ref
         self._components = Components(queue_ref.op.name, kinds, forms, labels)

@@ -38,8 +38,7 @@ class RandomShuffleQueue(QueueBase):
             min_after_dequeue: How many elements stay in it until it is closed, at least 0 and less
                 than the capacity; 0 if None.
             dtypes: The dtype of each component, or of the only one.
-            shapes: The shape of each component, or of the only one, as far as it is fixed; all
-                unknown if None.
+            shapes: The shape of each component, or of the only one, fully known; any if None.
             names: The name of each component, or of the only one; elements then are dicts.
             seed: The seed of the order, together with that of the graph (``hr.set_random_seed``);
                 without either, each run has another order. Equal seeds give an equal order where
@@ -51,6 +50,7 @@ class RandomShuffleQueue(QueueBase):
         Raises:
             AttributeValueError: if the numbers of dtypes, shapes and names differ, or
                 ``min_after_dequeue`` does not fit the capacity.
+            ShapeError: if a shape is not fully known.
         """
         kinds, forms, labels = components(dtypes, shapes, names)
         least = 0 if min_after_dequeue is None else min_after_dequeue

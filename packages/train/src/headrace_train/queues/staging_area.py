@@ -54,7 +54,7 @@ class StagingArea:
         """
         if shared_name is not None and not isinstance(shared_name, str):
             raise AttributeValueError(f"shared_name must be a string, got {shown(shared_name)}")
-        kinds, forms, labels = components(dtypes, shapes, names)
+        kinds, forms, labels = components(dtypes, shapes, names, partial=True)
         self._capacity = whole_number(capacity, "capacity")
         self._memory_limit = whole_number(memory_limit, "memory_limit")
         self._ref = handle(
