@@ -28,6 +28,25 @@ def images(*shape: int | None) -> Any:
 Refusal = tuple[Callable[[], Any], type[Exception], str]
 
 ARGUMENTS: dict[str, Refusal] = {
+    **{
+        f"strides and dilation_rate {rank}d": (
+            lambda call=call, rank=rank: call(
+                images(2, *[6] * rank, 3), 4, 3, strides=2, dilation_rate=2
+            ),
+            ValueError,
+            r"strides or dilation_rate must be 1, got strides \(2,.*hr.nn.convolution takes both",
+        )
+        for rank, call in enumerate((L.conv1d, L.conv2d, L.conv3d), 1)
+    },
+    **{
+        f"training {value!r} of {call.__name__}": (
+            lambda call=call, value=value: call(images(), training=value),
+            TypeError,
+            f"training must be True, False or a scalar bool tensor, got {value!r}",
+        )
+        for call in (L.dropout, L.batch_normalization)
+        for value in ("x", 2, 1.5)
+    },
     "units": (lambda: L.Dense(-1), ValueError, "units must be at least 0, got -1"),
     "filters": (lambda: L.Conv2D(-1, 3), ValueError, "filters must be at least 0"),
     "filters kind": (lambda: L.Conv2D("many", 3), ValueError, "filters must be an integer"),

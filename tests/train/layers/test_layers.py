@@ -391,3 +391,29 @@ def test_a_regularizer_of_scale_zero_adds_nothing() -> None:
     assert hr.layers.l1_regularizer(0.0)(hr.constant([1.0])) is None
     hr.layers.dense(hr.ones([1, 2]), 2, kernel_regularizer=hr.layers.l2_regularizer(0.0))
     assert hr.losses.get_regularization_losses() == []
+
+
+def test_results_have_the_names_of_tensorflow() -> None:
+    def line() -> Any:
+        return hr.placeholder(hr.float32, [2, 8, 3])
+
+    image, volume = hr.placeholder(hr.float32, [2, 8, 8, 3]), hr.ones([2, 8, 8, 8, 3])
+    with hr.variable_scope("a"):
+        found = [
+            hr.layers.max_pooling1d(line(), 2, 2),
+            hr.layers.average_pooling1d(line(), 2, 2, name="pool"),
+            hr.layers.separable_conv1d(line(), 4, 3),
+            hr.layers.separable_conv1d(line(), 4, 3, activation=hr.nn.relu),
+            hr.layers.conv1d(line(), 4, 3, use_bias=False),
+            hr.layers.conv2d(image, 4, 3, use_bias=False),
+            hr.layers.conv3d(volume, 4, 3, use_bias=False),
+        ]
+    assert [y.op.name for y in found] == [
+        "a/max_pooling1d/Squeeze",
+        "a/pool/Squeeze",
+        "a/separable_conv1d/Squeeze",
+        "a/separable_conv1d_1/Relu",
+        "a/conv1d/conv1d/Squeeze",
+        "a/conv2d/Conv2D",
+        "a/conv3d/Conv3D",
+    ]

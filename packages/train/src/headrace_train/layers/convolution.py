@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import headrace as hr
+from headrace.errors import AttributeValueError, told
 from headrace.extend import Tensor
 from headrace_train.layers.filters import Filters
 
 _ZEROS = hr.zeros_initializer()
+
+# What convolves, and the name of its operation, for each number of spatial axes.
+_FUNCTIONS: dict[int, tuple[Callable[..., Tensor], str]] = {
+    1: (hr.nn.conv1d, "conv1d"),
+    2: (hr.nn.conv2d, "Conv2D"),
+    3: (hr.nn.conv3d, "Conv3D"),
+}
 
 
 class _Convolution(Filters):
@@ -39,16 +48,26 @@ class _Convolution(Filters):
 
         Args:
             inputs: The input.
+
+        Raises:
+            AttributeValueError: if steps and distances are both above 1, as TensorFlow does.
         """
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise AttributeValueError(
+                f"layer {self.name!r}: strides or dilation_rate must be 1, got strides "
+                f"{told(self.strides)} and dilation_rate {told(self.dilation_rate)}; "
+                "hr.nn.convolution takes both"
+            )
         padded, mode = self.padded(inputs)
-        outputs = hr.nn.convolution(
+        function, name = _FUNCTIONS[self.rank]
+        outputs = function(
             padded,
             self.kernel,
-            mode,
             self.strides,
-            self.dilation_rate,
+            mode,
             data_format=self.layout,
-            name=f"Conv{self.rank}D",
+            dilations=self.dilation_rate,
+            name=name,
         )
         return self.finished(outputs)
 

@@ -134,6 +134,10 @@ class Filters(Layer):
         """Return the output with the bias added and the activation applied."""
         if self.bias is not None:
             outputs = hr.nn.bias_add(outputs, self.bias, self.layout, name="BiasAdd")
+        return self.activated(outputs)
+
+    def activated(self, outputs: Tensor) -> Any:
+        """Return the output with the activation applied."""
         return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> Shape:

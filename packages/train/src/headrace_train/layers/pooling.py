@@ -71,7 +71,8 @@ class AveragePooling1D(_Pooling):
 
     _rank = 1
     _function = staticmethod(hr.nn.avg_pool1d)
-    _operation = "AvgPool"
+    # In TensorFlow a row of an image is pooled; its last operation takes the row out.
+    _operation = "Squeeze"
 
     def __init__(
         self,
@@ -167,7 +168,7 @@ class MaxPooling1D(_Pooling):
 
     _rank = 1
     _function = staticmethod(hr.nn.max_pool1d)
-    _operation = "MaxPool"
+    _operation = "Squeeze"
 
     def __init__(
         self,

@@ -100,9 +100,11 @@ class _SeparableConvolution(Filters):
         outputs = hr.nn.separable_conv2d(
             images, depthwise, pointwise, strides, mode, rates, data_format=layout
         )
+        if self.bias is not None:
+            outputs = hr.nn.bias_add(outputs, self.bias, layout, name="BiasAdd")
         if self.rank == 1:
-            outputs = hr.squeeze(outputs, [row])
-        return self.finished(outputs)
+            outputs = hr.squeeze(outputs, [row], name="Squeeze")
+        return self.activated(outputs)
 
 
 class SeparableConv1D(_SeparableConvolution):
