@@ -251,6 +251,16 @@ T.nn.conv1d(T.constant(1.0, shape=[1, 4, 3]), T.constant(1.0, shape=[1, 3, 3]), 
 T.nn.max_pool(im, [1, 2, 2, 1], [1, 1, 1, 1], 'SAME') -> MaxPool:0
 T.nn.avg_pool(im, [1, 2, 2, 1], [1, 1, 1, 1], 'SAME') -> AvgPool:0
 T.nn.sparse_softmax_cross_entropy_with_logits(labels=[0, 1], logits=m) -> SparseSoftmaxCrossEntropyWithLogits/SparseSoftmaxCrossEntropyWithLogits:0
+T.nn.sparse_softmax_cross_entropy_with_logits(labels=[0, 1], logits=m, name="nm") -> nm/nm:0
+T.nn.softmax_cross_entropy_with_logits_v2(labels=m, logits=m) -> softmax_cross_entropy_with_logits/Reshape_2:0
+T.nn.softmax_cross_entropy_with_logits(labels=m, logits=m) -> softmax_cross_entropy_with_logits_sg/Reshape_2:0
+T.meshgrid([1, 2], [3, 4, 5])[1] -> meshgrid/mul_1:0
+T.meshgrid([1, 2], name="nm")[0] -> nm/mul:0
+T.batch_scatter_update(T.get_variable("bsu", [2, 1]), [[0], [0]], [[1.0], [1.0]]) -> ScatterNdUpdate:0
+T.metrics.true_positives_at_thresholds([True], [0.5], [0.1]) [0] -> true_positives/Identity:0
+T.metrics.mean_iou([1], [1], 2)[0] -> mean_iou/Select_1:0
+T.parse_example(["a"], {"x": T.FixedLenFeature([], T.float32)}, name="nm")["x"] -> nm/nm:0
+T.parse_single_example("a", {"x": T.FixedLenFeature([], T.float32)})["x"] -> ParseSingleExample/ParseSingleExample:0
 T.nn.sigmoid_cross_entropy_with_logits(labels=a, logits=a) -> logistic_loss:0
 T.nn.weighted_cross_entropy_with_logits(a, a, 1.0) -> logistic_loss:0
 T.nn.embedding_lookup(m, [0]) -> embedding_lookup/Identity:0

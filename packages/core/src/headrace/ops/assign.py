@@ -381,7 +381,7 @@ def batch_scatter_update(
         ExecutionError: if an index is out of range, when it runs; the variable is not changed.
     """
     variable = _checked(ref)
-    with name_scope(name, "BatchScatterUpdate"):
+    with name_scope(name):
         rows = convert_to_tensor(indices)
         rank = rows.shape.rank
         if not rank:

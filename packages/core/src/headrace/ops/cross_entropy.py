@@ -114,8 +114,9 @@ def _softmax_cross_entropy(scores: Tensor, targets: Tensor, axis: int) -> Tensor
         if at != rank - 1:
             order = [*(i for i in range(rank) if i != at), at]
             scores, targets = transpose(scores, order), transpose(targets, order)
+    # TensorFlow reshapes logits, labels and losses of any rank; the result has the last one's name.
     if rank == 2:
-        return softmax_cross_entropy(scores, targets)[0]
+        return softmax_cross_entropy(scores, targets, name="Reshape_2")[0]
     loss = softmax_cross_entropy(_as_rows(scores), _as_rows(targets))[0]
     return reshape(loss, _outer(scores))
 
@@ -180,7 +181,7 @@ def sparse_softmax_cross_entropy_with_logits(
         if rank == 0:
             raise ShapeError("logits must have at least 1 dimension, got a scalar")
         if rank == 2:
-            return sparse_softmax_cross_entropy(scores, targets)[0]
+            return sparse_softmax_cross_entropy(scores, targets, name=name)[0]
         if rank is not None and not targets.shape.is_compatible_with(scores.shape[:-1]):
             raise ShapeError(
                 f"labels {targets.spec.shape} must have the shape of logits {scores.spec.shape} "

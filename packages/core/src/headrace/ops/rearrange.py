@@ -228,7 +228,7 @@ def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
             else reshape(v, [0 if order[i] == at else 1 for i in range(len(order))])
             for at, v in enumerate(vectors)
         ]
-        return [broadcast_to(view, whole) for view in views]
+        return [broadcast_to(view, whole, name="mul") for view in views]
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Tensor:

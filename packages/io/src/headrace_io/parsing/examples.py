@@ -82,7 +82,8 @@ def _parsed(
 ) -> dict[str, Any]:
     if not features:
         raise AttributeValueError(f"there must be features to parse, got {shown(features)}")
-    with hr.name_scope(name, "ParseSingleExample" if single else "ParseExample"):
+    label = name or ("ParseSingleExample" if single else "ParseExample")
+    with hr.name_scope(label):
         asked = wanted(features, _OF_EXAMPLES)
         outputs = parse_example_op(
             hr.convert_to_tensor(serialized, hr.string),
@@ -94,6 +95,7 @@ def _parsed(
             dense_types=asked.dense_types,
             dense_shapes=asked.dense_shapes,
             single=single,
+            name=label,
         )
         return merge_sparse(features, _by_name(asked, list(outputs)))
 
@@ -172,7 +174,8 @@ def _parsed_sequences(
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Tensor]]:
     if not (context_features or sequence_features):
         raise AttributeValueError("there must be features or lists of features to parse")
-    with hr.name_scope(name, "ParseSingleSequenceExample" if single else "ParseSequenceExample"):
+    label = name or ("ParseSingleSequenceExample" if single else "ParseSequenceExample")
+    with hr.name_scope(label):
         asked = wanted(context_features or {}, _OF_CONTEXTS)
         lists = wanted(sequence_features or {}, _OF_LISTS, lists=True)
         outputs = list(
@@ -192,6 +195,7 @@ def _parsed_sequences(
                 list_dense_shapes=lists.dense_shapes,
                 allowed_missing=lists.allowed_missing,
                 single=single,
+                name=label,
             )
         )
         count = 3 * len(asked.sparse_keys) + len(asked.dense_keys)

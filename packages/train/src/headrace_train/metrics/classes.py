@@ -124,4 +124,5 @@ def _mean_iou(matrix: Tensor) -> Tensor:
     either = columns + rows - both
     present = hr.reduce_sum(hr.cast(hr.not_equal(either, 0.0), hr.float32))
     each = hr.where(hr.greater(either, 0.0), hr.div_no_nan(both, either), both)
-    return hr.div_no_nan(hr.reduce_sum(each), present, name="mean_iou")
+    total = hr.reduce_sum(each, name="mean_iou")
+    return hr.where(hr.greater(present, 0.0), hr.div_no_nan(total, present), hr.constant(0.0))

@@ -90,7 +90,8 @@ def _counted(
     labels, predictions, thresholds, weights = inputs
     with hr.variable_scope(name, _KINDS[kind][0], [predictions, labels, weights]):
         values, updates = counts_at_thresholds(labels, predictions, thresholds, weights, [kind])
-        return listed(values[kind], updates[kind], metrics_collections, updates_collections)
+        value = hr.identity(values[kind])
+        return listed(value, updates[kind], metrics_collections, updates_collections)
 
 
 def _share(
