@@ -161,7 +161,7 @@ class TestConstruction:
 
     def test_dequeue_many_of_free_shapes(self) -> None:
         queue = hr.train.FIFOQueue(3, [hr.float32, hr.int32], name="q")
-        with pytest.raises(ShapeError, match=r"'q' needs .* fixed shapes .* component 0: \[\.\.\.\],"):
+        with pytest.raises(ShapeError, match=r"'q' needs .* fixed shapes .* 0: \[\.\.\.\],"):
             queue.dequeue_many(2)
 
     def test_from_another_graph(self) -> None:
