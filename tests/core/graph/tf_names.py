@@ -257,7 +257,7 @@ T.nn.softmax_cross_entropy_with_logits(labels=m, logits=m) -> softmax_cross_entr
 T.meshgrid([1, 2], [3, 4, 5])[1] -> meshgrid/mul_1:0
 T.meshgrid([1, 2], name="nm")[0] -> nm/mul:0
 T.batch_scatter_update(T.get_variable("bsu", [2, 1]), [[0], [0]], [[1.0], [1.0]]) -> ScatterNdUpdate:0
-T.metrics.true_positives_at_thresholds(b, a, [0.1])[0] -> true_positives/Identity:0
+T.metrics.true_positives_at_thresholds(b, a / 4.0, [0.1])[0] -> true_positives/Identity:0
 T.metrics.mean_iou(i, i, 4)[0] -> mean_iou/Select_1:0
 T.parse_example(["a"], {"x": T.FixedLenFeature([], T.float32)}, name="nm")["x"] -> nm/nm:0
 T.parse_single_example("a", {"x": T.FixedLenFeature([], T.float32)})["x"] -> ParseSingleExample/ParseSingleExample:0
