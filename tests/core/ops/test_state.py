@@ -111,7 +111,8 @@ def test_which_variables_have_no_value_is_reported(session: hr.Session) -> None:
     with pytest.raises(UninitializedError, match="b"):
         session.run(check)
     initialized(session)
-    session.run(check)
+    assert session.run(check).tolist() == [0, 0, 0]
+    assert hr.assert_variables_initialized([b]).op.name == "Rank_3"
     assert session.run(everything).tolist() == []
     assert session.run(hr.report_uninitialized_variables([])).tolist() == []
     assert hr.assert_variables_initialized([]) is None

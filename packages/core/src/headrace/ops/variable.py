@@ -17,6 +17,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.rendering import renderer
 from headrace.graph.scopes import (
     colocate_with,
+    control_dependencies,
     current_scope,
     get_default_graph,
     init_scope,
@@ -26,6 +27,7 @@ from headrace.graph.spec import handle_spec
 from headrace.graph.tensor import Tensor, TensorOperators
 from headrace.graph.tensor_shape import TensorShape
 from headrace.ops import assign as writes
+from headrace.ops.array import rank, stack
 from headrace.ops.cond import cond
 from headrace.ops.control import group
 from headrace.ops.conversion import cast
@@ -570,16 +572,20 @@ def _known_variables() -> list[Variable]:
     return list(dict.fromkeys([*global_variables(), *local_variables()]))
 
 
-def assert_variables_initialized(var_list: Iterable[Variable] | None = None) -> Operation | None:
-    """Return an operation that fails where variables have no value, naming them.
+def assert_variables_initialized(var_list: Iterable[Variable] | None = None) -> Tensor | None:
+    """Return a tensor that fails to be computed where variables have no value, naming them.
 
     Args:
         var_list: The variables; all global and local ones of the default graph if None.
 
     Returns:
-        The operation, None where there are no variables.
+        The number of dimensions of the variable, or [n], that of each; int32. None where there are
+        no variables.
     """
     variables = _known_variables() if var_list is None else items(var_list, "var_list")
     if not variables:
         return None
-    return group(*(v.value() for v in variables), name="assert_variables_initialized")
+    values = [v.value() for v in variables]
+    with control_dependencies(values):
+        ranks = [rank(value) for value in values]
+        return ranks[0] if len(ranks) == 1 else stack(ranks)
