@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, GraphError
+from headrace.errors import DTypeError, ShapeError
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -88,10 +88,38 @@ def test_variables_get_their_averages_from_a_checkpoint(tmp_path: Path) -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(AttributeValueError, match="between 0 and 1"):
-        hr.train.ExponentialMovingAverage(1.5)
     ema = hr.train.ExponentialMovingAverage(0.5)
     with pytest.raises(DTypeError, match="floating"):
         ema.apply([hr.Variable(1)])
-    with pytest.raises(GraphError, match="fully known"):
-        ema.apply([hr.placeholder(hr.float32, [None])])
+    with pytest.raises(TypeError, match="must be a number, got 'x'"):
+        hr.train.ExponentialMovingAverage("x").apply([hr.Variable(1.0)])
+
+
+@pytest.mark.parametrize(("decay", "value"), [(2.0, 0.0), (-1.0, 3.0), (1, 1.0)])
+def test_decays_outside_of_0_to_1_follow_the_equation(decay: float, value: float) -> None:
+    v = hr.Variable(1.0)
+    ema = hr.train.ExponentialMovingAverage(decay)
+    update = ema.apply([v])
+    with hr.Session() as session:
+        session.run(hr.global_variables_initializer())
+        session.run(v.assign(2.0))
+        session.run(update)
+        assert session.run(ema.average(v)) == value
+
+
+@pytest.mark.parametrize("shape", [None, [None]])
+@pytest.mark.parametrize("zero_debias", [False, True])
+def test_averages_of_tensors_of_unknown_shape(zero_debias: bool, shape: Any) -> None:
+    x = hr.placeholder(hr.float32, shape)
+    y = x * 2.0
+    ema = hr.train.ExponentialMovingAverage(0.5, zero_debias=zero_debias)
+    update = ema.apply([y])
+    average = ema.average(y)
+    with hr.Session() as session:
+        session.run(hr.global_variables_initializer(), {x: [1.0, 2.0]})
+        assert session.run(average).tolist() == [0.0, 0.0]
+        session.run(update, {x: [1.0, 2.0]})
+        assert session.run(average).tolist() == ([2.0, 4.0] if zero_debias else [1.0, 2.0])
+        with pytest.raises(ShapeError, match="shape"):
+            session.run(update, {x: [1.0, 2.0, 3.0]})
+        assert session.run(average).tolist() == ([2.0, 4.0] if zero_debias else [1.0, 2.0])

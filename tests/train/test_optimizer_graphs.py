@@ -279,8 +279,18 @@ class TestRefusals:
 
     def test_a_global_step_that_is_none(self) -> None:
         x = hr.Variable(1.0)
-        with pytest.raises(DTypeError, match=r"global_step must be an integer variable, got 7"):
+        with pytest.raises(DTypeError, match=r"integer or floating variable, got 7"):
             descent().minimize(hr.square(x), global_step=7)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("dtype", [hr.float32, hr.float64, hr.int32])
+    def test_global_steps_of_several_dtypes(self, dtype: hr.DType) -> None:
+        x, step = hr.Variable(1.0), hr.Variable(hr.constant(0, dtype))
+        update = descent().minimize(hr.square(x), global_step=step)
+        with hr.Session() as session:
+            session.run(hr.global_variables_initializer())
+            session.run(update)
+            session.run(update)
+            assert session.run(step) == 2
 
     @pytest.mark.parametrize("rate", ["0.1", None, True, [0.1, 0.2], np.ones(2)])
     def test_a_rate_that_is_no_number(self, rate: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import headrace as hr
 from headrace import Operation, Tensor, Variable
-from headrace.errors import AttributeValueError, DTypeError, GraphError, shown, told
+from headrace.errors import DTypeError, shown
 from headrace.extend.arguments import items
 from headrace_train.optimizers.hyperparameters import as_scalar
 from headrace_train.optimizers.slots import make_beside, scope_prefix
@@ -36,15 +36,14 @@ class ExponentialMovingAverage:
         """Set how fast older values fade.
 
         Args:
-            decay: A number or floating scalar tensor, near 1, such as 0.999.
+            decay: A number or floating scalar tensor, near 1, such as 0.999. Others are taken as
+                they are: averages move away from values above 1.
             num_updates: The number of steps so far, a number or scalar tensor: averages follow
                 faster in early steps, with ``min(decay, (1 + n) / (10 + n))``.
             zero_debias: Whether averages of tensors, which start at zero, are divided by what
                 they would be of ones.
             name: Follows the name of what is averaged in those of averages.
         """
-        if isinstance(decay, int | float) and not 0 <= decay <= 1:
-            raise AttributeValueError(f"decay must be between 0 and 1, got {told(decay)}")
         self._decay = decay
         self._num_updates = num_updates
         self._zero_debias = zero_debias
@@ -60,7 +59,8 @@ class ExponentialMovingAverage:
         """Return an operation that updates the averages, made by the first call.
 
         Args:
-            var_list: What to average, floating; the trainable variables if None.
+            var_list: What to average, floating; the trainable variables if None. The average of a
+                tensor of unknown shape gets the shape that it has when the average is initialized.
 
         Raises:
             DTypeError: if something is not floating, or no variable or tensor.
@@ -116,12 +116,14 @@ class ExponentialMovingAverage:
     def _made(self, source: Variable | Tensor) -> Variable:
         if isinstance(source, Variable):
             return make_beside(source, self._name, source.initialized_value)
-        if not source.shape.is_fully_defined():
-            raise GraphError(f"the average of {shown(source)} needs a shape that is fully known")
+        known = source.shape.is_fully_defined()
         name = source.graph.unique_name(f"{scope_prefix()}{source.op.name}/{self._name}")
         with hr.name_scope(""):
             return Variable(
-                lambda: hr.zeros(source.spec.shape, source.dtype), trainable=False, name=f"{name}/"
+                lambda: hr.zeros(source.spec.shape if known else hr.shape(source), source.dtype),
+                trainable=False,
+                validate_shape=known,
+                name=f"{name}/",
             )
 
     def _update(self, source: Variable | Tensor, average: Variable) -> Tensor:
@@ -142,7 +144,8 @@ class ExponentialMovingAverage:
         """Update an average that started at zero, divided by what it would be of ones."""
         with hr.name_scope(f"{average.op_name}/"):
             zeros = hr.zeros_like(average.initial_value)
-            biased = Variable(zeros, trainable=False, name="biased")
+            known = average.shape.is_fully_defined()
+            biased = Variable(zeros, trainable=False, validate_shape=known, name="biased")
             count = Variable(hr.zeros([], average.dtype), trainable=False, name="local_step")
         new = biased.assign_sub((biased.value() - value) * (1.0 - decay))
         total = 1.0 - decay ** count.assign_add(1.0)

@@ -143,15 +143,22 @@ def checked_gradient(owner: str, gradient: Any, variable: Variable) -> Gradient:
     return checked
 
 
-def checked_step(global_step: Any) -> Variable:
+def checked_step(global_step: Any, *, whole: bool = True) -> Variable:
     """Return the variable that counts steps.
 
+    Args:
+        global_step: The variable.
+        whole: Whether it must hold integers, as where steps are compared with each other; a
+            floating one only counts.
+
     Raises:
-        DTypeError: if it is no integer variable.
+        DTypeError: if it is no such variable.
     """
-    if not isinstance(global_step, Variable) or not global_step.dtype.is_integer:
+    kind = global_step.dtype if isinstance(global_step, Variable) else None
+    if kind is None or not (kind.is_integer or (kind.is_floating and not whole)):
+        wanted = "an integer" if whole else "an integer or floating"
         raise DTypeError(
-            f"global_step must be an integer variable, got {shown(global_step)}; make one with "
+            f"global_step must be {wanted} variable, got {shown(global_step)}; make one with "
             "hr.train.get_or_create_global_step()"
         )
     return global_step

@@ -266,7 +266,7 @@ class Optimizer:
                 "differentiable operations?"
             )
         check_dtypes(self._name, variables, self._valid_dtypes())
-        counter = None if global_step is None else checked_step(global_step)
+        counter = None if global_step is None else checked_step(global_step, whole=False)
         self._hyperparameters.refresh()
         self._create_slots(variables)
         with hr.name_scope(name, self._name, [v.handle for v in variables]) as scope:
