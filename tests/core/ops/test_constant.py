@@ -120,6 +120,16 @@ ERRORS = {
         "num must be >= 1",
     ),
     "one_hot value": (lambda: hr.one_hot([0], 2, on_value=[1, 2]), ShapeError, "must be a scalar"),
+    "one_hot NumPy dtypes": (
+        lambda: hr.one_hot([0], 2, np.float64(1), np.float32(2)),
+        DTypeError,
+        r"on_value np.float64\(1.0\) is float64 and off_value np.float32\(2.0\) is float32",
+    ),
+    "one_hot dtypes": (
+        lambda: hr.one_hot([0], 2, on_value=np.int64(1), off_value=0),
+        DTypeError,
+        "is int64 and off_value 0 is int32; convert one",
+    ),
     "one_hot dtype": (
         lambda: hr.one_hot([0], 2, on_value=1.5, dtype=hr.int32),
         DTypeError,

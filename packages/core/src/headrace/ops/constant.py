@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, HeadraceError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, HeadraceError, ShapeError, shown
 from headrace.graph.convert import as_tensor, constant_of, convert_to_tensor, to_array
 from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import call_op
@@ -399,6 +399,12 @@ def one_hot(
     if kind is None and on_value is None and off_value is None:
         kind = dtypes.float32
     given = [None if v is None else convert_to_tensor(v, kind) for v in (on_value, off_value)]
+    kinds = [v.dtype for v in given if v is not None]
+    if len(set(kinds)) > 1:
+        raise DTypeError(
+            f"one_hot: on_value {shown(on_value)} is {kinds[0]} and "
+            f"off_value {shown(off_value)} is {kinds[1]}; convert one of them with hr.cast"
+        )
     kind = kind or next(v.dtype for v in given if v is not None)
     on, off = (_element(kind, 1 - i) if v is None else v for i, v in enumerate(given))
     size = as_int(depth, "depth")
