@@ -215,7 +215,7 @@ def test_an_input_spec_refuses_what_it_does_not_describe(spec: Any, text: str) -
 def test_an_input_spec_is_made_again_from_its_arguments() -> None:
     spec = L.InputSpec(dtype="float32", ndim=2, axes={-1: 3})
     again = L.InputSpec.from_config(spec.get_config())
-    assert repr(again) == repr(spec) == "InputSpec(dtype='float32', ndim=2, axes={-1: 3})"
+    assert repr(again) == repr(spec) == "InputSpec(dtype=float32, ndim=2, axes={-1: 3})"
 
 
 def test_names_that_are_taken_or_missing() -> None:

@@ -72,7 +72,11 @@ class InputSpec:
         return cls(**config)
 
     def __repr__(self) -> str:
-        given = [f"{name}={value!r}" for name, value in self.get_config().items() if value]
+        given = [
+            f"{name}={value if name == 'dtype' else repr(value)}"
+            for name, value in self.get_config().items()
+            if value
+        ]
         return f"InputSpec({', '.join(given)})"
 
     def problem(self, tensor: Tensor) -> str | None:
