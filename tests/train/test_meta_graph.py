@@ -44,7 +44,7 @@ def test_a_program_goes_on_from_a_file(tmp_path: Path, as_text: bool) -> None:
         (loss,) = hr.get_collection("ends")
         (train,) = hr.get_collection("steps")
         assert (loss.name, train.name) == ("model/loss:0", "train")
-        assert hr.get_collection("texts") == ["a"]
+        assert hr.get_collection("texts") == [b"a"]
         assert hr.get_collection("numbers") == [3]
         session.run(hr.global_variables_initializer())
         session.run(train, {"model/x:0": [1, 2]})

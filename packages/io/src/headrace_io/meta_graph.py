@@ -107,7 +107,7 @@ def collection_def_of(items: Sequence[Any], form: Form | None = None) -> Any:
         made.node_list.value.extend(named)
     elif items and all(isinstance(item, str | bytes) for item in items):
         made.bytes_list.value.extend(v.encode() if isinstance(v, str) else v for v in items)
-    elif items and all(type(item) is int and item in _INT64 for item in items):
+    elif items and all(isinstance(item, int) and item in _INT64 for item in items):
         made.int64_list.value.extend(items)
     elif items and all(type(item) is float for item in items):
         made.float_list.value.extend(items)
@@ -240,12 +240,7 @@ def _from_bytes(graph: Graph, key: str, value: bytes, form: Form | None) -> Any:
     if form is not None:
         return form.read(value, graph)
     variable = _variable(graph, key, value)
-    if variable is not None:
-        return variable
-    try:
-        return value.decode()
-    except UnicodeDecodeError:
-        return value
+    return value if variable is None else variable
 
 
 def _variable(graph: Graph, key: str, value: bytes) -> Variable | None:
