@@ -61,6 +61,22 @@ def test_lines_of_several_files(files: list[str]) -> None:
     assert sorted(elements(shuffled)) == [name.encode() for name in files]
 
 
+def test_names_of_files_of_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "d").mkdir()
+    for name in ("a.x", "b.x", "d/c.x"):
+        (tmp_path / name).touch()
+    monkeypatch.chdir(tmp_path)
+    for pattern, names in {
+        "*.x": [b"./a.x", b"./b.x"],
+        "./*.x": [b"./a.x", b"./b.x"],
+        "a.x": [b"./a.x"],
+        "*/c.x": [b"./d/c.x"],
+        "d/*.x": [b"d/c.x"],
+        f"{tmp_path}/a*": [f"{tmp_path}/a.x".encode()],
+    }.items():
+        assert elements(Dataset.list_files(pattern, shuffle=False)) == names
+
+
 def test_records_and_records_of_one_length(tmp_path: Path) -> None:
     name = str(tmp_path / "a.tfrecord")
     with TFRecordWriter(name) as writer:

@@ -115,6 +115,12 @@ def test_a_pattern_without_a_directory_is_one_of_the_current(files, monkeypatch)
     assert run(hr.matching_files("a.t*")).tolist() == [b"./a.txt"]
     assert run(hr.matching_files("./a.t*")).tolist() == [b"./a.txt"]
     assert run(hr.matching_files("")).tolist() == []
+    Path("folder").mkdir(exist_ok=True)
+    Path("folder/z.csv").touch()
+    assert run(hr.matching_files("*/z.csv")).tolist() == [b"./folder/z.csv"]
+    assert hr.gfile.Glob("a.t*") == hr.io.gfile.glob(["./a.t*"]) == ["./a.txt"]
+    assert hr.gfile.Glob("*/z.csv") == ["./folder/z.csv"]
+    assert hr.gfile.Glob("folder/z*") == ["folder/z.csv"]
 
 
 def test_patterns_have_one_dimension_at_most():

@@ -29,8 +29,8 @@ _CLASSES = {
 def matching_names(patterns: Iterable[str]) -> list[str]:
     """Return the names of the files and directories that patterns match, sorted.
 
-    A name is listed once for each pattern that matches it. A pattern without a directory is one
-    of the current directory, and what it matches begins with ``./``.
+    A name is listed once for each pattern that matches it. A pattern that begins with no
+    directory is one of the current directory, and what it matches begins with ``./``.
 
     Raises:
         NotFoundError: if the directory that a pattern begins with, before the first part with a
@@ -42,9 +42,9 @@ def matching_names(patterns: Iterable[str]) -> list[str]:
 def _matching(pattern: str) -> list[str]:
     if not pattern:
         return []
-    if "/" not in pattern:
-        pattern = f"./{pattern}"
     parts = pattern.split("/")
+    if len(parts) == 1 or _MAGIC & {*parts[0]}:
+        parts.insert(0, ".")
     fixed = next((i for i, part in enumerate(parts) if _MAGIC & {*part}), len(parts) - 1)
     # The first part of an absolute name is empty, and the folder is the root.
     folder = "/".join(parts[:fixed])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import re
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +32,15 @@ def list_files(file_pattern: Any, shuffle: bool | None, seed: Any) -> Described:
 
 
 def matching(value: DatasetValue) -> list[bytes]:
-    """Return the names of the files that match, sorted.
+    """Return the names of the files that match, sorted; those of this folder begin with "./".
 
     Raises:
         InvalidArgumentError: if there are none.
         NotFoundError: if a folder is not there.
     """
     patterns = [item.decode() for item in np.asarray(value.arguments[0]).ravel().tolist()]
-    found = sorted({name for pattern in patterns for name in glob.glob(pattern)})  # noqa: PTH207 - absolute ones, too
+    placed = map(_in_a_folder, patterns)
+    found = sorted({name for pattern in placed for name in glob.glob(pattern)})  # noqa: PTH207 - absolute ones, too
     if not found:
         for pattern in patterns:
             folder = Path(pattern).parent
@@ -46,6 +48,15 @@ def matching(value: DatasetValue) -> list[bytes]:
                 raise NotFoundError(f"{folder}; No such file or directory")
         raise InvalidArgumentError(f"No files matched pattern: {', '.join(patterns)}")
     return [name.encode() for name in found]
+
+
+def _in_a_folder(pattern: str) -> str:
+    """Return a pattern that begins with a folder: this one where it names none before a wildcard.
+
+    So TensorFlow finds "./a.txt" by "*.txt", and by "a.txt".
+    """
+    plain = re.split(r"[*?\[\\]", pattern, maxsplit=1)[0]
+    return pattern if not pattern or "/" in plain else f"./{pattern}"
 
 
 @stream("files")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -75,6 +75,8 @@ def listdir(path: FileName) -> list[str]:
 def glob(pattern: FileName | Iterable[FileName]) -> list[str]:
     """Return the names of files that a pattern, or one of several, matches, sorted.
 
+    Those of a pattern that begins with no folder begin with "./".
+
     Args:
         pattern: Names with the wildcards of ``fnmatch(3)`` within parts of a path.
     """
@@ -83,11 +85,8 @@ def glob(pattern: FileName | Iterable[FileName]) -> list[str]:
     )
     found: list[str] = []
     for one in map(file_name, patterns):
-        try:
-            names = matching_names([one])
-        except NotFoundError:
-            names = []
-        found += [n.removeprefix("./") if not one.startswith("./") else n for n in names]
+        with suppress(NotFoundError):
+            found += matching_names([one])
     return found
 
 
