@@ -194,6 +194,11 @@ def test_the_aspect_ratio_can_be_kept():
     padding = run(image.resize_image_with_pad(BATCH, 8, 8))
     np.testing.assert_array_equal(padding[:, :6], run(y))
     assert not padding[:, 6:].any()
+    for size in ((8, 8), (4, 12), (3, 3), (7, 2)):
+        kept = image.resize_image_with_pad(unknown, *size)
+        assert kept.shape.as_list() == [None, *size, 3]
+        expected = run(image.resize_image_with_pad(BATCH, *size))
+        np.testing.assert_array_equal(run(kept, {unknown: BATCH}), expected)
 
 
 def test_crops_are_resized():

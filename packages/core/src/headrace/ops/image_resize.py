@@ -25,6 +25,7 @@ from headrace.ops.elementwise import (
     greater_equal,
     less_equal,
     logical_and,
+    maximum,
     minimum,
     select,
 )
@@ -33,7 +34,7 @@ from headrace.ops.gather import gather
 from headrace.ops.image import METHODS, resize_op
 from headrace.ops.image_crop import pad_to_bounding_box
 from headrace.ops.joining import stack
-from headrace.ops.reduce import reduce_min
+from headrace.ops.reduce import reduce_max, reduce_min
 
 # More elements than this in a result are taken for a mistake.
 _MOST_ELEMENTS = 1 << 30
@@ -248,7 +249,7 @@ def resize_image_with_pad(
     """Resize images, keeping their aspect ratio, and pad them with zeros to a size.
 
     Args:
-        image: [n, h, w, c] or [h, w, c], a real number, of known height and width.
+        image: [n, h, w, c] or [h, w, c], a real number.
         target_height: The new height.
         target_width: The new width.
         method: As for ``resize_images``.
@@ -258,7 +259,7 @@ def resize_image_with_pad(
         Images of the new size, float32 (of the dtype of ``image`` for "nearest").
 
     Raises:
-        ShapeError: if the rank is not 3 or 4, or the size is not known or not positive.
+        ShapeError: if the rank is not 3 or 4, or a size is not positive.
         AttributeValueError: for a method that does not exist.
     """
     for size in (target_height, target_width):
@@ -274,14 +275,26 @@ def resize_image_with_pad(
         if tensor.shape.rank not in (3, 4):
             raise ShapeError(f"image must have 3 or 4 dimensions, got shape {tensor.spec.shape}")
         height, width = tensor.spec.shape[-3], tensor.spec.shape[-2]
-        if not height or not width:
-            raise ShapeError(f"image must have a known height and width, got {tensor.spec.shape}")
-        share = max(width / target_width, height / target_height)
-        down, across = int(height / share), int(width / share)
-        top = max(0, int((target_height - height / share) / 2))
-        left = max(0, int((target_width - width / share) / 2))
-        resized = resize_images(tensor, [down, across], method, align_corners)
+        if height == 0 or width == 0:
+            raise ShapeError(f"image must have a positive size, got {tensor.spec.shape}")
+        if height is None or width is None:
+            size, (top, left) = _within(tensor, target_height, target_width)
+        else:
+            share = max(width / target_width, height / target_height)
+            size = [int(height / share), int(width / share)]
+            top = max(0, int((target_height - height / share) / 2))
+            left = max(0, int((target_width - width / share) / 2))
+        resized = resize_images(tensor, size, method, align_corners)
         return pad_to_bounding_box(resized, top, left, target_height, target_width)
+
+
+def _within(tensor: Tensor, target_height: int, target_width: int) -> tuple[Tensor, list[Tensor]]:
+    """Return the size that images of unknown size get within a target, and the place there."""
+    whole = cast(shape(tensor)[-3:-1], dtypes.float64)
+    target = convert_to_tensor([target_height, target_width], dtypes.float64)
+    fitted = whole / reduce_max(whole / target)
+    place = maximum(cast(floor((target - fitted) / 2.0), dtypes.int32), 0)
+    return cast(floor(fitted), dtypes.int32), [place[0], place[1]]
 
 
 def crop_and_resize(
