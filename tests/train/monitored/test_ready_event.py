@@ -78,6 +78,16 @@ def test_a_program_of_one_process_has_no_event() -> None:
     assert ready_event(graph) is None
 
 
+def test_ready_operations_are_called_as_in_tensorflow() -> None:
+    with hr.Graph().as_default():
+        hr.Variable(1.0, name="v")
+        scaffold = hr.train.Scaffold().finalize()
+        assert scaffold.ready_op.name == "concat:0"
+        assert scaffold.ready_for_local_init_op.name == "concat_1:0"
+        with hr.Session() as session:
+            assert session.run(scaffold.ready_op).tolist() == [b"v"]
+
+
 def test_an_event_wakes_who_has_not_seen_it() -> None:
     event, answers = ModelEvent("e"), []
     event.wait(0, LONG_SECS, answers.append, None)

@@ -131,6 +131,31 @@ def test_too_few_first_tokens(graph: Any) -> None:
     assert optimizer.get_init_tokens_op(2).type == "SyncReplicasAddTokens"
 
 
+def test_what_programs_hold_is_called_as_in_tensorflow(graph: Any) -> None:
+    optimizer = hr.train.SyncReplicasOptimizer(sgd(), 2, 2, name="sr")
+    v = hr.Variable([1.0, 2.0], name="v")
+    with hr.name_scope("around"):
+        train = optimizer.minimize(hr.reduce_sum(v * v), hr.train.get_or_create_global_step())
+    runner = optimizer.get_chief_queue_runner()
+    assert [
+        optimizer.local_step_init_op.op.name,
+        train.op.name,
+        runner.name,
+        *(op.name for op in runner.enqueue_ops),
+        optimizer.get_init_tokens_op().name,
+        optimizer.get_init_tokens_op().name,
+        optimizer.chief_init_op.name,
+    ] == [
+        "around/Assign",
+        "Assign",
+        "dummy_queue",
+        "sync_token_q_EnqueueMany",
+        "sync_token_q_EnqueueMany_1",
+        "sync_token_q_EnqueueMany_2",
+        "around/sr/group_deps",
+    ]
+
+
 def test_two_optimizers_for_one_variable(graph: Any) -> None:
     built(sgd())
     (v,) = hr.trainable_variables()

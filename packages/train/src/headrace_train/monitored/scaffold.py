@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import headrace as hr
-from headrace import GraphKeys, Operation
+from headrace import GraphKeys, Operation, Tensor, Variable
 from headrace.errors import ArgumentTypeError, FailedPreconditionError
 from headrace_train.resumption.event import add_ready_event
 from headrace_train.resumption.run_state import prepare
@@ -88,14 +88,12 @@ class Scaffold:
                 "init_op", GraphKeys.INIT_OP, lambda: hr.group(hr.global_variables_initializer())
             )
         if self._ready_op is None:
-            self._ready_op = found(
-                "ready_op", GraphKeys.READY_OP, hr.report_uninitialized_variables
-            )
+            self._ready_op = found("ready_op", GraphKeys.READY_OP, lambda: _without_value(None))
         if self._ready_for_local_init_op is None:
             self._ready_for_local_init_op = found(
                 "ready_for_local_init_op",
                 GraphKeys.READY_FOR_LOCAL_INIT_OP,
-                lambda: hr.report_uninitialized_variables(hr.global_variables()),
+                lambda: _without_value(hr.global_variables()),
             )
         if self._local_init_op is None:
             self._local_init_op = found(
@@ -181,6 +179,12 @@ class Scaffold:
     def default_local_init_op() -> Operation:
         """Return an operation that initializes local variables and tables."""
         return hr.group(hr.local_variables_initializer(), hr.tables_initializer())
+
+
+def _without_value(variables: list[Variable] | None) -> Tensor:
+    """Return the names of variables without a value, under the name they have in TensorFlow."""
+    names: Tensor = hr.identity(hr.report_uninitialized_variables(variables), name="concat")
+    return names
 
 
 def _default_saver() -> Any:

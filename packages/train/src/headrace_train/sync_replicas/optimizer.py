@@ -47,6 +47,8 @@ from headrace_train.sync_replicas.replicas import (
 
 # The collection of the variables whose gradients a graph's optimizers gather.
 _GATHERED = "sync_replicas_variables"
+# What gives out tokens is called as where TensorFlow puts them into a queue.
+_TOKENS = "sync_token_q_EnqueueMany"
 
 
 @final
@@ -201,10 +203,11 @@ class SyncReplicasOptimizer(Optimizer):
                 else hr.constant(self._index, hr.int64, name="sync_rep_index")
             )
         self.ready_for_local_init_op = hr.report_uninitialized_variables(hr.global_variables())
+        around = hr.get_default_graph().get_name_scope()
         with hr.name_scope(None, self._name):
-            return self._build(pairs)
+            return self._build(pairs, f"{around}/" if around else "")
 
-    def _build(self, pairs: Sequence[tuple[Any, Variable]]) -> Tensor:
+    def _build(self, pairs: Sequence[tuple[Any, Variable]], around: str) -> Tensor:
         brought = {v: self._checked(g, v) for g, v in pairs if g is not None}
         local_step = self._local_step.value()
         with hr.device(_task_of(self._global_step)):
@@ -216,6 +219,11 @@ class SyncReplicasOptimizer(Optimizer):
                 total_num_replicas=self._total,
                 gradients=tuple(f"{v.op_name} {v.dtype}{v.shape.plain}" for v in brought),
             )
+            joined = sync_replicas_join(self._handle, self._replica, self._task)
+            # What programs hold has the names that TensorFlow gives it: this of the scope around,
+            # the rest none.
+            with hr.control_dependencies([joined]), hr.name_scope(around):
+                self.local_step_init_op = self._local_step.assign(self._global_step)
             # Only when all gradients are there: who is slow must not hold a place.
             with hr.control_dependencies([part for g in brought.values() for part in _parts(g)]):
                 number = sync_replicas_admit(self._handle, self._replica, local_step)
@@ -232,7 +240,7 @@ class SyncReplicasOptimizer(Optimizer):
             token = sync_replicas_token(self._handle, self._replica, number, self._timeout_secs)
         # The token follows from the step that was read, by way of another task: there nobody sees
         # that the read comes first.
-        with hr.control_dependencies([local_step]):
+        with hr.control_dependencies([local_step]), hr.name_scope(""):
             train_op: Tensor = self._local_step.assign(hr.cast(token, self._local_step.dtype))
 
         taken = [
@@ -254,10 +262,8 @@ class SyncReplicasOptimizer(Optimizer):
             with hr.control_dependencies([last]):
                 step = self._global_step.value()
                 tokens = max(self._total, self._wanted)
-                finish = sync_replicas_finish(self._handle, step, tokens)
-            joined = sync_replicas_join(self._handle, self._replica, self._task)
-            with hr.control_dependencies([joined]):
-                self.local_step_init_op = self._local_step.assign(self._global_step)
+                with hr.name_scope(""):
+                    finish = sync_replicas_finish(self._handle, step, tokens, name=_TOKENS)
             begin = sync_replicas_open(self._handle, self._global_step)
             self.chief_init_op = hr.group(self.local_step_init_op, begin)
             rest = sync_replicas_close(self._handle, everybody=False)
@@ -274,9 +280,10 @@ class SyncReplicasOptimizer(Optimizer):
                 ),
             )
             # A runner needs a queue; what the thread waits for is the step.
-            queue = FIFOQueue(
-                1, hr.int32, shapes=(), name="dummy_queue", shared_name=f"{self._name}/dummy_queue"
-            )
+            with hr.name_scope(""):
+                queue = FIFOQueue(
+                    1, hr.int32, (), name="dummy_queue", shared_name=f"{self._name}/dummy_queue"
+                )
         self._chief_queue_runner = QueueRunner(queue, [_operation(finish)], cancel_op=rest)
 
     def get_chief_queue_runner(self) -> QueueRunner:
@@ -316,7 +323,9 @@ class SyncReplicasOptimizer(Optimizer):
         if count <= 0:
             return hr.no_op(name="no_init_tokens")
         with hr.device(_task_of(self._global_step)), hr.name_scope(""):
-            return _operation(sync_replicas_add_tokens(self._handle, self._global_step, count))
+            return _operation(
+                sync_replicas_add_tokens(self._handle, self._global_step, count, name=_TOKENS)
+            )
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SyncReplicasHook:
         """Return the hook that begins and ends the training of a monitored session.
