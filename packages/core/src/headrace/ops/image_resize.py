@@ -277,14 +277,17 @@ def resize_image_with_pad(
         height, width = tensor.spec.shape[-3], tensor.spec.shape[-2]
         if height == 0 or width == 0:
             raise ShapeError(f"image must have a positive size, got {tensor.spec.shape}")
+        inner: Any
+        top: Any
+        left: Any
         if height is None or width is None:
-            size, (top, left) = _within(tensor, target_height, target_width)
+            inner, (top, left) = _within(tensor, target_height, target_width)
         else:
             share = max(width / target_width, height / target_height)
-            size = [int(height / share), int(width / share)]
+            inner = [int(height / share), int(width / share)]
             top = max(0, int((target_height - height / share) / 2))
             left = max(0, int((target_width - width / share) / 2))
-        resized = resize_images(tensor, size, method, align_corners)
+        resized = resize_images(tensor, inner, method, align_corners)
         return pad_to_bounding_box(resized, top, left, target_height, target_width)
 
 

@@ -154,14 +154,15 @@ def checked_step(global_step: Any, *, whole: bool = True) -> Variable:
     Raises:
         DTypeError: if it is no such variable.
     """
-    kind = global_step.dtype if isinstance(global_step, Variable) else None
-    if kind is None or not (kind.is_integer or (kind.is_floating and not whole)):
-        wanted = "an integer" if whole else "an integer or floating"
-        raise DTypeError(
-            f"global_step must be {wanted} variable, got {shown(global_step)}; make one with "
-            "hr.train.get_or_create_global_step()"
-        )
-    return global_step
+    if isinstance(global_step, Variable):
+        dtype = global_step.dtype
+        if dtype.is_integer or (dtype.is_floating and not whole):
+            return global_step
+    wanted = "an integer" if whole else "an integer or floating"
+    raise DTypeError(
+        f"global_step must be {wanted} variable, got {shown(global_step)}; make one with "
+        "hr.train.get_or_create_global_step()"
+    )
 
 
 def checked_counter(global_step: Any) -> Variable | Tensor:
