@@ -134,9 +134,9 @@ class Filters(Layer):
         """Return the output with the bias added and the activation applied."""
         if self.bias is not None:
             outputs = hr.nn.bias_add(outputs, self.bias, self.layout, name="BiasAdd")
-        return self.activated(outputs)
+        return self._activated(outputs)
 
-    def activated(self, outputs: Tensor) -> Any:
+    def _activated(self, outputs: Tensor) -> Any:
         """Return the output with the activation applied."""
         return outputs if self.activation is None else self.activation(outputs)
 

@@ -104,7 +104,7 @@ class _SeparableConvolution(Filters):
             outputs = hr.nn.bias_add(outputs, self.bias, layout, name="BiasAdd")
         if self.rank == 1:
             outputs = hr.squeeze(outputs, [row], name="Squeeze")
-        return self.activated(outputs)
+        return self._activated(outputs)
 
 
 class SeparableConv1D(_SeparableConvolution):
