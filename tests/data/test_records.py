@@ -61,6 +61,19 @@ def test_lines_of_several_files(files: list[str]) -> None:
     assert sorted(elements(shuffled)) == [name.encode() for name in files]
 
 
+@pytest.mark.parametrize("function", [hr.string_to_hash_bucket_fast, hr.string_to_hash_bucket])
+def test_strings_one_by_one_have_scalar_hashes_and_entries(function: Any) -> None:
+    table = hr.lookup.StaticHashTable(hr.lookup.KeyValueTensorInitializer(["b"], [5]), -1)
+    words = Dataset.from_tensor_slices(["a", "b"])
+    with hr.Session() as session:
+        session.run(hr.tables_initializer())
+        assert elements(words.map(lambda x: function(x, 1))) == [0, 0]
+        iterator = words.map(table.lookup).make_initializable_iterator()
+        element = iterator.get_next()
+        session.run(iterator.initializer)
+        assert [session.run(element) for _ in range(2)] == [-1, 5]
+
+
 def test_names_of_files_of_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "d").mkdir()
     for name in ("a.x", "b.x", "d/c.x"):

@@ -204,8 +204,9 @@ def _hash_job(name: str, op: Operation) -> Job | None:
     def run(calls: Sequence[Call], threads: int, strings: Any) -> Any:
         if not isinstance(strings, np.ndarray) or strings.dtype != object or not strings.size:
             return None
-        strings = np.ascontiguousarray(strings)
+        # A scalar that is made contiguous has an axis.
         found = np.empty(strings.shape, np.int64)
+        strings = np.ascontiguousarray(strings)
         team = team_for(8 * strings.size, threads)
         status = calls[0](team, address(strings), strings.size, id(bytes), buckets, address(found))
         return None if status else found
