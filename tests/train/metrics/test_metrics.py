@@ -125,7 +125,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: M.auc([True], [0.5], summation_method="simpson"),
         "one of trapezoidal, careful_interpolation, minoring, majoring, got 'simpson'",
     ),
-    "num_thresholds": (lambda: M.auc([True], [0.5], num_thresholds=1), "must be from 2 to 1048576, got 1"),
+    "num_thresholds": (
+        lambda: M.auc([True], [0.5], num_thresholds=1),
+        "must be from 2 to .*, got 1",
+    ),
     "specificity": (
         lambda: M.sensitivity_at_specificity([True], [0.5], 1.5),
         r"specificity must be in \[0, 1\], got 1.5",
