@@ -22,7 +22,13 @@ def build() -> None:
         loss = hr.reduce_sum(w * x, name="loss")
     step = hr.train.get_or_create_global_step()
     train = hr.train.GradientDescentOptimizer(0.5).minimize(loss, step, name="train")
-    for key, value in {"ends": loss, "steps": train, "texts": "a", "numbers": 3}.items():
+    for key, value in {
+        "ends": loss,
+        "steps": train,
+        "texts": "a",
+        "numbers": 3,
+        "flags": True,
+    }.items():
         hr.add_to_collection(key, value)
     hr.add_to_collection("odd", object())
 
@@ -46,6 +52,7 @@ def test_a_program_goes_on_from_a_file(tmp_path: Path, as_text: bool) -> None:
         assert (loss.name, train.name) == ("model/loss:0", "train")
         assert hr.get_collection("texts") == [b"a"]
         assert hr.get_collection("numbers") == [3]
+        assert [repr(flag) for flag in hr.get_collection("flags")] == ["1"]
         session.run(hr.global_variables_initializer())
         session.run(train, {"model/x:0": [1, 2]})
         np.testing.assert_array_equal(session.run(w), [0.5, 0])

@@ -108,7 +108,7 @@ def collection_def_of(items: Sequence[Any], form: Form | None = None) -> Any:
     elif items and all(isinstance(item, str | bytes) for item in items):
         made.bytes_list.value.extend(v.encode() if isinstance(v, str) else v for v in items)
     elif items and all(isinstance(item, int) and item in _INT64 for item in items):
-        made.int64_list.value.extend(items)
+        made.int64_list.value.extend(map(int, items))
     elif items and all(type(item) is float for item in items):
         made.float_list.value.extend(items)
     else:
