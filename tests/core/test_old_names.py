@@ -132,6 +132,7 @@ def test_nests():
             call()
 
 
+@pytest.mark.needs("train")
 def test_compat_v1_has_the_names_of_the_package():
     assert isinstance(hr.compat.v1, ModuleType)
     assert importlib.import_module("headrace.compat.v1") is hr.compat.v1 is hr.compat.v1.compat.v1

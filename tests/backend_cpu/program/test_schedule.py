@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace_cpu.onednn.library import load
 
 SIDE, FAN = 512, 20
 VALUE = SIDE * SIDE * 4
+# Where oneDNN does not add to what is there, there is a product beside the sums.
+ADDED = 3.1 if load() is not None else 5.1
 
 
 @pytest.fixture(autouse=True)
@@ -46,8 +49,8 @@ def branches(values: list[Any]) -> Any:
 @pytest.mark.parametrize(
     ("add", "most"),
     [
-        (hr.add_n, 3.1),
-        (summed, 3.1),
+        (hr.add_n, ADDED),
+        (summed, ADDED),
         (lambda values: hr.add_n([hr.tanh(v) for v in values]), 9.1),
         (branches, 10.1),
     ],

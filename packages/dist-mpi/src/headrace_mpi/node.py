@@ -134,7 +134,10 @@ class RankNode:
         self.exchange = exchange
         stalls = StepStalls(self.client, self.client.where(world.rank), STALL_AFTER.read())
         self.survival = Survival(on_worker_loss, played, jobs.chief, MIN_WORKERS.read())
-        losses = Losses(world, self.client, self.transport, self.survival, self._go_on)
+        self._loss_told = False
+        losses = Losses(
+            world, self.client, self.transport, self.survival, self._go_on, self._told_loss
+        )
         self.watch = Watch(
             self.transport,
             self.members,
@@ -209,13 +212,25 @@ class RankNode:
         self.transport.flush(_TELL_S)
 
     def _await_others(self) -> None:
-        """Say that this rank ends because of a loss; wait until the others do, or only serve."""
-        for rank in self._others:
-            self.transport.send(rank, Frame(Kind.ENDING))
+        """Say that this rank ends because of a loss; wait until the others do, or only serve.
+
+        Those that only serve have to tell of the loss, too, before the first end ends all.
+        """
+        self._say_ending()
         end = time.monotonic() + GRACE_S + _TELL_S
-        while self._here - self._ending - self.survival.lost:
+        while {*self._others} - self._ending - self.survival.lost:
             if not self.transport.wait(self._all_end, max(end - time.monotonic(), 0.0)):
                 return
+
+    def _told_loss(self) -> None:
+        """Say so where this rank only serves; programs may save before they end."""
+        self._loss_told = True
+        if self._said:
+            self._say_ending()
+
+    def _say_ending(self) -> None:
+        for rank in self._others:
+            self.transport.send(rank, Frame(Kind.ENDING))
 
     def _on_ending(self, rank: int, frame: Frame) -> None:
         self._ending.add(rank)
@@ -247,6 +262,8 @@ class RankNode:
                 self.group.close("it is done")
             for rank in self._others:
                 self.transport.send(rank, Frame(Kind.SHUTDOWN))
+            if self._loss_told:
+                self._say_ending()
         while self._here:
             self.transport.serve(self._all_done)
 

@@ -38,6 +38,7 @@ class Losses:
         transport: Transport,
         survival: Survival,
         go_on: Callable[[int], object],
+        told: Callable[[], object],
     ) -> None:
         """Know of no loss.
 
@@ -47,12 +48,14 @@ class Losses:
             transport: To which the lost rank is nobody any more.
             survival: Says without whom the job goes on.
             go_on: Called with a rank without which it does, before steps that need it fail.
+            told: Called when this rank has told of a loss that ends it.
         """
         self._world = world
         self._client = client
         self._transport = transport
         self._survival = survival
         self._go_on = go_on
+        self._told = told
         self._lock = threading.Lock()
         self._first: TaskLostError | None = None
 
@@ -89,6 +92,7 @@ class Losses:
         if first:
             self._client.forensics.failed(error)
             self._world.hooks.tell_loss(error)
+            self._told()
         self._client.lose(rank, error)
         if first:
             threading.Timer(GRACE_S, self._end).start()
