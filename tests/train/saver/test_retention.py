@@ -365,3 +365,64 @@ class TestLatest:
         assert steps(tmp_path) == [2, 4]
         with CheckpointReader(latest_checkpoint(tmp_path) or "") as reader:
             assert reader.step == 4
+
+
+class TestRunsThatWereKilled:
+    class Killed(BaseException):
+        """The end of a process, as far as what is written is concerned."""
+
+    def kill(
+        self, run: Run, name: str, step: int, patch: pytest.MonkeyPatch, *, named: bool
+    ) -> None:
+        """Save, and end before anything is written, or as soon as the state names it the latest."""
+        prefix = f"{run.folder}/{name}"
+        write_state = commit_module.write_state
+
+        def write() -> None:
+            if not named:
+                raise self.Killed
+            write_checkpoint(file_of(prefix), TENSORS, step=step)
+
+        def end(*args: Any, **options: Any) -> None:
+            write_state(*args, **options)
+            raise self.Killed
+
+        with patch.context() as inner, in_folder(prefix):
+            inner.setattr(commit_module, "write_state", end)
+            with pytest.raises(self.Killed):
+                commit(run.retention, prefix, write)
+
+    def test_one_after_the_other_leave_few_more(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Run(tmp_path, monkeypatch, latest=3).save(1, 2, 3)
+        for step in range(4, 12):
+            run = Run(tmp_path, monkeypatch, latest=3)
+            self.kill(run, f"model-{step}", step, monkeypatch, named=True)
+            assert steps(tmp_path) == list(range(max(1, step - 4), step + 1))
+        Run(tmp_path, monkeypatch, latest=3).save(20)
+        assert steps(tmp_path) == [10, 11, 20]
+
+    @pytest.mark.parametrize("latest", [1, 3])
+    def test_the_latest_stays_where_the_record_has_it_at_an_old_place(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, latest: int
+    ) -> None:
+        first = Run(tmp_path, monkeypatch, latest=9)
+        first.save(0, 1, 2, 3, 4, 5)
+        # Written again and named as the latest, but not yet moved to the end of the record.
+        again = Run(tmp_path, monkeypatch, latest=9)
+        self.kill(again, "model-0", 6, monkeypatch, named=True)
+        third = Run(tmp_path, monkeypatch, latest=latest)
+        self.kill(third, "model-7", 7, monkeypatch, named=False)
+        assert steps(tmp_path) == sorted([0, *range(5, 5 - latest, -1)])
+        assert latest_checkpoint(tmp_path) == f"{tmp_path}/model-0"
+        with CheckpointReader(f"{tmp_path}/model-0") as reader:
+            assert reader.step == 6
+
+    def test_a_state_that_cannot_be_read_changes_no_order(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        Run(tmp_path, monkeypatch, latest=9).save(1, 2, 3, 4)
+        (tmp_path / "checkpoint").write_text("model_checkpoint_path: ''")
+        Run(tmp_path, monkeypatch, latest=2).save(5)
+        assert steps(tmp_path) == [4, 5]

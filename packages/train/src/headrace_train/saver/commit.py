@@ -18,18 +18,24 @@ from pathlib import Path
 from headrace.errors import CheckpointError
 from headrace_train.checkpoint.files import locked, remove_stale
 from headrace_train.checkpoint.manifest import remove_stale_parts
-from headrace_train.checkpoint.paths import find_file, split
+from headrace_train.checkpoint.paths import find_file, prefix_of, split
 from headrace_train.checkpoint.record import (
     ALL,
     LATEST,
     Entry,
+    Record,
     read_record,
     record_file,
     run,
     write_record,
 )
 from headrace_train.checkpoint.removal import remove_checkpoint
-from headrace_train.checkpoint.state import earlier_list, is_ours, write_state
+from headrace_train.checkpoint.state import (
+    earlier_list,
+    get_checkpoint_state,
+    is_ours,
+    write_state,
+)
 from headrace_train.saver.retention import Retention, series_of
 
 _STALE_SECONDS = 600.0
@@ -78,7 +84,8 @@ def commit(
         meta_graph_suffix: The suffix of files with graphs, which are deleted with checkpoints.
 
     Raises:
-        CheckpointError: if it cannot be written; nothing has been deleted then.
+        CheckpointError: if it cannot be written; nothing has been deleted then but what earlier
+            processes left beyond one more than the limits.
     """
     folder, name = split(prefix)
     here = Path(folder)
@@ -97,7 +104,10 @@ def commit(
     for other in list(record.entries):
         if find_file(here / other.name) is None:
             record.remove(other.name)
-    retention.adopt(folder, entry.series, record, run())
+    if retention.is_new_to(folder, entry.series):
+        _put_latest_last(record, folder, latest_filename)
+        retention.adopt(folder, entry.series, record, run())
+        _delete_surplus(retention, meta_graph_suffix)
     rewritten = find_file(prefix) is not None
     if not rewritten:
         # A name that is written again counts as the latest only once it is: until then the file
@@ -118,6 +128,23 @@ def commit(
     retention.update(record, entry, folder)
     if rewritten or before != (record.entries, record.keep_after):
         write_record(record_at, record)
+
+
+def _put_latest_last(record: Record, folder: str, latest_filename: str | None) -> None:
+    """Bring the record's order up to date, as the latest checkpoint must be the last to go.
+
+    A name that is written again moves to the end of the record after it is committed only: a
+    process that was ended in between leaves the latest one where an old one of its name stood.
+    """
+    try:
+        state = get_checkpoint_state(folder or os.curdir, latest_filename)
+    except CheckpointError:
+        return
+    name = "" if state is None else split(prefix_of(state.model_checkpoint_path))[1]
+    for entry in record.entries:
+        if name and prefix_of(entry.name) == name:
+            record.put(entry)
+            return
 
 
 def _forget(record_at: Path, name: str, *, new: bool) -> None:

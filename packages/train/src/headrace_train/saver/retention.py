@@ -99,8 +99,15 @@ class Retention:
         self._surplus: list[str] = []
         self._adopted: set[tuple[str, str]] = set()
 
+    def is_new_to(self, folder: str, series: str) -> bool:
+        """Whether nothing has been taken over yet of a folder and series."""
+        return (folder, series) not in self._adopted
+
     def adopt(self, folder: str, series: str, record: Record, run: str) -> None:
         """Take over what earlier processes wrote, once for each folder and series.
+
+        All beyond one more than the limit is surplus. A process that ends between a commit and its
+        deletions leaves one more than the limit; each that ends so after it would leave another.
 
         Args:
             folder: The folder, as it stands before the names.
@@ -108,7 +115,7 @@ class Retention:
             record: What is remembered of the folder.
             run: This process, which keeps account of its own.
         """
-        if (folder, series) in self._adopted:
+        if not self.is_new_to(folder, series):
             return
         self._adopted.add((folder, series))
         if series in record.keep_after:
@@ -123,6 +130,7 @@ class Retention:
             if entry.metric is not None and self.policy.best and entry.kept in (LATEST, BEST):
                 self._rank(path, entry.metric)
         self.latest[:0] = found
+        self._trim(above=1)
         if found:
             _log.info("took over %d checkpoints of an earlier run in %s", len(found), folder or ".")
 
@@ -139,10 +147,13 @@ class Retention:
         self.latest = [(p, t) for p, t in self.latest if p != path]
         self._surplus = [p for p in self._surplus if p != path]
         self.latest.append((path, now))
-        while len(self.latest) > self.policy.latest:
-            self._surplus.append(self._evict(*self.latest.pop(0)))
+        self._trim(above=0)
         if dropped is not None and dropped not in {p for p, _ in self.latest}:
             self._surplus.append(dropped)
+
+    def _trim(self, *, above: int) -> None:
+        while self.policy.latest is not None and len(self.latest) > self.policy.latest + above:
+            self._surplus.append(self._evict(*self.latest.pop(0)))
 
     def take_surplus(self) -> list[str]:
         """Return what is to be deleted now."""
