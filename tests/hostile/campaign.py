@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headrace.errors import HeadraceError
+from headrace.errors import MAX_LETTERS, MAX_LINES, HeadraceError
 
 SECONDS = 20.0
 MEMORY_BYTES = 1 << 30
@@ -96,9 +96,10 @@ def run_case(campaign: Campaign, number: int, seed: int) -> str:
         if not isinstance(error.__cause__, OSError):
             return f"memory: {type(error).__name__}: {error}\n{_where(error)}"
     except HeadraceError as error:
-        # However long a text of the program is in it, what is shown of a message is bounded.
-        if not str(error).strip():
-            return f"{type(error).__name__} without a message\n{_where(error)}"
+        message = str(error)
+        lines = message.splitlines()
+        if not lines or len(lines) > MAX_LINES or len(message) > MAX_LETTERS:
+            return f"a message of {len(lines)} lines, {len(message)} letters: {message[:400]}"
     except Exception as error:
         told = "; ".join([str(error)[:400], *getattr(error, "__notes__", ())])
         return f"{type(error).__name__}: {told}\n{_where(error)}"

@@ -52,6 +52,13 @@ def test_nothing_forbidden_happens(tmp_path: Path) -> None:
 # -- the campaigns notice what is forbidden
 
 
+class UncutError(GraphError):
+    """One that shows all of its text, where the others cut it."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)
+
+
 def tried(case: object) -> tuple[dict[str, int], list[tuple[int, str]]]:
     outcome = run(Campaign("own", "of this test", 3, case), 3)  # type: ignore[arg-type]
     return dict(outcome.counts), outcome.forbidden
@@ -70,10 +77,11 @@ def test_errors_of_headrace_are_refusals() -> None:
     [
         (lambda: {}["x"], "KeyError"),
         (lambda: (_ for _ in ()).throw(WrongResultError("other")), "WrongResultError: other"),
-        (lambda: (_ for _ in ()).throw(GraphError("")), "GraphError without a message"),
+        (lambda: (_ for _ in ()).throw(UncutError("long\n" * 13)), "a message of 13 lines"),
+        (lambda: (_ for _ in ()).throw(GraphError("")), "a message of 0 lines"),
         (lambda: bytearray(2 * MEMORY_BYTES), "memory: MemoryError"),
     ],
-    ids=["another exception", "wrong result", "no message", "memory"],
+    ids=["another exception", "wrong result", "long message", "no message", "memory"],
 )
 def test_what_is_forbidden_is_told(fault: object, match: str) -> None:
     def case(draw: random.Random, number: int) -> None:

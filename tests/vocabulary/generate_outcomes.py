@@ -171,9 +171,8 @@ def _close(a, b, rtol, atol):
         return a["value"] == b["value"]
     half = a["dtype"] in ("float16", "bfloat16")
     numbers = [np.asarray(x["value"], float) for x in (a, b)]
-    # What TensorFlow adds up in float16 is off by about 2 ** -11 for each number.
-    rtol, atol = (rtol * 16, atol * 100) if half else (rtol, atol)
-    return np.allclose(*numbers, rtol=rtol, atol=atol, equal_nan=True)
+    scale = 16 if half else 1
+    return np.allclose(*numbers, rtol=rtol * scale, atol=atol * scale, equal_nan=True)
 
 
 def _write(library, path):

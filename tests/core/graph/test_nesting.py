@@ -39,14 +39,14 @@ def test_blocks_of_one_kind_are_left_in_order(blocks: Callable[[], list[Any]] | 
                 outer.__exit__(None, None, None)
             assert isinstance(caught.value, GraphError)
             assert isinstance(caught.value, AssertionError)
-            raise _Left
+            raise _LeftError
 
     # What is still entered goes with the context.
-    with pytest.raises((_Left, NestingError)):
+    with pytest.raises((_LeftError, NestingError)):
         contextvars.copy_context().run(crosswise)
 
 
-class _Left(Exception):  # noqa: N818
+class _LeftError(Exception):
     """The test is over."""
 
 

@@ -156,6 +156,12 @@ REFUSED = {
     ),
     "matrix": (lambda: hr.segment_sum(D, [[0, 1]]), ShapeError, "must be a vector"),
     "weights": (lambda: hr.bincount([1, 2], [1.0]), ShapeError, "must have the shape of arr"),
+    "halves": (lambda: hr.bincount([0.5, 1.0]), DTypeError, "expected int32"),
+    "halves in an array": (
+        lambda: hr.bincount(np.float32([0.5, 1.0])),
+        DTypeError,
+        "an array float32.2. is float32, expected int32",
+    ),
 }
 
 
@@ -176,6 +182,7 @@ def test_rows_out_of_range_are_refused():
 
 COUNTS = {
     "plain": (lambda: hr.bincount([1, 1, 2, 5]), np.int32([0, 2, 1, 0, 0, 1])),
+    "whole_floats": (lambda: hr.bincount(np.float64([1, 1, 2])), np.int32([0, 2, 1])),
     "weights": (lambda: hr.bincount([1, 1, 3], [1.0, 0.5, 2.0]), np.float32([0, 1.5, 0, 2])),
     "minlength": (lambda: hr.bincount([1], minlength=4), np.int32([0, 1, 0, 0])),
     "maxlength": (lambda: hr.bincount([1, 5, 2, 1], maxlength=3), np.int32([0, 2, 1])),

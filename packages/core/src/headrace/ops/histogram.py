@@ -161,6 +161,8 @@ def bincount(
     """
     with name_scope(name, "bincount"):
         numbers = convert_to_tensor(arr, preferred_dtype=dtypes.int32)
+        if not isinstance(arr, Tensor) and not numbers.dtype.is_integer:
+            numbers = convert_to_tensor(arr, dtypes.int32)
         count = saturate_cast(_bincount_size(numbers), dtypes.int32)
         if minlength is not None:
             count = maximum(count, saturate_cast(convert_to_tensor(minlength), dtypes.int32))
