@@ -32,16 +32,19 @@ def test_one_process_trains_in_step() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("mode", "ranks", "prints"),
+    ("mode", "ranks", "steps", "prints"),
     [
-        ("async", 3, "steps of 2 workers"),
-        ("sync", 3, "160 gradients applied, 0 dropped"),
-        ("backup", 4, "steps of 3 workers"),
-        ("allreduce", 2, "80 steps of 2 workers"),
+        # An update of one worker counts as a step here, of all workers below.
+        ("async", 3, 240, "steps of 2 workers"),
+        ("sync", 3, 80, "160 gradients applied, 0 dropped"),
+        ("backup", 4, 80, "steps of 3 workers"),
+        ("allreduce", 2, 80, "80 steps of 2 workers"),
     ],
 )
-def test_ranks_train_in_each_way(mpirun: MpiRun, mode: str, ranks: int, prints: str) -> None:
-    done = mpirun(ranks, EXAMPLE, f"--mode={mode}", "--steps=80", timeout_s=60.0)
+def test_ranks_train_in_each_way(
+    mpirun: MpiRun, mode: str, ranks: int, steps: int, prints: str
+) -> None:
+    done = mpirun(ranks, EXAMPLE, f"--mode={mode}", f"--steps={steps}", timeout_s=60.0)
     assert done.returncode == 0, done.stderr
     assert prints in done.stdout
     if mode == "backup":

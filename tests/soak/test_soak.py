@@ -40,5 +40,5 @@ def test_steps_of_three_ranks_leave_nothing_behind(mpirun: MpiRun, tmp_path: Pat
 def test_growth_of_ranks_is_told() -> None:
     warm = ranks.Seen(100.0, 3, 10, 4)
     assert ranks.grown([warm] * 10) == []
-    told = ranks.grown([*[warm] * 9, ranks.Seen(120.0, 4, 11, 5)])
+    told = ranks.grown([*[warm] * 9, ranks.Seen(120.0, 5, 13, 7)])
     assert [fault.partition(" ")[0] for fault in told] == list(ranks.Seen._fields)

@@ -282,6 +282,7 @@ class TestRefusals:
         with pytest.raises(DTypeError, match=r"integer or floating variable, got 7"):
             descent().minimize(hr.square(x), global_step=7)  # type: ignore[arg-type]
 
+    @pytest.mark.needs("autodiff", "backend-cpu")
     @pytest.mark.parametrize("dtype", [hr.float32, hr.float64, hr.int32])
     def test_global_steps_of_several_dtypes(self, dtype: hr.DType) -> None:
         x, step = hr.Variable(1.0), hr.Variable(hr.constant(0, dtype))

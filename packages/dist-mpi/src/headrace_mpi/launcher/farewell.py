@@ -9,7 +9,9 @@ host. It begins with a token that the launcher chose, who takes it out of what i
 from __future__ import annotations
 
 import contextlib
+import io
 import os
+import sys
 from pathlib import Path
 
 from headrace_mpi.settings import LAUNCH
@@ -39,3 +41,15 @@ def tell_segments() -> None:
         paths = {line[line.index(SEGMENTS) :] for line in lines if SEGMENTS in line}
         for path in sorted(paths):
             tell(f"uses {path}")
+
+
+def write_whole_lines() -> None:
+    """Let what this rank prints leave it line by line, where ``run`` started this process.
+
+    Python passes on each piece of a line by itself where ``PYTHONUNBUFFERED`` is set, and mpirun may
+    mark the pieces of several ranks with one rank.
+    """
+    if LAUNCH.read():
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(line_buffering=True, write_through=False)

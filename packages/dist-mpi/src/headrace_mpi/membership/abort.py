@@ -34,6 +34,8 @@ from headrace_mpi.membership.presence import FirstFailure
 
 HARD_END_S = 5
 GRACE_S = 1.5
+# mpirun drops what it has not yet read of other ranks when the first one ends the job.
+_READ_S = 0.2
 INTERRUPTED = 130
 # A rank was lost; the job may be started anew (EX_TEMPFAIL of sysexits.h).
 LOST = 75
@@ -195,6 +197,7 @@ class AbortHooks:
             # MPI takes the end of a process for the end of the job, unless it was killed.
             os.kill(os.getpid(), signal.SIGKILL)
         tell(f"left {code}")
+        time.sleep(_READ_S)
         with contextlib.suppress(Exception):
             self._end_job(code)
         os._exit(code)
