@@ -9,6 +9,7 @@ import headrace as hr
 from headrace import Shape
 from headrace_train.pipelines.components import Component
 from headrace_train.pipelines.examples import Keep, Structure, components_of, same_structures
+from headrace_train.pipelines.fullness import summarize_fullness
 from headrace_train.queues import FIFOQueue, PaddingFIFOQueue
 from headrace_train.runners import QueueRunner, add_queue_runner
 
@@ -21,9 +22,11 @@ def batched(
     examples: Sequence[Any],
     structure: Structure,
     make_queue: QueueMaker,
+    capacity: int,
     batch_size: Any,
     keep_input: Any,
     *,
+    least: int | None = None,
     threads: int = 1,
     enqueue_many: bool,
     shapes: Sequence[Any] | None,
@@ -37,8 +40,10 @@ def batched(
         examples: Each is enqueued by threads of its own.
         structure: How they are arranged.
         make_queue: Makes the queue.
+        capacity: How many examples the queue holds.
         batch_size: How many examples a batch has.
         keep_input: Which examples are enqueued.
+        least: How many examples stay in the queue; None where none have to.
         threads: How many threads enqueue each example.
         enqueue_many: Whether each tensor holds several examples.
         shapes: The shape of each component of an example; as the tensors tell if None.
@@ -57,6 +62,7 @@ def batched(
             for row in rows
         ]
         add_queue_runner(QueueRunner(queue, enqueues * threads))
+        summarize_fullness(queue, capacity, least)
         take = queue.dequeue_up_to if allow_smaller_final_batch else queue.dequeue_many
         return structure.arranged(restored(components, take(batch_size, name=scope)))
 
@@ -130,6 +136,7 @@ def maybe_batch(
         [tensors],
         Structure.of(tensors, "batch"),
         in_order(capacity, shared_name, dynamic_pad=dynamic_pad),
+        capacity,
         batch_size,
         keep_input,
         threads=num_threads,
@@ -237,6 +244,7 @@ def maybe_batch_join(
         tensors_list,
         same_structures(tensors_list, "batch_join"),
         in_order(capacity, shared_name, dynamic_pad=dynamic_pad),
+        capacity,
         batch_size,
         keep_input,
         enqueue_many=enqueue_many,

@@ -17,8 +17,10 @@ from headrace.errors import (
     told,
 )
 from headrace.extend.arguments import items, text, whole
+from headrace_train import summary
 from headrace_train.pipelines.batching import in_order, restored, stored
 from headrace_train.pipelines.examples import Keep, Structure, components_of
+from headrace_train.pipelines.fullness import summarize_fullness
 from headrace_train.queues import PaddingFIFOQueue, QueueBase
 from headrace_train.runners import QueueRunner, add_queue_runner
 
@@ -123,6 +125,10 @@ def bucket(
                 for i, queue in enumerate(buckets)
             ],
         )
+        for queue in buckets:
+            summary.scalar(f"bucket/{queue.name}/size", hr.cast(batches.size(), hr.float32))
+        full = f"bucket/{batches.name}/fraction_of_{capacity}_full"
+        summarize_fullness(batches, capacity, name=full)
         number, *taken = batches.dequeue(name="dequeue_top")
         return number, structure.arranged(restored(components, taken))
 

@@ -7,6 +7,7 @@ from typing import Any
 import headrace as hr
 from headrace import Operation, Shape, Tensor
 from headrace.errors import AttributeValueError, ShapeError, SymbolicTensorError, shown, told
+from headrace_train.pipelines.fullness import summarize_fullness
 from headrace_train.queues import FIFOQueue
 from headrace_train.runners import QueueRunner, add_queue_runner
 
@@ -66,7 +67,7 @@ def input_producer(
         seed: Decides these orders.
         capacity: How many rows the queue holds.
         shared_name: The name under which sessions share the queue.
-        summary_name: Taken for programs that have it; no summary is made.
+        summary_name: The name of a summary of how full the queue is; none is made if None.
         name: The name of the queue.
         cancel_op: Runs when the threads are asked to stop; the queue is closed if None.
 
@@ -96,6 +97,8 @@ def input_producer(
         )
         fill = queue.enqueue_many([rows])
         add_queue_runner(QueueRunner(queue, [fill], cancel_op=cancel_op))
+        if summary_name is not None:
+            summarize_fullness(queue, capacity, name=summary_name)
         return queue
 
 
@@ -141,6 +144,7 @@ def string_input_producer(
             seed,
             capacity,
             shared_name,
+            summary_name=f"fraction_of_{capacity}_full",
             name=scope,
             cancel_op=cancel_op,
         )
@@ -169,7 +173,15 @@ def range_input_producer(
     with hr.name_scope(name, "input_producer") as scope:
         numbers = hr.range(limit)
         return input_producer(
-            numbers, [], num_epochs, shuffle, seed, capacity, shared_name, name=scope
+            numbers,
+            [],
+            num_epochs,
+            shuffle,
+            seed,
+            capacity,
+            shared_name,
+            summary_name=f"fraction_of_{capacity}_full",
+            name=scope,
         )
 
 
