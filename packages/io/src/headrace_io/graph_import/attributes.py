@@ -116,8 +116,19 @@ def _text(value: bytes, hint: Any) -> Any:
     except UnicodeDecodeError:
         return value
     if attribute_fits(text, hint):
-        return text
+        return _pairs(text, hint) or text
     return value if attribute_fits(value, hint) else document_value(text)
+
+
+def _pairs(text: str, hint: Any) -> Any:
+    """Return the tuple that a text is where an attribute may be either, such as a padding."""
+    if hint is Any or not text.startswith("["):
+        return None
+    try:
+        found = document_value(text)
+    except DocumentError:
+        return None
+    return found if isinstance(found, tuple) and attribute_fits(found, hint) else None
 
 
 def document_value(text: str, functions: Mapping[str, Function] | None = None) -> Any:

@@ -18,7 +18,7 @@ from headrace.errors import (
     shown,
 )
 from headrace.extend.documents import Grafted, graft
-from headrace_io.graph_import.origin import fits_ours, origin_of
+from headrace_io.graph_import.origin import origin_of
 from headrace_io.graph_import.reading import GraphDefReader
 from headrace_io.protos.convert import as_message
 
@@ -93,7 +93,7 @@ def read_graph_def(definition: Any) -> Graph:
     try:
         reader.read(definition)
     except HeadraceError:
-        if origin == "headrace" or fits_ours(definition):
+        if origin == "headrace":
             raise
         # The same names mean other things in TensorFlow's graphs.
         try:

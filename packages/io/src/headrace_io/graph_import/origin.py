@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from headrace.extend.ops import OPS, REQUIRED
+from headrace.extend.ops import OPS
 from headrace.extend.plugins import host
-from headrace_io.graph_import.attributes import unknown_attributes
 
 Origin = Literal["headrace", "tensorflow", "either"]
 
@@ -32,21 +31,3 @@ def origin_of(graph_def: Any) -> Origin:
     if ours - theirs:
         return "headrace"
     return "either" if theirs else "headrace"
-
-
-def fits_ours(graph_def: Any) -> bool:
-    """Whether all nodes have the attributes of Headrace's ops: what is wrong is wrong there, too.
-
-    Args:
-        graph_def: The message, of ops whose names both have.
-    """
-    functions = graph_def.library.function
-    nodes = [*graph_def.node, *(node for f in functions for node in f.node_def)]
-    return all(_fits(node) for node in nodes)
-
-
-def _fits(node: Any) -> bool:
-    schema = OPS.get(node.op)
-    if schema is None or unknown_attributes(node, schema):
-        return False
-    return all(p.name in node.attr or p.default is not REQUIRED for p in schema.attrs)

@@ -1,0 +1,1 @@
+"""How operations become nodes of TensorFlow, a module for each family."""
