@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.graph.operation import Operation
 from headrace.records import dataclass
@@ -19,6 +19,9 @@ from headrace.runtime.failures import StateUses
 from headrace.runtime.receiver import Receiver
 from headrace.runtime.region import Program, RegionCall
 from headrace.runtime.rendezvous import Edge
+
+if TYPE_CHECKING:
+    from headrace.runtime.beside import Beside
 
 
 class Mode(IntEnum):
@@ -131,6 +134,9 @@ class Plan:
         state_uses: The operations that take a resource: the type of each, and the resource.
         whole: Runs the plan from feeds to fetches, where it is one region and nothing else.
         stretches: The nodes once more, where they run in their order.
+        most_calls: How many calls of the program's own code may run at one time; None for any
+            number.
+        beside: Runs nodes that take long on several threads, where that is asked for.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -144,6 +150,8 @@ class Plan:
     whole: Program | None = None
     in_turn: bool = False
     stretches: tuple[Stretch, ...] = ()
+    most_calls: int | None = None
+    beside: Beside | None = None
 
     @property
     def operations(self) -> list[Operation]:

@@ -33,12 +33,24 @@ def run_in_order(plan: Plan, step: Step, execute: Execute) -> None:
         step: The step that it runs in.
         execute: Runs the plans that nodes of it hold.
     """
-    _run_nodes(plan.nodes, list(plan.slots), step, plan, execute)
+    run_nodes(plan.nodes, list(plan.slots), step, plan, execute)
 
 
-def _run_nodes(
+def run_nodes(
     nodes: Sequence[PlanNode], slots: list[Any], step: Step, plan: Plan, execute: Execute
 ) -> None:
+    """Run some nodes of a plan, in their order.
+
+    Args:
+        nodes: The nodes.
+        slots: The values of the plan's slots, which they read and fill.
+        step: The step that they run in.
+        plan: The plan.
+        execute: Runs the plans that nodes of it hold.
+
+    Raises:
+        HeadraceError: what a node raised, with the node and the user's line.
+    """
     cancellation = step.cancellation
     node, values = None, []
     try:
@@ -150,7 +162,7 @@ class SerialRun:
                     if slot >= 0:
                         slots[slot] = receiver.moved(value)
                 self._began = 0
-            _run_nodes(stretch.nodes, slots, step, plan, self._execute)
+            run_nodes(stretch.nodes, slots, step, plan, self._execute)
             self._at += 1
         return True
 
