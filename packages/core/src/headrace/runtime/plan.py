@@ -16,7 +16,7 @@ from headrace.graph.operation import Operation
 from headrace.records import dataclass
 from headrace.runtime.device import Device
 from headrace.runtime.failures import StateUses
-from headrace.runtime.receiver import Receiver
+from headrace.runtime.receiver import Receiver, Sender
 from headrace.runtime.region import Program, RegionCall
 from headrace.runtime.rendezvous import Edge
 
@@ -88,6 +88,7 @@ class Stretch:
         slots: For each the slot that it fills, -1 where nobody reads it.
         nodes: What runs then; nothing of it waits.
         waiting: The nodes of what is received.
+        departure: What is sent after that, None for nothing; single values are sent by ``nodes``.
     """
 
     receivers: tuple[Receiver, ...]
@@ -95,6 +96,26 @@ class Stretch:
     slots: tuple[int, ...]
     nodes: tuple[PlanNode, ...]
     waiting: tuple[PlanNode, ...]
+    departure: Departure | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Departure:
+    """What a stretch sends when all else of it has run.
+
+    Attributes:
+        nodes: The nodes that send.
+        senders: What they call.
+        edges: The transfers.
+        slots: The slot of each value.
+        frees: Slots that nothing reads any more then.
+    """
+
+    nodes: tuple[PlanNode, ...]
+    senders: tuple[Sender, ...]
+    edges: tuple[Edge, ...]
+    slots: tuple[int, ...]
+    frees: tuple[int, ...]
 
 
 def stretches(nodes: Sequence[PlanNode]) -> tuple[Stretch, ...]:
@@ -115,7 +136,23 @@ def _stretch(waiting: tuple[PlanNode, ...], nodes: tuple[PlanNode, ...]) -> Stre
     receivers = tuple(node.call for node in waiting if isinstance(node.call, Receiver))
     edges = tuple(receiver.edge for receiver in receivers)
     slots = tuple(-1 if node.frees else node.outputs[0] for node in waiting)
-    return Stretch(receivers, edges, slots, nodes, waiting)
+    last = len(nodes)
+    while last and isinstance(nodes[last - 1].call, Sender):
+        last -= 1
+    if len(nodes) - last < 2:
+        return Stretch(receivers, edges, slots, nodes, waiting)
+    return Stretch(receivers, edges, slots, nodes[:last], waiting, _departure(nodes[last:]))
+
+
+def _departure(nodes: tuple[PlanNode, ...]) -> Departure:
+    senders = tuple(node.call for node in nodes if isinstance(node.call, Sender))
+    return Departure(
+        nodes,
+        senders,
+        tuple(sender.edge for sender in senders),
+        tuple(node.inputs[0] for node in nodes),
+        tuple(slot for node in nodes for slot in node.frees),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

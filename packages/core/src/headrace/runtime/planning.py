@@ -44,6 +44,7 @@ from headrace.runtime.turns import Turns
 # These take no time.
 _ENDS = builtin.ARGUMENTS + builtin.RESULTS
 _TRANSFERS = ("Send", "Recv")
+_LARGE_BYTES = 1 << 16
 
 
 class Nest(Protocol):
@@ -209,7 +210,9 @@ class _PlanBuilder:
                         readers.setdefault(tensor, set()).add(unit)
         # What a region makes for other tasks only can be sent before the region has ended. A dead
         # value is nothing that a region makes.
-        leaving = set() if may_die else {t for t, us in readers.items() if _all_leave(us, came)}
+        leaving = set()
+        if not may_die:
+            leaving = {t for t, us in readers.items() if _is_large(t) and _all_leave(us, came)}
         for unit in units:
             if unit.region:
                 self._add_region(unit, readers, leaving)
@@ -451,6 +454,14 @@ class _PlanBuilder:
             return self.nest(function, (), home, options)
 
         return self.state.called(function, home, lambda: CalledFunction(plan))
+
+
+def _is_large(tensor: Tensor) -> bool:
+    """Whether sending a tensor early is worth a call for it; small ones leave together."""
+    if tensor.dtype.kind in ("resource", "list"):
+        return True
+    count = tensor.shape.num_elements()
+    return count is None or count * tensor.dtype.numpy.itemsize >= _LARGE_BYTES
 
 
 def _all_leave(units: Collection[Unit], came: Collection[Edge]) -> bool:
