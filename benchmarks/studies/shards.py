@@ -51,7 +51,7 @@ def run(settings: RunSettings, progress: Progress) -> Result:
     progress("shards: a variable in shards")
     divided, close = _whole(measure(mpirun, "whole", 1 + SERVERS, rounds)[0])
     progress("shards: networks")
-    on_ranks, (server,) = measure(mpirun, "network", 2, rounds)
+    on_ranks, _ = measure(mpirun, "network", 2, rounds)
     alone, _ = measure(mpirun, "network", 1, rounds)
     return Result([*lines, "", *divided, "", *_networks(on_ranks, alone)], good and close)
 
