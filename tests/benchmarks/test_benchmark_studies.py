@@ -176,7 +176,7 @@ def test_networks_on_a_server_are_measured() -> None:
 
 
 def test_a_table_of_16_times_the_rows_may_not_cost_more_than_allowed() -> None:
-    small, large = shards.ROWS
+    large = shards.ROWS[1]
     times = {f"{way} {rows}": 1e-3 for way in shards.STRATEGIES for rows in shards.ROWS}
     assert shards._lookups(times)[1]
     times[f"div {large}"] = 1.3e-3
