@@ -21,6 +21,7 @@ NAMES = (
     "serving",
     "collectives",
     "null-step",
+    "shards",
     "drift",
 )
 

@@ -21,7 +21,7 @@ from benchmarks.records import program
 from benchmarks.records.headrace import build
 from benchmarks.serving import network
 from benchmarks.serving.client import load
-from benchmarks.studies import collectives, growth, null_step, points, records
+from benchmarks.studies import collectives, growth, null_step, points, records, shards
 from benchmarks.studies.drift import ALLOWED_BYTES, Look, drifts
 from benchmarks.studies.points import Cost, Point, PointError, measure
 from benchmarks.workload import Entry, Workload
@@ -161,3 +161,33 @@ def test_null_steps_are_measured() -> None:
     assert found.steps_s == pytest.approx(1 / found.step_s)
     assert (found.slowest, found.cpu_s > 0) == (1.0, True)
     assert found.threads <= null_step.MOST_THREADS
+
+
+# A job of two ranks that trains two networks, one of them with a million parameters.
+@pytest.mark.slow
+@pytest.mark.needs("mpi", "backend-cpu", "train")
+def test_networks_on_a_server_are_measured() -> None:
+    mpirun = shutil.which("mpirun", path=str(Path(sys.executable).parent)) or shutil.which("mpirun")
+    assert mpirun is not None
+    found, servers = shards.measure(mpirun, "network", 2, 1)
+    assert found.keys() == {str(batch) for batch in shards.LAYERS}
+    assert all(one["seconds"] > 0 and one["cpu"] > 0 for one in found.values())
+    assert len(servers) == 1
+
+
+def test_a_table_of_16_times_the_rows_may_not_cost_more_than_allowed() -> None:
+    large = shards.ROWS[1]
+    times = {f"{way} {rows}": 1e-3 for way in shards.STRATEGIES for rows in shards.ROWS}
+    assert shards._lookups(times)[1]
+    times[f"div {large}"] = 1.3e-3
+    lines, good = shards._lookups(times)
+    assert not good
+    assert lines[-1] == "| div | 1000 | 1300 | 1.30 |"
+
+
+def test_a_suggestion_may_be_one_off() -> None:
+    seconds = {str(count): 1.0 + count for count in range(1, 5)}
+    found = {str(rows): {"seconds": seconds, "suggested": 2} for rows in shards.WHOLE}
+    assert shards._whole(found)[1]
+    found[str(shards.WHOLE[0])]["suggested"] = 3
+    assert not shards._whole(found)[1]

@@ -281,6 +281,42 @@ def test_small_values_of_a_bundle_travel_with_the_last_one(
     assert {n: v.tolist() for n, v in found.items()} == {n: [n, n] for n in range(1, 5)}
 
 
+def test_a_whole_bundle_is_handed_over_at_one_go(wires: Wires, exchange: Exchange) -> None:
+    values = [np.full(2, number, np.float32) for number in range(1, 5)]
+    given = Wanted(*(bundled(number) for number in range(1, 5)))
+    together = exchange.open(STEP, Routes.of(BUNDLED, 0, rank_of))
+    together.send_together(RUN, given, values)
+    alone = exchange.open(STEP + 1, Routes.of(BUNDLED, 0, rank_of))
+    for edge, value in zip(given.edges, values, strict=True):
+        alone.send(RUN, edge, value)
+    (_, first), (_, other) = wires.sent
+    assert (first.kind, first.step, other.step) == (Kind.BUNDLE, STEP, STEP + 1)
+    assert first.payload.tobytes() == other.payload.tobytes()
+    # The next iteration of a loop: values of each edge are counted.
+    together.send_together(RUN, given, values)
+    assert [wires.sent[0][1].iteration, wires.sent[2][1].iteration] == [0, 1]
+
+
+@pytest.mark.parametrize("kind", ["a part", "large", "a string", "no array"])
+def test_what_is_no_whole_bundle_is_sent_value_by_value(
+    wires: Wires, exchange: Exchange, kind: str
+) -> None:
+    values: list[Any] = [np.full(2, number, np.float32) for number in range(1, 5)]
+    if kind == "large":
+        values[1] = np.zeros(BUNDLED_BYTES + 1, np.uint8)
+    elif kind == "a string":
+        values[1] = np.array([b"a"], object)
+    elif kind == "no array":
+        values[1] = np.float32(2)
+    last = 3 if kind == "a part" else 4
+    given = Wanted(*(bundled(number) for number in range(1, last + 1)))
+    rendezvous = exchange.open(STEP, Routes.of(BUNDLED, 0, rank_of))
+    rendezvous.send_together(RUN, given, values[:last])
+    kinds = [frame.kind for _, frame in wires.sent]
+    apart = [Kind.TENSOR, Kind.BUNDLE]
+    assert kinds == {"a part": [], "no array": [Kind.BUNDLE]}.get(kind, apart)
+
+
 def test_large_values_and_strings_of_a_bundle_travel_at_once(
     wires: Wires, exchange: Exchange
 ) -> None:

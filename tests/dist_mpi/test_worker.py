@@ -198,3 +198,11 @@ def test_a_client_that_is_lost_leaves_nothing_behind(wires: Wires, *, alone: boo
     wires.arrive(2, Frame(Kind.TENSOR, second + 1, 1, payload=np.float32(1)))
     wires.run_jobs()
     assert [frame.kind for _, frame in wires.sent[1:]] == [Kind.TENSOR, Kind.DONE]
+
+
+def test_kernels_of_all_clients_are_compiled_by_the_threads_of_one_session(wires: Wires) -> None:
+    for number in range(CLIENTS):
+        register(wires, number, alone=True)
+    states = wires.service._states.values()
+    assert len(states) == CLIENTS
+    assert len({id(state.background) for state in states}) == 1

@@ -74,3 +74,47 @@ def test_functions_see_the_context_of_the_step() -> None:
     parts = [hr.py_func(graph, [], hr.int64) for _ in range(2)]
     with hr.Session() as session:
         assert set(session.run(parts)) == {id(hr.get_default_graph())}
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("executor", ["plan", "plain"])
+def test_no_more_functions_run_at_one_time_than_the_session_allows(
+    most: int, executor: str
+) -> None:
+    lock = threading.Lock()
+    now, seen = [0], [0]
+
+    def pause(i: int) -> np.int32:
+        with lock:
+            now[0] += 1
+            seen[0] = max(seen[0], now[0])
+        time.sleep(0.02)
+        with lock:
+            now[0] -= 1
+        return np.int32(i)
+
+    total = hr.add_n([hr.py_func(pause, [hr.constant(i)], hr.int32) for i in range(5)])
+    config = hr.Config(inter_op_threads=most, executor=executor)
+    with hr.Session(config=config) as session:
+        assert [session.run(total) for _ in range(2)] == [10, 10]
+    assert seen[0] <= most
+
+
+def test_two_functions_meet_where_two_may_run() -> None:
+    barrier = threading.Barrier(2)
+    parts = [hr.py_func(lambda: np.int32(barrier.wait(30) >= 0), [], hr.int32) for _ in range(4)]
+    with hr.Session(config=hr.ConfigProto(inter_op_parallelism_threads=2)) as session:
+        assert session.run(hr.add_n(parts)) == 4
+
+
+def test_one_function_at_a_time_runs_in_the_thread_of_the_step() -> None:
+    parts = [hr.py_func(lambda: np.int64(threading.get_ident()), [], hr.int64) for _ in range(3)]
+    with hr.Session(config=hr.Config(inter_op_threads=1)) as session:
+        assert set(session.run(parts)) == {threading.get_ident()}
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.0, True, "2"])
+def test_the_number_of_operations_at_one_time_is_a_positive_integer(threads: object) -> None:
+    expected = "inter_op_threads must be a positive integer, or None for as many as threads, got"
+    with pytest.raises(errors.ConfigError, match=expected):
+        hr.Config(inter_op_threads=threads)

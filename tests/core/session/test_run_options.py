@@ -150,7 +150,9 @@ def test_a_config_proto_becomes_a_config() -> None:
     )
     proto.graph_options.optimizer_options.opt_level = hr.OptimizerOptions.L0
     with hr.Session(config=proto) as sess:
-        assert sess.config == hr.Config(threads=1, allow_soft_placement=True, optimize=False)
+        assert sess.config == hr.Config(
+            threads=1, inter_op_threads=4, allow_soft_placement=True, optimize=False
+        )
     for refused in (
         hr.ConfigProto(device_count={"GPU": 0}),
         hr.ConfigProto(gpu_options=hr.GPUOptions(per_process_gpu_memory_fraction=0.5)),

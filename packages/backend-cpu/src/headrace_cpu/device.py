@@ -9,7 +9,7 @@ from typing import Any, final
 
 import numpy as np
 
-from headrace.extend.devices import DeviceName, MachineLimits, Program, Region
+from headrace.extend.devices import DeviceName, MachineLimits, Options, Program, Region
 from headrace.extend.kernels import HostArray
 
 
@@ -63,6 +63,13 @@ class CpuDevice:
         from headrace_cpu.limits import limits
 
         return limits(threads)
+
+    def threads(self, options: Options) -> int:
+        """Return how many threads a step may use."""
+        # lazy: settings of the compiler are read by sessions
+        from headrace_cpu.program.settings import CompileSettings
+
+        return CompileSettings.of(options).threads
 
     def describe(self) -> dict[str, object]:
         """Return facts for ``python -m headrace doctor``."""

@@ -12,6 +12,7 @@ from headrace.runtime.capabilities import (
     DescribedProgram,
     EagerDevice,
     LimitedDevice,
+    ThreadedDevice,
     UnorderedDevice,
 )
 from headrace.runtime.device import (
@@ -68,6 +69,7 @@ __all__ = [
     "Program",
     "ProgramReport",
     "Region",
+    "ThreadedDevice",
     "UnorderedDevice",
     "Work",
     "bytes_of",

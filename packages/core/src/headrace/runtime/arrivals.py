@@ -76,6 +76,9 @@ class ArrivalRun:
         self._ready: deque[tuple[_Execution, int]] = deque()
         # What calls the program's own code comes when nothing else can run.
         self._callouts: deque[tuple[_Execution, int, list[Any]]] = deque()
+        # How many such calls run on other threads now, and how many may.
+        self._calling = 0
+        self._most_calls = plan.most_calls
         self._completions: deque[tuple[_Execution | None, int, Any]] = deque()
         self._waiting: set[tuple[_Execution, int]] = set()
         self._ended = False
@@ -116,12 +119,14 @@ class ArrivalRun:
         while not self._ended:
             if self._ready and self._failure is None:
                 self._start(*self._ready.popleft())
-            elif self._callouts and self._failure is None:
+            elif self._callouts and self._failure is None and self._may_call():
                 self._call_out(*self._callouts.popleft())
             elif self._waiting:
                 if self._park():
                     return False
                 execution, index, result = self._completions.popleft()
+                if execution is not None and _calls_out(execution, index):
+                    self._calling -= 1
                 if execution is None:
                     self._fail(result)
                 else:
@@ -181,12 +186,18 @@ class ArrivalRun:
             return
         self._finish(execution, index, result)
 
+    def _may_call(self) -> bool:
+        """Whether the program's own code may be called now."""
+        return self._most_calls is None or self._calling < self._most_calls
+
     def _call_out(self, execution: _Execution, index: int, values: list[Any]) -> None:
         """Call the program's own code: in this thread, unless that could hold anything up."""
         node = execution.plan.nodes[index]
-        if self._apart or self._callouts or self._waiting:
+        beside = self._most_calls != 1 and (self._callouts or self._waiting)
+        if self._apart or beside:
             put = self._put
             self._waiting.add((execution, index))
+            self._calling += 1
             call_out(lambda: put((execution, index, _result_of(node.call, values))))
             return
         try:
@@ -267,7 +278,7 @@ class ArrivalRun:
         self._waiting = {
             (execution, index)
             for execution, index in self._waiting
-            if execution.plan.nodes[index].mode is not Mode.CALLS_OUT
+            if not _calls_out(execution, index)
         }
         reason = CancelledError(f"the step ended: {error}".splitlines()[0])
         self._step.cancellation.cancel(reason)
@@ -275,6 +286,10 @@ class ArrivalRun:
         for note in getattr(reason, "__notes__", ()):
             error.add_note(note)
         self._step.rendezvous.close(self._step.id, reason)
+
+
+def _calls_out(execution: _Execution, index: int) -> bool:
+    return execution.plan.nodes[index].mode is Mode.CALLS_OUT
 
 
 def _result_of(call: Callable[..., Any], values: Sequence[Any]) -> Any:

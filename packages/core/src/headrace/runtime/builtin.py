@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace.runtime.device import Device
-from headrace.runtime.receiver import moved
+from headrace.runtime.receiver import Sender
 from headrace.runtime.rendezvous import DEAD, SENT, Edge
 
 # What hands values in to a plan, and out of it.
@@ -67,14 +67,7 @@ def return_call(op: Operation) -> StepCall:
 
 def send_call(op: Operation, device: Device) -> StepCall:
     """Return the call that sends a value, or DEAD."""
-    edge = Edge.of(op)
-    to_host = device.to_host
-
-    def call(step: Any, value: Any) -> None:
-        given = value if value is DEAD else moved(value, to_host)
-        step.rendezvous.send(step, edge, given)
-
-    return call
+    return Sender(Edge.of(op), device)
 
 
 def unless_sent(send: StepCall) -> StepCall:

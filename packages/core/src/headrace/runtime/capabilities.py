@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 if TYPE_CHECKING:
     from headrace.runtime.device import Device
     from headrace.runtime.limits import MachineLimits
+    from headrace.runtime.options import Options
     from headrace.runtime.plan import Plan
     from headrace.runtime.region import Program, Region
     from headrace.runtime.report import ProgramReport
@@ -60,6 +61,18 @@ class LimitedDevice(Protocol):
 
         Args:
             threads: How many threads a step may use; None for as many as it wants.
+        """
+
+
+@runtime_checkable
+class ThreadedDevice(Protocol):
+    """A device whose kernels compute on cores of the host, and may run on several threads."""
+
+    def threads(self, options: Options) -> int:
+        """Return how many threads a step may use.
+
+        Args:
+            options: The options of its session.
         """
 
 

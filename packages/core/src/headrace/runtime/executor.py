@@ -134,7 +134,10 @@ def _begin(plan: Plan, step: Step, wake: Callable[[], None], *, apart: bool) -> 
 
 def _run(plan: Plan, step: Step) -> None:
     if not (plan.waits or plan.branches or plan.transfers):
-        run_in_order(plan, step, execute)
+        if plan.beside is None:
+            run_in_order(plan, step, execute)
+        else:
+            plan.beside.run(plan, step, execute, _active)
         return
     _EXITS.come_first()
     wakeup = Wakeup()

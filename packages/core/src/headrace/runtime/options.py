@@ -21,6 +21,8 @@ class Options:
         optimize: Whether regions are simplified.
         verify: Whether graphs are checked after every pass.
         threads: How many threads compiled kernels may use, None for what the device chooses.
+        inter_op_threads: How many nodes of a step may run at one time, None for as many as devices
+            have threads.
         deterministic: Whether equal runs must give equal bits.
         check_numerics: Whether the first operation that makes a NaN or an infinity is an error.
         compile_after: How often a region runs before kernels are generated for it.
@@ -35,6 +37,7 @@ class Options:
     optimize: bool = True
     verify: bool = False
     threads: int | None = None
+    inter_op_threads: int | None = None
     deterministic: bool = False
     check_numerics: bool = False
     compile_after: int = 2

@@ -10,15 +10,18 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from headrace.graph.operation import Operation
 from headrace.records import dataclass
 from headrace.runtime.device import Device
 from headrace.runtime.failures import StateUses
-from headrace.runtime.receiver import Receiver
+from headrace.runtime.receiver import Receiver, Sender
 from headrace.runtime.region import Program, RegionCall
 from headrace.runtime.rendezvous import Edge
+
+if TYPE_CHECKING:
+    from headrace.runtime.beside import Beside
 
 
 class Mode(IntEnum):
@@ -85,6 +88,7 @@ class Stretch:
         slots: For each the slot that it fills, -1 where nobody reads it.
         nodes: What runs then; nothing of it waits.
         waiting: The nodes of what is received.
+        departure: What is sent after that, None for nothing; single values are sent by ``nodes``.
     """
 
     receivers: tuple[Receiver, ...]
@@ -92,6 +96,26 @@ class Stretch:
     slots: tuple[int, ...]
     nodes: tuple[PlanNode, ...]
     waiting: tuple[PlanNode, ...]
+    departure: Departure | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Departure:
+    """What a stretch sends when all else of it has run.
+
+    Attributes:
+        nodes: The nodes that send.
+        senders: What they call.
+        edges: The transfers.
+        slots: The slot of each value.
+        frees: Slots that nothing reads any more then.
+    """
+
+    nodes: tuple[PlanNode, ...]
+    senders: tuple[Sender, ...]
+    edges: tuple[Edge, ...]
+    slots: tuple[int, ...]
+    frees: tuple[int, ...]
 
 
 def stretches(nodes: Sequence[PlanNode]) -> tuple[Stretch, ...]:
@@ -112,7 +136,23 @@ def _stretch(waiting: tuple[PlanNode, ...], nodes: tuple[PlanNode, ...]) -> Stre
     receivers = tuple(node.call for node in waiting if isinstance(node.call, Receiver))
     edges = tuple(receiver.edge for receiver in receivers)
     slots = tuple(-1 if node.frees else node.outputs[0] for node in waiting)
-    return Stretch(receivers, edges, slots, nodes, waiting)
+    last = len(nodes)
+    while last and isinstance(nodes[last - 1].call, Sender):
+        last -= 1
+    if len(nodes) - last < 2:
+        return Stretch(receivers, edges, slots, nodes, waiting)
+    return Stretch(receivers, edges, slots, nodes[:last], waiting, _departure(nodes[last:]))
+
+
+def _departure(nodes: tuple[PlanNode, ...]) -> Departure:
+    senders = tuple(node.call for node in nodes if isinstance(node.call, Sender))
+    return Departure(
+        nodes,
+        senders,
+        tuple(sender.edge for sender in senders),
+        tuple(node.inputs[0] for node in nodes),
+        tuple(slot for node in nodes for slot in node.frees),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,6 +171,9 @@ class Plan:
         state_uses: The operations that take a resource: the type of each, and the resource.
         whole: Runs the plan from feeds to fetches, where it is one region and nothing else.
         stretches: The nodes once more, where they run in their order.
+        most_calls: How many calls of the program's own code may run at one time; None for any
+            number.
+        beside: Runs nodes that take long on several threads, where that is asked for.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -144,6 +187,8 @@ class Plan:
     whole: Program | None = None
     in_turn: bool = False
     stretches: tuple[Stretch, ...] = ()
+    most_calls: int | None = None
+    beside: Beside | None = None
 
     @property
     def operations(self) -> list[Operation]:

@@ -23,9 +23,10 @@ from headrace.passes.evaluate import kernel_dtype
 from headrace.passes.step_graph import StepGraph, with_fetches
 from headrace.placement.place import Machine
 from headrace.runtime import builtin
+from headrace.runtime.beside import Beside
 from headrace.runtime.binding import Bound, activated, bind, bind_preferred, is_blocking
 from headrace.runtime.called import CalledFunction
-from headrace.runtime.capabilities import CompilingDevice, lets_outputs_go
+from headrace.runtime.capabilities import CompilingDevice, ThreadedDevice, lets_outputs_go
 from headrace.runtime.cut import Role, Unit, cut
 from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.device import Device
@@ -43,6 +44,7 @@ from headrace.runtime.turns import Turns
 # These take no time.
 _ENDS = builtin.ARGUMENTS + builtin.RESULTS
 _TRANSFERS = ("Send", "Recv")
+_LARGE_BYTES = 1 << 16
 
 
 class Nest(Protocol):
@@ -208,7 +210,9 @@ class _PlanBuilder:
                         readers.setdefault(tensor, set()).add(unit)
         # What a region makes for other tasks only can be sent before the region has ended. A dead
         # value is nothing that a region makes.
-        leaving = set() if may_die else {t for t, us in readers.items() if _all_leave(us, came)}
+        leaving = set()
+        if not may_die:
+            leaving = {t for t, us in readers.items() if _is_large(t) and _all_leave(us, came)}
         for unit in units:
             if unit.region:
                 self._add_region(unit, readers, leaving)
@@ -286,6 +290,7 @@ class _PlanBuilder:
             self.uses,
             self.options,
             self.state.background,
+            self._splits(device),
         )
         self.surroundings[device] = found
         return found
@@ -393,7 +398,26 @@ class _PlanBuilder:
             only.whole(fetches) if only is not None else None,
             self.in_turn,
             stretches(self.nodes),
+            self.options.inter_op_threads,
+            self._beside() if len(self.nodes) > 1 else None,
         )
+
+    def _at_once(self, device: Device) -> int:
+        """Return how many nodes of a device may run at one time."""
+        if self.options.deterministic or not isinstance(device, ThreadedDevice):
+            return 1
+        return self.options.inter_op_threads or device.threads(self.options)
+
+    def _splits(self, device: Device) -> bool:
+        return self._at_once(device) > 1 and self.options.recorder is None
+
+    def _beside(self) -> Beside | None:
+        """Return what runs nodes beside each other, None where that cannot be."""
+        if self.waits or self.branches or self.transfers:
+            return None
+        able = {name: self._at_once(device) for name, device in self.devices.items()}
+        most = max((able[node.op.device_name] for node in self.nodes), default=1)
+        return Beside(most, lambda node: able[node.op.device_name] > 1) if most > 1 else None
 
     def _sees_to_itself(self, node: PlanNode) -> bool:
         """Whether a node needs no context of its device around it."""
@@ -430,6 +454,14 @@ class _PlanBuilder:
             return self.nest(function, (), home, options)
 
         return self.state.called(function, home, lambda: CalledFunction(plan))
+
+
+def _is_large(tensor: Tensor) -> bool:
+    """Whether sending a tensor early is worth a call for it; small ones leave together."""
+    if tensor.dtype.kind in ("resource", "list"):
+        return True
+    count = tensor.shape.num_elements()
+    return count is None or count * tensor.dtype.numpy.itemsize >= _LARGE_BYTES
 
 
 def _all_leave(units: Collection[Unit], came: Collection[Edge]) -> bool:

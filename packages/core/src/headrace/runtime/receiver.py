@@ -1,4 +1,4 @@
-"""Receiving a value onto a device: what a plan calls for Recv."""
+"""Receiving a value onto a device and sending one from it: what a plan calls for Recv and Send."""
 
 from __future__ import annotations
 
@@ -15,6 +15,29 @@ from headrace.runtime.tensor_list import ListValue
 def moved(value: Any, move: Callable[[Any], Any]) -> Any:
     """Return a value moved between a device and the host; of a list, every item."""
     return value.map(move) if isinstance(value, ListValue) else move(value)
+
+
+@final
+class Sender:
+    """The call that sends a value, or DEAD, from a device.
+
+    Attributes:
+        edge: The transfer.
+    """
+
+    __slots__ = ("_to_host", "edge")
+
+    def __init__(self, edge: Edge, device: Device) -> None:
+        self.edge = edge
+        self._to_host = device.to_host
+
+    def __call__(self, step: Any, value: Any) -> None:
+        """Send a value."""
+        step.rendezvous.send(step, self.edge, self.moved(value))
+
+    def moved(self, value: Any) -> Any:
+        """Return a value on the host; DEAD as it is."""
+        return value if value is DEAD else moved(value, self._to_host)
 
 
 @final

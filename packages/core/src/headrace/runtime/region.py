@@ -32,6 +32,7 @@ from headrace.runtime.failures import StateUses
 from headrace.runtime.history import told
 from headrace.runtime.options import Options
 from headrace.runtime.rendezvous import SENT
+from headrace.runtime.splitting import MeasuredProgram, Paces, bare
 from headrace.runtime.unhindered import unhindered
 from headrace.shapes import Shape
 
@@ -94,8 +95,9 @@ class _Kernels:
     factories do not do their work in vain.
     """
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: Surroundings, paces: Paces | None) -> None:
         self._around = around
+        self._paces = paces
         self._ahead: dict[Operation, Bound] = {}
         self._packages: dict[Operation, str] = {}
 
@@ -114,7 +116,7 @@ class _Kernels:
         """Return what computes an operation."""
         bound = self._ahead.pop(op, None) or self._around.bind(op)
         self._packages[op] = bound.package
-        return bound.call
+        return bound.call if self._paces is None else self._paces.watched(op, bound.call)
 
     def package(self, op: Operation) -> str:
         """Return who provides what computes an operation."""
@@ -138,6 +140,7 @@ class Surroundings:
         uses: What the plan does with resources.
         options: How to plan and run.
         background: Does what no step has to wait for.
+        splits: Whether regions are split where operations take long that could run at once.
     """
 
     bind: Callable[[Operation], Bound]
@@ -148,6 +151,7 @@ class Surroundings:
     uses: StateUses
     options: Options
     background: Background
+    splits: bool = False
 
 
 # Takes a value of a step.
@@ -243,7 +247,7 @@ class RegionCall:
     @property
     def programs(self) -> Mapping[tuple[Any, ...], Program]:
         """The programs compiled so far, by the shapes of the inputs whose shapes vary."""
-        return dict(self._programs)
+        return {shapes: bare(program) for shapes, program in self._programs.items()}
 
     def history(self) -> list[str]:
         """Return when and why it was compiled, and compiled again, where shapes vary."""
@@ -313,8 +317,9 @@ class RegionCall:
         """
         key = tuple([shapes[i] for i in self._varying])
         if None in key:
-            return next(reversed(self._programs.values()), None)
-        return self.program(key)
+            program = next(reversed(self._programs.values()), None)
+            return None if program is None else bare(program)
+        return bare(self.program(key))
 
     def _fed_shapes_vary(self, shapes: tuple[Any, ...]) -> bool:
         """Whether programs were made for other shapes of what is fed; the user can mend that.
@@ -358,7 +363,16 @@ class RegionCall:
             lambda op, values: None,
             self._effects.__contains__,
         )
-        return self._device.compile(self._region(step, (), around))
+        return self._device.compile(self._region(step, (), around, None))
+
+    def _settle(self, measured: MeasuredProgram, program: Program) -> None:
+        """Run a program in place of one that was measured."""
+        with self._lock:
+            for shapes, known in self._programs.items():
+                if known is measured:
+                    self._programs[shapes] = program
+            if self._only is measured:
+                self._only = program
 
     def _specialized(self, specs: Sequence[TensorSpec]) -> Program:
         around = self._around
@@ -380,15 +394,23 @@ class RegionCall:
         dependent = frozenset(op for op in step.graph.operations if _depends_on_data(op))
         if dependent and not all(_is_last(op, step) for op in dependent):
             return around.split(step, dependent)
-        return self._device.compile(self._region(step, rewrites, around))
+        paces = Paces() if around.splits else None
+        program = self._device.compile(self._region(step, rewrites, around, paces))
+        if paces is None:
+            return program
+        return MeasuredProgram(program, paces, step, around.split, self._settle)
 
     def _region(
-        self, step: StepGraph, rewrites: tuple[Rewrite, ...], around: Surroundings
+        self,
+        step: StepGraph,
+        rewrites: tuple[Rewrite, ...],
+        around: Surroundings,
+        paces: Paces | None,
     ) -> Region:
         handles = {
             op.outputs[0]: around.handle(op) for op in step.graph.operations if is_handle(op)
         }
-        kernels = _Kernels(around)
+        kernels = _Kernels(around, paces)
         return Region(
             step.graph,
             step.feeds,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from headrace.errors import CancelledError
@@ -72,7 +72,7 @@ _Key = tuple[int, str, Edge]
 
 
 class Together(Protocol):
-    """Transfers that a run waits for together; the same object for each run of a plan."""
+    """Transfers of a run that belong together; the same object for each run of a plan."""
 
     @property
     def edges(self) -> tuple[Edge, ...]:
@@ -84,6 +84,9 @@ class Rendezvous(Protocol):
 
     def send(self, place: Place, edge: Edge, value: Any) -> None:
         """Hand over a value; never waits for the receiver."""
+
+    def send_together(self, place: Place, given: Together, values: Sequence[Any]) -> None:
+        """Hand over the values of several transfers, none of which is dead."""
 
     def recv(self, place: Place, edge: Edge, receive: Receive) -> None:
         """Call ``receive`` with the value as soon as it is there, from any thread."""
@@ -131,6 +134,11 @@ class LocalRendezvous:
                 self._values[key] = value
                 return
         receive(value)
+
+    def send_together(self, place: Place, given: Together, values: Sequence[Any]) -> None:
+        """Hand over several values."""
+        for edge, value in zip(given.edges, values, strict=True):
+            self.send(place, edge, value)
 
     def recv(self, place: Place, edge: Edge, receive: Receive) -> None:
         """Call ``receive`` with the value, at once where it is there already."""

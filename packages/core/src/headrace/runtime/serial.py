@@ -12,7 +12,7 @@ from time import perf_counter_ns as clock
 from typing import Any, final
 
 from headrace.runtime.failures import located
-from headrace.runtime.plan import Mode, Plan, PlanNode, Stretch
+from headrace.runtime.plan import Departure, Mode, Plan, PlanNode, Stretch
 from headrace.runtime.stalls import Wait
 from headrace.runtime.step import Step, inner_step
 
@@ -33,12 +33,24 @@ def run_in_order(plan: Plan, step: Step, execute: Execute) -> None:
         step: The step that it runs in.
         execute: Runs the plans that nodes of it hold.
     """
-    _run_nodes(plan.nodes, list(plan.slots), step, plan, execute)
+    run_nodes(plan.nodes, list(plan.slots), step, plan, execute)
 
 
-def _run_nodes(
+def run_nodes(
     nodes: Sequence[PlanNode], slots: list[Any], step: Step, plan: Plan, execute: Execute
 ) -> None:
+    """Run some nodes of a plan, in their order.
+
+    Args:
+        nodes: The nodes.
+        slots: The values of the plan's slots, which they read and fill.
+        step: The step that they run in.
+        plan: The plan.
+        execute: Runs the plans that nodes of it hold.
+
+    Raises:
+        HeadraceError: what a node raised, with the node and the user's line.
+    """
     cancellation = step.cancellation
     node, values = None, []
     try:
@@ -150,7 +162,9 @@ class SerialRun:
                     if slot >= 0:
                         slots[slot] = receiver.moved(value)
                 self._began = 0
-            _run_nodes(stretch.nodes, slots, step, plan, self._execute)
+            run_nodes(stretch.nodes, slots, step, plan, self._execute)
+            if stretch.departure is not None:
+                self._depart(stretch.departure)
             self._at += 1
         return True
 
@@ -186,6 +200,23 @@ class SerialRun:
                 if not self._come:
                     self._parked = True
                     return None
+
+    def _depart(self, departure: Departure) -> None:
+        """Send values, which nothing holds here any more then."""
+        step, slots = self._step, self._slots
+        if step.cancellation.reason is not None:
+            raise step.cancellation.reason
+        sent = zip(departure.senders, departure.slots, strict=True)
+        try:
+            values = [sender.moved(slots[slot]) for sender, slot in sent]
+            step.rendezvous.send_together(step, departure, values)
+        except Exception as error:
+            said = named(error, departure.nodes[0], (), self._plan)
+            if said is error:
+                raise
+            raise said from error
+        for slot in departure.frees:
+            slots[slot] = None
 
     def _arrived(self) -> None:
         with _lock:

@@ -70,9 +70,17 @@ class SessionState:
         background: Does what no step has to wait for.
     """
 
-    def __init__(self, default: ContainerSet | None = None) -> None:
-        """Start with an empty default container, or share ``default``."""
-        self.background = Background()
+    def __init__(
+        self, default: ContainerSet | None = None, background: Background | None = None
+    ) -> None:
+        """Begin.
+
+        Args:
+            default: The default container, which others have, too; None for an empty one.
+            background: What does the work that no step has to wait for, of others, too; None for
+                one of its own.
+        """
+        self.background = Background() if background is None else background
         self._default = ContainerSet() if default is None else default
         self._shared = default is not None
         self._streams: dict[str, _Stream] = {}

@@ -33,6 +33,10 @@ class Config:
         executor: "plan", which compiles what a step does for the shapes that come; or "plain",
             which runs node by node, for debugging.
         threads: How many threads the kernels of a step may use; None for all cores of the process.
+        inter_op_threads: How many operations of a step may run at one time where they do not wait
+            for each other: kernels that take long and leave cores to others, and Python functions.
+            1 runs one after the other. None for as many kernels as ``threads``, and any number of
+            Python functions, which may wait.
         deterministic: Give bitwise equal results in equal runs, or refuse the operation that
             cannot: what draws without a seed, reads a clock, or leaves the order of a sum to its
             device. What comes out of queues and Python functions is the program's affair.
@@ -80,6 +84,7 @@ class Config:
     verify: bool = False
     executor: str = "plan"
     threads: int | None = None
+    inter_op_threads: int | None = None
     deterministic: bool = False
     check_numerics: bool = False
     check_races: bool = False
@@ -105,6 +110,7 @@ class Config:
         verify: bool = False,
         executor: str | None = None,
         threads: int | None = None,
+        inter_op_threads: int | None = None,
         deterministic: bool = False,
         check_numerics: bool = False,
         check_races: bool | None = None,
@@ -129,6 +135,7 @@ class Config:
             verify: As the attribute.
             executor: As the attribute; None for what ``HEADRACE_EXECUTOR`` says, else "plan".
             threads: As the attribute.
+            inter_op_threads: As the attribute.
             deterministic: As the attribute.
             check_numerics: As the attribute.
             check_races: As the attribute; None for what ``HEADRACE_CHECK_RACES`` says, else False.
@@ -154,6 +161,7 @@ class Config:
             "verify": verify,
             "executor": EXECUTOR.read() if executor is None else executor,
             "threads": threads,
+            "inter_op_threads": inter_op_threads,
             "deterministic": deterministic,
             "check_numerics": check_numerics,
             "check_races": CHECK_RACES.read() if check_races is None else check_races,
@@ -199,11 +207,12 @@ class Config:
                 f"{shown(self.compress_transfers)}"
             )
         bound_of(self.consistency)
-        if self.threads is not None and (type(self.threads) is not int or self.threads < 1):
-            raise ConfigError(
-                "threads must be a positive integer, or None for all cores, got "
-                f"{shown(self.threads)}"
-            )
+        for name, default in (("threads", "all cores"), ("inter_op_threads", "as many as threads")):
+            count = getattr(self, name)
+            if count is not None and (type(count) is not int or count < 1):
+                raise ConfigError(
+                    f"{name} must be a positive integer, or None for {default}, got {shown(count)}"
+                )
         if type(self.compile_after) is not int or self.compile_after < 0:
             raise ConfigError(
                 "compile_after must be a number of steps, 0 or more, got "
@@ -243,6 +252,7 @@ class Config:
             optimize=self.optimize and not apart,
             verify=self.verify,
             threads=self.threads,
+            inter_op_threads=self.inter_op_threads,
             deterministic=self.deterministic,
             check_numerics=self.check_numerics,
             compile_after=self.compile_after,

@@ -95,7 +95,8 @@ class ConfigProto(Message):
 
     Attributes:
         intra_op_parallelism_threads: How many threads kernels may use; 0 for all cores.
-        inter_op_parallelism_threads: Changes nothing.
+        inter_op_parallelism_threads: How many operations may run at one time; 0 for as many as
+            ``hr.Config`` would.
         use_per_session_threads: Changes nothing.
         device_count: Not supported.
         device_filters: Not supported.
@@ -151,6 +152,7 @@ def as_config(config: Any) -> Config:
     return Config(
         optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
         threads=threads or None,
+        inter_op_threads=config.inter_op_parallelism_threads or None,
         allow_soft_placement=config.allow_soft_placement,
         log_device_placement=config.log_device_placement,
         compress_transfers=("bfloat16" if config.graph_options.enable_bfloat16_sendrecv else None),

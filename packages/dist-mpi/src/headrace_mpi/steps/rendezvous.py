@@ -79,6 +79,26 @@ class Routes:
     bundles: dict[int, int] = field(default_factory=dict)
     fetched: set[int] = field(default_factory=set)
     _spots: dict[Together, tuple[Spot, ...]] = field(default_factory=dict)
+    _whole: dict[Together, tuple[int, dict[int, int]] | None] = field(default_factory=dict)
+
+    def whole_bundle(self, given: Together) -> tuple[int, dict[int, int]] | None:
+        """Return where values go that a plan hands over together, if they are a whole bundle.
+
+        Returns:
+            The rank, and the number of each edge with the count of its values after one; None if
+            they are no bundle, or not all of one.
+        """
+        if given in self._whole:
+            return self._whole[given]
+        found = None
+        routes = {self.outgoing.get(edge, (-1, 0, 0)) for edge in given.edges}
+        ways = {(rank, together) for rank, _, together in routes}
+        if len(ways) == 1:
+            ((rank, together),) = ways
+            if together and self.bundles[together] == len(routes):
+                found = rank, {self.outgoing[edge][1]: 1 for edge in given.edges}
+        self._whole[given] = found
+        return found
 
     def spots(self, wanted: Together) -> tuple[Spot, ...]:
         """Return where values come that a plan waits for together; empty if not all from others.
@@ -130,6 +150,19 @@ def _own(value: Any) -> Any:
     """
     lent = isinstance(value, np.ndarray) and value.nbytes > INLINE_BYTES and value.base is not None
     return value.copy() if lent else value
+
+
+def _fit(values: Sequence[Any]) -> bool:
+    """Whether values can be all that a bundle carries."""
+    total = 0
+    for value in values:
+        if type(value) is not np.ndarray:
+            return False
+        nbytes = value.nbytes
+        if nbytes > BUNDLED_BYTES or not is_bundled(value.dtype):
+            return False
+        total += nbytes
+    return total <= MAX_BUNDLE_BYTES
 
 
 class _Held:
@@ -185,6 +218,19 @@ class StepRendezvous:
             self._hold(rank, together, number, count, value)
         else:
             self._transport.send(rank, self._frame(number, count, value))
+
+    def send_together(self, place: Place, given: Together, values: Sequence[Any]) -> None:
+        """Hand over values, those of a bundle at one go."""
+        whole = self._routes.whole_bundle(given)
+        if whole is not None and not self._sent and _fit(values):
+            fault_point("transfer")
+            rank, counts = whole
+            self._sent.update(counts)
+            parts = [Value(n, 0, array) for n, array in zip(counts, values, strict=True)]
+            self._transport.send(rank, bundle(self._step, parts))
+            return
+        for edge, value in zip(given.edges, values, strict=True):
+            self.send(place, edge, value)
 
     def _frame(self, number: int, count: int, value: Any) -> Frame:
         if value is DEAD or value is None:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, final
 
 from headrace.errors import ClusterError
-from headrace.extend.devices import DeviceName
+from headrace.extend.devices import Background, DeviceName
 from headrace.extend.faults import fault_point
 from headrace.extend.runtime import (
     Cancellation,
@@ -81,6 +81,8 @@ class WorkerService:
         self._running: dict[int, Cancellation] = {}
         self._received: dict[tuple[int, int], Received] = {}
         self._agreement = Agreement()
+        # One for the sessions of all clients: each of its own would have a thread of its own.
+        self._background = Background()
         self._lock = threading.Lock()
         self.registrations = 0
         transport.on(Kind.REGISTER, self._on_register)
@@ -107,7 +109,7 @@ class WorkerService:
             self._agreement.order(client, session, options, partitions.values())
             with self._lock:
                 state = self._states.setdefault(
-                    (client, session), SessionState(default=self._containers)
+                    (client, session), SessionState(self._containers, self._background)
                 )
             recorder = None
             if fields["record"]:

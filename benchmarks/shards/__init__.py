@@ -1,0 +1,1 @@
+"""Variables on parameter servers: tables in shards, and networks beside one process."""
