@@ -47,8 +47,8 @@ def tell_segments() -> None:
 def write_whole_lines() -> None:
     """Let what this rank prints leave it line by line, where ``run`` started this process.
 
-    Python passes on each piece of a line by itself where ``PYTHONUNBUFFERED`` is set, and mpirun may
-    mark the pieces of several ranks with one rank.
+    Python passes on each piece of a line by itself where ``PYTHONUNBUFFERED`` is set, and mpirun
+    may mark the pieces of several ranks with one rank.
     """
     if LAUNCH.read():
         for stream in (sys.stdout, sys.stderr):

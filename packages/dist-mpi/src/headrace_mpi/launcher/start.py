@@ -136,10 +136,10 @@ def _signals() -> Iterator[list[int]]:
 def _await(job: subprocess.Popen[bytes], caught: list[int], account: Account, mark: str) -> None:
     """Wait for the end of a job; pass signals on, and end what does not end by them.
 
-    Nor does mpirun end where a rank ends the job, if the job tolerates faults: where that rank failed,
-    mpirun is asked to. After a loss, and before the job has started, the others end by themselves,
-    and are given some seconds for that: more where one says that it still saves, and less where
-    none is left.
+    Nor does mpirun end where a rank ends the job, if the job tolerates faults: where that rank
+    failed, mpirun is asked to. After a loss, and before the job has started, the others end by
+    themselves, and are given some seconds for that: more where one says that it still saves, and
+    less where none is left.
 
     Args:
         job: The launcher, or the only rank.

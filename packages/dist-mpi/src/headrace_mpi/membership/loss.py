@@ -2,8 +2,8 @@
 
 Where the job goes on without it, steps that need it fail, those of its sessions are cancelled, and
 what it had admitted returns. Otherwise the next step of each session raises the error, so that a
-program can save what it has. As long as it runs steps for that, this rank says so to the others, who
-wait for it (``saving``); what it does not end by itself ends here, with exit code 75, on which
+program can save what it has. As long as it runs steps for that, this rank says so to the others,
+who wait for it (``saving``); what it does not end by itself ends here, with exit code 75, on which
 ``python -m headrace run --max-restarts`` starts anew.
 """
 
