@@ -122,7 +122,7 @@ class Job:
 def kill_workers(folder: Path, kills: int, seed: int) -> Told:
     """Kill workers of one job at random; each time the chief must make further steps."""
     draw = random.Random(seed)
-    options = ("-n", "5", "--ps", "1", "--min-workers", "2", "--max-restarts", str(kills))
+    options = ("-n", "5", "--ps", "1", "--min-workers", "2", "--max-restarts", str(2 * kills))
     job = Job(folder / "job", "async", 1 << 40, *options)
     chief, anew = 0, 0
     try:
@@ -161,7 +161,7 @@ def kill_workers(folder: Path, kills: int, seed: int) -> Told:
 def kill_ps(folder: Path, kills: int, seed: int) -> Told:
     """Kill the parameter server at random; each time the job must resume, with the same losses."""
     draw = random.Random(seed)
-    options = ("-n", "3", "--ps", "1", "--max-restarts", str(kills))
+    options = ("-n", "3", "--ps", "1", "--max-restarts", str(2 * kills))
     job = Job(folder / "job", "sync", 1 << 40, *options)
     resumed = []
     try:
@@ -170,10 +170,10 @@ def kill_ps(folder: Path, kills: int, seed: int) -> Told:
                 return Told(f"no server lived before kill {kill}: {job.said[-1500:]}")
             time.sleep(draw.uniform(0.0, 0.3))
             ((_, pid),) = job.living("ps").items()
-            before = len(job.losses())
+            before, starts = len(job.losses()), job.starts_anew
             began = time.monotonic()
             os.kill(pid, signal.SIGKILL)
-            job.until(lambda n=kill: job.starts_anew > n)  # type: ignore[misc]
+            job.until(lambda n=starts: job.starts_anew > n)  # type: ignore[misc]
             ended = time.monotonic()
             if not job.until(lambda n=pid: set(job.living("ps").values()) - {n}):  # type: ignore[misc]
                 return Told(f"it was not started anew after kill {kill}: {job.said[-1500:]}")
@@ -206,11 +206,14 @@ def kill_ps(folder: Path, kills: int, seed: int) -> Told:
     if wrong:
         pairs = [f"{at}: {curve.get(at)}, {alone.get(at)} without kills" for at in wrong[:4]]
         return Told(f"{len(wrong)} of {len(alone)} losses differ: {'; '.join(pairs)}")
+    # On an overloaded machine Open MPI itself does not always start.
+    more = job.starts_anew - kills
     parts = zip(*resumed, strict=True)
     end, anew, loading, in_all = (_spread(part) for part in (*parts, map(sum, resumed)))
     return Told(
         "",
-        f"resumed each time: {end} until the job had ended, {anew} more until the cluster was "
+        f"resumed each time, with {more} starts that came to nothing: {end} until the job had "
+        f"ended, {anew} more until the cluster was "
         f"formed again, {loading} more until the next steps, {in_all} in all; {len(made)} steps "
         f"made, {len(curve)} of them different, with the losses of a job without kills, to the bit",
     )
