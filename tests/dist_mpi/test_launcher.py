@@ -246,6 +246,42 @@ def test_a_launcher_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) 
     assert job.returncode == -signal.SIGKILL
 
 
+def test_a_launcher_is_asked_to_end_where_a_rank_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(start, "_ALONE_S", 0.1)
+    account = Account(2)
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as job:
+        account.left[0] = 1
+        start._await(job, [], account, "")
+    assert job.returncode == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(("saves_s", "least", "most"), [(1.2, 1.0, 10.0), (60.0, 1.7, 10.0)])
+def test_ranks_that_still_save_are_waited_for_up_to_a_deadline(
+    monkeypatch: pytest.MonkeyPatch, saves_s: float, least: float, most: float
+) -> None:
+    monkeypatch.setattr(start, "_END_S", 0.5)
+    monkeypatch.setattr(start, "SAVING_S", 1.5)
+    account = Account(2)
+    account.left[0] = LOST
+    over = threading.Event()
+
+    def save() -> None:
+        end = time.monotonic() + saves_s
+        while time.monotonic() < end and not over.wait(0.05):
+            account.hear(1, "saves")
+
+    saver = threading.Thread(target=save)
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as job:
+        began = time.monotonic()
+        saver.start()
+        start._await(job, [], account, "")
+        took = time.monotonic() - began
+    over.set()
+    saver.join()
+    assert job.returncode == -signal.SIGKILL
+    assert least <= took < most
+
+
 def test_a_launcher_whose_ranks_are_gone_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(start, "_ALONE_S", 0.1)
     mark = "HEADRACE_TEST_MARK=alone"

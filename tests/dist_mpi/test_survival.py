@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from headrace_mpi.launcher import start
 from headrace_mpi.launcher.output import Account
 from headrace_mpi.launcher.request import parse
 from headrace_mpi.launcher.start import LOST, Outcome
+from headrace_mpi.membership.saving import Saving
 from headrace_mpi.membership.survival import Survival, birth, checked_policy, end_process
 
 JOBS = Jobs((("ps", 1), ("evaluator", 1), ("worker", 4)))
@@ -128,3 +130,23 @@ def test_the_least_number_of_workers_is_passed_on() -> None:
     words = ["-n", "4", "--ps", "1", "--min-workers", "2", "train.py"]
     assert environment(parse(words), "", 0)["HEADRACE_MIN_WORKERS"] == "2"
     assert "HEADRACE_MIN_WORKERS" not in environment(parse(["-n", "4", "train.py"]), "", 0)
+
+
+def test_steps_after_a_loss_are_signs_that_a_program_still_saves() -> None:
+    saving = Saving()
+    assert not saving.begun
+    before, good, bad = object(), object(), object()
+    # One that began before the loss is no sign, also when it ends.
+    saving.end(before, failed=False)
+    assert saving.last_sign == 0
+    saving.begin(bad)
+    assert saving.last_sign > 0
+    saving.end(bad, failed=True)
+    assert saving.last_sign == 0
+    saving.begin(good)
+    began = time.monotonic()
+    assert saving.last_sign >= began
+    saving.end(good, failed=False)
+    ended = saving.last_sign
+    assert began <= ended <= time.monotonic()
+    assert saving.last_sign == ended

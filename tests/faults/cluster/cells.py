@@ -19,6 +19,8 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from .environment import of_job
+
 PHASES = ("start", "register", "init", "transfer", "kernel", "admission", "save", "exit")
 ROLES = ("ps", "chief", "worker")
 FAULTS = {
@@ -146,19 +148,14 @@ def run_cell(cell: Cell, folder: Path, *, patience_s: float = 120.0) -> Ending:
         patience_s: After how many seconds in all the job is ended, and counts as hanging.
     """
     mark = uuid.uuid4().hex
-    environ = {
-        **os.environ,
-        "HEADRACE_FAULTS": cell.setting,
-        "HEADRACE_START_TIMEOUT": f"{30 if cell.phase != 'start' else _START_S:g}",
-        "HEADRACE_SLOW_AFTER": f"{LOST_AFTER_S / 2:g}",
-        "HEADRACE_LOST_AFTER": f"{LOST_AFTER_S:g}",
-        "HEADRACE_QUIET": "1",
-        "HEADRACE_FLIGHT": str(folder / "flight"),
-        "HEADRACE_TEST_JOB": mark,
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "OMP_NUM_THREADS": "1",
-    }
+    environ = of_job(
+        folder,
+        HEADRACE_FAULTS=cell.setting,
+        HEADRACE_START_TIMEOUT=f"{30 if cell.phase != 'start' else _START_S:g}",
+        HEADRACE_SLOW_AFTER=f"{LOST_AFTER_S / 2:g}",
+        HEADRACE_LOST_AFTER=f"{LOST_AFTER_S:g}",
+        HEADRACE_TEST_JOB=mark,
+    )
     words = ["-n", "4", "--ps", "1", str(_PROGRAM), str(folder / "run"), str(_STEPS)]
     job = subprocess.Popen(
         [sys.executable, "-m", "headrace", "run", *words],

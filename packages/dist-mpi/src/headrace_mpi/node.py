@@ -41,8 +41,9 @@ from headrace_mpi.jobs import Jobs, Layout
 from headrace_mpi.launcher.farewell import tell
 from headrace_mpi.links.links import open_links
 from headrace_mpi.membership.deadline import StartDeadline
-from headrace_mpi.membership.loss import GRACE_S, Losses
+from headrace_mpi.membership.loss import Losses
 from headrace_mpi.membership.members import gather, introduce, joint_machine, meet
+from headrace_mpi.membership.saving import GRACE_S, SAVING_S, TELL_S
 from headrace_mpi.membership.survival import CONTINUE, END, Survival, birth, end_process
 from headrace_mpi.membership.ulfm import failed_ranks
 from headrace_mpi.membership.watch import Watch
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _FINISH_S = 5.0
-_TELL_S = 0.5
 
 
 class Node(Protocol):
@@ -136,7 +136,14 @@ class RankNode:
         self.survival = Survival(on_worker_loss, played, jobs.chief, MIN_WORKERS.read())
         self._loss_told = False
         losses = Losses(
-            world, self.client, self.transport, self.survival, self._go_on, self._told_loss
+            world,
+            self.client,
+            self.transport,
+            self.survival,
+            self._go_on,
+            self._told_loss,
+            self._say_saving,
+            self._is_idle,
         )
         self.watch = Watch(
             self.transport,
@@ -159,8 +166,11 @@ class RankNode:
         self.transport.on(Kind.SHUTDOWN, self._on_done)
         # Who has nothing more to do since a loss that ends the job.
         self._ending: set[int] = set()
+        # When which rank last said that it still saves.
+        self._saving: dict[int, float] = {}
         self._all_end = Wakeup()
         self.transport.on(Kind.ENDING, self._on_ending)
+        self.transport.on(Kind.SAVING, self._on_saving)
         world.hooks.await_others = self._await_others
         self._leave_others = outlive_tasks() if on_worker_loss == CONTINUE else lambda: None
         world.goes_on = on_worker_loss == CONTINUE
@@ -209,18 +219,29 @@ class RankNode:
     def _fail_alone(self, why: str) -> None:
         """Tell the others that this rank fails, and that it does so alone."""
         self.watch.fail(why)
-        self.transport.flush(_TELL_S)
+        self.transport.flush(TELL_S)
 
     def _await_others(self) -> None:
         """Say that this rank ends because of a loss; wait until the others do, or only serve.
 
-        Those that only serve have to tell of the loss, too, before the first end ends all.
+        Those that only serve have to tell of the loss, too, before the first end ends all. One that
+        still saves says so, and is waited for as long as it does, up to a deadline.
         """
         self._say_ending()
-        end = time.monotonic() + GRACE_S + _TELL_S
-        while {*self._others} - self._ending - self.survival.lost:
-            if not self.transport.wait(self._all_end, max(end - time.monotonic(), 0.0)):
+        began = time.monotonic()
+        while awaited := self._awaited:
+            heard = max(began, *(self._saving.get(rank, began) for rank in awaited))
+            until = min(heard + GRACE_S, began + SAVING_S) + TELL_S
+            if not self.transport.wait(self._all_end, max(until - time.monotonic(), 0.0)):
                 return
+
+    @property
+    def _awaited(self) -> set[int]:
+        """The ranks that have something to do yet after a loss that ends the job."""
+        return {*self._others} - self._ending - self.survival.lost
+
+    def _is_idle(self) -> bool:
+        return self._said and not self._awaited
 
     def _told_loss(self) -> None:
         """Say so where this rank only serves; programs may save before they end."""
@@ -231,6 +252,15 @@ class RankNode:
     def _say_ending(self) -> None:
         for rank in self._others:
             self.transport.send(rank, Frame(Kind.ENDING))
+
+    def _say_saving(self) -> None:
+        tell("saves")
+        for rank in self._others:
+            self.transport.send(rank, Frame(Kind.SAVING))
+
+    def _on_saving(self, rank: int, frame: Frame) -> None:
+        self._saving[rank] = time.monotonic()
+        self._all_end.wake()
 
     def _on_ending(self, rank: int, frame: Frame) -> None:
         self._ending.add(rank)

@@ -25,7 +25,8 @@ def tell(note: str) -> None:
     """Tell the launcher something, where ``python -m headrace run`` started this process.
 
     Args:
-        note: ``"here"``, ``"plays worker:1"``, ``"lost 2"``, ``"left 0"``, or ``"uses FILE"``.
+        note: ``"here"``, ``"plays worker:1"``, ``"lost 2"``, ``"saves"``, ``"left 0"``, or
+            ``"uses FILE"``.
     """
     token = LAUNCH.read()
     if token:

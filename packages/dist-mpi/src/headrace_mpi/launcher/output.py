@@ -28,6 +28,7 @@ class Account:
         segments: Files of shared memory that the ranks use.
         spare: The ranks without which the job goes on.
         alone: For each of those that failed by itself its exit code.
+        saves: How often ranks have said that they still save what they have.
         left: For each other rank that left by itself its exit code, in the order in which they
             left.
     """
@@ -42,6 +43,7 @@ class Account:
         self.spare: set[int] = set()
         self.alone: dict[int, int] = {}
         self.segments: set[str] = set()
+        self.saves = 0
 
     def hear(self, rank: int, note: str) -> None:
         """Take what a rank tells; see ``farewell.tell``."""
@@ -54,6 +56,8 @@ class Account:
             self.told_lost.add(int(rest))
         elif word == "uses" and rest.startswith(SEGMENTS):
             self.segments.add(rest)
+        elif word == "saves":
+            self.saves += 1
         elif word == "spare":
             self.spare.add(rank)
         elif word == "alone" and rest.isdigit():

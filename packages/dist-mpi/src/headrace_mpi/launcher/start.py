@@ -23,11 +23,12 @@ from headrace_mpi.launcher.processes import end_all, of_job
 from headrace_mpi.launcher.request import Request
 from headrace_mpi.membership.abort import LOST
 from headrace_mpi.membership.deadline import EXIT_CODE as NOT_STARTED
+from headrace_mpi.membership.saving import SAVING_S
 from headrace_mpi.settings import LAUNCH
 
 # After that time, processes that were asked to end are killed.
 _END_S = 5.0
-# After that time, a launcher without ranks is.
+# After that time, a launcher without ranks is, and ranks that one of them has ended by its failure.
 _ALONE_S = 0.5
 _LOOK_S = 0.1
 _KILLED = re.compile(r"process rank (\d+) .*exited on\s+signal")
@@ -135,8 +136,10 @@ def _signals() -> Iterator[list[int]]:
 def _await(job: subprocess.Popen[bytes], caught: list[int], account: Account, mark: str) -> None:
     """Wait for the end of a job; pass signals on, and end what does not end by them.
 
-    Nor does mpirun always end where a rank ends the job: it is given some seconds for that, and
-    less where no rank is left.
+    Nor does mpirun end where a rank ends the job, if the job tolerates faults: where that rank
+    failed, mpirun is asked to. After a loss, and before the job has started, the others end by
+    themselves, and are given some seconds for that: more where one says that it still saves, and
+    less where none is left.
 
     Args:
         job: The launcher, or the only rank.
@@ -144,23 +147,35 @@ def _await(job: subprocess.Popen[bytes], caught: list[int], account: Account, ma
         account: What the ranks told.
         mark: Stands in the environment of all processes; empty where ranks are on other hosts.
     """
-    passed, until, gone = 0, float("inf"), False
+    passed, saves, gone = 0, 0, False
+    never = float("inf")
+    # When mpirun is asked to end, when it is killed, and when at the latest.
+    ask = until = latest = never
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             job.wait(_LOOK_S)
             return
-        if account.failure and until == float("inf"):
-            until = time.monotonic() + _END_S
+        now = time.monotonic()
+        if account.failure and until == never:
+            ask = never if account.failure in (LOST, NOT_STARTED) else now + _ALONE_S
+            until = min(ask, now) + _END_S
+            latest = now + SAVING_S + _END_S
+        if account.saves > saves:
+            saves = account.saves
+            until = min(max(until, now + _END_S), latest)
         if account.failure and mark and not gone and set(of_job(mark)) <= {job.pid}:
             gone = True
-            until = min(until, time.monotonic() + _ALONE_S)
+            until = min(until, now + _ALONE_S)
         if len(caught) > passed:
             passed = len(caught)
-            until = min(until, time.monotonic() + _END_S)
+            until = min(until, now + _END_S)
             if passed == 1:
                 # mpirun asks the ranks to end by SIGTERM, and kills those that do not.
                 job.send_signal(signal.SIGTERM)
-        if passed > 1 or time.monotonic() > until:
+        if now > ask:
+            ask = never
+            job.send_signal(signal.SIGTERM)
+        if passed > 1 or now > until:
             job.kill()
 
 

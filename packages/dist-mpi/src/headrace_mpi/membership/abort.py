@@ -141,6 +141,9 @@ class AbortHooks:
             # Each survivor tells, and may save what it has; MPI ends them with the first.
             self.tell_loss(error)
             if self.leave_alone is None:
+                # Another rank may end this one from now on.
+                with contextlib.suppress(Exception):
+                    sys.stdout.flush()
                 tell(f"left {LOST}")
                 with contextlib.suppress(Exception):
                     self.await_others()

@@ -2,19 +2,22 @@
 
 Where the job goes on without it, steps that need it fail, those of its sessions are cancelled, and
 what it had admitted returns. Otherwise the next step of each session raises the error, so that a
-program can save what it has; what it does not end by itself by then ends here, with exit code 75,
-on which ``python -m headrace run --max-restarts`` starts anew.
+program can save what it has. As long as it runs steps for that, this rank says so to the others,
+who wait for it (``saving``); what it does not end by itself ends here, with exit code 75, on which
+``python -m headrace run --max-restarts`` starts anew.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, final
 
 from headrace.errors import TaskLostError
 from headrace_mpi.launcher.farewell import tell
+from headrace_mpi.membership.saving import GRACE_S, SAVING_S, SAY_S
 
 if TYPE_CHECKING:
     from headrace_mpi.membership.members import Member
@@ -22,9 +25,6 @@ if TYPE_CHECKING:
     from headrace_mpi.steps.runtime import Client
     from headrace_mpi.transport.transport import Transport
     from headrace_mpi.world import World
-
-# How long a program may go on to save what it has.
-GRACE_S = 4.0
 
 
 @final
@@ -39,6 +39,8 @@ class Losses:
         survival: Survival,
         go_on: Callable[[int], object],
         told: Callable[[], object],
+        saves: Callable[[], object],
+        is_idle: Callable[[], bool],
     ) -> None:
         """Know of no loss.
 
@@ -49,6 +51,8 @@ class Losses:
             survival: Says without whom the job goes on.
             go_on: Called with a rank without which it does, before steps that need it fail.
             told: Called when this rank has told of a loss that ends it.
+            saves: Called again and again while the program still saves.
+            is_idle: Whether this rank has nothing more to do, and nobody needs it any more.
         """
         self._world = world
         self._client = client
@@ -56,6 +60,8 @@ class Losses:
         self._survival = survival
         self._go_on = go_on
         self._told = told
+        self._saves = saves
+        self._is_idle = is_idle
         self._lock = threading.Lock()
         self._first: TaskLostError | None = None
 
@@ -95,8 +101,18 @@ class Losses:
             self._told()
         self._client.lose(rank, error)
         if first:
-            threading.Timer(GRACE_S, self._end).start()
+            threading.Thread(target=self._end, args=(self._first,), name="headrace-loss").start()
 
-    def _end(self) -> None:
-        assert self._first is not None
-        self._world.fail(self._first)
+    def _end(self, error: TaskLostError) -> None:
+        """End this rank when its program has done nothing about the loss for a while."""
+        began = time.monotonic()
+        while not self._is_idle():
+            now = time.monotonic()
+            sign = self._client.saving.last_sign
+            until = min(max(began, sign) + GRACE_S, began + SAVING_S)
+            if now >= until:
+                break
+            if now - sign < GRACE_S:
+                self._saves()
+            time.sleep(min(SAY_S, until - now))
+        self._world.fail(error)

@@ -38,6 +38,7 @@ from headrace.extend.runtime import (
 )
 from headrace_mpi.flight.forensics import Forensics
 from headrace_mpi.jobs import Layout
+from headrace_mpi.membership.saving import Saving
 from headrace_mpi.steps import faults
 from headrace_mpi.steps.clocks import Clocks
 from headrace_mpi.steps.faults import StepAbortedError
@@ -167,6 +168,8 @@ class Client:
         )
         self._lost: dict[int, BaseException] = {}
         self._untold: BaseException | None = None
+        # What the program does about a loss that ends the job.
+        self.saving = Saving()
         self._lock = threading.Lock()
         transport.on(Kind.DONE, self._on_done)
         transport.on(Kind.TRACE, self._on_trace)
@@ -187,6 +190,7 @@ class Client:
             hit = [call for call in calls if call.asks(rank)]
             if tell:
                 self._untold = None if hit else error
+                self.saving.begun = True
         self.order.lose(rank, error)
         for call in hit:
             call.fail(error)
@@ -238,6 +242,8 @@ class Client:
             call = Call(step, ranks, self.transport)
             self._running[step] = call
             oldest = next(iter(self._running))
+        if self.saving.begun:
+            self.saving.begin(call)
         self._lose_late(call, ranks)
         return call, min(step - oldest, _MAX_LAG)
 
@@ -245,6 +251,8 @@ class Client:
         """Forget a step."""
         with self._lock:
             del self._running[call.step]
+        if self.saving.begun:
+            self.saving.end(call, failed=call.error is not None)
 
     def begin_registration(self, handle: int, ranks: Iterable[int]) -> Call:
         """Expect the answers to a registration."""
@@ -252,6 +260,8 @@ class Client:
             self._check(ranks)
         with self._lock:
             call = self._registering[handle] = Call(0, ranks, self.transport)
+        if self.saving.begun:
+            self.saving.begin(call)
         self._lose_late(call, ranks)
         return call
 
@@ -265,7 +275,9 @@ class Client:
 
     def end_registration(self, handle: int) -> None:
         """Forget a registration."""
-        del self._registering[handle]
+        call = self._registering.pop(handle)
+        if self.saving.begun:
+            self.saving.end(call, failed=call.error is not None)
 
     # Answers to a step that this rank has given up come too, and are nobody's.
 

@@ -107,6 +107,7 @@ class Kind(enum.IntEnum):
     FENCED = 24
     UNFENCE = 25
     ENDING = 26
+    SAVING = 27
 
 
 KINDS = {int(kind): kind for kind in Kind}
