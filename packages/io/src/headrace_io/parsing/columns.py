@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace import DType, Shape
 from headrace.errors import InvalidArgumentError
+from headrace.extend.kernels import StringRows
 from headrace_io.parsing.contents import Contents
 from headrace_io.parsing.wire import BYTES, FLOATS, INTEGERS, KIND_NAMES, NOTHING, strings_in
 
@@ -24,7 +25,8 @@ class Column(NamedTuple):
     """The values of one feature.
 
     Attributes:
-        values: Those of all examples, one after the other.
+        values: Those of all examples, one after the other; ``StringRows`` where these were asked
+            for and each example has one string, all of one length.
         counts: How many of them are each example's.
         there: Whether each example has the feature.
     """
@@ -34,7 +36,9 @@ class Column(NamedTuple):
     there: Array
 
 
-def column(contents: Contents, key: str, dtype: DType, label: Label) -> Column:
+def column(
+    contents: Contents, key: str, dtype: DType, label: Label, *, in_rows: bool = False
+) -> Column:
     """Read a column.
 
     Args:
@@ -42,6 +46,7 @@ def column(contents: Contents, key: str, dtype: DType, label: Label) -> Column:
         key: The feature's name.
         dtype: The dtype that is asked for.
         label: What messages call each example.
+        in_rows: Whether strings may be ``StringRows``.
 
     Raises:
         InvalidArgumentError: if a feature is of another kind, or is damaged.
@@ -58,7 +63,7 @@ def column(contents: Contents, key: str, dtype: DType, label: Label) -> Column:
         )
     if not isinstance(raw, list):
         if kind == BYTES:
-            values, counts = _strings_of_one_length(raw, key, label)
+            values, counts = _strings_of_one_length(raw, key, label, in_rows=in_rows)
         elif kind == FLOATS:
             values = np.ascontiguousarray(raw).reshape(-1).view("<f4").astype(np.float32)
             counts = np.full(len(raw), raw.shape[1] // 4, np.int64)
@@ -102,7 +107,9 @@ def _strings(raw: Sequence[bytes], key: str, label: Label) -> tuple[Array, Array
     return values, counts
 
 
-def _strings_of_one_length(raw: Array, key: str, label: Label) -> tuple[Array, Array]:
+def _strings_of_one_length(
+    raw: Array, key: str, label: Label, *, in_rows: bool
+) -> tuple[Array, Array]:
     """Return what ``_strings`` does, of contents [n, length]."""
     length = raw.shape[1]
     try:
@@ -112,9 +119,8 @@ def _strings_of_one_length(raw: Array, key: str, label: Label) -> tuple[Array, A
     start = length - len(strings[0]) if len(strings) == 1 else length
     if start == length or (raw[:, :start] != raw[0, :start]).any():
         return _strings([row.tobytes() for row in raw], key, label)
-    # Items of no kind become bytes, all at once.
-    rows = raw[:, start:].view(f"V{length - start}")[:, 0]
-    return rows.astype(object), np.ones(len(raw), np.int64)
+    rows = StringRows(raw[:, start:])
+    return rows if in_rows else np.asarray(rows), np.ones(len(raw), np.int64)
 
 
 def _alike(raw: Sequence[bytes]) -> list[bytes]:
@@ -184,6 +190,8 @@ def dense(found: Column, key: str, shape: Shape, default: Array, label: Label) -
     size = shape.num_elements() or 0
     sizes = tuple(shape.known)
     if found.there.all() and (found.counts == size).all():
+        if isinstance(found.values, StringRows):
+            return found.values
         return found.values.reshape(len(found.counts), *sizes)
     default = np.asarray(default, found.values.dtype)
     if not default.size and not found.there.all():
