@@ -94,6 +94,15 @@ class Stretch:
     waiting: tuple[PlanNode, ...]
 
 
+def readers(nodes: Sequence[PlanNode], slots: Sequence[Any]) -> tuple[int, ...]:
+    """Return how many inputs of nodes take the value of each slot, -1 of presets, which stay."""
+    found = [0 if value is None else -1 for value in slots]
+    for node in nodes:
+        for slot in node.inputs:
+            found[slot] += found[slot] >= 0
+    return tuple(found)
+
+
 def stretches(nodes: Sequence[PlanNode]) -> tuple[Stretch, ...]:
     """Return the stretches of a plan that waits for receives only, in their order."""
     found: list[Stretch] = []
@@ -131,6 +140,9 @@ class Plan:
         state_uses: The operations that take a resource: the type of each, and the resource.
         whole: Runs the plan from feeds to fetches, where it is one region and nothing else.
         stretches: The nodes once more, where they run in their order.
+        first: The places of the nodes that wait for no other.
+        missing: For how many others each node waits.
+        readers: How many inputs take the value of each slot; -1 where it belongs to the plan.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -144,6 +156,9 @@ class Plan:
     whole: Program | None = None
     in_turn: bool = False
     stretches: tuple[Stretch, ...] = ()
+    first: tuple[int, ...] = ()
+    missing: tuple[int, ...] = ()
+    readers: tuple[int, ...] = ()
 
     @property
     def operations(self) -> list[Operation]:

@@ -33,7 +33,7 @@ from headrace.runtime.executor import AloneProgram
 from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.numerics import checked
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
-from headrace.runtime.plan import Mode, Plan, PlanNode, stretches
+from headrace.runtime.plan import Mode, Plan, PlanNode, readers, stretches
 from headrace.runtime.receiver import Receiver
 from headrace.runtime.region import Program, RegionCall, Surroundings, is_handle
 from headrace.runtime.rendezvous import Edge
@@ -393,6 +393,9 @@ class _PlanBuilder:
             only.whole(fetches) if only is not None else None,
             self.in_turn,
             stretches(self.nodes),
+            tuple(i for i, node in enumerate(self.nodes) if not node.waits),
+            tuple(node.waits for node in self.nodes),
+            readers(self.nodes, self.slots),
         )
 
     def _sees_to_itself(self, node: PlanNode) -> bool:
