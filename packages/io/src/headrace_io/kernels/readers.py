@@ -18,7 +18,7 @@ from headrace_io.readers.kinds import (
     TextLines,
     WholeFiles,
 )
-from headrace_io.readers.reader import Reader, check_queue
+from headrace_io.readers.reader import Reader
 
 KERNELS = KernelTable()
 
@@ -49,7 +49,7 @@ def read(
             (value,) = values if isinstance(values, list) else StringRows(values).tolist()
             done((string_scalar(keys[0] if keyed else b""), string_scalar(value)))
 
-    reader.read(check_queue(queue), 1, answer, step.cancellation, keyed=keyed)
+    reader.read(reader.check_queue(queue), 1, answer, step.cancellation, keyed=keyed)
 
 
 @KERNELS.blocking("ReaderReadUpTo")
@@ -79,7 +79,7 @@ def read_up_to(
                 values = rows if in_rows else rows.tolist()
             done((string_array(keys), string_array(values) if isinstance(values, list) else values))
 
-    reader.read(check_queue(queue), limit, answer, step.cancellation, keyed=keyed)
+    reader.read(reader.check_queue(queue), limit, answer, step.cancellation, keyed=keyed)
 
 
 @KERNELS.stateful("ReaderNumRecordsProduced")

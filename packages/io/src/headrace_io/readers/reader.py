@@ -125,6 +125,8 @@ class Reader:
         self._lock = threading.Lock()
         self._line = WaitingLine(self._lock)
         self._busy = False
+        # The queue that was checked last: mostly there is one.
+        self._checked: Any = None
         self._start_anew()
 
     def _start_anew(self) -> None:
@@ -162,6 +164,13 @@ class Reader:
             yield Run(listed(keys), values)
 
     # -- reading
+
+    def check_queue(self, queue: Any) -> ElementSource:
+        """Return a queue of strings, as the function of that name does."""
+        if queue is not self._checked:
+            self._checked = check_queue(queue)
+        found: ElementSource = queue
+        return found
 
     def read(
         self,
