@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from headrace.extend import hookimpl
 
 if TYPE_CHECKING:
-    from headrace.extend import KernelRegistry, NameRegistry, PassRegistry
-    from headrace.extend.passes import PassContext, StepGraph
+    from headrace.extend import KernelRegistry, NameRegistry
+    from headrace.extend.passes import PassContext, PassRegistry, StepGraph
     from headrace.extend.translations import TranslationRegistry
 
 # The version of the plugin interface that this is written for.

@@ -29,11 +29,13 @@ class Column(NamedTuple):
             for and each example has one string, all of one length.
         counts: How many of them are each example's.
         there: Whether each example has the feature.
+        each: How many values each has, where it is known that all have as many.
     """
 
     values: Array
     counts: Array
     there: Array
+    each: int = -1
 
 
 def column(
@@ -53,24 +55,33 @@ def column(
     """
     kind = _KIND_OF_DTYPE[dtype.name]
     kinds, raw = contents
-    there = kinds != NOTHING
-    wrong = np.flatnonzero(there & (kinds != kind))
+    if not isinstance(raw, list) and kinds[0] == kind:
+        # Those of all are alike.
+        there, wrong = np.ones(len(kinds), bool), np.empty(0, np.intp)
+    else:
+        there = kinds != NOTHING
+        wrong = np.flatnonzero(there & (kinds != kind))
     if len(wrong):
         number = int(wrong[0])
         raise InvalidArgumentError(
             f"feature {key!r} of {label(number)} holds {KIND_NAMES[kinds[number]]}, expected "
             f"{dtype}"
         )
+    each = -1
     if not isinstance(raw, list):
         if kind == BYTES:
             values, counts = _strings_of_one_length(raw, key, label, in_rows=in_rows)
+            each = 1 if isinstance(values, StringRows) else -1
         elif kind == FLOATS:
             values = np.ascontiguousarray(raw).reshape(-1).view("<f4").astype(np.float32)
-            counts = np.full(len(raw), raw.shape[1] // 4, np.int64)
+            each = raw.shape[1] // 4
+            counts = np.full(len(raw), each, np.int64)
         else:
             joined = np.ascontiguousarray(raw).reshape(-1)
             sizes = np.full(len(raw), raw.shape[1], np.int64)
             values, counts = _integers(joined, sizes, key, label)
+            # Each takes a byte where all bytes are ends.
+            each = raw.shape[1] if counts is sizes else -1
     elif kind == BYTES:
         values, counts = _strings(raw, key, label)
     elif kind == FLOATS:
@@ -80,7 +91,7 @@ def column(
         joined = np.frombuffer(b"".join(raw), np.uint8)
         sizes = np.fromiter(map(len, raw), np.int64, len(raw))
         values, counts = _integers(joined, sizes, key, label)
-    return Column(values, counts, there)
+    return Column(values, counts, there, each)
 
 
 def _strings(raw: Sequence[bytes], key: str, label: Label) -> tuple[Array, Array]:
@@ -117,7 +128,7 @@ def _strings_of_one_length(
     except Exception:
         strings = []
     start = length - len(strings[0]) if len(strings) == 1 else length
-    if start == length or (raw[:, :start] != raw[0, :start]).any():
+    if start == length or raw[:, :start].tobytes() != raw[0, :start].tobytes() * len(raw):
         return _strings([row.tobytes() for row in raw], key, label)
     rows = StringRows(raw[:, start:])
     return rows if in_rows else np.asarray(rows), np.ones(len(raw), np.int64)
@@ -189,7 +200,8 @@ def dense(found: Column, key: str, shape: Shape, default: Array, label: Label) -
     """
     size = shape.num_elements() or 0
     sizes = tuple(shape.known)
-    if found.there.all() and (found.counts == size).all():
+    alike = found.each == size and found.there[:1].all()
+    if alike or (found.there.all() and (found.counts == size).all()):
         if isinstance(found.values, StringRows):
             return found.values
         return found.values.reshape(len(found.counts), *sizes)

@@ -62,9 +62,9 @@ def features_of(
         examples = examples.tolist()
     total = len(examples)
     lengths = list(map(len, examples))
-    alike = total > 1 and total * lengths[0] <= _BLOCK_BYTES and len(set(lengths)) == 1
+    even = total > 1 and total * lengths[0] <= _BLOCK_BYTES and len(set(lengths)) == 1
     # One that differs does so at once, mostly.
-    if alike and _taken_together(_rows(examples[:2]), keys, label) is not None:
+    if even and _taken_together(_rows(examples[:2]), keys, label) is not None:
         together = _taken_together(_rows(examples), keys, label)
         if together is not None:
             return together
@@ -103,7 +103,8 @@ def _taken_together(
     first = example_of(data, keys, label(0))
     if first.data is not data:
         return None
-    if any((rows[:, a:b] != rows[0, a:b]).any() for a, b in _frame(first)):
+    # Joined, which is quicker than comparing row by row.
+    if any(rows[:, a:b].tobytes() != data[a:b] * total for a, b in _frame(first) if a < b):
         return None
     found = {}
     for key in keys:
