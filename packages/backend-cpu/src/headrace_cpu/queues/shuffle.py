@@ -56,7 +56,8 @@ class RandomShuffleQueue(Queue):
         return list(self._elements)
 
     def _drawn(self) -> Any:
-        _, numbers, place, *_ = self._random.get_state()
+        state: Any = self._random.get_state()
+        _, numbers, place, *_ = state
         return _VERSION, (*numbers.tolist(), place), None
 
     def _go_on_drawing(self, drawn: Any) -> None:
@@ -105,6 +106,6 @@ def _random(seed: int | None) -> np.random.RandomState:
     return made
 
 
-def _state(numbers: Sequence[int]) -> tuple[str, Any, int]:
+def _state(numbers: Sequence[int]) -> Any:
     """Return a state of NumPy's: its words, and the place of the next, as Python gives them."""
     return "MT19937", np.array(numbers[:-1], np.uint32), numbers[-1]
