@@ -1,6 +1,9 @@
 """Queues that hold small elements side by side: what comes out, and that no place is lost."""
 
+import contextlib
+import queue as queue_of_batches
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -177,3 +180,49 @@ def test_contents_replace_those_of_another(queue):
     again = queue.contents()
     assert [int(e[0]) for e in again.elements] == [int(e[0]) for e in saved.elements]
     assert again.drawn == saved.drawn
+
+
+def test_a_shuffling_queue_draws_as_python_does():
+    queue = RandomShuffleQueue("q", -1, [hr.int64], [hr.Shape([])], 0, (3, 4))
+    numbers = list(range(900))
+    queue.put(queue.held(np, [np.array(numbers)], many=True), lambda result: None)
+    drawing, log = random.Random((3 << 64) ^ 4), []
+    for count in (1, 100, 7, 400):
+        queue.collect(count, log.append)
+        expected = []
+        for _ in range(count):
+            place = int(drawing.random() * len(numbers))
+            expected.append(numbers[place])
+            numbers[place] = numbers[-1]
+            numbers.pop()
+        assert queue.join(np, log[-1])[0].tolist() == expected
+        assert queue.contents().drawn == drawing.getstate()
+
+
+def test_rows_that_come_in_while_others_leave_are_kept():
+    slots, stop = Slots.fitting([hr.int64], [hr.Shape([64])]), threading.Event()
+    ready, wrong = queue_of_batches.Queue(maxsize=20), []
+
+    def fill():
+        start = 0
+        while not stop.is_set():
+            # More each time: rows are moved, too.
+            numbers = np.arange(start, start + 50 + start % 300)
+            start += len(numbers)
+            rows = np.broadcast_to(numbers[:, None], (len(numbers), 64))
+            ready.put((slots.put([rows]), numbers))
+
+    threads = [threading.Thread(target=fill, daemon=True) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(300):
+        places, numbers = ready.get(timeout=20)
+        (found,) = slots.take(places)
+        if not (found == numbers[:, None]).all():
+            wrong.append(numbers)
+    stop.set()
+    while any(thread.is_alive() for thread in threads) or not ready.empty():
+        with contextlib.suppress(queue_of_batches.Empty):
+            slots.free(ready.get(timeout=0.01)[0])
+    assert not wrong
+    assert slots.used == 0

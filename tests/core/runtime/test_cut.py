@@ -86,3 +86,16 @@ def test_the_outputs_of_a_switch_are_sources_of_their_own() -> None:
         units = cut(order, roles.__getitem__)
     unit_of = {op: unit for unit in units for op in unit.ops}
     assert unit_of[a.op] is not unit_of[b.op]
+
+
+def test_the_outputs_of_what_waits_are_one_source() -> None:
+    with hr.Graph().as_default() as graph:
+        first, second = hr.split(hr.constant([1.0, 2.0]), 2)
+        a = hr.tanh(first)
+        b = a + second
+        order = list(graph.operations)
+        roles = {op: Role.SHARED if op.type == "Const" else Role.INSIDE for op in order}
+        roles[first.op] = Role.SOURCE
+        units = cut(order, roles.__getitem__)
+    unit_of = {op: unit for unit in units for op in unit.ops}
+    assert unit_of[a.op] is unit_of[b.op]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
 
 from headrace.errors import AttributeValueError, DataLossError, InvalidArgumentError, shown, told
-from headrace_io.streams import CHUNK, FileName, InputStream
+from headrace.extend.kernels import StringRows
+from headrace_io.streams import CHUNK, LARGEST, FileName, InputStream
 
 
 def check_lengths(record_bytes: int, **others: int) -> None:
@@ -56,11 +60,36 @@ def read_fixed(
             their content does not consist of records, which their end tells.
         InvalidArgumentError: likewise, of a file that is not compressed, before its first record.
     """
+    lengths = record_bytes, header_bytes, footer_bytes, hop_bytes
+    hop = hop_bytes or record_bytes
+    position = header_bytes if start is None else start
+    for rows in read_fixed_runs(path, *lengths, compression, start=start, whole=whole):
+        for record in StringRows(rows).tolist():
+            yield position, position + hop, record
+            position += hop
+
+
+def read_fixed_runs(
+    path: FileName,
+    record_bytes: int,
+    header_bytes: int = 0,
+    footer_bytes: int = 0,
+    hop_bytes: int = 0,
+    compression: str = "",
+    *,
+    start: int | None = None,
+    whole: bool = False,
+    wanted: Callable[[], int] = lambda: 0,
+) -> Iterator[Any]:
+    """Yield the records of a file, many at once: [n, record_bytes], uint8, to be read only.
+
+    Args and errors are those of ``read_fixed``; ``wanted`` returns how many records its caller
+    would like to get next.
+    """
     check_lengths(
         record_bytes, header_bytes=header_bytes, footer_bytes=footer_bytes, hop_bytes=hop_bytes
     )
     hop = hop_bytes or record_bytes
-    position = header_bytes if start is None else start
     with InputStream(path, compression) as stream:
         length = stream.length() if whole else None
         if length is not None:
@@ -69,7 +98,7 @@ def read_fixed(
                 raise InvalidArgumentError(
                     f"{_tail(stream, record_bytes, header_bytes, footer_bytes)}, got {body}"
                 )
-        stream.skip(position)
+        stream.skip(header_bytes if start is None else start)
         buffer, at = b"", 0
         # A record is one where the footer, too, has room behind it.
         needed = record_bytes + footer_bytes
@@ -78,18 +107,20 @@ def read_fixed(
                 # Records that lie far apart: what is between them is passed over.
                 gap = max(at - len(buffer), 0)
                 stream.skip(gap)
-                chunk = stream.read(max(CHUNK, needed))
+                rest = buffer[at:]
+                wished = min(wanted() * hop + footer_bytes, LARGEST) - len(rest)
+                chunk = stream.read(max(CHUNK, needed, wished))
                 if not chunk:
-                    if whole and len(buffer) - at != footer_bytes:
+                    if whole and len(rest) != footer_bytes:
                         raise DataLossError(
                             f"{_tail(stream, record_bytes, header_bytes, footer_bytes)}, but ends "
-                            f"with {len(buffer) - at} bytes that are neither a record nor a footer"
+                            f"with {len(rest)} bytes that are neither a record nor a footer"
                         )
                     return
-                buffer, at = buffer[at:] + chunk, 0
-            yield position, position + hop, buffer[at : at + record_bytes]
-            at += hop
-            position += hop
+                buffer, at = rest + chunk if rest else chunk, 0
+            count = (len(buffer) - at - needed) // hop + 1
+            yield np.ndarray((count, record_bytes), np.uint8, buffer, at, (hop, 1))
+            at += count * hop
 
 
 def _tail(stream: InputStream, record: int, header: int, footer: int) -> str:

@@ -27,6 +27,27 @@ def read_lines(
         DataLossError: if compressed data are damaged, or end early.
     """
     position, skip = start, skip_header_lines
+    for lines, end in _lines(path, compression, start):
+        for line in lines:
+            begin, position = position, position + len(line) + end
+            if skip:
+                skip -= 1
+            else:
+                yield begin, position, line.removesuffix(b"\r")
+
+
+def read_runs_of_lines(path: FileName, *, skip_header_lines: int = 0) -> Iterator[list[bytes]]:
+    """Yield the lines of a file, many at once; otherwise as ``read_lines``."""
+    skip = skip_header_lines
+    for lines, _ in _lines(path, "", 0):
+        run = lines[skip:]
+        skip -= len(lines) - len(run)
+        if run:
+            yield [line.removesuffix(b"\r") for line in run]
+
+
+def _lines(path: FileName, compression: str, start: int) -> Iterator[tuple[list[bytes], int]]:
+    """Yield lines, with how many bytes end each: one, or none behind the last of the file."""
     with InputStream(path, compression) as stream:
         stream.skip(start)
         # The beginning of a line whose end is not read yet.
@@ -37,12 +58,7 @@ def read_lines(
                 continue
             lines = b"".join([*begun, chunk]).split(b"\n")
             begun = [lines.pop()]
-            for line in lines:
-                begin, position = position, position + len(line) + 1
-                if skip:
-                    skip -= 1
-                else:
-                    yield begin, position, line.removesuffix(b"\r")
+            yield lines, 1
         last = b"".join(begun)
-        if last and not skip:
-            yield position, position + len(last), last.removesuffix(b"\r")
+        if last:
+            yield [last], 0

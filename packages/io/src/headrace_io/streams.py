@@ -29,6 +29,8 @@ FileName: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
 
 # How much is read at a time: much more than a record, and little beside a batch.
 CHUNK = 1 << 18
+# No more is, however many records are wanted together.
+LARGEST = 1 << 22
 
 # What zlib calls the formats: a window of 32 KiB, and 16 more for the header of gzip.
 WINDOW_BITS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}

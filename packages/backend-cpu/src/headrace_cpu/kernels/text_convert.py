@@ -13,6 +13,7 @@ import numpy as np
 from headrace import DType
 from headrace.errors import shown
 from headrace.extend import KernelTable
+from headrace.extend.kernels import rows_of
 from headrace_cpu.kernels.numeric import Array, widened
 from headrace_cpu.kernels.tensor_proto import parse, serialize
 from headrace_cpu.kernels.text import filled, mapped, one_string
@@ -115,21 +116,28 @@ def as_string(
 @KERNELS.plain("DecodeRaw")
 def decode_raw(xp: Any, input_bytes: Array, *, out_type: DType, little_endian: bool) -> Array:
     """Read bytes as elements."""
-    strings = np.asarray(input_bytes, object)
-    texts = strings.ravel().tolist()
-    sizes = set(map(len, texts))
-    if len(sizes) > 1:
-        raise ValueError(
-            f"all strings must have one length, got {min(sizes)} and {max(sizes)} bytes"
-        )
-    size = sizes.pop() if sizes else 0
+    rows = rows_of(input_bytes)
+    if rows is None:
+        strings = np.asarray(input_bytes, object)
+        shape, texts = strings.shape, strings.ravel().tolist()
+        sizes = set(map(len, texts))
+        if len(sizes) > 1:
+            raise ValueError(
+                f"all strings must have one length, got {min(sizes)} and {max(sizes)} bytes"
+            )
+        size = sizes.pop() if sizes else 0
+    else:
+        shape, size = rows.shape[:1], rows.shape[1]
     if size % out_type.itemsize:
         raise ValueError(
             f"{size} bytes are no whole number of {out_type} elements of {out_type.itemsize} bytes"
         )
-    shape = (*strings.shape, size // out_type.itemsize)
+    shape = (*shape, size // out_type.itemsize)
     # Of its own memory, which is aligned and may be written to.
-    raw = np.frombuffer(bytearray().join(texts), np.uint8)
+    if rows is None:
+        raw = np.frombuffer(bytearray().join(texts), np.uint8)
+    else:
+        raw = rows.copy().reshape(-1)
     if out_type.is_bool:
         return (raw != 0).reshape(shape)
     part = out_type.itemsize // 2 if out_type.is_complex else out_type.itemsize

@@ -28,6 +28,11 @@ class Elements:
         self.label = label
         self.dtypes = tuple(dtypes)
         self.shapes = tuple(shapes)
+        # What most components are, found without comparing shapes dimension by dimension.
+        self._usual = [
+            (dtype.numpy, tuple(shape.known) if shape.is_fully_defined() else None)
+            for dtype, shape in zip(self.dtypes, self.shapes, strict=True)
+        ]
 
     def check_dtypes(self, dtypes: Sequence[DType]) -> None:
         """Refuse other component dtypes than these.
@@ -59,7 +64,7 @@ class Elements:
             )
         for i, component in enumerate(components):
             self.check_component(i, component, many=many)
-        lengths = {component.shape[0] for component in components} if many else set()
+        lengths = {component.shape[0] for component in components} if many else ()
         if len(lengths) > 1:
             raise ShapeError(
                 f"components of elements that go into {self.label} must have one leading size, "
@@ -68,6 +73,11 @@ class Elements:
 
     def check_component(self, index: int, component: Any, *, many: bool) -> None:
         """Refuse an array that is not one component, as ``check`` does."""
+        kind, sizes = self._usual[index]
+        given = component.shape
+        usual = component.dtype == kind and sizes == (given[1:] if many else given)
+        if usual and (given or not many):
+            return
         dtype, shape = self.dtypes[index], self.shapes[index]
         if component.dtype != dtype.numpy:
             raise DTypeError(
@@ -104,7 +114,7 @@ class Elements:
         Raises:
             ShapeError: if the shape of a component is not fixed.
         """
-        if not all(shape.is_fully_defined() for shape in self.shapes):
+        if any(sizes is None for _, sizes in self._usual):
             raise ShapeError(
                 f"{self.label} has components of shapes {', '.join(map(str, self.shapes))}; "
                 "elements are joined only where all dimensions are fixed: pass shapes= to it"

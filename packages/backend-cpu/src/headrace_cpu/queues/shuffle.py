@@ -6,6 +6,8 @@ import random
 from collections.abc import Sequence
 from typing import Any, final
 
+import numpy as np
+
 from headrace import DType, Shape
 from headrace_cpu.queues.elements import Element
 from headrace_cpu.queues.queue import Queue
@@ -34,7 +36,7 @@ class RandomShuffleQueue(Queue):
         super().__init__(name, capacity, component_types, shapes)
         self.min_after_dequeue = min_after_dequeue
         self._seed = None if seeds is None else (seeds[0] << 64) ^ seeds[1]
-        self._random = random.Random(self._seed)
+        self._random = _random(self._seed)
         self._elements: list[Element] = []
         self._slots = Slots.fitting(component_types, shapes)
 
@@ -54,24 +56,31 @@ class RandomShuffleQueue(Queue):
         return list(self._elements)
 
     def _drawn(self) -> Any:
-        return self._random.getstate()
+        state: Any = self._random.get_state()
+        _, numbers, place, *_ = state
+        return _VERSION, (*numbers.tolist(), place), None
 
     def _go_on_drawing(self, drawn: Any) -> None:
-        version, numbers, gauss = drawn
-        self._random.setstate((version, tuple(numbers), gauss))
+        _, numbers, _ = drawn
+        self._random.set_state(_state(numbers))
 
     def _keep(self, elements: Sequence[Element]) -> None:
         self._elements.extend(elements)
 
     def _choose(self, count: int) -> list[Element]:
-        elements, draw, chosen = self._elements, self._random.random, list[Element]()
-        add, drop, there = chosen.append, elements.pop, len(elements)
+        elements, there = self._elements, len(self._elements)
+        last = there - count
         # Drawn at once, which is quicker than one by one.
-        for place in [int(draw() * left) for left in range(there, there - count, -1)]:
+        drawn = self._random.random_sample(count) * np.arange(there, last, -1)
+        chosen = list[Element]()
+        add = chosen.append
+        for place, end in zip(
+            drawn.astype(np.intp).tolist(), range(there - 1, last - 1, -1), strict=True
+        ):
             # The last one takes the place of the one that leaves.
             add(elements[place])
-            elements[place] = elements[-1]
-            drop()
+            elements[place] = elements[end]
+        del elements[last:]
         return chosen
 
     def _return(self, elements: Sequence[Element]) -> None:
@@ -79,4 +88,24 @@ class RandomShuffleQueue(Queue):
 
     def _empty(self) -> None:
         self._elements.clear()
-        self._random = random.Random(self._seed)
+        self._random = _random(self._seed)
+
+
+# Of the states that ``random.Random`` gives.
+_VERSION = 3
+
+
+def _random(seed: int | None) -> np.random.RandomState:
+    """Return what draws the numbers that ``random.Random`` draws, many in one call.
+
+    Both are MT19937, of which each float takes two words; only their seeds are spread otherwise.
+    """
+    _, numbers, _ = random.Random(seed).getstate()
+    made = np.random.RandomState()
+    made.set_state(_state(numbers))
+    return made
+
+
+def _state(numbers: Sequence[int]) -> Any:
+    """Return a state of NumPy's: its words, and the place of the next, as Python gives them."""
+    return "MT19937", np.array(numbers[:-1], np.uint32), numbers[-1]

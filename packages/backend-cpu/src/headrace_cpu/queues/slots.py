@@ -27,7 +27,9 @@ _FEWEST = 16
 class Slots:
     """Rows of arrays, one array per component; each row holds an element, or is free.
 
-    Safe to use from several threads, where each row is put once, and then taken or freed once.
+    Safe to use from several threads, where each row is put once, and then taken or freed once. Who
+    puts many keeps nobody from taking others meanwhile: rows are copied without the lock that
+    guards which ones are free.
     """
 
     def __init__(self, dtypes: Sequence[DType], shapes: Sequence[Shape]) -> None:
@@ -40,7 +42,9 @@ class Slots:
         self._forms = [
             (dtype.numpy, tuple(shape.known)) for dtype, shape in zip(dtypes, shapes, strict=True)
         ]
+        # Which rows are free; and, taken before that, who writes rows, so that nobody moves them.
         self._lock = threading.Lock()
+        self._writing = threading.Lock()
         self._drop()
 
     @classmethod
@@ -71,11 +75,12 @@ class Slots:
         count = len(components[0])
         if not count:
             return []
-        with self._lock:
-            if len(self._free) < count:
-                self._grow(count)
-            places = self._free[-count:]
-            del self._free[-count:]
+        with self._writing:
+            with self._lock:
+                if len(self._free) < count:
+                    self._grow(count)
+                places = self._free[-count:]
+                del self._free[-count:]
             index = np.array(places, np.intp)
             for column, rows in zip(self._columns, components, strict=True):
                 column[index] = rows
@@ -83,24 +88,24 @@ class Slots:
 
     def put_one(self, components: Sequence[Array]) -> list[int]:
         """Copy one element in, and return the number of its place."""
-        with self._lock:
-            if not self._free:
-                self._grow(1)
-            place = self._free.pop()
+        with self._writing:
+            with self._lock:
+                if not self._free:
+                    self._grow(1)
+                place = self._free.pop()
             for column, value in zip(self._columns, components, strict=True):
                 column[place] = value
         return [place]
 
     def read(self, places: Sequence[int]) -> tuple[Array, ...]:
         """Return elements, joined: each component [n, ...]; they stay."""
-        with self._lock:
-            return self._gathered(np.array(places, np.intp))
+        return self._gathered(np.array(places, np.intp))
 
     def take(self, places: list[int]) -> tuple[Array, ...]:
         """Return elements, joined: each component [n, ...], and free their places."""
         index = np.array(places, np.intp)
+        found = self._gathered(index)
         with self._lock:
-            found = self._gathered(index)
             self._leave(places, index)
         return found
 
@@ -111,6 +116,7 @@ class Slots:
                 self._leave(places, np.array(places, np.intp))
 
     def _gathered(self, index: Array) -> tuple[Array, ...]:
+        # Of rows that were moved since, as there are more now, the old ones still hold the same.
         return tuple([column.take(index, axis=0) for column in self._columns])
 
     def _leave(self, places: list[int], index: Array) -> None:

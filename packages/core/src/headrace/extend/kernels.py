@@ -32,6 +32,10 @@ from headrace.runtime.failures import (
 from headrace.runtime.state import (
     KernelContext,
 )
+from headrace.runtime.string_rows import (
+    StringRows,
+    rows_of,
+)
 from headrace.runtime.tensor_list import (
     ListValue,
 )
@@ -49,6 +53,7 @@ __all__ = [
     "KernelTable",
     "ListValue",
     "NodeView",
+    "StringRows",
     "TensorSpec",
     "both_ends",
     "check_sorted_ids",
@@ -56,4 +61,5 @@ __all__ = [
     "first_elements",
     "kernel_dtype",
     "python_function",
+    "rows_of",
 ]

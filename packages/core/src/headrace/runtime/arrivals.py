@@ -31,16 +31,9 @@ class _Execution:
         self.step = step
         self.done = done
         self.slots = list(plan.slots)
-        self.missing = [node.waits for node in plan.nodes]
+        self.missing = list(plan.missing)
         self.left = len(plan.nodes)
-        self.uses = [0] * len(plan.slots)
-        for node in plan.nodes:
-            for slot in node.inputs:
-                self.uses[slot] += 1
-        # Presets stay: they belong to the plan.
-        for slot, value in enumerate(plan.slots):
-            if value is not None:
-                self.uses[slot] = -1
+        self.uses = list(plan.readers)
 
 
 @final
@@ -91,7 +84,7 @@ class ArrivalRun:
     def _enter(self, plan: Plan, step: Step, done: Callable[[], None]) -> None:
         """Begin a run of a plan; ``done`` is called when all of it has run."""
         execution = _Execution(plan, step, done)
-        self._ready.extend((execution, i) for i, node in enumerate(plan.nodes) if not node.waits)
+        self._ready.extend([(execution, i) for i in plan.first])
         if not plan.nodes:
             done()
 
@@ -157,7 +150,9 @@ class ArrivalRun:
         if node.mode is Mode.MERGE:
             self._finish(execution, index, _merged(node, values))
             return
-        dead = any(slots[c] is DEAD for c in node.controls) or any(v is DEAD for v in values)
+        dead = execution.plan.branches and (
+            any(slots[c] is DEAD for c in node.controls) or any(v is DEAD for v in values)
+        )
         if node.mode is Mode.SEND and dead:
             values = [DEAD]
         elif dead:

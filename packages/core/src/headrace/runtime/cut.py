@@ -116,8 +116,9 @@ def cut(
         labels[op] = (alone, level) if kind is Role.SOURCE else (sources, level)
         for tensor in op.outputs:
             if kind is Role.SOURCE:
-                # Of the outputs of a switch one is dead, so each is a source of its own.
-                labels[tensor] = (frozenset([tensor]) if len(op.outputs) > 1 else alone, level)
+                # Of the outputs of a switch one is dead, so each is a source of its own. Those of
+                # what waits come together.
+                labels[tensor] = (frozenset([tensor]) if op.type == "Switch" else alone, level)
             else:
                 labels[tensor] = (sources, level + (kind is Role.HOLDER))
         if kind is Role.HOLDER:

@@ -118,6 +118,15 @@ class Departure:
     frees: tuple[int, ...]
 
 
+def readers(nodes: Sequence[PlanNode], slots: Sequence[Any]) -> tuple[int, ...]:
+    """Return how many inputs of nodes take the value of each slot, -1 of presets, which stay."""
+    found = [0 if value is None else -1 for value in slots]
+    for node in nodes:
+        for slot in node.inputs:
+            found[slot] += found[slot] >= 0
+    return tuple(found)
+
+
 def stretches(nodes: Sequence[PlanNode]) -> tuple[Stretch, ...]:
     """Return the stretches of a plan that waits for receives only, in their order."""
     found: list[Stretch] = []
@@ -174,6 +183,9 @@ class Plan:
         most_calls: How many calls of the program's own code may run at one time; None for any
             number.
         beside: Runs nodes that take long on several threads, where that is asked for.
+        first: The places of the nodes that wait for no other.
+        missing: For how many others each node waits.
+        readers: How many inputs take the value of each slot; -1 where it belongs to the plan.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -189,6 +201,9 @@ class Plan:
     stretches: tuple[Stretch, ...] = ()
     most_calls: int | None = None
     beside: Beside | None = None
+    first: tuple[int, ...] = ()
+    missing: tuple[int, ...] = ()
+    readers: tuple[int, ...] = ()
 
     @property
     def operations(self) -> list[Operation]:

@@ -34,7 +34,7 @@ from headrace.runtime.executor import AloneProgram
 from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.numerics import checked
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
-from headrace.runtime.plan import Mode, Plan, PlanNode, stretches
+from headrace.runtime.plan import Mode, Plan, PlanNode, readers, stretches
 from headrace.runtime.receiver import Receiver
 from headrace.runtime.region import Program, RegionCall, Surroundings, is_handle
 from headrace.runtime.rendezvous import Edge
@@ -400,6 +400,9 @@ class _PlanBuilder:
             stretches(self.nodes),
             self.options.inter_op_threads,
             self._beside() if len(self.nodes) > 1 else None,
+            tuple(i for i, node in enumerate(self.nodes) if not node.waits),
+            tuple(node.waits for node in self.nodes),
+            readers(self.nodes, self.slots),
         )
 
     def _at_once(self, device: Device) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from headrace import DType, Shape
 from headrace.errors import InvalidArgumentError, ShapeError
 from headrace.extend import KernelTable
+from headrace.extend.kernels import StringRows
 from headrace_io.kernels.strings import strings_of
 from headrace_io.parsing.columns import Array, Label, column, dense, padded, sparse
 from headrace_io.parsing.contents import Contents, contents_of, features_of
@@ -19,15 +20,20 @@ from headrace_io.parsing.wire import Content, sequence_of
 KERNELS = KernelTable()
 
 
-def _batch(serialized: Array, names: Array, *, single: bool) -> tuple[list[bytes], Label]:
+def _batch(
+    serialized: Array, names: Array, *, single: bool
+) -> tuple[list[bytes] | StringRows, Label]:
     """Return the examples, and what messages call them."""
     rank, expected = np.ndim(serialized), 0 if single else 1
     if rank != expected:
         what = "a scalar" if single else "a vector"
         raise ShapeError(f"serialized must be {what}, got {rank} dimensions")
-    examples, called = strings_of(serialized), strings_of(names)
-    if called and len(called) != len(examples):
-        raise InvalidArgumentError(f"there are {len(examples)} examples and {len(called)} names")
+    held = isinstance(serialized, StringRows)
+    examples, called = serialized if held else strings_of(serialized), strings_of(names)
+    if called and len(called) != np.size(serialized):
+        raise InvalidArgumentError(
+            f"there are {np.size(serialized)} examples and {len(called)} names"
+        )
 
     def label(number: int) -> str:
         if called:
@@ -64,10 +70,11 @@ def _dense_outputs(
     label: Label,
     *,
     single: bool,
+    in_rows: Collection[str] = (),
 ) -> list[Array]:
     outputs = []
     for key, dtype, shape, default in zip(keys, types, shapes, defaults, strict=True):
-        found = column(contents[key.encode()], key, dtype, label)
+        found = column(contents[key.encode()], key, dtype, label, in_rows=key in in_rows)
         if shape.is_fully_defined():
             made = dense(found, key, shape, default, label)
         else:
@@ -89,6 +96,7 @@ def parse_example(
     dense_types: Sequence[DType],
     dense_shapes: Sequence[Shape],
     single: bool,
+    in_rows: Collection[str],
 ) -> Any:
     """Parse examples."""
     examples, label = _batch(serialized, names, single=single)
@@ -105,6 +113,7 @@ def parse_example(
                 dense_defaults,
                 label,
                 single=single,
+                in_rows=in_rows,
             ),
         ]
     )
@@ -132,6 +141,7 @@ def parse_sequence_example(
 ) -> Any:
     """Parse examples of sequences."""
     examples, label = _batch(serialized, names, single=single)
+    assert isinstance(examples, list)
     keys = {key.encode() for key in (*sparse_keys, *dense_keys)}
     list_keys = {key.encode() for key in (*list_sparse_keys, *list_dense_keys)}
     parsed = [sequence_of(d, keys, list_keys, label(i)) for i, d in enumerate(examples)]

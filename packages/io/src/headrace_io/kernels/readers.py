@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.extend import KernelContext, KernelTable
+from headrace.extend.kernels import StringRows
 from headrace_io.kernels.strings import one_string, string_array, string_scalar
 from headrace_io.readers.kinds import (
     FixedLengthRecords,
@@ -17,7 +18,7 @@ from headrace_io.readers.kinds import (
     TextLines,
     WholeFiles,
 )
-from headrace_io.readers.reader import Reader, check_queue
+from headrace_io.readers.reader import Reader
 
 KERNELS = KernelTable()
 
@@ -30,7 +31,13 @@ KERNELS.resource("IdentityReader")(Identity)
 
 @KERNELS.blocking("ReaderRead")
 def read(
-    ctx: KernelContext, step: Any, done: Callable[[Any], None], reader: Reader, queue: Any
+    ctx: KernelContext,
+    step: Any,
+    done: Callable[[Any], None],
+    reader: Reader,
+    queue: Any,
+    *,
+    keyed: bool,
 ) -> None:
     """Read one record."""
 
@@ -38,10 +45,11 @@ def read(
         if isinstance(result, BaseException):
             done(result)
         else:
-            (key,), (value,) = result
-            done((string_scalar(key), string_scalar(value)))
+            keys, values = result
+            (value,) = values if isinstance(values, list) else StringRows(values).tolist()
+            done((string_scalar(keys[0] if keyed else b""), string_scalar(value)))
 
-    reader.read(check_queue(queue), 1, answer, step.cancellation)
+    reader.read(reader.check_queue(queue), 1, answer, step.cancellation, keyed=keyed)
 
 
 @KERNELS.blocking("ReaderReadUpTo")
@@ -52,6 +60,9 @@ def read_up_to(
     reader: Reader,
     queue: Any,
     num_records: Any,
+    *,
+    keyed: bool,
+    in_rows: bool,
 ) -> None:
     """Read some records."""
     limit = int(np.asarray(num_records).item())
@@ -63,9 +74,12 @@ def read_up_to(
             done(result)
         else:
             keys, values = result
-            done((string_array(keys), string_array(values)))
+            if not isinstance(values, list):
+                rows = StringRows(values)
+                values = rows if in_rows else rows.tolist()
+            done((string_array(keys), string_array(values) if isinstance(values, list) else values))
 
-    reader.read(check_queue(queue), limit, answer, step.cancellation)
+    reader.read(reader.check_queue(queue), limit, answer, step.cancellation, keyed=keyed)
 
 
 @KERNELS.stateful("ReaderNumRecordsProduced")

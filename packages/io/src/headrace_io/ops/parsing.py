@@ -47,6 +47,7 @@ def parse_example_op(
     dense_types: tuple[DType, ...],
     dense_shapes: tuple[Shape, ...],
     single: bool,
+    in_rows: tuple[str, ...] = (),
 ) -> list[Spec]:
     """The features of examples as tensors.
 
@@ -62,6 +63,7 @@ def parse_example_op(
         dense_types: Their dtypes.
         dense_shapes: The shapes of their values; an unknown first dimension is a sequence.
         single: Whether it is one example alone.
+        in_rows: The names of dense features of one string each that may be ``StringRows``.
 
     Returns:
         The indices, then the values, then the shapes of all sparse tensors, then the dense ones,

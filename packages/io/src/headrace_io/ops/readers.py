@@ -149,12 +149,13 @@ def identity_reader(container: str, shared_name: str) -> Spec:
     public="",
     no_gradient=_READ,
 )
-def reader_read(reader: Resource, queue: Resource) -> tuple[Spec, Spec]:
+def reader_read(reader: Resource, queue: Resource, keyed: bool = True) -> tuple[Spec, Spec]:
     """The next record; waits for the queue where the reader needs new work.
 
     Args:
         reader: [], the reader.
         queue: [], a queue of one component, a string.
+        keyed: Whether somebody looks at the key, which is empty otherwise.
 
     Returns:
         The key [] and the value [] of the record. Raises when it runs on a queue that is closed
@@ -171,13 +172,21 @@ def reader_read(reader: Resource, queue: Resource) -> tuple[Spec, Spec]:
     public="",
     no_gradient=_READ,
 )
-def reader_read_up_to(reader: Resource, queue: Resource, num_records: Index) -> tuple[Spec, Spec]:
+def reader_read_up_to(
+    reader: Resource,
+    queue: Resource,
+    num_records: Index,
+    keyed: bool = True,
+    in_rows: bool = False,
+) -> tuple[Spec, Spec]:
     """The next records of one piece of work; waits for the queue where the reader needs new work.
 
     Args:
         reader: [], the reader.
         queue: [], a queue of one component, a string.
         num_records: [], how many at most.
+        keyed: Whether somebody looks at the keys; there are none otherwise.
+        in_rows: Whether values of one length may be ``StringRows``.
 
     Returns:
         The keys [n] and the values [n] of the records. Raises when it runs on a queue that is

@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace import DType, Shape
 from headrace.errors import InvalidArgumentError
+from headrace.extend.kernels import StringRows
 from headrace_io.parsing.contents import Contents
 from headrace_io.parsing.wire import BYTES, FLOATS, INTEGERS, KIND_NAMES, NOTHING, strings_in
 
@@ -24,17 +25,22 @@ class Column(NamedTuple):
     """The values of one feature.
 
     Attributes:
-        values: Those of all examples, one after the other.
+        values: Those of all examples, one after the other; ``StringRows`` where these were asked
+            for and each example has one string, all of one length.
         counts: How many of them are each example's.
         there: Whether each example has the feature.
+        each: How many values each has, where it is known that all have as many.
     """
 
     values: Array
     counts: Array
     there: Array
+    each: int = -1
 
 
-def column(contents: Contents, key: str, dtype: DType, label: Label) -> Column:
+def column(
+    contents: Contents, key: str, dtype: DType, label: Label, *, in_rows: bool = False
+) -> Column:
     """Read a column.
 
     Args:
@@ -42,30 +48,40 @@ def column(contents: Contents, key: str, dtype: DType, label: Label) -> Column:
         key: The feature's name.
         dtype: The dtype that is asked for.
         label: What messages call each example.
+        in_rows: Whether strings may be ``StringRows``.
 
     Raises:
         InvalidArgumentError: if a feature is of another kind, or is damaged.
     """
     kind = _KIND_OF_DTYPE[dtype.name]
     kinds, raw = contents
-    there = kinds != NOTHING
-    wrong = np.flatnonzero(there & (kinds != kind))
+    if not isinstance(raw, list) and kinds[0] == kind:
+        # Those of all are alike.
+        there, wrong = np.ones(len(kinds), bool), np.empty(0, np.intp)
+    else:
+        there = kinds != NOTHING
+        wrong = np.flatnonzero(there & (kinds != kind))
     if len(wrong):
         number = int(wrong[0])
         raise InvalidArgumentError(
             f"feature {key!r} of {label(number)} holds {KIND_NAMES[kinds[number]]}, expected "
             f"{dtype}"
         )
+    each = -1
     if not isinstance(raw, list):
         if kind == BYTES:
-            values, counts = _strings_of_one_length(raw, key, label)
+            values, counts = _strings_of_one_length(raw, key, label, in_rows=in_rows)
+            each = 1 if isinstance(values, StringRows) else -1
         elif kind == FLOATS:
             values = np.ascontiguousarray(raw).reshape(-1).view("<f4").astype(np.float32)
-            counts = np.full(len(raw), raw.shape[1] // 4, np.int64)
+            each = raw.shape[1] // 4
+            counts = np.full(len(raw), each, np.int64)
         else:
             joined = np.ascontiguousarray(raw).reshape(-1)
             sizes = np.full(len(raw), raw.shape[1], np.int64)
             values, counts = _integers(joined, sizes, key, label)
+            # Each takes a byte where all bytes are ends.
+            each = raw.shape[1] if counts is sizes else -1
     elif kind == BYTES:
         values, counts = _strings(raw, key, label)
     elif kind == FLOATS:
@@ -75,7 +91,7 @@ def column(contents: Contents, key: str, dtype: DType, label: Label) -> Column:
         joined = np.frombuffer(b"".join(raw), np.uint8)
         sizes = np.fromiter(map(len, raw), np.int64, len(raw))
         values, counts = _integers(joined, sizes, key, label)
-    return Column(values, counts, there)
+    return Column(values, counts, there, each)
 
 
 def _strings(raw: Sequence[bytes], key: str, label: Label) -> tuple[Array, Array]:
@@ -102,7 +118,9 @@ def _strings(raw: Sequence[bytes], key: str, label: Label) -> tuple[Array, Array
     return values, counts
 
 
-def _strings_of_one_length(raw: Array, key: str, label: Label) -> tuple[Array, Array]:
+def _strings_of_one_length(
+    raw: Array, key: str, label: Label, *, in_rows: bool
+) -> tuple[Array, Array]:
     """Return what ``_strings`` does, of contents [n, length]."""
     length = raw.shape[1]
     try:
@@ -110,11 +128,10 @@ def _strings_of_one_length(raw: Array, key: str, label: Label) -> tuple[Array, A
     except Exception:
         strings = []
     start = length - len(strings[0]) if len(strings) == 1 else length
-    if start == length or (raw[:, :start] != raw[0, :start]).any():
+    if start == length or raw[:, :start].tobytes() != raw[0, :start].tobytes() * len(raw):
         return _strings([row.tobytes() for row in raw], key, label)
-    # Items of no kind become bytes, all at once.
-    rows = raw[:, start:].view(f"V{length - start}")[:, 0]
-    return rows.astype(object), np.ones(len(raw), np.int64)
+    rows = StringRows(raw[:, start:])
+    return rows if in_rows else np.asarray(rows), np.ones(len(raw), np.int64)
 
 
 def _alike(raw: Sequence[bytes]) -> list[bytes]:
@@ -183,7 +200,10 @@ def dense(found: Column, key: str, shape: Shape, default: Array, label: Label) -
     """
     size = shape.num_elements() or 0
     sizes = tuple(shape.known)
-    if found.there.all() and (found.counts == size).all():
+    alike = found.each == size and found.there[:1].all()
+    if alike or (found.there.all() and (found.counts == size).all()):
+        if isinstance(found.values, StringRows):
+            return found.values
         return found.values.reshape(len(found.counts), *sizes)
     default = np.asarray(default, found.values.dtype)
     if not default.size and not found.there.all():

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from headrace.extend.kernels import StringRows
 from headrace_io.parsing.wire import NOTHING, Content, Found, example_of
 
 Array: TypeAlias = Any
@@ -41,7 +42,7 @@ def contents_of(contents: Sequence[Content | None]) -> Contents:
 
 
 def features_of(
-    examples: Sequence[bytes], keys: Collection[bytes], label: Callable[[int], str]
+    examples: Sequence[bytes] | StringRows, keys: Collection[bytes], label: Callable[[int], str]
 ) -> dict[bytes, Contents]:
     """Return the contents of those features of ``Example`` messages that are asked for.
 
@@ -53,10 +54,18 @@ def features_of(
     Raises:
         InvalidArgumentError: if the bytes are no example.
     """
+    if isinstance(examples, StringRows):
+        if examples.size:
+            together = _taken_together(examples.rows, keys, label)
+            if together is not None:
+                return together
+        examples = examples.tolist()
     total = len(examples)
     lengths = list(map(len, examples))
-    if total > 1 and total * lengths[0] <= _BLOCK_BYTES and len(set(lengths)) == 1:
-        together = _taken_together(examples, keys, label)
+    even = total > 1 and total * lengths[0] <= _BLOCK_BYTES and len(set(lengths)) == 1
+    # One that differs does so at once, mostly.
+    if even and _taken_together(_rows(examples[:2]), keys, label) is not None:
+        together = _taken_together(_rows(examples), keys, label)
         if together is not None:
             return together
     found = {key: Contents(np.full(total, NOTHING, np.uint8), [b""] * total) for key in keys}
@@ -75,23 +84,32 @@ def features_of(
     return found
 
 
+def _rows(examples: Sequence[bytes]) -> Array:
+    return np.frombuffer(b"".join(examples), np.uint8).reshape(len(examples), -1)
+
+
 def _taken_together(
-    examples: Sequence[bytes], keys: Collection[bytes], label: Callable[[int], str]
+    rows: Array, keys: Collection[bytes], label: Callable[[int], str]
 ) -> dict[bytes, Contents] | None:
-    """Return the contents of examples of one length; None where they differ but in values."""
-    total, length = len(examples), len(examples[0])
-    first = example_of(examples[0], keys, label(0))
-    frame = _frame(first)
-    second = examples[1]
-    if first.data is not examples[0] or any(second[a:b] != first.data[a:b] for a, b in frame):
+    """Return the contents of examples of one length; None where they differ but in values.
+
+    Args:
+        rows: [n, length], uint8, the bytes of the examples; at least one.
+        keys: The names of the features.
+        label: What messages call each example.
+    """
+    total = len(rows)
+    data = rows[0].tobytes()
+    first = example_of(data, keys, label(0))
+    if first.data is not data:
         return None
-    block = np.frombuffer(b"".join(examples), np.uint8).reshape(total, length)
-    if any((block[:, a:b] != block[0, a:b]).any() for a, b in frame):
+    # Joined, which is quicker than comparing row by row.
+    if any(rows[:, a:b].tobytes() != data[a:b] * total for a, b in _frame(first) if a < b):
         return None
     found = {}
     for key in keys:
         kind, a, b = first.spans.get(key, (NOTHING, 0, 0))
-        found[key] = Contents(np.full(total, kind, np.uint8), block[:, a:b])
+        found[key] = Contents(np.full(total, kind, np.uint8), rows[:, a:b])
     return found
 
 

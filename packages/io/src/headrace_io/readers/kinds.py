@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import final
 
-from headrace_io.fixed import read_fixed
-from headrace_io.lines import read_lines
-from headrace_io.readers.reader import Reader, Record, Run
+from headrace_io.fixed import read_fixed_runs
+from headrace_io.lines import read_runs_of_lines
+from headrace_io.readers.reader import Reader, Record
+from headrace_io.readers.run import Run, numbered
 from headrace_io.records.reading import read_runs
 from headrace_io.streams import read_whole
 
@@ -20,11 +21,12 @@ class TextLines(Reader):
         super().__init__(name)
         self._skip = skip_header_lines
 
-    def records_of(self, work: bytes) -> Iterator[Record]:
+    def runs_of(self, work: bytes) -> Iterator[Run]:
         """Yield the lines of a file."""
-        lines = read_lines(work, skip_header_lines=self._skip)
-        for number, (_, _, line) in enumerate(lines, self._skip + 1):
-            yield b"%b:%d" % (work, number), line
+        number = self._skip + 1
+        for lines in read_runs_of_lines(work, skip_header_lines=self._skip):
+            yield Run(numbered(work, range(number, number + len(lines))), lines)
+            number += len(lines)
 
 
 @final
@@ -45,11 +47,13 @@ class FixedLengthRecords(Reader):
         self._lengths = record_bytes, header_bytes, footer_bytes, hop_bytes
         self._encoding = encoding
 
-    def records_of(self, work: bytes) -> Iterator[Record]:
+    def runs_of(self, work: bytes) -> Iterator[Run]:
         """Yield the records of a file."""
-        records = read_fixed(work, *self._lengths, self._encoding)
-        for number, (_, _, record) in enumerate(records):
-            yield b"%b:%d" % (work, number), record
+        number = 0
+        runs = read_fixed_runs(work, *self._lengths, self._encoding, wanted=lambda: self.wanted)
+        for rows in runs:
+            yield Run(numbered(work, range(number, number + len(rows))), rows)
+            number += len(rows)
 
 
 @final
@@ -62,10 +66,9 @@ class Records(Reader):
 
     def runs_of(self, work: bytes) -> Iterator[Run]:
         """Yield the records of a file."""
-        # A name may hold what stands for a place in a form.
-        key = (work.replace(b"%", b"%%") + b":%d").__mod__
-        for begins, data in read_runs(work, self._compression):
-            yield list(map(key, begins[:-1])), data
+        runs = read_runs(work, self._compression, wanted=lambda: self.wanted)
+        for begins, data in runs:
+            yield Run(numbered(work, begins), data)
 
 
 @final

@@ -19,11 +19,12 @@ from headrace.errors import (
 )
 from headrace.extend.state import Cancellation, ElementSource, WaitingLine
 from headrace_io.protos import reader_state
+from headrace_io.readers.run import Run, Values, joined, listed
 
 # What a reader makes: a key, which says where the value comes from, and the value.
 Record: TypeAlias = tuple[bytes, bytes]
 # The same of several records: their keys, and their values.
-Run: TypeAlias = tuple[list[bytes], list[bytes]]
+Records: TypeAlias = tuple[list[bytes], Values]
 Done: TypeAlias = Callable[[Any], None]
 
 
@@ -43,6 +44,9 @@ def check_queue(queue: Any) -> ElementSource:
             f"{queue.name!r} has {', '.join(map(str, queue.dtypes))}"
         )
     return queue
+
+
+_NOTHING = Run(listed([]), [])
 
 
 class _Arrival:
@@ -76,17 +80,25 @@ class _Request:
     Attributes:
         queue: Where to take work.
         limit: How many records are wanted at most.
-        answer: What to call with a run of records, or an exception.
+        keyed: Whether their keys are.
+        answer: What to call with records, or an exception.
         cancellation: Of the step that waits.
     """
 
-    __slots__ = ("answer", "cancellation", "limit", "queue")
+    __slots__ = ("answer", "cancellation", "keyed", "limit", "queue")
 
     def __init__(
-        self, queue: ElementSource, limit: int, answer: Done, cancellation: Cancellation | None
+        self,
+        queue: ElementSource,
+        limit: int,
+        answer: Done,
+        cancellation: Cancellation | None,
+        *,
+        keyed: bool,
     ) -> None:
         self.queue = queue
         self.limit = limit
+        self.keyed = keyed
         self.answer = answer
         self.cancellation = cancellation
 
@@ -98,6 +110,7 @@ class Reader:
 
     Attributes:
         name: The name in its container.
+        wanted: How many records the read that is being served still lacks.
         records_produced: How many records it has made.
         work_finished: How many pieces of work it has read to the end.
     """
@@ -112,6 +125,8 @@ class Reader:
         self._lock = threading.Lock()
         self._line = WaitingLine(self._lock)
         self._busy = False
+        # The queue that was checked last: mostly there is one.
+        self._checked: Any = None
         self._start_anew()
 
     def _start_anew(self) -> None:
@@ -121,10 +136,9 @@ class Reader:
         self._work = b""
         self._runs: Iterator[Run] | None = None
         # What came of the last run, and how much of it was handed out.
-        self._run: Run = ([], [])
+        self._run = _NOTHING
         self._at = 0
-        # How many records the read at hand still lacks.
-        self._wanted = 0
+        self.wanted = 0
         self._failure: Exception | None = None
 
     def records_of(self, work: bytes) -> Iterator[Record]:
@@ -137,38 +151,52 @@ class Reader:
         while True:
             keys, values = list[bytes](), list[bytes]()
             try:
-                for key, value in itertools.islice(records, self._wanted):
+                for key, value in itertools.islice(records, self.wanted):
                     keys.append(key)
                     values.append(value)
             except Exception:
                 # What comes before a failure is kept.
                 if values:
-                    yield keys, values
+                    yield Run(listed(keys), values)
                 raise
             if not values:
                 return
-            yield keys, values
+            yield Run(listed(keys), values)
 
     # -- reading
 
+    def check_queue(self, queue: Any) -> ElementSource:
+        """Return a queue of strings, as the function of that name does."""
+        if queue is not self._checked:
+            self._checked = check_queue(queue)
+        found: ElementSource = queue
+        return found
+
     def read(
-        self, queue: ElementSource, limit: int, done: Done, cancellation: Cancellation | None = None
+        self,
+        queue: ElementSource,
+        limit: int,
+        done: Done,
+        cancellation: Cancellation | None = None,
+        *,
+        keyed: bool = True,
     ) -> None:
         """Make records of one piece of work.
 
         Args:
             queue: Where to take work when the last piece is read to its end.
             limit: How many records at most.
-            done: Called once: with a run of records, of one at least where ``limit`` is not 0,
-                or with an exception.
+            done: Called once: with keys and values, of one record at least where ``limit`` is not
+                0, or with an exception.
             cancellation: Ends the waiting; no record is lost then.
+            keyed: Whether keys are wanted; there are none otherwise.
         """
         with self._lock:
             busy, self._busy = self._busy, True
-            waiter = self._line.add(done, cancellation, (queue, limit)) if busy else None
+            waiter = self._line.add(done, cancellation, (queue, limit, keyed)) if busy else None
         # Without the lock: both run what others gave.
         if waiter is None:
-            self._serve(_Request(queue, limit, done, cancellation))
+            self._serve(_Request(queue, limit, done, cancellation, keyed=keyed))
         else:
             waiter.watch()
 
@@ -185,20 +213,20 @@ class Reader:
             if waiter is None:
                 self._busy = False
                 return None
-        queue, limit = waiter.wanted
-        return _Request(queue, limit, waiter.answer, waiter.cancellation)
+        queue, limit, keyed = waiter.wanted
+        return _Request(queue, limit, waiter.answer, waiter.cancellation, keyed=keyed)
 
     def _advance(self, request: _Request) -> bool:
         """Answer a read; False if that has to wait for its queue."""
         while True:
             try:
                 with self._lock:
-                    run = self._produce(request.limit)
+                    records = self._produce(request.limit, keyed=request.keyed)
             except Exception as error:
                 request.answer(error)
                 return True
-            if run is not None:
-                request.answer(run)
+            if records is not None:
+                request.answer(records)
                 return True
             arrival = _Arrival()
             request.queue.take(1, arrival, request.cancellation)
@@ -239,26 +267,28 @@ class Reader:
         self._runs = None
         self.work_finished = self.work_started
 
-    def _produce(self, limit: int) -> Run | None:
+    def _produce(self, limit: int, *, keyed: bool) -> Records | None:
         """Return records of the work at hand, None where new work is needed."""
         if limit == 0:
             return [], []
         if self._runs is None:
             return None
-        keys, values = list[bytes](), list[bytes]()
-        while len(values) < limit:
-            self._wanted = limit - len(values)
-            if self._at == len(self._run[1]) and not self._go_to_next_run():
+        keys, values = list[bytes](), list[Values]()
+        self.wanted = limit
+        while self.wanted:
+            if self._at == len(self._run.values) and not self._go_to_next_run():
                 break
-            stop = self._at + self._wanted
-            keys += self._run[0][self._at : stop]
-            values += self._run[1][self._at : stop]
-            self._at = min(stop, len(self._run[1]))
+            start, stop = self._at, min(self._at + self.wanted, len(self._run.values))
+            if keyed:
+                keys += self._run.keys(start, stop)
+            values.append(self._run.values[start:stop])
+            self._at = stop
+            self.wanted -= stop - start
         if self.single and self._failure is None:
             self._finish()
-        self.records_produced += len(values)
+        self.records_produced += limit - self.wanted
         if values:
-            return keys, values
+            return keys, joined(values)
         if self._failure is not None:
             raise self._told()
         return None
@@ -267,7 +297,7 @@ class Reader:
         """Have the next run at hand; False where the work ends, or fails: that is kept."""
         if self._runs is None or self._failure is not None:
             return False
-        self._run, self._at = ([], []), 0
+        self._run, self._at = _NOTHING, 0
         try:
             run = next(self._runs, None)
         except Exception as error:

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import logging
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from headrace.errors import DataLossError
+from headrace.extend.kernels import StringRows
 from headrace_io.records.checksum import check_of, crc32c, masked, masked_all
 from headrace_io.records.options import TFRecordOptions
-from headrace_io.streams import CHUNK, FileName, InputStream
+from headrace_io.streams import CHUNK, LARGEST, FileName, InputStream
 
 # The byte at which a record begins, the one at which the next does, and its data.
 Framed: TypeAlias = tuple[int, int, bytes]
@@ -27,11 +28,12 @@ class Run(NamedTuple):
 
     Attributes:
         begins: The bytes at which they begin, and the one at which the last one ends.
-        data: The data of each.
+        data: The data of each; [n, length], uint8, to be read only, of records of one length that
+            were read together.
     """
 
     begins: Sequence[int]
-    data: list[bytes]
+    data: list[bytes] | Any
 
 
 LENGTH = struct.Struct("<QI")
@@ -66,16 +68,31 @@ def read_records(
     """
     for run in read_runs(path, options, start=start, ignore_errors=ignore_errors):
         begins, data = run
-        yield from zip(begins, begins[1:], data, strict=False)
+        strings = data if isinstance(data, list) else StringRows(data).tolist()
+        yield from zip(begins, begins[1:], strings, strict=False)
 
 
 def read_runs(
-    path: FileName, options: Any = None, *, start: int = 0, ignore_errors: bool = False
+    path: FileName,
+    options: Any = None,
+    *,
+    start: int = 0,
+    ignore_errors: bool = False,
+    wanted: Callable[[], int] = lambda: 0,
 ) -> Iterator[Run]:
-    """Yield the records of a file, many at once; otherwise as ``read_records``."""
+    """Yield the records of a file, many at once; otherwise as ``read_records``.
+
+    Args:
+        path: The file.
+        options: As for ``read_records``.
+        start: As for ``read_records``.
+        ignore_errors: As for ``read_records``.
+        wanted: Returns how many records its caller would like to get next, so that they come
+            together if they are of one length.
+    """
     compression = TFRecordOptions.get_compression_type_string(options)
     with InputStream(path, compression) as stream:
-        records = _Records(stream, start)
+        records = _Records(stream, start, wanted)
         while True:
             try:
                 yield from records.runs()
@@ -91,8 +108,11 @@ def read_runs(
 class _Records:
     """The records of a stream, from which one can go on after damaged data."""
 
-    def __init__(self, stream: InputStream, start: int) -> None:
+    def __init__(self, stream: InputStream, start: int, wanted: Callable[[], int]) -> None:
         self._stream = stream
+        self._wanted = wanted
+        # How long the last record was as a whole.
+        self._size = 0
         self._buffer = b""
         # Where in the buffer the next record begins, and where that is in the file.
         self._at = 0
@@ -130,15 +150,16 @@ class _Records:
                     break
                 if buffer.startswith(head, stop):
                     several = _alike(buffer, at, head, length)
-                    if several:
+                    if len(several):
                         first, at = at, at + len(several) * size
                         if len(several) >= _MANY and not found:
+                            self._size = size
                             begins_here = range(first + ahead, at + ahead + 1, size)
                             yield self._passed(at, Run(begins_here, several))
                             begins = [self._position]
                             continue
                         begins += range(first + size + ahead, at + ahead + 1, size)
-                        found += several
+                        found += StringRows(several).tolist()
                         continue
                 data = buffer[at + 12 : stop - 4]
                 if masked(crc(data)) != checksum_of(buffer, stop - 4)[0]:
@@ -174,12 +195,14 @@ class _Records:
         """Have the next record in the buffer as a whole, or its length; False at the end."""
         rest = self._buffer[self._at :]
         self._at = 0
+        wished = min(self._wanted() * self._size, LARGEST)
         needed = 12
         if len(rest) >= 12:
             needed = 16 + LENGTH.unpack_from(rest)[0]
-        parts, have = [rest], len(rest)
+        # Nothing is copied where nothing is left.
+        parts, have = [rest] if rest else [], len(rest)
         while have < needed:
-            chunk = self._stream.read(CHUNK)
+            chunk = self._stream.read(max(CHUNK, wished - have))
             if not chunk:
                 self._buffer = b"".join(parts)
                 if not have:
@@ -197,7 +220,7 @@ class _Records:
         )
 
 
-def _alike(buffer: bytes, at: int, head: bytes, length: int) -> list[bytes]:
+def _alike(buffer: bytes, at: int, head: bytes, length: int) -> Any:
     """Return the data of the next records that are of one length, up to the first damaged one.
 
     Args:
@@ -205,6 +228,9 @@ def _alike(buffer: bytes, at: int, head: bytes, length: int) -> list[bytes]:
         at: Where the first begins.
         head: The length of it and its checksum, which are right.
         length: The length.
+
+    Returns:
+        [n, length], uint8.
     """
     size = 16 + length
     most = (len(buffer) - at) // size
@@ -214,29 +240,27 @@ def _alike(buffer: bytes, at: int, head: bytes, length: int) -> list[bytes]:
 
     framed = (words("<u8", 0) == length) & (words("<u4", 8) == CHECKSUM.unpack_from(head, 8)[0])
     count = most if framed.all() else int(framed.argmin())
-    # Items of no kind become bytes, all at once.
-    rows = np.ndarray((count,), f"V{length}", buffer, at + 12, (size,))
-    data: list[bytes] = rows.tolist() if length else [b""] * count
+    rows = np.ndarray((count, length), np.uint8, buffer, at + 12, (size, 1))
     stored = words("<u4", size - 4)[:count]
-    if _are_right(buffer, at, data, stored):
-        return data
-    right = masked_all(np.fromiter(map(crc32c(), data), np.uint32, count)) == stored
-    return data if right.all() else data[: int(right.argmin())]
+    if _are_right(buffer, at, length, stored):
+        return rows
+    crcs = np.fromiter(map(crc32c(), StringRows(rows).tolist()), np.uint32, count)
+    right = masked_all(crcs) == stored
+    return rows if right.all() else rows[: int(right.argmin())]
 
 
-def _are_right(buffer: bytes, at: int, data: list[bytes], stored: Any) -> bool:
-    """Return whether records of one size have their checksums, if they can be checked at once.
+def _are_right(buffer: bytes, at: int, length: int, stored: Any) -> bool:
+    """Return whether records of one length have their checksums, if they can be checked at once.
 
     Args:
         buffer: What was read.
         at: Where the first begins.
-        data: The data of each.
-        stored: [n], uint32, the checksums of these.
+        length: The length of each.
+        stored: [n], uint32, the checksums of their data.
     """
-    count = len(data)
-    if count < _MANY or masked(crc32c()(data[0])) != stored[0]:
+    count, size = len(stored), 16 + length
+    if count < _MANY or masked(crc32c()(buffer[at + 12 : at + 12 + length])) != stored[0]:
         return False
-    size = 16 + len(data[0])
     check = check_of(buffer[at : at + size], count)
     if check is None:
         return False

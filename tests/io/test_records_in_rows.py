@@ -1,0 +1,202 @@
+"""Records that go from readers to parsers and decoders as rows of bytes: the same comes out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace import errors
+from headrace.extend.kernels import StringRows, rows_of
+from headrace.extend.passes import extract
+from headrace_io.unlooked import spare_unlooked
+
+
+def example(image: bytes, label: int) -> bytes:
+    feature = {
+        "image": hr.train.Feature(bytes_list=hr.train.BytesList(value=[image])),
+        "label": hr.train.Feature(int64_list=hr.train.Int64List(value=[label])),
+    }
+    made: bytes = hr.train.Example(features=hr.train.Features(feature=feature)).SerializeToString()
+    return made
+
+
+def images(count: int) -> list[bytes]:
+    return [bytes([n % 251, (n * 7) % 251, n % 3, 5] * 3) for n in range(count)]
+
+
+def write(path: Path, records: list[bytes]) -> str:
+    with hr.python_io.TFRecordWriter(str(path)) as writer:
+        for record in records:
+            writer.write(record)
+    return str(path)
+
+
+def work(session, names):
+    queue = hr.FIFOQueue(50, hr.string, [[]])
+    session.run(queue.enqueue_many([[os.fsencode(name) for name in names]]))
+    session.run(queue.close())
+    return queue
+
+
+def parsed(records):
+    features = {
+        "image": hr.FixedLenFeature([], hr.string),
+        "label": hr.FixedLenFeature([], hr.int64),
+    }
+    return hr.parse_example(records, features)
+
+
+def all_of(session, fetches):
+    found = []
+    while True:
+        try:
+            found.append(session.run(fetches))
+        except errors.OutOfRangeError:
+            return found
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("limit", [1, 7, 100, 5000])
+def test_examples_of_one_layout_come_out_once_and_in_order(tmp_path, optimize, limit):
+    count = 700
+    given = images(count)
+    whole = [example(image, n % 100) for n, image in enumerate(given)]
+    names = [write(tmp_path / "a", whole[:450]), write(tmp_path / "b", whole[450:])]
+    with hr.Session(config=hr.Config(optimize=optimize)) as session:
+        reader = hr.TFRecordReader()
+        _, records = reader.read_up_to(work(session, names), limit)
+        values = parsed(records)
+        pixels = hr.decode_raw(values["image"], hr.uint8)
+        found = all_of(session, [pixels, values["label"]])
+        assert session.run(reader.num_records_produced()) == count
+    assert b"".join(part[0].tobytes() for part in found) == b"".join(given)
+    assert [n for part in found for n in part[1].tolist()] == [n % 100 for n in range(count)]
+    assert found[0][0].flags.writeable
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+def test_examples_that_differ_in_length_come_out_too(tmp_path, optimize):
+    # The labels take one byte or two.
+    given = images(300)
+    name = write(tmp_path / "a", [example(image, n) for n, image in enumerate(given)])
+    with hr.Session(config=hr.Config(optimize=optimize)) as session:
+        _, records = hr.TFRecordReader().read_up_to(work(session, [name]), 60)
+        values = parsed(records)
+        found = all_of(session, [hr.decode_raw(values["image"], hr.uint8), values["label"]])
+    assert b"".join(part[0].tobytes() for part in found) == b"".join(given)
+    assert [n for part in found for n in part[1].tolist()] == list(range(300))
+
+
+def test_what_others_look_at_is_there(tmp_path):
+    given = images(90)
+    whole = [example(image, 1) for image in given]
+    name = write(tmp_path / "a", whole)
+    with hr.Session() as session:
+        keys, records = hr.TFRecordReader().read_up_to(work(session, [name]), 60)
+        values = parsed(records)
+        pixels = hr.decode_raw(values["image"], hr.uint8)
+        found = all_of(session, [keys, records, values["image"], pixels])
+    size = 16 + len(whole[0])
+    expected = [b"%b:%d" % (os.fsencode(name), n * size) for n in range(90)]
+    assert [key for part in found for key in part[0]] == expected
+    assert [record for part in found for record in part[1]] == whole
+    assert [image for part in found for image in part[2]] == given
+    assert b"".join(part[3].tobytes() for part in found) == b"".join(given)
+
+
+@pytest.mark.parametrize("hop", [0, 2, 9])
+def test_records_of_one_length_are_decoded_as_they_stand(tmp_path, hop):
+    content = bytes(range(200))
+    (tmp_path / "a").write_bytes(content)
+    with hr.Session() as session:
+        reader = hr.FixedLengthRecordReader(4, 3, 1, hop)
+        _, records = reader.read_up_to(work(session, [tmp_path / "a"]), 11)
+        found = all_of(session, hr.decode_raw(records, hr.uint16, little_endian=False))
+    step = hop or 4
+    rows = [content[at : at + 4] for at in range(3, 200 - 4, step)]
+    np.testing.assert_array_equal(
+        np.concatenate(found), np.frombuffer(b"".join(rows), ">u2").reshape(-1, 2)
+    )
+
+
+def test_lines_have_their_numbers_where_somebody_looks(tmp_path):
+    (tmp_path / "a").write_bytes(b"x\n" + b"".join(b"%d,%d\r\n" % (n, -n) for n in range(50)))
+    with hr.Session() as session:
+        keys, lines = hr.TextLineReader(1).read_up_to(work(session, [tmp_path / "a"]), 20)
+        first, second = hr.decode_csv(lines, [[0], [0]])
+        found = all_of(session, [keys, first, second])
+    name = os.fsencode(tmp_path / "a")
+    expected = [b"%b:%d" % (name, n + 2) for n in range(50)]
+    assert [key for part in found for key in part[0]] == expected
+    for i, sign in ((1, 1), (2, -1)):
+        assert [n for part in found for n in part[i].tolist()] == [sign * n for n in range(50)]
+
+
+def test_a_damaged_record_is_told_after_those_before_it(tmp_path):
+    name = write(tmp_path / "a", [example(image, 1) for image in images(80)])
+    content = bytearray(Path(name).read_bytes())
+    size = len(content) // 80
+    content[50 * size + 20] ^= 1
+    Path(name).write_bytes(content)
+    with hr.Session() as session:
+        reader = hr.TFRecordReader()
+        _, records = reader.read_up_to(work(session, [name]), 40)
+        pixels = hr.decode_raw(parsed(records)["image"], hr.uint8)
+        assert [len(session.run(pixels)) for _ in range(2)] == [40, 10]
+        message = rf"record 50 of '.*a', at byte {50 * size}, is damaged"
+        for _ in range(2):
+            with pytest.raises(errors.DataLossError, match=message):
+                session.run(pixels)
+        assert session.run(reader.num_records_produced()) == 50
+
+
+def test_a_wrong_feature_is_told_with_its_example(tmp_path):
+    name = write(tmp_path / "a", [example(b"abc", 1)] * 40)
+    with hr.Session() as session:
+        _, records = hr.TFRecordReader().read_up_to(work(session, [name]), 40)
+        values = hr.parse_example(records, {"image": hr.FixedLenFeature([], hr.int64)})
+        with pytest.raises(errors.InvalidArgumentError, match="'image' of example 0 holds strings"):
+            session.run(values)
+    with hr.Session() as session:
+        _, records = hr.TFRecordReader().read_up_to(work(session, [name]), 40)
+        pixels = hr.decode_raw(parsed(records)["image"], hr.int16)
+        with pytest.raises(errors.InvalidArgumentError, match="3 bytes are no whole number of"):
+            session.run(pixels)
+
+
+def test_rows_are_taken_only_where_all_that_read_them_do():
+    queue = hr.FIFOQueue(50, hr.string, [[]])
+    with hr.device("/cpu:0"):
+        elsewhere = hr.TFRecordReader().read_up_to(queue, 5)[1]
+    keys, records = hr.TFRecordReader().read_up_to(queue, 5)
+    image = parsed(records)["image"]
+    pixels = hr.decode_raw(image, hr.uint8)
+
+    def attributes(fetches):
+        step = extract([], fetches, [])
+        made = spare_unlooked(step, None)
+        return {op.type: op.attrs for op in made.graph.operations}
+
+    found = attributes([pixels])
+    assert found["ReaderReadUpTo"]["in_rows"]
+    assert not found["ReaderReadUpTo"]["keyed"]
+    assert found["ParseExample"]["in_rows"] == ("image",)
+    found = attributes([pixels, keys, image])
+    assert found["ReaderReadUpTo"]["keyed"]
+    assert found["ParseExample"]["in_rows"] == ()
+    assert not attributes([pixels, records])["ReaderReadUpTo"]["in_rows"]
+    # What crosses devices is of the usual kind.
+    assert not attributes([hr.decode_raw(elsewhere, hr.uint8)])["ReaderReadUpTo"]["in_rows"]
+
+
+def test_rows_are_strings_for_all_others():
+    rows = StringRows(np.frombuffer(b"abcdef", np.uint8).reshape(3, 2))
+    assert rows.shape == (3,)
+    assert np.asarray(rows).tolist() == np.asarray(rows, object).tolist() == [b"ab", b"cd", b"ef"]
+    assert rows_of(rows) is rows.rows
+    assert rows_of(np.asarray(rows)) is None
+    assert StringRows(np.empty((2, 0), np.uint8)).tolist() == [b"", b""]
