@@ -152,13 +152,19 @@ for start in range(first, last, CHUNK):
             store_i32(mine, many, to_i32(i), 8)
             many = many + to_i64(both(turn == me, id >= 0))
     for k in range(many):
-        i = start + k
+        i, ahead = start + k, minimum(k + AHEAD, many - 1)
+        soon = start + ahead
         if listed:
-            i = to_i64(load_i32(mine, k, 8))
-        id = to_i64(load_I(ids, i * STEP, 1))
+            i, soon = to_i64(load_i32(mine, k, 8)), to_i64(load_i32(mine, ahead, 8))
+        id, later = to_i64(load_I(ids, i * STEP, 1)), to_i64(load_I(ids, soon * STEP, 1))
+        from_later = soon
+        if through != 0:
+            from_later = to_i64(load_J(through, soon * STEP, 2))
+        for c in range(0, width * SIZE_T, 64):
+            prefetch(out + later * width * SIZE_T + c)
+            prefetch(data + from_later * width * SIZE_T + c)
         if id >= 0:
             SEE
-            FETCH
             PICK
             put = out + id * width * SIZE_T
             for c in range(0, wide, LANES):
@@ -234,7 +240,7 @@ if width - c >= {lanes}:
     store_{code}(put, c, FOLD, 3)
     c = c + {lanes}
 """
-_WORDS = (
+FOLD_WORDS = (
     "out", "rows", "width", "ids", "count", "through", "height", "data", "weights", "drops",
     "line", "facts", "lists", "seen", "none", "fresh",
 )  # fmt: skip
@@ -312,7 +318,7 @@ def fold_sweep(fold: str, code: str, index: str, through: str, step: int, weight
         text = re.sub(rf"\b{name}\b", str(number), text)
     name = f"fold_{fold}{'_weighted' * weighted}_{step}"
     types = {"T": code, "V": f"{code}x{lanes}", "I": index, "J": through}
-    return Sweep(name, _WORDS, text, types)
+    return Sweep(name, FOLD_WORDS, text, types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,6 +340,21 @@ class Folding:
     through: Any = None
     weights: Any = None
     drops: bool = False
+
+
+def lists_for(row_bytes: int, team: int) -> tuple[int, int, int]:
+    """Return what a sweep of a fold needs besides the rows.
+
+    Args:
+        row_bytes: The bytes of a row.
+        team: How many threads run it.
+
+    Returns:
+        The logarithm of how many rows a cache line has, the bytes that threads tell one another
+        facts in, and the bytes of their lists of rows.
+    """
+    line = max(0, (64 // max(1, row_bytes)).bit_length() - 1)
+    return line, 64 * team, 4 * _CHUNK * team
 
 
 def folded(
@@ -361,8 +382,8 @@ def folded(
     """
     f, (rows, width) = folding, result.shape
     team = team_for(f.count * (width + 1) + result.size // 8 * fresh, threads)
-    line = max(0, (64 // max(1, width * result.itemsize)).bit_length() - 1)
-    facts, lists = np.empty(8 * team, np.int64), np.empty(_CHUNK * team, np.int32)
+    line, *sizes = lists_for(width * result.itemsize, team)
+    facts, lists = (np.empty(size, np.uint8) for size in sizes)
     seen = None if none is None else np.empty(rows, np.uint8)
     status = call(
         team, address(result), rows, width, address(f.ids), f.count,
@@ -382,16 +403,57 @@ def _wide(dtype: Any, *, complexes: bool = False) -> Any:
     return np.dtype(np.float32) if half else dtype.numpy
 
 
-def _segment_job(fold: str, op: Operation) -> Job | None:
-    wide = _wide(op.inputs[0].dtype, complexes=fold == "sum")
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """How a sweep folds what an operation folds by ids.
+
+    Attributes:
+        fold: What the sweep calls the fold.
+        wide: The dtype in which it folds.
+        code: The code of that dtype.
+        size: The bytes of an element.
+        none: What stands in rows of nothing, an array of one element; None where that is what the
+            fold begins with.
+        same: Whether elements are folded as they are, without being converted or taken apart.
+        most: So many elements may the result have.
+    """
+
+    fold: str
+    wide: Any
+    code: str
+    size: int
+    none: Any
+    same: bool
+    most: int = _MOST_ELEMENTS
+
+
+def _folds(fold: str, op: Operation) -> Folds | None:
+    dtype = op.inputs[0].dtype
+    wide = _wide(dtype, complexes=fold == "sum")
     code = None if wide is None else code_of(wide)
-    index = code_of(op.inputs[1].dtype.numpy)
-    if code is None or index is None or code == "b8":
+    if code is None or code == "b8":
         return None
     none = None
     if code[0] == "f" and fold in ("largest", "smallest"):
-        limits = as_dtype(op.inputs[0].dtype)
+        limits = as_dtype(dtype)
         none = np.array([limits.min if fold == "largest" else limits.max], wide)
+    return Folds(fold, wide, code, wide.itemsize, none, wide == dtype.numpy)
+
+
+# How operations fold rows into new ones, None for those of dtypes that sweeps do not know.
+SEGMENTS: dict[str, Callable[[Operation], Folds | None]] = {
+    "UnsortedSegmentSum": functools.partial(_folds, "sum"),
+    "UnsortedSegmentProd": functools.partial(_folds, "product"),
+    "UnsortedSegmentMax": functools.partial(_folds, "largest"),
+    "UnsortedSegmentMin": functools.partial(_folds, "smallest"),
+}
+
+
+def _segment_job(op: Operation) -> Job | None:
+    folds, index = SEGMENTS[op.type](op), code_of(op.inputs[1].dtype.numpy)
+    if folds is None or index is None:
+        return None
+    wide, none = folds.wide, folds.none
 
     def run(calls: Sequence[Call], threads: int, data: Any, ids: Any, number: Any) -> Any:
         count = int(scalar(number, "num_segments"))
@@ -408,7 +470,7 @@ def _segment_job(fold: str, op: Operation) -> Job | None:
             return None
         return narrowed(result, data.dtype).reshape((count, *row_shape))
 
-    return Job((fold_sweep(fold, code, index, "i32", 1, False),), run)
+    return Job((fold_sweep(folds.fold, folds.code, index, "i32", 1, False),), run)
 
 
 def _product_job(op: Operation) -> Job | None:
@@ -476,10 +538,7 @@ def _scatter_job(fold: str, op: Operation) -> Job | None:
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {
-    "UnsortedSegmentSum": functools.partial(_segment_job, "sum"),
-    "UnsortedSegmentProd": functools.partial(_segment_job, "product"),
-    "UnsortedSegmentMax": functools.partial(_segment_job, "largest"),
-    "UnsortedSegmentMin": functools.partial(_segment_job, "smallest"),
+    **dict.fromkeys(SEGMENTS, _segment_job),
     "SparseTensorDenseMatMul": _product_job,
     "ScatterAddVariable": functools.partial(_scatter_job, "sum"),
     "ScatterSubVariable": functools.partial(_scatter_job, "difference"),
