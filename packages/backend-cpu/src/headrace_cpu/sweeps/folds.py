@@ -82,7 +82,7 @@ else:
         SHIFTED
     if width == 1:
         SINGLE
-    elif mixed or wide == 0:
+    elif mixed or wide == 0 or not HAS_RUNS:
         MIXED
     else:
         RUNS
@@ -269,7 +269,9 @@ def _start(fold: str, code: str) -> str:
 
 
 @functools.cache
-def fold_sweep(fold: str, code: str, index: str, through: str, step: int, weighted: bool) -> Sweep:
+def fold_sweep(
+    fold: str, code: str, index: str, through: str, step: int, weighted: bool, runs: bool = True
+) -> Sweep:
     """Return the sweep of a fold.
 
     Args:
@@ -280,6 +282,8 @@ def fold_sweep(fold: str, code: str, index: str, through: str, step: int, weight
         through: The dtype of the numbers by which rows are picked from a table.
         step: How many elements the ids lie apart, and those numbers, too.
         weighted: Whether rows are multiplied by a number each.
+        runs: Whether it has a loop of its own for sorted ids. It takes a third of the time that the
+            sweep takes to compile, and rows that are changed in place seldom come in order.
     """
     lanes = 64 // SIZES[code]
     halves = [_HALF.format(code=f"{code}x{n}", lanes=n) for n in (lanes // 2, lanes // 4)]
@@ -297,7 +301,8 @@ def fold_sweep(fold: str, code: str, index: str, through: str, step: int, weight
     weigh = "value = weight * value" if weighted else "value = value"
     marks = code[0] == "f" and fold in ("largest", "smallest")
     parts = {
-        "CHECK": _CHECK, "SHIFTED": _SHIFTED, "SINGLE": _SINGLE, "MIXED": _MIXED, "RUNS": _RUNS,
+        "CHECK": _CHECK, "SHIFTED": _SHIFTED, "SINGLE": _SINGLE, "MIXED": _MIXED,
+        "RUNS": _RUNS if runs else "last = last",
         "FETCH": _FETCH, "PICK": _PICK, "REST": _REST.replace("HALVES\n", tail),
         "HELD": "\n".join(f"{name} = load_V(put, {at}, 3)" for name, at in held),
         "FOLDED": "\n".join(folded_),
@@ -312,11 +317,11 @@ def fold_sweep(fold: str, code: str, index: str, through: str, step: int, weight
     text = Sweep("", (), _FOLD, parts=parts).written()
     for name, number in (
         ("STEP", step), ("CHUNK", _CHUNK), ("NARROW", _NARROW), ("AHEAD", _AHEAD), ("RUN", _RUN),
-        ("BLOCK", _HELD * lanes), ("LANES", lanes), ("FOLD", _FOLDS[fold]),
-        ("START", _start(fold, code)),
+        ("HAS_RUNS", runs), ("BLOCK", _HELD * lanes), ("LANES", lanes),
+        ("FOLD", _FOLDS[fold]), ("START", _start(fold, code)),
     ):  # fmt: skip
         text = re.sub(rf"\b{name}\b", str(number), text)
-    name = f"fold_{fold}{'_weighted' * weighted}_{step}"
+    name = f"fold_{fold}{'_weighted' * weighted}{'_runs' * runs}_{step}"
     types = {"T": code, "V": f"{code}x{lanes}", "I": index, "J": through}
     return Sweep(name, FOLD_WORDS, text, types)
 
@@ -534,7 +539,7 @@ def _scatter_job(fold: str, op: Operation) -> Job | None:
             cell.give(new if done else old)
         return new if done else None
 
-    return Job((fold_sweep(fold, code, index, "i32", 1, False),), run)
+    return Job((fold_sweep(fold, code, index, "i32", 1, False, runs=False),), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {
