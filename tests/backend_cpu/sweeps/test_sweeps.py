@@ -134,7 +134,11 @@ def test_distinct(dtype) -> None:
 @pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
 def test_segments(dtype, index) -> None:
     rng = np.random.default_rng(5)
-    for count, row, number in ((1, (), 3), (30_000, (), 100), (3000, (16,), 900), (900, (4, 9), 7)):
+    for count, row, number in (
+        *((1, (), 3), (30_000, (), 100), (3000, (16,), 900), (900, (4, 9), 7)),
+        # Rows of which a part is held in registers, and a rest is not.
+        *((700, (75,), 9), (300, (539,), 60)),
+    ):
         values = _numbers(dtype, (count, *row))
         ids = rng.integers(-1, number, count).astype(index)
 
@@ -159,7 +163,7 @@ def test_ids_out_of_range_are_refused() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "float16"])
 def test_sparse_products(dtype) -> None:
     rng = np.random.default_rng(6)
-    for rows, columns, many, width in ((50, 40, 300, 1), (900, 60, 9000, 20)):
+    for rows, columns, many, width in ((50, 40, 300, 1), (900, 60, 9000, 20), (90, 80, 2000, 81)):
         flat = np.sort(rng.choice(rows * columns, many, replace=False))
         places = np.stack([flat // columns, flat % columns], 1)
         values = _numbers(dtype, (many,), 3.0, odd=False)

@@ -13,6 +13,7 @@ from headrace_cpu.matmul import match_thin as thin
 from headrace_cpu.onednn.match_convolution import CONVOLUTIONS, make_convolution, wants_convolution
 from headrace_cpu.onednn.match_matmul import make_matmul, make_sum, wants_matmul, wants_sum
 from headrace_cpu.program.matching import Matcher, Need
+from headrace_cpu.sweeps import picked
 from headrace_cpu.windows import match as windows
 from headrace_cpu.winograd import match as winograd
 
@@ -91,6 +92,13 @@ MATCHERS = (
         wants=lapack.wants,
         make=lapack.make,
         needs=(Need.BLAS,),
+    ),
+    Matcher(
+        name="picked fold",
+        priority=33,
+        types=picked.FOLDS,
+        wants=picked.wants,
+        make=picked.make,
     ),
     Matcher(
         name="windows",

@@ -9,6 +9,7 @@ multiplied by a number each, on the way.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -29,19 +30,22 @@ _CHUNK = 1024
 _NARROW = 4
 # So many rows ahead are asked for.
 _AHEAD = 8
+# So many rows of one id are folded at once: what is asked for ahead stays in the first cache.
+_RUN = 32
+# Vectors of a row of the result that are held in registers meanwhile.
+_HELD = 4
 
 _FOLD = """\
 first, last = me * count // team, (me + 1) * count // team
 low, high, mixed, least, most = 0, -1, False, 0, -1
-for i in range(first, last):
-    id = to_i64(load_I(ids, i * STEP, 1))
-    low, high = minimum(low, id), maximum(high, id)
-for i in range(first, minimum(last, count - 1)):
-    mixed = either(mixed, load_I(ids, i * STEP, 1) > load_I(ids, i * STEP + STEP, 1))
 if through != 0:
     for i in range(first, last):
-        id = to_i64(load_J(through, i * STEP, 2))
-        least, most = minimum(least, id), maximum(most, id)
+        CHECK
+        from_row = to_i64(load_J(through, i * STEP, 2))
+        least, most = minimum(least, from_row), maximum(most, from_row)
+else:
+    for i in range(first, last):
+        CHECK
 if team > 1:
     store_i64(facts, me * 8, low, 6)
     store_i64(facts, me * 8 + 1, high, 6)
@@ -76,43 +80,12 @@ else:
         mixed = False
     elif team > 1 and not mixed:
         SHIFTED
-    if mixed and team > 1:
-        mine = lists + me * CHUNK * 4
-        for start in range(0, count, CHUNK):
-            many = 0
-            for i in range(start, minimum(start + CHUNK, count)):
-                id = to_i64(load_I(ids, i * STEP, 1))
-                turn = to_i64(((to_u32(id >> line) * 40503) >> 8) & 65535) * team >> 16
-                store_i32(mine, many, to_i32(i), 8)
-                many = many + to_i64(both(turn == me, id >= 0))
-            for k in range(many):
-                i = to_i64(load_i32(mine, k, 8))
-                id = to_i64(load_I(ids, i * STEP, 1))
-                ROW
-    elif width == 1:
-        before, total = -1, to_T(START)
-        for i in range(first, last):
-            id = to_i64(load_I(ids, i * STEP, 1))
-            if id != before:
-                if before >= 0:
-                    store_T(out, before, total, 3)
-                if id >= 0:
-                    total = load_T(out, id, 3)
-                    SEE
-                before = id
-            from_row = i
-            if through != 0:
-                from_row = to_i64(load_J(through, i * STEP, 2))
-            value = load_T(data, from_row, 4)
-            WEIGH
-            total = FOLD
-        if before >= 0:
-            store_T(out, before, total, 3)
+    if width == 1:
+        SINGLE
+    elif mixed or wide == 0 or not HAS_RUNS:
+        MIXED
     else:
-        for i in range(first, last):
-            id = to_i64(load_I(ids, i * STEP, 1))
-            if id >= 0:
-                ROW
+        RUNS
     if seen != 0:
         if team > 1:
             wait(barrier)
@@ -136,18 +109,118 @@ while moving:
         moving = load_I(ids, last * STEP, 1) == load_I(ids, last * STEP - STEP, 1)
         last = last + to_i64(moving)
 """
-_ROW = """\
-SEE
-from_row = i
+_CHECK = """\
+id, before = load_I(ids, i * STEP, 1), load_I(ids, maximum(i - 1, 0) * STEP, 1)
+low, high = minimum(low, to_i64(id)), maximum(high, to_i64(id))
+mixed = either(mixed, before > id)
+"""
+# Rows of one element: a run of one id is folded in a register.
+_SINGLE = """\
+before, total = -1, to_T(START)
+for i in range(first, last):
+    id = to_i64(load_I(ids, i * STEP, 1))
+    if id != before:
+        if before >= 0:
+            store_T(out, before, total, 3)
+        if id >= 0:
+            total = load_T(out, id, 3)
+            SEE
+        before = id
+    from_row = i
+    if through != 0:
+        from_row = to_i64(load_J(through, i * STEP, 2))
+    value = load_T(data, from_row, 4)
+    WEIGH
+    total = FOLD
+if before >= 0:
+    store_T(out, before, total, 3)
+"""
+# One row after the other, into rows of the result that lie anywhere.
+_MIXED = """\
+listed = both(mixed, team > 1)
+mine = lists + me * CHUNK * 4
+if listed:
+    first, last = 0, count
+for start in range(first, last, CHUNK):
+    stop = minimum(start + CHUNK, last)
+    many = stop - start
+    if listed:
+        many = 0
+        for i in range(start, stop):
+            id = to_i64(load_I(ids, i * STEP, 1))
+            turn = to_i64(((to_u32(id >> line) * 40503) >> 8) & 65535) * team >> 16
+            store_i32(mine, many, to_i32(i), 8)
+            many = many + to_i64(both(turn == me, id >= 0))
+    for k in range(many):
+        i, ahead = start + k, minimum(k + AHEAD, many - 1)
+        soon = start + ahead
+        if listed:
+            i, soon = to_i64(load_i32(mine, k, 8)), to_i64(load_i32(mine, ahead, 8))
+        id, later = to_i64(load_I(ids, i * STEP, 1)), to_i64(load_I(ids, soon * STEP, 1))
+        from_later = soon
+        if through != 0:
+            from_later = to_i64(load_J(through, soon * STEP, 2))
+        for c in range(0, width * SIZE_T, 64):
+            prefetch(out + later * width * SIZE_T + c)
+            prefetch(data + from_later * width * SIZE_T + c)
+        if id >= 0:
+            SEE
+            PICK
+            put = out + id * width * SIZE_T
+            for c in range(0, wide, LANES):
+                VECTOR
+            REST
+"""
+# Rows of one id after the other: some vectors of the result stay in registers for a run of them.
+_RUNS = """\
+start = first
+while start < last:
+    id, stop, going = to_i64(load_I(ids, start * STEP, 1)), start, True
+    while going:
+        i = stop
+        FETCH
+        stop = stop + 1
+        going = False
+        if stop < minimum(last, start + RUN):
+            going = load_I(ids, stop * STEP, 1) == load_I(ids, start * STEP, 1)
+    if id >= 0:
+        SEE
+        put = out + id * width * SIZE_T
+        blocks = wide // BLOCK * BLOCK
+        for c in range(0, blocks, BLOCK):
+            HELD
+            for i in range(start, stop):
+                PICK
+                FOLDED
+            KEPT
+        for c in range(blocks, wide, LANES):
+            total = load_V(put, c, 3)
+            for i in range(start, stop):
+                PICK
+                value = load_V(take, c, 4)
+                SPREAD
+                total = FOLD
+            store_V(put, c, total, 3)
+        if wide < width:
+            for i in range(start, stop):
+                PICK
+                REST
+    start = stop
+"""
+_FETCH = """\
 if through != 0:
-    from_row = to_i64(load_J(through, i * STEP, 2))
     later = to_i64(load_J(through, minimum(i + AHEAD, count - 1) * STEP, 2)) * width * SIZE_T
     for c in range(0, width * SIZE_T, 64):
         prefetch(data + later + c)
-take, put = data + from_row * width * SIZE_T, out + id * width * SIZE_T
+"""
+_PICK = """\
+from_row = i
+if through != 0:
+    from_row = to_i64(load_J(through, i * STEP, 2))
+take = data + from_row * width * SIZE_T
 WEIGHT
-for c in range(0, wide, LANES):
-    VECTOR
+"""
+_REST = """\
 c = wide
 HALVES
 for c in range(c, width):
@@ -167,7 +240,7 @@ if width - c >= {lanes}:
     store_{code}(put, c, FOLD, 3)
     c = c + {lanes}
 """
-_WORDS = (
+FOLD_WORDS = (
     "out", "rows", "width", "ids", "count", "through", "height", "data", "weights", "drops",
     "line", "facts", "lists", "seen", "none", "fresh",
 )  # fmt: skip
@@ -196,7 +269,9 @@ def _start(fold: str, code: str) -> str:
 
 
 @functools.cache
-def fold_sweep(fold: str, code: str, index: str, through: str, step: int, weighted: bool) -> Sweep:
+def fold_sweep(
+    fold: str, code: str, index: str, through: str, step: int, weighted: bool, runs: bool = True
+) -> Sweep:
     """Return the sweep of a fold.
 
     Args:
@@ -207,34 +282,48 @@ def fold_sweep(fold: str, code: str, index: str, through: str, step: int, weight
         through: The dtype of the numbers by which rows are picked from a table.
         step: How many elements the ids lie apart, and those numbers, too.
         weighted: Whether rows are multiplied by a number each.
+        runs: Whether it has a loop of its own for sorted ids. It takes a third of the time that the
+            sweep takes to compile, and rows that are changed in place seldom come in order.
     """
     lanes = 64 // SIZES[code]
     halves = [_HALF.format(code=f"{code}x{n}", lanes=n) for n in (lanes // 2, lanes // 4)]
     spread = "value = spread_{0}(weight) * value" if weighted else "value = value"
-    row = _ROW.replace("HALVES", "".join(
+    tail = "".join(
         half.replace("SPREAD", spread.format(f"{code}x{n}"))
         for half, n in zip(halves, (lanes // 2, lanes // 4), strict=True)
-    ))  # fmt: skip
+    )
+    vector = spread.format(f"{code}x{lanes}")
+    held = [(f"held_{n}", f"c + {n * lanes}") for n in range(_HELD)]
+    folded_ = [
+        f"total, value = {name}, load_V(take, {at}, 4)\n{vector}\n{name} = FOLD"
+        for name, at in held
+    ]
     weigh = "value = weight * value" if weighted else "value = value"
     marks = code[0] == "f" and fold in ("largest", "smallest")
     parts = {
-        "SHIFTED": _SHIFTED,
-        "ROW": row,
+        "CHECK": _CHECK, "SHIFTED": _SHIFTED, "SINGLE": _SINGLE, "MIXED": _MIXED,
+        "RUNS": _RUNS if runs else "last = last",
+        "FETCH": _FETCH, "PICK": _PICK, "REST": _REST.replace("HALVES\n", tail),
+        "HELD": "\n".join(f"{name} = load_V(put, {at}, 3)" for name, at in held),
+        "FOLDED": "\n".join(folded_),
+        "KEPT": "\n".join(f"store_V(put, {at}, {name}, 3)" for name, at in held),
         "WEIGHT": "weight = load_T(weights, i, 5)" if weighted else "weight = to_T(1)",
-        "VECTOR": _VECTOR.replace("SPREAD", spread.format(f"{code}x{lanes}")),
+        "VECTOR": _VECTOR,
+        "SPREAD": vector,
         "WEIGH": "weight = load_T(weights, i, 5)\nvalue = weight * value" if weighted else weigh,
         "SEE": "if seen != 0:\n    store_u8(seen, id, to_u8(1), 7)" if marks else "seen = seen",
         "STATUS": set_status(),
-    }
+    }  # fmt: skip
     text = Sweep("", (), _FOLD, parts=parts).written()
     for name, number in (
-        ("STEP", step), ("CHUNK", _CHUNK), ("NARROW", _NARROW), ("AHEAD", _AHEAD),
-        ("LANES", lanes), ("FOLD", _FOLDS[fold]), ("START", _start(fold, code)),
+        ("STEP", step), ("CHUNK", _CHUNK), ("NARROW", _NARROW), ("AHEAD", _AHEAD), ("RUN", _RUN),
+        ("HAS_RUNS", runs), ("BLOCK", _HELD * lanes), ("LANES", lanes),
+        ("FOLD", _FOLDS[fold]), ("START", _start(fold, code)),
     ):  # fmt: skip
-        text = text.replace(name, str(number))
-    name = f"fold_{fold}{'_weighted' * weighted}_{step}"
+        text = re.sub(rf"\b{name}\b", str(number), text)
+    name = f"fold_{fold}{'_weighted' * weighted}{'_runs' * runs}_{step}"
     types = {"T": code, "V": f"{code}x{lanes}", "I": index, "J": through}
-    return Sweep(name, _WORDS, text, types)
+    return Sweep(name, FOLD_WORDS, text, types)
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +345,21 @@ class Folding:
     through: Any = None
     weights: Any = None
     drops: bool = False
+
+
+def lists_for(row_bytes: int, team: int) -> tuple[int, int, int]:
+    """Return what a sweep of a fold needs besides the rows.
+
+    Args:
+        row_bytes: The bytes of a row.
+        team: How many threads run it.
+
+    Returns:
+        The logarithm of how many rows a cache line has, the bytes that threads tell one another
+        facts in, and the bytes of their lists of rows.
+    """
+    line = max(0, (64 // max(1, row_bytes)).bit_length() - 1)
+    return line, 64 * team, 4 * _CHUNK * team
 
 
 def folded(
@@ -283,8 +387,8 @@ def folded(
     """
     f, (rows, width) = folding, result.shape
     team = team_for(f.count * (width + 1) + result.size // 8 * fresh, threads)
-    line = max(0, (64 // max(1, width * result.itemsize)).bit_length() - 1)
-    facts, lists = np.empty(8 * team, np.int64), np.empty(_CHUNK * team, np.int32)
+    line, *sizes = lists_for(width * result.itemsize, team)
+    facts, lists = (np.empty(size, np.uint8) for size in sizes)
     seen = None if none is None else np.empty(rows, np.uint8)
     status = call(
         team, address(result), rows, width, address(f.ids), f.count,
@@ -304,16 +408,57 @@ def _wide(dtype: Any, *, complexes: bool = False) -> Any:
     return np.dtype(np.float32) if half else dtype.numpy
 
 
-def _segment_job(fold: str, op: Operation) -> Job | None:
-    wide = _wide(op.inputs[0].dtype, complexes=fold == "sum")
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """How a sweep folds what an operation folds by ids.
+
+    Attributes:
+        fold: What the sweep calls the fold.
+        wide: The dtype in which it folds.
+        code: The code of that dtype.
+        size: The bytes of an element.
+        none: What stands in rows of nothing, an array of one element; None where that is what the
+            fold begins with.
+        same: Whether elements are folded as they are, without being converted or taken apart.
+        most: So many elements may the result have.
+    """
+
+    fold: str
+    wide: Any
+    code: str
+    size: int
+    none: Any
+    same: bool
+    most: int = _MOST_ELEMENTS
+
+
+def _folds(fold: str, op: Operation) -> Folds | None:
+    dtype = op.inputs[0].dtype
+    wide = _wide(dtype, complexes=fold == "sum")
     code = None if wide is None else code_of(wide)
-    index = code_of(op.inputs[1].dtype.numpy)
-    if code is None or index is None or code == "b8":
+    if code is None or code == "b8":
         return None
     none = None
     if code[0] == "f" and fold in ("largest", "smallest"):
-        limits = as_dtype(op.inputs[0].dtype)
+        limits = as_dtype(dtype)
         none = np.array([limits.min if fold == "largest" else limits.max], wide)
+    return Folds(fold, wide, code, wide.itemsize, none, wide == dtype.numpy)
+
+
+# How operations fold rows into new ones, None for those of dtypes that sweeps do not know.
+SEGMENTS: dict[str, Callable[[Operation], Folds | None]] = {
+    "UnsortedSegmentSum": functools.partial(_folds, "sum"),
+    "UnsortedSegmentProd": functools.partial(_folds, "product"),
+    "UnsortedSegmentMax": functools.partial(_folds, "largest"),
+    "UnsortedSegmentMin": functools.partial(_folds, "smallest"),
+}
+
+
+def _segment_job(op: Operation) -> Job | None:
+    folds, index = SEGMENTS[op.type](op), code_of(op.inputs[1].dtype.numpy)
+    if folds is None or index is None:
+        return None
+    wide, none = folds.wide, folds.none
 
     def run(calls: Sequence[Call], threads: int, data: Any, ids: Any, number: Any) -> Any:
         count = int(scalar(number, "num_segments"))
@@ -330,7 +475,7 @@ def _segment_job(fold: str, op: Operation) -> Job | None:
             return None
         return narrowed(result, data.dtype).reshape((count, *row_shape))
 
-    return Job((fold_sweep(fold, code, index, "i32", 1, False),), run)
+    return Job((fold_sweep(folds.fold, folds.code, index, "i32", 1, False),), run)
 
 
 def _product_job(op: Operation) -> Job | None:
@@ -394,14 +539,11 @@ def _scatter_job(fold: str, op: Operation) -> Job | None:
             cell.give(new if done else old)
         return new if done else None
 
-    return Job((fold_sweep(fold, code, index, "i32", 1, False),), run)
+    return Job((fold_sweep(fold, code, index, "i32", 1, False, runs=False),), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {
-    "UnsortedSegmentSum": functools.partial(_segment_job, "sum"),
-    "UnsortedSegmentProd": functools.partial(_segment_job, "product"),
-    "UnsortedSegmentMax": functools.partial(_segment_job, "largest"),
-    "UnsortedSegmentMin": functools.partial(_segment_job, "smallest"),
+    **dict.fromkeys(SEGMENTS, _segment_job),
     "SparseTensorDenseMatMul": _product_job,
     "ScatterAddVariable": functools.partial(_scatter_job, "sum"),
     "ScatterSubVariable": functools.partial(_scatter_job, "difference"),

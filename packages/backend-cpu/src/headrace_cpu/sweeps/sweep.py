@@ -21,7 +21,7 @@ from headrace_cpu.native.source import KernelSource
 from headrace_cpu.native.threads import bare_kernel, open_mp
 
 # What every sweep gets first: the functions of OpenMP, and a word to tell of what is wrong with.
-_TEAM = ("number_of", "count_of", "barrier", "status")
+TEAM = ("number_of", "count_of", "barrier", "status")
 _BEGIN = """\
 me, team = 0, 1
 if number_of != 0:
@@ -29,7 +29,7 @@ if number_of != 0:
 """
 # So deep may parts stand within parts.
 _DEPTH = 4
-_STATUS = _TEAM.index("status")
+STATUS = TEAM.index("status")
 
 # The codes of dtypes in kernels.
 CODES: Mapping[str, str] = {
@@ -76,7 +76,7 @@ class Sweep:
 
     def source(self) -> KernelSource:
         """Return the kernel."""
-        words = (*_TEAM, *self.words)
+        words = (*TEAM, *self.words)
         reads = "".join(f"{word} = word(block, {i})\n" for i, word in enumerate(words))
         body = reads + _BEGIN + self.written()
         for letter, code in self.types.items():
@@ -120,7 +120,7 @@ class Call:
         """
         self._place = place
         self._bare = bare_kernel(place)
-        self._count = count + len(_TEAM)
+        self._count = count + len(TEAM)
         self._pack = struct.Struct(f"{self._count}q").pack_into
         self._free: list[tuple[Any, int]] = []
 
@@ -147,14 +147,14 @@ class Call:
         else:
             self._pack(block, 0, *_team(), 0, *words)
             pool.parallel(self._place, where, threads, 0)
-        status: int = block.item(_STATUS)
+        status: int = block.item(STATUS)
         self._free.append(held)
         return status
 
 
 def set_status(code: int = 1) -> str:
     """Return the statement by which a sweep says that something is wrong."""
-    return f"set_word(block, {_STATUS}, {code})"
+    return f"set_word(block, {STATUS}, {code})"
 
 
 # Elements of work that are worth a thread: waking one takes some microseconds.

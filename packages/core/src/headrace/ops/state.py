@@ -174,7 +174,14 @@ def _check_numeric(content: TensorSpec) -> None:
         raise DTypeError(f"the variable holds {content.dtype}, which is not numeric")
 
 
-@op("ScatterAddVariable", accumulates=True, effects="changes", public="", no_gradient=_WRITES)
+@op(
+    "ScatterAddVariable",
+    accumulates=True,
+    keeps_inputs=False,
+    effects="changes",
+    public="",
+    no_gradient=_WRITES,
+)
 def scatter_add_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Add rows to rows of a variable, as one atomic change; rows named twice add up.
 
@@ -189,7 +196,14 @@ def scatter_add_variable(resource: Resource, indices: Index, updates: Anything) 
     return _combined(resource, indices, updates)
 
 
-@op("ScatterSubVariable", accumulates=True, effects="changes", public="", no_gradient=_WRITES)
+@op(
+    "ScatterSubVariable",
+    accumulates=True,
+    keeps_inputs=False,
+    effects="changes",
+    public="",
+    no_gradient=_WRITES,
+)
 def scatter_sub_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Subtract rows from rows of a variable, as one atomic change; rows named twice add up.
 
@@ -204,7 +218,13 @@ def scatter_sub_variable(resource: Resource, indices: Index, updates: Anything) 
     return _combined(resource, indices, updates)
 
 
-@op("ScatterMulVariable", effects="changes", public="", no_gradient=_WRITES)
+@op(
+    "ScatterMulVariable",
+    keeps_inputs=False,
+    effects="changes",
+    public="",
+    no_gradient=_WRITES,
+)
 def scatter_mul_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Multiply rows of a variable, as one atomic change; rows named twice are multiplied twice.
 
@@ -219,7 +239,13 @@ def scatter_mul_variable(resource: Resource, indices: Index, updates: Anything) 
     return _combined(resource, indices, updates)
 
 
-@op("ScatterDivVariable", effects="changes", public="", no_gradient=_WRITES)
+@op(
+    "ScatterDivVariable",
+    keeps_inputs=False,
+    effects="changes",
+    public="",
+    no_gradient=_WRITES,
+)
 def scatter_div_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Divide rows of a variable, as one atomic change; rows named twice are divided twice.
 
@@ -236,7 +262,13 @@ def scatter_div_variable(resource: Resource, indices: Index, updates: Anything) 
     return _combined(resource, indices, updates)
 
 
-@op("ScatterMinVariable", effects="changes", public="", no_gradient=_WRITES)
+@op(
+    "ScatterMinVariable",
+    keeps_inputs=False,
+    effects="changes",
+    public="",
+    no_gradient=_WRITES,
+)
 def scatter_min_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Lower rows of a variable to updates that are less, as one atomic change.
 
@@ -251,7 +283,13 @@ def scatter_min_variable(resource: Resource, indices: Index, updates: Anything) 
     return _compared(resource, indices, updates)
 
 
-@op("ScatterMaxVariable", effects="changes", public="", no_gradient=_WRITES)
+@op(
+    "ScatterMaxVariable",
+    keeps_inputs=False,
+    effects="changes",
+    public="",
+    no_gradient=_WRITES,
+)
 def scatter_max_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Raise rows of a variable to updates that are greater, as one atomic change.
 
@@ -266,7 +304,13 @@ def scatter_max_variable(resource: Resource, indices: Index, updates: Anything) 
     return _compared(resource, indices, updates)
 
 
-@op("ScatterUpdateVariable", effects="changes", public="", no_gradient=_WRITES)
+@op(
+    "ScatterUpdateVariable",
+    keeps_inputs=False,
+    effects="changes",
+    public="",
+    no_gradient=_WRITES,
+)
 def scatter_update_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Replace rows of a variable, as one atomic change; of rows named twice one wins.
 
@@ -302,7 +346,13 @@ def _scattered_nd(resource: TensorSpec, indices: TensorSpec, updates: TensorSpec
     return content
 
 
-@op("ScatterNdUpdateVariable", effects="changes", public="", no_gradient=_WRITES)
+@op(
+    "ScatterNdUpdateVariable",
+    keeps_inputs=False,
+    effects="changes",
+    public="",
+    no_gradient=_WRITES,
+)
 def scatter_nd_update_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Replace slices of a variable, as one atomic change; of equal indices one wins.
 
@@ -318,7 +368,14 @@ def scatter_nd_update_variable(resource: Resource, indices: Index, updates: Anyt
     return _scattered_nd(resource, indices, updates)
 
 
-@op("ScatterNdAddVariable", accumulates=True, effects="changes", public="", no_gradient=_WRITES)
+@op(
+    "ScatterNdAddVariable",
+    accumulates=True,
+    keeps_inputs=False,
+    effects="changes",
+    public="",
+    no_gradient=_WRITES,
+)
 def scatter_nd_add_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Add to slices of a variable, as one atomic change; updates of equal indices add up.
 
@@ -335,7 +392,14 @@ def scatter_nd_add_variable(resource: Resource, indices: Index, updates: Anythin
     return _scattered_nd(resource, indices, updates)
 
 
-@op("ScatterNdSubVariable", accumulates=True, effects="changes", public="", no_gradient=_WRITES)
+@op(
+    "ScatterNdSubVariable",
+    accumulates=True,
+    keeps_inputs=False,
+    effects="changes",
+    public="",
+    no_gradient=_WRITES,
+)
 def scatter_nd_sub_variable(resource: Resource, indices: Index, updates: Anything) -> Spec:
     """Subtract from slices of a variable, as one atomic change; updates of equal indices add up.
 
