@@ -67,12 +67,14 @@ def mapping(value: Any, label: str) -> dict[Any, Any]:
 
     Raises:
         ArgumentTypeError: if it is none.
+        AttributeValueError: if it holds more than a program lists.
     """
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         raise ArgumentTypeError(f"{label} must be a dict, got {shown(value)}")
-    return dict(value)
+    # A dict has an end; another mapping may have none.
+    return dict(value if isinstance(value, dict) else items(value.items(), label))
 
 
 def real(value: Any, label: str, expected: str = "a number") -> float:

@@ -3,6 +3,10 @@
 import logging as _logging
 from typing import Any as _Any
 
+from headrace.errors import AttributeValueError as _AttributeValueError
+from headrace.errors import shown as _shown
+from headrace.given import whole as _whole
+
 DEBUG = _logging.DEBUG
 INFO = _logging.INFO
 WARN = _logging.WARNING
@@ -33,8 +37,16 @@ def set_verbosity(v: _Any) -> None:
 
     Args:
         v: A level, such as ``hr.logging.INFO`` or ``"INFO"``.
+
+    Raises:
+        ArgumentTypeError: if it is neither a whole number nor a string.
+        AttributeValueError: if no level has this name.
     """
-    get_logger().setLevel("WARNING" if v == "WARN" else v)
+    known = _logging.getLevelNamesMapping()
+    if isinstance(v, str) and v not in known:
+        expected = ", ".join(sorted(known, key=known.__getitem__))
+        raise _AttributeValueError(f"v must be a level, one of {expected}, got {_shown(v)}")
+    get_logger().setLevel(v if isinstance(v, str) else _whole(v, "v"))
 
 
 def log(level: int, msg: str, *args: _Any, **kwargs: _Any) -> None:

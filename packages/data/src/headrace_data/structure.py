@@ -14,6 +14,7 @@ import headrace as hr
 from headrace import DType, Shape, Tensor, TensorShape
 from headrace.errors import DTypeError, GraphError, ShapeError, shown
 from headrace.extend import TensorSpec
+from headrace.extend.arguments import nesting
 from headrace.extend.ops import handle_spec
 
 
@@ -154,8 +155,13 @@ def is_nested(value: Any) -> bool:
 
 
 def leaves(structure: Any) -> list[Any]:
-    """Return the components of a structure in order; dicts by sorted keys."""
-    return list(_leaves(structure))
+    """Return the components of a structure in order; dicts by sorted keys.
+
+    Raises:
+        DepthError: if it is nested deeper than Python can follow.
+    """
+    with nesting("a structure of components"):
+        return list(_leaves(structure))
 
 
 def _leaves(structure: Any) -> Iterator[Any]:
@@ -181,16 +187,25 @@ def rebuild(structure: Any, items: Sequence[Any]) -> Any:
 
 
 def map_structure(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
-    """Return ``structure`` with ``function`` applied to its components, and to those of others."""
+    """Return ``structure`` with ``function`` applied to its components, and to those of others.
+
+    Raises:
+        DepthError: if it is nested deeper than Python can follow.
+    """
+    with nesting("a structure of components"):
+        return _mapped(function, structure, others)
+
+
+def _mapped(function: Callable[..., Any], structure: Any, others: Sequence[Any]) -> Any:
     if not is_nested(structure):
         return function(structure, *others)
     if isinstance(structure, Mapping):
         made = {
-            key: map_structure(function, structure[key], *(o[key] for o in others))
+            key: _mapped(function, structure[key], [o[key] for o in others])
             for key in sorted(structure)
         }
         return type(structure)((key, made[key]) for key in structure)  # type: ignore[call-arg]
-    items = [map_structure(function, *parts) for parts in zip(structure, *others, strict=True)]
+    items = [_mapped(function, part, rest) for part, *rest in zip(structure, *others, strict=True)]
     return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
 
 
@@ -200,7 +215,9 @@ def check_same(structure: Any, other: Any, what: str) -> None:
     Raises:
         GraphError: if they do; a ``ValueError``.
     """
-    if not _same(structure, other):
+    with nesting(what):
+        same = _same(structure, other)
+    if not same:
         raise GraphError(
             f"{what}: expected the structure {describe(structure)}, got {describe(other)}"
         )

@@ -234,7 +234,8 @@ def case(
         GraphError: if there is no pair, or one is no pair of a tensor and a function.
         DTypeError: if a condition is no bool tensor.
     """
-    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, Mapping) else pred_fn_pairs)
+    given = pred_fn_pairs.items() if isinstance(pred_fn_pairs, Mapping) else pred_fn_pairs
+    pairs = items(given, "pred_fn_pairs")
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not callable(pair[1]):
             raise GraphError(

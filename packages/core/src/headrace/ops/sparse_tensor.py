@@ -87,7 +87,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
         hint = Shape(shape) if Shape(_unsigned(shape)).dims is None else Shape(dims)
         rank = hint.rank
         if hint.is_fully_defined():
-            dense_shape = convert_to_tensor(np.array(hint.known, np.int64), name=f"{prefix}shape")
+            dense_shape = convert_to_tensor(list(hint.known), dtypes.int64, f"{prefix}shape")
     if dense_shape is None:
         dense_shape = placeholder(dtypes.int64, [rank], name=f"{prefix}shape")
     values = placeholder(dtype, [None], name=f"{prefix}values")

@@ -27,7 +27,7 @@ from headrace.errors import (
     shown,
     told,
 )
-from headrace.given import items
+from headrace.given import items, whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -337,6 +337,7 @@ def linear_to_mel_weight_matrix(
             _known_number(upper_edge_hertz, "upper_edge_hertz"),
         ]
         kind = as_dtype(dtype)
+        num_mel_bins = whole(num_mel_bins, "num_mel_bins")
         _check_mel(num_mel_bins, rate, *edges_hertz)
         if not kind.is_floating:
             raise AttributeValueError(f"dtype must be a floating point type, got {kind}")

@@ -17,6 +17,7 @@ from headrace.errors import (
     NotFoundError,
     shown,
 )
+from headrace_io.streams import file_name
 from headrace_serve.counters import Counters
 from headrace_serve.limits import Batching
 from headrace_serve.models.loading import is_saved_model, load, loaded
@@ -68,7 +69,7 @@ class Sources:
             source = LoadedModel({DEFAULT_SIGNATURE: source})
         elif not isinstance(source, str | Path | LoadedModel):
             source = loaded(source)
-        folder = None if isinstance(source, LoadedModel) else Path(source).resolve()
+        folder = None if isinstance(source, LoadedModel) else Path(file_name(source)).resolve()
         name = name or (_name_of(folder) if folder is not None else "model")
         if not name or set(name) & _NOT_IN_NAMES:
             raise ConfigError(
