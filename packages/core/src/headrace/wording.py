@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 
 MAX_LINES = 12
 MAX_LETTERS = 4000
+# More lines and names than any message is made of; an iterable may have no end.
+_MOST = 1 << 20
 
 
 def shown(value: object, length: int = 120) -> str:
@@ -71,7 +74,7 @@ def bounded(text: str) -> str:
 
 def shorten(lines: Iterable[str], limit: int = MAX_LINES) -> str:
     """Join ``lines``, keeping at most ``limit`` and saying how many were left out."""
-    kept = [line for text in lines for line in text.splitlines()]
+    kept = [line for text in itertools.islice(lines, _MOST) for line in text.splitlines()]
     if len(kept) <= limit:
         return "\n".join(kept)
     return "\n".join([*kept[: limit - 1], f"  ... and {len(kept) - limit + 1} more lines"])
@@ -79,6 +82,6 @@ def shorten(lines: Iterable[str], limit: int = MAX_LINES) -> str:
 
 def listing(names: Iterable[str], limit: int = 8) -> str:
     """Return ``names`` comma-separated, the rest beyond ``limit`` counted."""
-    items = list(names)
+    items = list(itertools.islice(names, _MOST))
     text = ", ".join(items[:limit])
     return text if len(items) <= limit else f"{text} and {len(items) - limit} more"

@@ -14,7 +14,7 @@ import headrace as hr
 from headrace import DType, Shape, Tensor, TensorShape
 from headrace.errors import DTypeError, GraphError, ShapeError, shown
 from headrace.extend import TensorSpec
-from headrace.extend.arguments import nesting
+from headrace.extend.arguments import items, nesting
 from headrace.extend.ops import handle_spec
 
 
@@ -40,7 +40,7 @@ class Described:
         """
         self.variant = variant
         self.spec = spec
-        self.inputs = tuple(inputs)
+        self.inputs = tuple(items(inputs, "inputs"))
 
 
 @final
@@ -205,8 +205,8 @@ def _mapped(function: Callable[..., Any], structure: Any, others: Sequence[Any])
             for key in sorted(structure)
         }
         return type(structure)((key, made[key]) for key in structure)  # type: ignore[call-arg]
-    items = [_mapped(function, part, rest) for part, *rest in zip(structure, *others, strict=True)]
-    return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
+    made = [_mapped(function, part, rest) for part, *rest in zip(structure, *others, strict=True)]
+    return type(structure)(*made) if hasattr(structure, "_fields") else tuple(made)
 
 
 def check_same(structure: Any, other: Any, what: str) -> None:

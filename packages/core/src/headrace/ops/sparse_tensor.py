@@ -10,6 +10,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.graph_scopes import check_name
 from headrace.graph.scopes import control_dependencies, name_scope
@@ -99,7 +100,7 @@ def _unsigned(shape: Any) -> Any:
     """Return a shape in which -1 is None."""
     if isinstance(shape, Shape | TensorShape) or not isinstance(shape, Sequence | np.ndarray):
         return shape
-    return [None if d is None or d == -1 else d for d in shape]
+    return [None if d is None or d == -1 else d for d in items(shape, "shape")]
 
 
 def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:

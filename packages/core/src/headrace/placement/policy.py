@@ -164,6 +164,9 @@ class PlacementPolicy:
             raise ConfigError(f"cannot read the placement policy: {error}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"the placement policy {name} is not TOML: {error}") from error
+        except ValueError as error:
+            # NUL, or half of a surrogate pair.
+            raise ConfigError(f"{shown(name)} names no file with a policy: {error}") from error
         _known(data, ("place", "memory"), name)
         tables = data.get("place", [])
         if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):

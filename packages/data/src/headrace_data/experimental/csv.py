@@ -52,7 +52,7 @@ class CsvDataset(Dataset):
             select_cols: The numbers of the columns to take, growing; all if None.
         """
         del buffer_size
-        defaults = [_default(given) for given in record_defaults]
+        defaults = [_default(given) for given in items(record_defaults, "record_defaults")]
         names = hr.reshape(hr.convert_to_tensor(filenames, hr.string), [-1])
 
         def lines(name: Any) -> Any:

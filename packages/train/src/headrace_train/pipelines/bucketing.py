@@ -249,7 +249,7 @@ def bucket_by_sequence_length(
             num_threads,
             capacity,
             bucket_capacities,
-            None if shapes is None else [[], *shapes],
+            None if shapes is None else [[], *items(shapes, "shapes")],
             dynamic_pad,
             allow_smaller_final_batch,
             keep_input,
