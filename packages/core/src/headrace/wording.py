@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import re
 from collections.abc import Iterable
 
@@ -31,6 +32,11 @@ def shown(value: object, length: int = 120) -> str:
     if "\n" in text:
         # Arrays are written in lines, and a message has few of them.
         text = " ".join(text.split())
+    return _cut(text, length)
+
+
+def _cut(text: str, length: int) -> str:
+    length = operator.index(length)
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
@@ -49,7 +55,7 @@ def told(value: object, length: int = 200) -> str:
         return shown(value, length)
     if "\n" in text:
         text = " ".join(text.split())
-    return text if len(text) <= length else f"{text[: length - 3]}..."
+    return _cut(text, length)
 
 
 def bounded(text: str) -> str:
@@ -75,6 +81,7 @@ def bounded(text: str) -> str:
 def shorten(lines: Iterable[str], limit: int = MAX_LINES) -> str:
     """Join ``lines``, keeping at most ``limit`` and saying how many were left out."""
     kept = [line for text in itertools.islice(lines, _MOST) for line in text.splitlines()]
+    limit = operator.index(limit)
     if len(kept) <= limit:
         return "\n".join(kept)
     return "\n".join([*kept[: limit - 1], f"  ... and {len(kept) - limit + 1} more lines"])

@@ -323,7 +323,7 @@ def switch_case(
         DTypeError: if ``branch_index`` is no int32 tensor.
     """
     if isinstance(branch_fns, Mapping):
-        pairs = list(branch_fns.items())
+        pairs = items(branch_fns.items(), "branch_fns")
     else:
         pairs = items(branch_fns, "branch_fns")
         if pairs and callable(pairs[0]):

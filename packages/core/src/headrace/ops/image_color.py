@@ -386,7 +386,7 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
     Raises:
         AttributeValueError: if ``max_delta`` is out of range.
     """
-    if not 0 <= max_delta <= 0.5:
+    if not 0 <= real(max_delta, "max_delta") <= 0.5:
         raise AttributeValueError(f"max_delta must be in [0, 0.5], got {told(max_delta)}")
     return adjust_hue(image, random_uniform([], -max_delta, max_delta, seed=seed))
 

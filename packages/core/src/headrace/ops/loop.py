@@ -14,7 +14,7 @@ from headrace.errors import (
     ShapeError,
     shown,
 )
-from headrace.given import items
+from headrace.given import items, nesting
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import Function, rebuilt
 from headrace.graph.indexed_slices import IndexedSlices
@@ -184,7 +184,8 @@ def _invariants(structure: Any, start: Sequence[Tensor], given: Any) -> list[Sha
     if given is None:
         # Sparse tensors may grow.
         return [s for value in flatten(structure, False) for s in _parts_of(value, None)]
-    shapes = _shapes_of(given)
+    with nesting("shape_invariants"):
+        shapes = _shapes_of(given)
     values = flatten(structure, False)
     if len(shapes) == len(values) < len(start):
         # One invariant for each sparse tensor, too.
