@@ -113,6 +113,7 @@ def items(value: Any, label: str, most: int = _MOST) -> list[Any]:
         isinstance(value, Iterable) or hasattr(value, "__getitem__")
     ):
         raise ArgumentTypeError(f"{label} must be a list, got {shown(value)}")
+    most = whole(most, "most", 0, 1 << 62)
     found = list(itertools.islice(iter(value), most + 1))
     if len(found) > most:
         raise AttributeValueError(f"{label} must hold at most {most} items, got {shown(value)}")

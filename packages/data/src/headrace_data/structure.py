@@ -174,13 +174,18 @@ def _leaves(structure: Any) -> Iterator[Any]:
 
 def _parts(structure: Any) -> Iterable[Any]:
     if isinstance(structure, Mapping):
-        return [structure[key] for key in sorted(structure)]
+        return [structure[key] for key in _keys(structure)]
     return structure  # type: ignore[no-any-return]
 
 
-def rebuild(structure: Any, items: Sequence[Any]) -> Any:
+def _keys(structure: Mapping[Any, Any]) -> list[Any]:
+    # A dict has an end; another mapping may have none.
+    return sorted(structure if isinstance(structure, dict) else items(structure, "a structure"))
+
+
+def rebuild(structure: Any, components: Sequence[Any]) -> Any:
     """Return ``structure`` with other components."""
-    given = iter(items)
+    given = iter(components)
     made = map_structure(lambda _: next(given), structure)
     assert next(given, given) is given
     return made
@@ -202,7 +207,7 @@ def _mapped(function: Callable[..., Any], structure: Any, others: Sequence[Any])
     if isinstance(structure, Mapping):
         made = {
             key: _mapped(function, structure[key], [o[key] for o in others])
-            for key in sorted(structure)
+            for key in _keys(structure)
         }
         return type(structure)((key, made[key]) for key in structure)  # type: ignore[call-arg]
     made = [_mapped(function, part, rest) for part, *rest in zip(structure, *others, strict=True)]
@@ -232,7 +237,7 @@ def _same(left: Any, right: Any) -> bool:
         return (
             isinstance(left, Mapping)
             and isinstance(right, Mapping)
-            and set(left) == set(right)
+            and _keys(left) == _keys(right)
             and all(_same(left[key], right[key]) for key in left)
         )
     return len(left) == len(right) and all(map(_same, left, right))
@@ -243,7 +248,7 @@ def describe(structure: Any) -> str:
     if not is_nested(structure):
         return "*"
     if isinstance(structure, Mapping):
-        return "{" + ", ".join(f"{k!r}: {describe(structure[k])}" for k in sorted(structure)) + "}"
+        return "{" + ", ".join(f"{k!r}: {describe(structure[k])}" for k in _keys(structure)) + "}"
     inside = ", ".join(map(describe, structure))
     return f"({inside},)" if len(structure) == 1 else f"({inside})"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -430,7 +430,7 @@ def known_number(value: Any, label: str) -> int:
         AttributeValueError: if it is none.
     """
     known = value.spec.value if isinstance(value, Tensor) else value
-    if known is None or isinstance(known, bool):
+    if known is None or isinstance(known, bool | Mapping):
         raise AttributeValueError(f"{label} must be an integer known when the graph is built")
     try:
         return int(np.asarray(known)[()].__index__())

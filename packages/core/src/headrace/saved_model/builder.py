@@ -71,6 +71,11 @@ class SavedModelBuilder:
                     "one named by a version or the time, or delete what is in it"
                 )
             self._folder.mkdir(parents=True, exist_ok=True)
+        except ValueError as error:
+            # NUL, or half of a surrogate pair.
+            raise SavedModelError(
+                f"{_shown(str(self._folder))} names no folder: {error}"
+            ) from error
         except OSError as error:
             raise SavedModelError(
                 f"cannot make the folder {self._folder}: {error.strerror or error}"
