@@ -16,6 +16,9 @@ from headrace.plugins.host import PluginHost
 from headrace.shapes import Shape
 from headrace.testing import Sample, uniform
 from headrace.testing.fuzz import function_target, fuzz, op_target, summary
+from headrace_testing.fuzz import execute
+from headrace_testing.fuzz.arguments import Given
+from headrace_testing.fuzz.generate import Call
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -158,3 +161,30 @@ def test_same_seed_makes_the_same_calls():
     first, second = (run("FuzzUnchecked", calls=10) for _ in range(2))
     assert [f.call for f in first.failures] == [f.call for f in second.failures]
     assert first.outcomes == second.outcomes
+
+
+# -- NaN and infinities of convolutions
+
+
+def verdict(inputs, one, two, *, convolves=True):
+    """Return what the fuzzer says of a call whose two ways yield these."""
+    target = function_target("mistaken", lambda x: x)
+    call = Call(target, 1, 1, {"x": Given(np.array(inputs, np.float32))})
+    runs = [execute._Run([np.array(r, np.float32)], convolves=convolves) for r in (one, two)]
+    return execute._compared(call, *runs).kind
+
+
+def test_nans_of_convolutions_spread_as_the_algorithm_has_it():
+    for bad in (np.nan, np.inf, -np.inf):
+        assert verdict([1, bad], [1, np.nan], [1, 2]) == "right"
+        assert verdict([1, bad], [np.nan, np.inf], [-np.inf, np.nan]) == "right"
+
+
+def test_all_else_of_convolutions_is_compared():
+    nan, inf = np.nan, np.inf
+    # Finite inputs; other values beside a NaN; an infinity that is lost; other operations.
+    assert verdict([1, 2], [1, nan], [1, 2]) == "results differ"
+    assert verdict([1, nan], [nan, 3], [2, 4]) == "results differ"
+    assert verdict([1, inf], [1, inf], [1, 2]) == "results differ"
+    assert verdict([1, inf], [1, inf], [1, -inf]) == "results differ"
+    assert verdict([1, nan], [1, nan], [1, 2], convolves=False) == "results differ"

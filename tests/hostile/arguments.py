@@ -402,15 +402,28 @@ def places() -> tuple[tuple[int, str], ...]:
     return tuple((i, name) for i, callee in enumerate(callees()) for name in callee.names)
 
 
-def hostile_argument(draw: random.Random, number: int) -> None:
-    """Call something with one hostile argument."""
-    place, name = draw.choice(places())
-    kind = draw.choice(list(VALUES))
+def every_argument(draw: random.Random, number: int) -> None:
+    """Call something with one hostile argument; the numbers go through all of them."""
+    # A prime, so that few numbers are of all callees and all values.
+    index = number * 1_000_003 % (len(places()) * len(VALUES))
+    place, kind = divmod(index, len(VALUES))
+    callee, name = places()[place]
+    _try(callee, {name: list(VALUES)[kind]})
+
+
+def hostile_arguments(draw: random.Random, number: int) -> None:
+    """Call something with two hostile arguments."""
+    place = draw.randrange(len(callees()))
+    names = callees()[place].names
+    _try(place, {n: draw.choice(list(VALUES)) for n in draw.sample(names, min(2, len(names)))})
+
+
+def _try(place: int, kinds: dict[str, str]) -> None:
     callee = callees()[place]
     makers = dict(_working(place))
     with hr.Graph().as_default():
-        value = VALUES[kind]()
-        makers[name] = lambda: value
+        for name, kind in kinds.items():
+            makers[name] = functools.partial(lambda value: value, VALUES[kind]())
         try:
             _call(callee, makers)
         except (OwnError, HeadraceError) as error:
@@ -419,7 +432,8 @@ def hostile_argument(draw: random.Random, number: int) -> None:
                 raise
         except Exception as error:
             if not _is_of_a_type(error):
-                error.add_note(f"{callee.name}({name}={kind})")
+                told = ", ".join(f"{name}={kind}" for name, kind in kinds.items())
+                error.add_note(f"{callee.name}({told})")
                 raise
 
 
@@ -436,9 +450,16 @@ def _is_of_a_type(error: Exception) -> bool:
 CAMPAIGNS = (
     Campaign(
         "arguments",
-        "public calls with one odd argument",
-        480_000,
-        hostile_argument,
+        "public calls with one odd argument, at least every one",
+        600_000,
+        every_argument,
+        prepare=places,
+    ),
+    Campaign(
+        "argument-pairs",
+        "public calls with two odd arguments",
+        200_000,
+        hostile_arguments,
         prepare=places,
     ),
 )

@@ -26,7 +26,7 @@ pytestmark = [
 # Together they take a few seconds.
 FEW = 12
 # To list all public calls takes longer than to try a few; tests/core/borders has some of them.
-SLOW = ("--without", "arguments")
+SLOW = ("--without", "arguments", "--without", "argument-pairs")
 
 
 @pytest.mark.timeout(300)

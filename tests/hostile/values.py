@@ -10,7 +10,7 @@ from __future__ import annotations
 import decimal
 import itertools
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -133,6 +133,24 @@ class _Changing(dict[Any, Any]):
         for key in super().__iter__():
             self[len(self)] = 1
             yield key
+
+
+class _Endless:
+    """A list by number, which has an item for every number."""
+
+    def __getitem__(self, index: int) -> Any:
+        return 1
+
+
+class _EndlessDict(Mapping[Any, Any]):
+    def __getitem__(self, key: Any) -> Any:
+        return 1
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.count()
+
+    def __len__(self) -> int:
+        return 2
 
 
 def _raising() -> Iterator[Any]:
@@ -264,6 +282,12 @@ VALUES: dict[str, Callable[[], Any]] = {
     "list of dtypes": lambda: [hr.float32, hr.string],
     "shape": lambda: hr.TensorShape([None, 3]),
     "count": lambda: itertools.repeat(1, 3),
+    "endless": itertools.count,
+    "endless texts": lambda: itertools.repeat("a"),
+    "endless by number": _Endless,
+    "endless dict": _EndlessDict,
+    "list of endless": lambda: [itertools.count()],
+    "list of ranges": lambda: [range(10**18), 1],
 }
 
 

@@ -10,6 +10,7 @@ more specific: a subclass of the family that TensorFlow raises in the same situa
 
 from __future__ import annotations
 
+import operator
 import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -308,6 +309,14 @@ class NoSuchElementError(GraphError, KeyError):
         return _bounded(Exception.__str__(self))
 
 
+class NoErrorCodeError(HeadraceError, KeyError):
+    """A code that no family of errors has."""
+
+    # Not that of a KeyError, which shows the text as Python would write it.
+    def __str__(self) -> str:
+        return _bounded(Exception.__str__(self))
+
+
 class NoElementError(GraphError, TypeError):
     """Something that stands for no operation or tensor, or for none of those asked for."""
 
@@ -506,9 +515,15 @@ def exception_type_from_error_code(error_code: int) -> type[OpError]:
         error_code: One of this module's codes except ``OK``.
 
     Raises:
-        KeyError: if no family has it.
+        NoErrorCodeError: if no family has it; a ``KeyError``.
     """
-    return _FAMILIES[error_code]
+    try:
+        return _FAMILIES[operator.index(error_code)]
+    except (TypeError, KeyError):
+        raise NoErrorCodeError(
+            f"error_code must be from 1 to {max(_FAMILIES)}, as hr.errors names them, got "
+            f"{shown(error_code)}"
+        ) from None
 
 
 def error_code_from_exception_type(cls: type[BaseException]) -> int:

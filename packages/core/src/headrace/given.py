@@ -67,12 +67,14 @@ def mapping(value: Any, label: str) -> dict[Any, Any]:
 
     Raises:
         ArgumentTypeError: if it is none.
+        AttributeValueError: if it holds more than a program lists.
     """
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         raise ArgumentTypeError(f"{label} must be a dict, got {shown(value)}")
-    return dict(value)
+    # A dict has an end; another mapping may have none.
+    return dict(value if isinstance(value, dict) else items(value.items(), label))
 
 
 def real(value: Any, label: str, expected: str = "a number") -> float:
@@ -111,6 +113,7 @@ def items(value: Any, label: str, most: int = _MOST) -> list[Any]:
         isinstance(value, Iterable) or hasattr(value, "__getitem__")
     ):
         raise ArgumentTypeError(f"{label} must be a list, got {shown(value)}")
+    most = whole(most, "most", 0, 1 << 62)
     found = list(itertools.islice(iter(value), most + 1))
     if len(found) > most:
         raise AttributeValueError(f"{label} must hold at most {most} items, got {shown(value)}")

@@ -3,6 +3,11 @@
 import logging as _logging
 from typing import Any as _Any
 
+from headrace.errors import AttributeValueError as _AttributeValueError
+from headrace.errors import shown as _shown
+from headrace.given import nesting as _nesting
+from headrace.given import whole as _whole
+
 DEBUG = _logging.DEBUG
 INFO = _logging.INFO
 WARN = _logging.WARNING
@@ -11,6 +16,8 @@ FATAL = _logging.FATAL
 
 _LOGGER = _logging.getLogger("headrace")
 _seen: dict[str, int] = {}
+# Handlers write what has no name by its number.
+_MOST_LEVEL = 1 << 31
 
 
 def get_logger() -> _logging.Logger:
@@ -33,13 +40,21 @@ def set_verbosity(v: _Any) -> None:
 
     Args:
         v: A level, such as ``hr.logging.INFO`` or ``"INFO"``.
+
+    Raises:
+        ArgumentTypeError: if it is neither a whole number nor a string.
+        AttributeValueError: if no level has this name.
     """
-    get_logger().setLevel("WARNING" if v == "WARN" else v)
+    known = _logging.getLevelNamesMapping()
+    if isinstance(v, str) and v not in known:
+        expected = ", ".join(sorted(known, key=known.__getitem__))
+        raise _AttributeValueError(f"v must be a level, one of {expected}, got {_shown(v)}")
+    get_logger().setLevel(v if isinstance(v, str) else _whole(v, "v"))
 
 
 def log(level: int, msg: str, *args: _Any, **kwargs: _Any) -> None:
     """Write a message of a level; ``msg % args`` is formatted only where it is written."""
-    get_logger().log(level, msg, *args, **kwargs)
+    get_logger().log(_whole(level, "level", -_MOST_LEVEL, _MOST_LEVEL), msg, *args, **kwargs)
 
 
 def debug(msg: str, *args: _Any, **kwargs: _Any) -> None:
@@ -88,14 +103,21 @@ def log_if(level: int, msg: str, condition: _Any, *args: _Any) -> None:
 
 def log_every_n(level: int, msg: str, n: int, *args: _Any) -> None:
     """Write a message the first time it comes, and every ``n``-th time after."""
-    count = _seen[msg] = _seen.get(msg, -1) + 1
-    log_if(level, msg, count % n == 0, *args)
+    every = _whole(n, "n", 1)
+    log_if(level, msg, _count(msg) % every == 0, *args)
 
 
 def log_first_n(level: int, msg: str, n: int, *args: _Any) -> None:
     """Write a message the first ``n`` times that it comes."""
-    count = _seen[msg] = _seen.get(msg, -1) + 1
-    log_if(level, msg, count < n, *args)
+    first = _whole(n, "n")
+    log_if(level, msg, _count(msg) < first, *args)
+
+
+def _count(msg: str) -> int:
+    """Return how often a message came before."""
+    with _nesting("msg"):
+        count = _seen[msg] = _seen.get(msg, -1) + 1
+    return count
 
 
 def flush() -> None:

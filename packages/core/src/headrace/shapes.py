@@ -288,7 +288,12 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
     Raises:
         ShapeError: if it is not within ``[-rank, rank)``.
     """
-    if not -rank <= axis < rank:
+    try:
+        inside = -rank <= axis < rank
+    except ArithmeticError:
+        # A signalling NaN.
+        inside = False
+    if not inside:
         allowed = f"expected {-rank} to {rank - 1}" if rank else "a scalar has none"
         raise ShapeError(
             f"{what} {told(axis)} is out of range for a tensor of rank {told(rank)}; {allowed}"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 import re
 from collections.abc import Iterable
 
 MAX_LINES = 12
 MAX_LETTERS = 4000
+# More lines and names than any message is made of; an iterable may have no end.
+_MOST = 1 << 20
 
 
 def shown(value: object, length: int = 120) -> str:
@@ -28,6 +32,11 @@ def shown(value: object, length: int = 120) -> str:
     if "\n" in text:
         # Arrays are written in lines, and a message has few of them.
         text = " ".join(text.split())
+    return _cut(text, length)
+
+
+def _cut(text: str, length: int) -> str:
+    length = operator.index(length)
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
@@ -46,7 +55,7 @@ def told(value: object, length: int = 200) -> str:
         return shown(value, length)
     if "\n" in text:
         text = " ".join(text.split())
-    return text if len(text) <= length else f"{text[: length - 3]}..."
+    return _cut(text, length)
 
 
 def bounded(text: str) -> str:
@@ -71,7 +80,8 @@ def bounded(text: str) -> str:
 
 def shorten(lines: Iterable[str], limit: int = MAX_LINES) -> str:
     """Join ``lines``, keeping at most ``limit`` and saying how many were left out."""
-    kept = [line for text in lines for line in text.splitlines()]
+    kept = [line for text in itertools.islice(lines, _MOST) for line in text.splitlines()]
+    limit = operator.index(limit)
     if len(kept) <= limit:
         return "\n".join(kept)
     return "\n".join([*kept[: limit - 1], f"  ... and {len(kept) - limit + 1} more lines"])
@@ -79,6 +89,6 @@ def shorten(lines: Iterable[str], limit: int = MAX_LINES) -> str:
 
 def listing(names: Iterable[str], limit: int = 8) -> str:
     """Return ``names`` comma-separated, the rest beyond ``limit`` counted."""
-    items = list(names)
+    items = list(itertools.islice(names, _MOST))
     text = ", ".join(items[:limit])
     return text if len(items) <= limit else f"{text} and {len(items) - limit} more"

@@ -121,7 +121,8 @@ def trace(
         returned = function(*given)
         if returns == "dataset" and not isinstance(returned, Described):
             raise DTypeError(
-                f"the function of {what} must return a data set, got {shown(returned)}"
+                f"the function of {what} must return a data set, got {shown(returned)}; "
+                "hr.data.Dataset.from_tensors makes one"
             )
         element, results = _results(returned, what)
         changes = [op for op in graph.operations if _acts(op)]

@@ -14,6 +14,7 @@ import headrace as hr
 from headrace import DType, Shape, Tensor, TensorShape
 from headrace.errors import DTypeError, GraphError, ShapeError, shown
 from headrace.extend import TensorSpec
+from headrace.extend.arguments import items, nesting
 from headrace.extend.ops import handle_spec
 
 
@@ -39,7 +40,7 @@ class Described:
         """
         self.variant = variant
         self.spec = spec
-        self.inputs = tuple(inputs)
+        self.inputs = tuple(items(inputs, "inputs"))
 
 
 @final
@@ -154,8 +155,13 @@ def is_nested(value: Any) -> bool:
 
 
 def leaves(structure: Any) -> list[Any]:
-    """Return the components of a structure in order; dicts by sorted keys."""
-    return list(_leaves(structure))
+    """Return the components of a structure in order; dicts by sorted keys.
+
+    Raises:
+        DepthError: if it is nested deeper than Python can follow.
+    """
+    with nesting("a structure of components"):
+        return list(_leaves(structure))
 
 
 def _leaves(structure: Any) -> Iterator[Any]:
@@ -168,30 +174,44 @@ def _leaves(structure: Any) -> Iterator[Any]:
 
 def _parts(structure: Any) -> Iterable[Any]:
     if isinstance(structure, Mapping):
-        return [structure[key] for key in sorted(structure)]
+        return [structure[key] for key in _keys(structure)]
     return structure  # type: ignore[no-any-return]
 
 
-def rebuild(structure: Any, items: Sequence[Any]) -> Any:
+def _keys(structure: Mapping[Any, Any]) -> list[Any]:
+    # A dict has an end; another mapping may have none.
+    return sorted(structure if isinstance(structure, dict) else items(structure, "a structure"))
+
+
+def rebuild(structure: Any, components: Sequence[Any]) -> Any:
     """Return ``structure`` with other components."""
-    given = iter(items)
+    given = iter(components)
     made = map_structure(lambda _: next(given), structure)
     assert next(given, given) is given
     return made
 
 
 def map_structure(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
-    """Return ``structure`` with ``function`` applied to its components, and to those of others."""
+    """Return ``structure`` with ``function`` applied to its components, and to those of others.
+
+    Raises:
+        DepthError: if it is nested deeper than Python can follow.
+    """
+    with nesting("a structure of components"):
+        return _mapped(function, structure, others)
+
+
+def _mapped(function: Callable[..., Any], structure: Any, others: Sequence[Any]) -> Any:
     if not is_nested(structure):
         return function(structure, *others)
     if isinstance(structure, Mapping):
         made = {
-            key: map_structure(function, structure[key], *(o[key] for o in others))
-            for key in sorted(structure)
+            key: _mapped(function, structure[key], [o[key] for o in others])
+            for key in _keys(structure)
         }
         return type(structure)((key, made[key]) for key in structure)  # type: ignore[call-arg]
-    items = [map_structure(function, *parts) for parts in zip(structure, *others, strict=True)]
-    return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
+    made = [_mapped(function, part, rest) for part, *rest in zip(structure, *others, strict=True)]
+    return type(structure)(*made) if hasattr(structure, "_fields") else tuple(made)
 
 
 def check_same(structure: Any, other: Any, what: str) -> None:
@@ -200,7 +220,9 @@ def check_same(structure: Any, other: Any, what: str) -> None:
     Raises:
         GraphError: if they do; a ``ValueError``.
     """
-    if not _same(structure, other):
+    with nesting(what):
+        same = _same(structure, other)
+    if not same:
         raise GraphError(
             f"{what}: expected the structure {describe(structure)}, got {describe(other)}"
         )
@@ -215,7 +237,7 @@ def _same(left: Any, right: Any) -> bool:
         return (
             isinstance(left, Mapping)
             and isinstance(right, Mapping)
-            and set(left) == set(right)
+            and _keys(left) == _keys(right)
             and all(_same(left[key], right[key]) for key in left)
         )
     return len(left) == len(right) and all(map(_same, left, right))
@@ -226,7 +248,7 @@ def describe(structure: Any) -> str:
     if not is_nested(structure):
         return "*"
     if isinstance(structure, Mapping):
-        return "{" + ", ".join(f"{k!r}: {describe(structure[k])}" for k in sorted(structure)) + "}"
+        return "{" + ", ".join(f"{k!r}: {describe(structure[k])}" for k in _keys(structure)) + "}"
     inside = ", ".join(map(describe, structure))
     return f"({inside},)" if len(structure) == 1 else f"({inside})"
 

@@ -23,6 +23,7 @@ from headrace.errors import (
     HeadraceError,
     listing,
 )
+from headrace.extend.arguments import items as listed
 from headrace.extend.documents import Grafted, graft
 from headrace.extend.files import open_regular
 from headrace_io import protos
@@ -86,7 +87,8 @@ def add_collections(
         names: The collections to write; all if None.
         forms: How items of some collections are written.
     """
-    for key in graph.get_all_collection_keys() if names is None else names:
+    keys = graph.get_all_collection_keys() if names is None else listed(names, "collections")
+    for key in keys:
         form = (forms or {}).get(key)
         collection = collection_def_of(graph.get_collection(key), form)
         if collection is not None:

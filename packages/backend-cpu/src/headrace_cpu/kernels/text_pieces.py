@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from headrace.extend import KernelTable
-from headrace_cpu.kernels.numeric import Array
+from headrace_cpu.kernels.numeric import Array, check_rank
 from headrace_cpu.kernels.text import encoded, filled, read
 
 KERNELS = KernelTable()
@@ -78,6 +78,8 @@ def encode_rows(
     replacement_char: int,
 ) -> Array:
     """Write each row of code points as text."""
+    check_rank(values, 1, "values")
+    check_rank(splits, 1, "splits")
     put = {"ignore": "", "replace": chr(replacement_char)}.get(errors)
     codes = values.tolist()
     rows = _rows(splits, len(codes))

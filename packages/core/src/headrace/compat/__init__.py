@@ -85,8 +85,8 @@ def as_str_any(value: _Any) -> str:
         return as_text(value)
     try:
         return str(value)
-    except (ValueError, RecursionError):
-        # A number of more digits than Python writes, or a list that is too deep.
+    except (ValueError, TypeError, RecursionError):
+        # A number of more digits than Python writes, a list that is too deep, no text.
         return _shown(value)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -213,6 +213,12 @@ def _natural_array(value: Any) -> _NDArray:
         if array.dtype.kind not in "USO":
             native = array.dtype.newbyteorder("=")
             return array.astype(native) if array.dtype != native else array
+    elif isinstance(value, Mapping):
+        # NumPy takes those that are no dicts for lists, and iterates them.
+        raise DTypeError(
+            f"{_brief(value)} converts to no tensor: {type(value).__name__} elements have no "
+            "dtype; tensors are made of numbers, booleans and strings"
+        )
     else:
         try:
             array = np.array(value)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, final
 
 from headrace.errors import GraphError, shown
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import call_op
 from headrace.graph.spec import as_shape
@@ -81,7 +82,7 @@ class IndexedSlices(TensorOperators):
     @staticmethod
     def unflatten(tensors: Sequence[Tensor]) -> IndexedSlices:
         """Return row-sparse values of other parts."""
-        return IndexedSlices(*tensors)
+        return IndexedSlices(*items(tensors, "tensors", 3))
 
     def _as_tensor(self) -> Tensor:
         if self.dense_shape is None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from headrace.errors import GraphError
+from headrace.given import items
 from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import DeviceRequest
 from headrace.graph.graph_scopes import as_operation as as_operation
@@ -125,7 +126,7 @@ def name_scope(
     """
     scope = current_scope()
     chosen = name if name is not None else default_name
-    tensors = [v for v in values or () if isinstance(v, Tensor)]
+    tensors = [v for v in items(values or (), "values") if isinstance(v, Tensor)]
     graph = tensors[0].graph if tensors else scope.graph
     if scope.graph.outermost is not scope.graph:
         graph = scope.graph

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.errors import GraphError, shown
+from headrace.given import items
 
 
 def flatten(structure: Any, composites: bool = True) -> list[Any]:
@@ -96,10 +97,11 @@ def same_structure(left: Any, right: Any) -> bool:
 
 
 def _keys(mapping: Mapping[Any, Any]) -> list[Any]:
+    keys = list(mapping) if isinstance(mapping, dict) else items(mapping, "a dict of tensors")
     try:
-        return sorted(mapping)
+        return sorted(keys)
     except TypeError:
-        return list(mapping)
+        return keys
 
 
 def _brief(structure: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,9 @@ def as_ints(value: Any, label: str) -> Any:
         return _within_int64(value, label)
     dims = getattr(getattr(value, "plain", value), "dims", None)
     try:
+        if isinstance(value, Mapping):
+            # NumPy takes those that are no dicts for lists, and iterates them.
+            raise ValueError("no list")
         array = np.asarray(list(dims) if isinstance(dims, tuple) else value)
     except (ValueError, OverflowError, MemoryError):
         raise ShapeError(

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from headrace.errors import MAX_LETTERS, DTypeError, InvalidArgumentError, told
+from headrace.given import items
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
@@ -75,7 +76,7 @@ def _compared(
 def _data(data: Data, message: str | None, title: str, **tensors: Tensor) -> list[Any]:
     shown: list[Any] = [message or "", title] if data is None else [*([message] if message else [])]
     if data is not None:
-        return [*shown, *data]
+        return [*shown, *items(data, "data")]
     for label, tensor in tensors.items():
         shown += [f"{label} ({tensor.name}) = ", tensor]
     return shown if message else shown[1:]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, ShapeError, shown
-from headrace.given import real
+from headrace.given import items, real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -28,6 +28,8 @@ from headrace.shapes import Shape
 _DRAWN = "classes are drawn, and counts of draws do not depend on tensors smoothly"
 # More draws, or more weights of classes, are a mistake, or a trap in a document.
 _MOST = 2**27
+# Classes whose counts a program lists.
+_MOST_COUNTS = 2**23
 Seeds = tuple[int, int] | None
 Drawn = tuple[Spec, Spec, Spec]
 
@@ -353,7 +355,10 @@ def learned_unigram_candidate_sampler(
 def _counts(unigrams: Any) -> list[float]:
     """Return the counts of classes that a program gives."""
     try:
-        return [real(count, "a count of unigrams") for count in unigrams]
+        return [
+            real(count, "a count of unigrams")
+            for count in items(unigrams, "unigrams", _MOST_COUNTS)
+        ]
     except (TypeError, ValueError):
         raise AttributeValueError(
             f"unigrams must be a list of numbers, got {shown(unigrams, 60)}"

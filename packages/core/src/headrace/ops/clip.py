@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import ArgumentTypeError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.indexed_slices import IndexedSlices
@@ -189,4 +190,4 @@ def _listed(t_list: Any) -> list[Any]:
     listed = isinstance(t_list, list | tuple) or hasattr(t_list, "__next__")
     if not listed and not (isinstance(t_list, np.ndarray) and t_list.ndim):
         raise ArgumentTypeError(f"t_list must be a list of tensors, got {shown(t_list)}")
-    return list(t_list)
+    return items(t_list, "t_list")

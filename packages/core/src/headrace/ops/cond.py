@@ -234,7 +234,8 @@ def case(
         GraphError: if there is no pair, or one is no pair of a tensor and a function.
         DTypeError: if a condition is no bool tensor.
     """
-    pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, Mapping) else pred_fn_pairs)
+    given = pred_fn_pairs.items() if isinstance(pred_fn_pairs, Mapping) else pred_fn_pairs
+    pairs = items(given, "pred_fn_pairs")
     for pair in pairs:
         if not isinstance(pair, tuple | list) or len(pair) != 2 or not callable(pair[1]):
             raise GraphError(
@@ -322,7 +323,7 @@ def switch_case(
         DTypeError: if ``branch_index`` is no int32 tensor.
     """
     if isinstance(branch_fns, Mapping):
-        pairs = list(branch_fns.items())
+        pairs = items(branch_fns.items(), "branch_fns")
     else:
         pairs = items(branch_fns, "branch_fns")
         if pairs and callable(pairs[0]):

@@ -135,7 +135,8 @@ def _pairs(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
     if isinstance(given, int):
         if given > min(rank_a, rank_b):
             raise ShapeError(
-                f"tensordot: {given} axes are more than a tensor of rank {min(rank_a, rank_b)} has"
+                f"tensordot: {shown(given)} axes are more than a tensor of rank "
+                f"{min(rank_a, rank_b)} has"
             )
         return list(range(rank_a - given, rank_a)), list(range(given))
     left = [normalize_axis(i, rank_a, "tensordot: axis") for i in given[0]]

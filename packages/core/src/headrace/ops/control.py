@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.errors import DTypeError, ShapeError
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import control_dependencies, name_scope
@@ -94,11 +95,13 @@ def tuple_(
     Raises:
         DTypeError: if ``tensors`` holds nothing.
     """
+    tensors = items(tensors, "tensors")
+    more = items(control_inputs or (), "control_inputs")
     if all(t is None for t in tensors):
         raise DTypeError("tuple needs at least one tensor")
     with name_scope(name, "tuple"):
         values = [_awaited(t) for t in tensors]
-        gate = group(*values, *(control_inputs or ()), name="gate")
+        gate = group(*values, *more, name="gate")
         with control_dependencies([gate]):
             return [_handed_on(v, gate) for v in values]
 

@@ -404,7 +404,7 @@ def get_local_variable(
         initializer,
         regularizer,
         False,
-        [*(collections or ()), GraphKeys.LOCAL_VARIABLES],
+        [*items(collections or (), "collections"), GraphKeys.LOCAL_VARIABLES],
         partitioner=partitioner,
         validate_shape=validate_shape,
         custom_getter=custom_getter,
@@ -442,8 +442,8 @@ def create_partitioned_variables(
     shape, slicing = items(shape, "shape", MAX_RANK), items(slicing, "slicing", MAX_RANK)
     if len(shape) != len(slicing) or not shape:
         raise AttributeValueError(
-            f"slicing must have a number for each axis of shape {list(shape)}, of which there must "
-            f"be at least one, got {list(slicing)}"
+            f"slicing must have a number for each axis of shape {shown(list(shape))}, of which "
+            f"there must be at least one, got {list(slicing)}"
         )
     with (
         variable_scope(name, "PartitionedVariable", reuse=reuse) as scope,

@@ -9,6 +9,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
+from headrace.given import real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
@@ -340,13 +341,13 @@ def random_brightness(image: Any, max_delta: float, seed: int | None = None) -> 
     Raises:
         AttributeValueError: if ``max_delta`` is negative.
     """
-    if max_delta < 0:
+    if real(max_delta, "max_delta") < 0:
         raise AttributeValueError(f"max_delta must be >= 0, got {told(max_delta)}")
     return adjust_brightness(image, random_uniform([], -max_delta, max_delta, seed=seed))
 
 
 def _bounds(lower: float, upper: float) -> None:
-    if not 0 <= lower < upper:
+    if not 0 <= real(lower, "lower") < real(upper, "upper"):
         raise AttributeValueError(
             f"bounds must be 0 <= lower < upper, got {shown(lower)} and {shown(upper)}"
         )
@@ -385,7 +386,7 @@ def random_hue(image: Any, max_delta: float, seed: int | None = None) -> Tensor:
     Raises:
         AttributeValueError: if ``max_delta`` is out of range.
     """
-    if not 0 <= max_delta <= 0.5:
+    if not 0 <= real(max_delta, "max_delta") <= 0.5:
         raise AttributeValueError(f"max_delta must be in [0, 0.5], got {told(max_delta)}")
     return adjust_hue(image, random_uniform([], -max_delta, max_delta, seed=seed))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, ShapeError, shown, told
+from headrace.given import real
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
@@ -220,7 +221,7 @@ def central_crop(image: Any, central_fraction: float) -> Tensor:
         ShapeError: if the rank is another one.
         AttributeValueError: if the fraction is out of range.
     """
-    if not 0.0 < central_fraction <= 1.0:
+    if not 0.0 < real(central_fraction, "central_fraction") <= 1.0:
         raise AttributeValueError(
             f"central_fraction must be in (0, 1], got {told(central_fraction)}"
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError, shown
+from headrace.given import whole
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.schema import OPERATORS, call_op
 from headrace.graph.scopes import colocate_with
@@ -387,6 +388,7 @@ def strided_slice(
     bounds = [known_ints(_vector(part)) for part in (begin, end)]
     count = _length(bounds[0])
     steps = [1] * count if strides is None else known_ints(_vector(strides))
+    ellipsis_mask = whole(ellipsis_mask, "ellipsis_mask")
     if ellipsis_mask & (ellipsis_mask - 1):
         raise AttributeValueError("strided_slice: ellipsis_mask has at most one bit")
     entries = ""

@@ -29,6 +29,7 @@ from headrace.errors import (
     shown,
     told,
 )
+from headrace.given import real
 from headrace.graph.convert import is_python_literal
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import reshape
@@ -295,7 +296,7 @@ class variance_scaling_initializer(Initializer):  # noqa: N801 - TensorFlow's na
         seed: int | None = None,
         dtype: Any = dtypes.float32,
     ) -> None:
-        if not scale > 0:
+        if not real(scale, "scale") > 0:
             raise AttributeValueError(f"scale must be positive, got {told(scale)}")
         if mode not in ("fan_in", "fan_out", "fan_avg"):
             raise AttributeValueError(f"mode must be fan_in, fan_out or fan_avg, got {shown(mode)}")

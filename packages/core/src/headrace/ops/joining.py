@@ -367,7 +367,7 @@ def _split_evenly(
 ) -> list[Tensor]:
     if count < 1 or count > _MOST_PARTS or (whole is not None and whole % count):
         raise ShapeError(
-            f"split: axis {axis} of {shown(tensor)} does not divide into {count} parts "
+            f"split: axis {axis} of {shown(tensor)} does not divide into {shown(count)} parts "
             "of one size; pass a list of sizes for others"
         )
     if whole is not None:

@@ -14,6 +14,7 @@ from headrace.errors import (
     ShapeError,
     shown,
 )
+from headrace.given import items, nesting
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import Function, rebuilt
 from headrace.graph.indexed_slices import IndexedSlices
@@ -183,7 +184,8 @@ def _invariants(structure: Any, start: Sequence[Tensor], given: Any) -> list[Sha
     if given is None:
         # Sparse tensors may grow.
         return [s for value in flatten(structure, False) for s in _parts_of(value, None)]
-    shapes = _shapes_of(given)
+    with nesting("shape_invariants"):
+        shapes = _shapes_of(given)
     values = flatten(structure, False)
     if len(shapes) == len(values) < len(start):
         # One invariant for each sparse tensor, too.
@@ -238,10 +240,11 @@ def _shapes_of(given: Any) -> list[Any]:
         return [shape for key in sorted(given) for shape in _shapes_of(given[key])]
     if hasattr(given, "shape") and not isinstance(given, list | tuple):
         return [given.shape]
-    if all(item is None or isinstance(item, int) for item in given) and given:
-        return [Shape(given)]
     if isinstance(given, str | bytes):
         raise ArgumentTypeError(f"shape_invariants must hold shapes, got {shown(given)}")
+    given = items(given, "shape_invariants")
+    if all(item is None or isinstance(item, int) for item in given) and given:
+        return [Shape(given)]
     return [shape for item in given for shape in _shapes_of(item)]
 
 

@@ -6,6 +6,7 @@ from typing import Any, final
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.given import real
 from headrace.graph.collections import GraphKeys, add_to_collection, get_collection
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import control_dependencies, name_scope
@@ -416,6 +417,7 @@ def sigmoid_cross_entropy(
     """
     with name_scope(scope, "sigmoid_cross_entropy_loss") as own:
         scores, targets = _scores(logits, multi_class_labels, "multi_class_labels")
+        label_smoothing = real(label_smoothing, "label_smoothing")
         if label_smoothing > 0:
             targets = targets * (1 - label_smoothing) + 0.5 * label_smoothing
         each = sigmoid_cross_entropy_with_logits(labels=targets, logits=scores, name="xentropy")
@@ -450,6 +452,7 @@ def softmax_cross_entropy(
     """
     with name_scope(scope, "softmax_cross_entropy_loss") as own:
         scores, targets = _scores(logits, onehot_labels, "onehot_labels")
+        label_smoothing = real(label_smoothing, "label_smoothing")
         if label_smoothing > 0:
             classes = cast(shape(targets)[-1], scores.dtype)
             targets = targets * (1.0 - label_smoothing) + label_smoothing / classes

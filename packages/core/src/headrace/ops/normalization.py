@@ -167,7 +167,7 @@ def fused_batch_norm(
         )
     if not is_training and (mean is None or variance is None):
         raise AttributeValueError("fused_batch_norm: give mean and variance, or is_training=True")
-    if not 0 <= exponential_avg_factor <= 1:
+    if not 0 <= real(exponential_avg_factor, "exponential_avg_factor") <= 1:
         raise AttributeValueError(
             f"exponential_avg_factor must be in [0, 1], got {told(exponential_avg_factor)}"
         )
@@ -366,7 +366,8 @@ def local_response_normalization(
         near = cast(less_equal(distance, radius), images.dtype)
         flat = reshape(square(images), [sizes[0] * sizes[1] * sizes[2], sizes[3]])
         sums = reshape(matmul(flat, near), sizes)
-        return images * power(sums * alpha + bias, -beta)
+        exponent = beta if isinstance(beta, Tensor) else real(beta, "beta")
+        return images * power(sums * alpha + bias, -exponent)
 
 
 def dropout(

@@ -99,18 +99,18 @@ def check_partitions(partitions: Any, shape: Shape, name: str) -> list[int]:
     if len(partitions) != len(dims):
         raise AttributeValueError(
             f"variable {name!r}: the partitioner returned {len(partitions)} numbers for shape "
-            f"{shape}, expected one for each axis, got {list(partitions)}"
+            f"{shape}, expected one for each axis, got {shown(list(partitions))}"
         )
     if sum(count > 1 for count in partitions) > 1:
         raise AttributeValueError(
             f"variable {name!r} can be divided along one axis only, the partitioner asks for "
-            f"{list(partitions)} parts"
+            f"{shown(list(partitions))} parts"
         )
     axis = divided_axis(partitions)
     if partitions[axis] > max(dims[axis], 1):
         raise AttributeValueError(
-            f"variable {name!r}: {partitions[axis]} parts of axis {axis}, which has {dims[axis]} "
-            "indices: take fewer parts"
+            f"variable {name!r}: {shown(partitions[axis])} parts of axis {axis}, which has "
+            f"{dims[axis]} indices: take fewer parts"
         )
     return list(partitions)
 

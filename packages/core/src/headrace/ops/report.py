@@ -8,7 +8,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.errors import AttributeValueError, ShapeError
 from headrace.errors import shown as _shown
-from headrace.given import items
+from headrace.given import items, nesting
 from headrace.graph.convert import as_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
@@ -183,10 +183,10 @@ def print_op(
         The operation.
 
     Raises:
-        AttributeValueError: if the stream is another one.
+        AttributeValueError: if the stream is another one, or the ``repr`` of what is to be printed
+            raises.
+        DepthError: if it is nested deeper than Python can follow.
     """
-    import pprint
-
     stream = _stream(output_stream)
     with name_scope(name, "print"):
         if len(inputs) == 1:
@@ -194,10 +194,7 @@ def print_op(
             if only is not None and only.dtype == dtypes.string and only.shape.rank == 0:
                 return _print_text(only, stream, end, name="PrintText")
         tensors: list[Tensor] = []
-        parts = [
-            given if isinstance(given, str) else pprint.pformat(_slotted(given, tensors))
-            for given in inputs
-        ]
+        parts = [given if isinstance(given, str) else _written(given, tensors) for given in inputs]
         # Zero bytes stand for tensors: nothing else that is printed may have one.
         texts = [
             part.replace("\0", "") if isinstance(given, str) else part
@@ -205,6 +202,20 @@ def print_op(
         ]
         text = _format(sep.replace("\0", "").join(texts), "\0", summarize, tensors)
         return _print_text(text, stream, end, name="PrintText")
+
+
+def _written(value: Any, tensors: list[Tensor]) -> str:
+    """Return a structure as text, with a zero byte for each tensor in it, which are listed."""
+    import pprint
+
+    with nesting("what is printed"):
+        slotted = _slotted(value, tensors)
+        try:
+            return pprint.pformat(slotted)
+        except RecursionError:
+            raise
+        except Exception as error:
+            raise AttributeValueError(f"print: the repr of {_shown(value)} raises") from error
 
 
 def _slotted(value: Any, tensors: list[Tensor]) -> Any:

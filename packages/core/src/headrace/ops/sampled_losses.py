@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import ShapeError
+from headrace.errors import ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -161,7 +161,9 @@ def _sampled_logits(
     hidden = convert_to_tensor(inputs)
     classes = cast(convert_to_tensor(labels, preferred_dtype=dtypes.int64), dtypes.int64)
     if not classes.shape.is_compatible_with([None, num_true]):
-        raise ShapeError(f"labels must be [batch, num_true={num_true}], got shape {classes.shape}")
+        raise ShapeError(
+            f"labels must be [batch, num_true={shown(num_true)}], got shape {classes.shape}"
+        )
     if hidden.shape.rank and classes.shape.rank:
         batches = hidden.spec.shape[0], classes.spec.shape[0]
         if None not in batches and batches[0] != batches[1]:

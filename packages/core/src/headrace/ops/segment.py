@@ -8,14 +8,14 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
-from headrace.graph.convert import convert_to_tensor
+from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, expand_dims, gather, rank, reshape, shape
-from headrace.ops.constant import ones, ones_like, zeros_like
+from headrace.ops.constant import get_static_value, ones, ones_like, zeros_like
 from headrace.ops.conversion import cast
 from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import equal, maximum, select, truncatediv
@@ -128,7 +128,9 @@ def segment_count(segment_ids: Index, num_segments: Index | None = None) -> Spec
             raise AttributeValueError(
                 f"num_segments is {count}, the last of segment_ids {named - 1}"
             )
-    known = count is not None and count <= np.iinfo(segment_ids.dtype.numpy).max
+    # Of ids that come in the step, it is known only after they were compared with it.
+    known = ids is not None and count is not None
+    known = known and count <= np.iinfo(segment_ids.dtype.numpy).max
     value = np.array(count, segment_ids.dtype.numpy) if known else None
     return TensorSpec(segment_ids.dtype, Shape(()), value)
 
@@ -367,7 +369,8 @@ def sparse_segment_sum(
         [num_segments, ...], the dtype of ``data``; 0 for ids that do not occur.
     """
     with name_scope(name, "SparseSegmentSum"):
-        return unsorted_segment_sum(*_gathered(data, indices, segment_ids, num_segments))
+        rows, ids, count = _gathered(data, indices, segment_ids, num_segments)
+        return _counted(unsorted_segment_sum(rows, ids, count), num_segments)
 
 
 @names_result
@@ -389,7 +392,7 @@ def sparse_segment_mean(
     with name_scope(name, "SparseSegmentMean"):
         rows, ids, count = _gathered(data, indices, segment_ids, num_segments)
         _check_inexact(rows)
-        return _mean(rows, ids, count)
+        return _counted(_mean(rows, ids, count), num_segments)
 
 
 @names_result
@@ -411,7 +414,7 @@ def sparse_segment_sqrt_n(
     with name_scope(name, "SparseSegmentSqrtN"):
         rows, ids, count = _gathered(data, indices, segment_ids, num_segments)
         _check_inexact(rows)
-        return _sqrt_n(rows, ids, count)
+        return _counted(_sqrt_n(rows, ids, count), num_segments)
 
 
 def _gathered(
@@ -422,3 +425,12 @@ def _gathered(
     if places.shape.rank not in (None, 1):
         raise ShapeError(f"indices must be a vector, got shape {places.spec.shape}")
     return gather(data, places), ids, segment_count(ids, num_segments)
+
+
+def _counted(result: Tensor, num_segments: Any) -> Tensor:
+    """Return a result with the number of its rows, which the count does not tell until it runs."""
+    given = as_tensor(num_segments)
+    number = num_segments if given is None else get_static_value(given)
+    if number is None or result.shape.rank is None or result.shape.plain[0] is not None:
+        return result
+    return ensure_shape(result, [int(number), *result.shape.plain[1:]])

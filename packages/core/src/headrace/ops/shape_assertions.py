@@ -71,7 +71,7 @@ def _ranked(
         dims = tensor.dense_shape if isinstance(tensor, SparseTensor) else shape(tensor)
         own = cast(_length(dims), dtypes.int32)
         each = [compare(own, cast(convert_to_tensor(r), dtypes.int32)) for r in wanted]
-        shown: list[Any] = list(data or ())
+        shown: list[Any] = items(data or (), "data")
         if data is None:
             title = f"the tensor must have rank {what}"
             shown = [message or "", title, *wanted, "its shape:", dims]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, told
+from headrace.given import real
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.scopes import name_scope
@@ -326,7 +327,9 @@ def matrix_solve_ls(
         AttributeValueError: if the regularizer is negative.
         ShapeError: if the shapes do not fit each other.
     """
-    if isinstance(l2_regularizer, int | float) and not l2_regularizer >= 0:
+    if as_tensor(l2_regularizer) is None:
+        l2_regularizer = real(l2_regularizer, "l2_regularizer")
+    if isinstance(l2_regularizer, float) and not l2_regularizer >= 0:
         raise AttributeValueError(f"lstsq: l2_regularizer must be >= 0, got {told(l2_regularizer)}")
     with name_scope(name, "matrix_solve_ls"):
         a = convert_to_tensor(matrix)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.graph_scopes import check_name
 from headrace.graph.scopes import control_dependencies, name_scope
@@ -87,7 +88,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
         hint = Shape(shape) if Shape(_unsigned(shape)).dims is None else Shape(dims)
         rank = hint.rank
         if hint.is_fully_defined():
-            dense_shape = convert_to_tensor(np.array(hint.known, np.int64), name=f"{prefix}shape")
+            dense_shape = convert_to_tensor(list(hint.known), dtypes.int64, f"{prefix}shape")
     if dense_shape is None:
         dense_shape = placeholder(dtypes.int64, [rank], name=f"{prefix}shape")
     values = placeholder(dtype, [None], name=f"{prefix}values")
@@ -99,7 +100,7 @@ def _unsigned(shape: Any) -> Any:
     """Return a shape in which -1 is None."""
     if isinstance(shape, Shape | TensorShape) or not isinstance(shape, Sequence | np.ndarray):
         return shape
-    return [None if d is None or d == -1 else d for d in shape]
+    return [None if d is None or d == -1 else d for d in items(shape, "shape")]
 
 
 def sparse_from_dense(tensor: Any, name: str | None = None) -> SparseTensor:
@@ -429,7 +430,7 @@ def known_number(value: Any, label: str) -> int:
         AttributeValueError: if it is none.
     """
     known = value.spec.value if isinstance(value, Tensor) else value
-    if known is None or isinstance(known, bool):
+    if known is None or isinstance(known, bool | Mapping):
         raise AttributeValueError(f"{label} must be an integer known when the graph is built")
     try:
         return int(np.asarray(known)[()].__index__())

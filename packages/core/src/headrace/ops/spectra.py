@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from headrace.errors import (
     shown,
     told,
 )
-from headrace.given import items
+from headrace.given import items, whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
@@ -171,11 +171,11 @@ def idct(
 
 
 def _check_dct(input: Any, kind: Any, n: Any, axis: Any, norm: Any) -> None:
-    if axis != -1:
+    if whole(axis, "axis") != -1:
         raise UnimplementedError(f"axis must be -1, got {shown(axis)}; transpose the input")
-    if n is not None and n < 1:
+    if n is not None and whole(n, "n") < 1:
         raise AttributeValueError(f"n should be a positive integer or None, got {shown(n)}")
-    if kind not in (1, 2, 3):
+    if whole(kind, "type") not in (1, 2, 3):
         raise AttributeValueError(f"type must be 1, 2 or 3, got {shown(kind)}")
     if norm not in (None, "ortho"):
         raise AttributeValueError(f"norm must be None or 'ortho', got {shown(norm)}")
@@ -337,6 +337,7 @@ def linear_to_mel_weight_matrix(
             _known_number(upper_edge_hertz, "upper_edge_hertz"),
         ]
         kind = as_dtype(dtype)
+        num_mel_bins = whole(num_mel_bins, "num_mel_bins")
         _check_mel(num_mel_bins, rate, *edges_hertz)
         if not kind.is_floating:
             raise AttributeValueError(f"dtype must be a floating point type, got {kind}")
@@ -361,7 +362,7 @@ def _known_number(value: Any, label: str) -> float:
         AttributeValueError: if it is not one number, or not known.
     """
     known = get_static_value(value) if isinstance(value, Tensor) else value
-    if known is None:
+    if known is None or isinstance(known, Mapping):
         raise AttributeValueError(f"{label} must be a number or a constant tensor")
     try:
         if np.iscomplexobj(known):

@@ -8,6 +8,7 @@ from typing import Any, final
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
+from headrace.given import whole
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
@@ -142,7 +143,7 @@ class TextFileInitializer(TableInitializer):
                 raise DTypeError(f"{label}_dtype must be {wanted} for {label}_index {index}")
             if index < WHOLE_LINE:
                 raise AttributeValueError(f"{label}_index must be a column >= 0, got {index}")
-        if vocab_size is not None and vocab_size <= 0:
+        if vocab_size is not None and whole(vocab_size, "vocab_size") <= 0:
             raise AttributeValueError(f"vocab_size must be positive, got {told(vocab_size)}")
         self._columns = key_index, value_index, -1 if vocab_size is None else vocab_size, delimiter
         with name_scope(name, "text_file_init"):
@@ -449,7 +450,8 @@ class MutableDenseHashTable(_Mutable):
         """
         del checkpoint
         if initial_num_buckets is not None and (
-            initial_num_buckets < 1 or initial_num_buckets & (initial_num_buckets - 1)
+            (initial_num_buckets := whole(initial_num_buckets, "initial_num_buckets")) < 1
+            or initial_num_buckets & (initial_num_buckets - 1)
         ):
             raise AttributeValueError(
                 f"initial_num_buckets must be a power of two, got {told(initial_num_buckets)}"

@@ -540,7 +540,7 @@ def variables_initializer(
     var_list: Iterable[Variable] | None, name: str | None = "init"
 ) -> Operation:
     """Return an operation that initializes the variables ``var_list``, none if None."""
-    return group(*(v.initializer for v in var_list or ()), name=name)
+    return group(*(v.initializer for v in items(var_list or (), "var_list")), name=name)
 
 
 def global_variables_initializer() -> Operation:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, shown, told
+from headrace.given import whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
@@ -84,7 +85,7 @@ class StaticVocabularyTable:
             AttributeValueError: if there is no bucket.
             DTypeError: if the values are not int64, or keys do not fit the vocabulary.
         """
-        if num_oov_buckets <= 0:
+        if whole(num_oov_buckets, "num_oov_buckets") <= 0:
             raise AttributeValueError(
                 f"num_oov_buckets must be positive, got {told(num_oov_buckets)}"
             )
@@ -166,7 +167,7 @@ def _initialized(
     name: str | None,
 ) -> Any:
     """Return the table of a vocabulary, with buckets for other keys if there are any."""
-    if num_oov_buckets < 0:
+    if whole(num_oov_buckets, "num_oov_buckets") < 0:
         raise AttributeValueError(f"num_oov_buckets must be >= 0, got {num_oov_buckets}")
     if hasher_spec is FastHashSpec:
         hasher_spec = FastHashSpec()

@@ -139,6 +139,10 @@ def _many(values: Any) -> bool:
     return hasattr(values, "__len__") or hasattr(values, "__iter__")
 
 
+def _pair(pair: Any) -> list[Any]:
+    return items(pair, "a pair of padding")
+
+
 def checked_padding(padding: Any, data_format: str) -> Padding:
     """Return padding as ops have it.
 
@@ -155,7 +159,7 @@ def checked_padding(padding: Any, data_format: str) -> Padding:
         return padding.upper()
     axes = LAYOUTS[data_format]
     try:
-        pairs = tuple(tuple(operator.index(v) for v in pair) for pair in padding)
+        pairs = tuple(tuple(map(operator.index, _pair(pair))) for pair in items(padding, "padding"))
     except TypeError:
         raise AttributeValueError(
             f"padding must be 'SAME', 'VALID' or a list of pairs of integers, got {shown(padding)}"

@@ -22,6 +22,7 @@ from typing import Any
 
 from headrace.device_name import DeviceName
 from headrace.errors import ConfigError, PlacementError, listing, shown
+from headrace.given import items
 from headrace.records import dataclass
 
 _UNITS = {"": 1, **{f"{p}b": 1000**i for i, p in enumerate(("", "k", "m", "g", "t"))}}
@@ -63,11 +64,9 @@ class PlacementRule:
         Raises:
             ConfigError: if something is of the wrong kind, or no name of a device.
         """
-        patterns = (operations,) if isinstance(operations, str) else operations
-        if not isinstance(patterns, Iterable):
-            raise ConfigError(f"a rule needs patterns of names, got {shown(operations)}")
-        patterns = tuple(patterns)
-        if not patterns or any(not p or type(p) is not str for p in patterns):
+        listed = isinstance(operations, Iterable) and not isinstance(operations, str)
+        patterns = tuple(items(operations, "operations")) if listed else (operations,)
+        if not patterns or any(type(p) is not str or not p for p in patterns):
             raise ConfigError(f"a rule needs patterns of names, got {shown(operations)}")
         several = isinstance(device, list | tuple)
         devices = tuple(_device(one) for one in (device if several else (device,)))
@@ -165,6 +164,9 @@ class PlacementPolicy:
             raise ConfigError(f"cannot read the placement policy: {error}") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"the placement policy {name} is not TOML: {error}") from error
+        except ValueError as error:
+            # NUL, or half of a surrogate pair.
+            raise ConfigError(f"{shown(name)} names no file with a policy: {error}") from error
         _known(data, ("place", "memory"), name)
         tables = data.get("place", [])
         if not isinstance(tables, list) or not all(isinstance(t, dict) for t in tables):

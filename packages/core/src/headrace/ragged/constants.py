@@ -12,6 +12,7 @@ from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, 
 from headrace.given import whole
 from headrace.graph.convert import constant_of, contains_tensor, to_array
 from headrace.graph.scopes import name_scope
+from headrace.graph.spec import MAX_RANK
 from headrace.ops.constant import placeholder as dense_placeholder
 from headrace.ragged.partitions import as_splits_dtype
 from headrace.ragged.tensor import RaggedTensor
@@ -97,16 +98,15 @@ def placeholder(
         A ragged tensor, fed with a ``RaggedTensorValue``; a placeholder if ``ragged_rank`` is 0.
 
     Raises:
-        AttributeValueError: if ``ragged_rank`` is negative.
+        AttributeValueError: if ``ragged_rank`` is negative, or more than tensors have axes.
     """
-    if ragged_rank < 0:
-        raise AttributeValueError(f"ragged_rank must be an integer >= 0, got {shown(ragged_rank)}")
+    ragged_rank = whole(ragged_rank, "ragged_rank", 0, MAX_RANK)
     inner = Shape(value_shape)
     if ragged_rank == 0:
         return dense_placeholder(dtype, inner, name)
     with name_scope(name, "RaggedPlaceholder"):
-        whole = Shape([None]).concatenate(inner) if inner.rank is not None else inner
-        flat = dense_placeholder(dtype, whole, "flat_values")
+        known = Shape([None]).concatenate(inner) if inner.rank is not None else inner
+        flat = dense_placeholder(dtype, known, "flat_values")
         splits = [
             dense_placeholder(dtypes.int64, [None], f"row_splits_{i}") for i in range(ragged_rank)
         ]
@@ -136,7 +136,7 @@ def _parts(
                 f"a scalar has no ragged axes, got ragged_rank {told(ragged_rank)}"
             )
         if inner:
-            raise ShapeError(f"a scalar does not have inner_shape {list(inner)}")
+            raise ShapeError(f"a scalar does not have inner_shape {shown(list(inner))}")
         return to_array(pylist, None if dtype is None else as_dtype(dtype)), []
     rank = max(most, 1) if deep is None else deep
     if ragged_rank is None:

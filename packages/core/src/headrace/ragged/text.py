@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace import dtypes
 from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown
+from headrace.given import whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -287,13 +288,13 @@ def ngrams(
         ShapeError: if ``data`` has no axis, or an unknown number of them.
     """
     left, right = _pads(pad_values)
-    if padding_width is not None and padding_width < 1:
+    if padding_width is not None and whole(padding_width, "padding_width") < 1:
         raise AttributeValueError("padding_width must be greater than 0.")
     if padding_width is not None and pad_values is None:
         raise AttributeValueError("pad_values must be provided if padding_width is set.")
     often = 0 if pad_values is None else -1 if padding_width is None else padding_width
     widths = list(ngram_width) if isinstance(ngram_width, list | tuple) else [ngram_width]
-    if any(width < 1 for width in widths):
+    if any(whole(width, "ngram_width") < 1 for width in widths):
         raise AttributeValueError(
             f"All ngram_widths must be greater than 0. Got {shown(ngram_width)}"
         )
@@ -324,7 +325,10 @@ def _pads(pad_values: Any) -> tuple[str, str]:
     pair = list(given) if isinstance(given, list | tuple) else [given, given]
     if len(pair) < 2 or not all(isinstance(text, str | bytes) for text in pair[:2]):
         raise ArgumentTypeError("pad_values must be a string, tuple of strings, or None.")
-    left, right = (t.decode() if isinstance(t, bytes) else t for t in pair[:2])
+    try:
+        left, right = (t.decode() if isinstance(t, bytes) else t for t in pair[:2])
+    except UnicodeDecodeError as error:
+        raise AttributeValueError(f"pad_values must be UTF-8, got {shown(pad_values)}") from error
     return left, right
 
 

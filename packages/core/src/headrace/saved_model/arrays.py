@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, final
 import numpy as np
 
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import HeadraceError, SavedModelDamagedError, SavedModelError
+from headrace.errors import HeadraceError, SavedModelDamagedError, SavedModelError, shown
 
 _Array = np.ndarray[Any, np.dtype[Any]]
 # One date for all, so that equal variables make equal files.
@@ -46,6 +46,8 @@ def write_arrays(file: BinaryIO, arrays: Mapping[str, _Array]) -> dict[str, Stor
     Raises:
         SavedModelError: if an array cannot be stored.
     """
+    if not callable(getattr(file, "write", None)):
+        raise SavedModelError(f"arrays are written into an open file, got {shown(file)}")
     records = {}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():

@@ -18,6 +18,7 @@ from headrace.errors import (
     SavedModelUseError,
 )
 from headrace.errors import shown as _shown
+from headrace.given import items as _items
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
@@ -70,6 +71,11 @@ class SavedModelBuilder:
                     "one named by a version or the time, or delete what is in it"
                 )
             self._folder.mkdir(parents=True, exist_ok=True)
+        except ValueError as error:
+            # NUL, or half of a surrogate pair.
+            raise SavedModelError(
+                f"{_shown(str(self._folder))} names no folder: {error}"
+            ) from error
         except OSError as error:
             raise SavedModelError(
                 f"cannot make the folder {self._folder}: {error.strerror or error}"
@@ -239,7 +245,7 @@ class SavedModelBuilder:
         saved: Mapping[str, Saved],
     ) -> tuple[GraphRecord, str]:
         """Return what the manifest says of a graph, and its document."""
-        labels = (tags,) if isinstance(tags, str) else tuple(tags)
+        labels = (tags,) if isinstance(tags, str) else tuple(_items(tags, "tags"))
         if not all(isinstance(tag, str) for tag in labels):
             raise ArgumentTypeError(f"tags must be strings, got {_shown(labels)}")
         check_no_python(graph, self._folder, exporting=True)
@@ -268,7 +274,7 @@ class SavedModelBuilder:
     def _copy_assets(self, tensors: Iterable[Tensor] | None) -> dict[str, str]:
         """Copy the files that constants name into the model; files by names of tensors."""
         found = {}
-        for tensor in tensors or ():
+        for tensor in _items(tensors or (), "assets_collection"):
             source = _path_of(tensor)
             name = self._asset_name(source)
             if name not in self._assets:

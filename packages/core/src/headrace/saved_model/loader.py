@@ -74,7 +74,11 @@ def contains_saved_model(export_dir: str | os.PathLike[str]) -> bool:
         constants.SAVED_MODEL_FILENAME_PB,
         constants.SAVED_MODEL_FILENAME_PBTXT,
     )
-    return any((folder / name).is_file() for name in names)
+    try:
+        return any((folder / name).is_file() for name in names)
+    except OSError:
+        # A name that is too long.
+        return False
 
 
 maybe_saved_model_directory = contains_saved_model

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from headrace.dtypes import as_dtype
-from headrace.errors import GraphError, shown
+from headrace.errors import GraphError, shown, told
+from headrace.given import items
 from headrace.shapes import Shape
 
 
@@ -150,7 +151,8 @@ def infos(given: Mapping[str, Any]) -> dict[str, TensorInfo]:
     """
     if not isinstance(given, Mapping):
         raise GraphError(f"expected a dict of tensors by name, got {shown(given)}")
-    return {str(key): tensor_info(given[key]) for key in given}
+    keys = items(given, "the dict of tensors")
+    return {key if type(key) is str else told(key): tensor_info(given[key]) for key in keys}
 
 
 def shape_of(given: Any) -> Shape:

@@ -270,4 +270,8 @@ def _names_file(path: object) -> bool:
     from pathlib import Path
 
     place = Path(os.fsdecode(path))
-    return place.absolute().parent.is_dir() and not place.is_dir()
+    try:
+        return place.absolute().parent.is_dir() and not place.is_dir()
+    except (OSError, ValueError):
+        # Too long, or with what no name has.
+        return False

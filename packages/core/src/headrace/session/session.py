@@ -384,7 +384,13 @@ class Session:
                 f"Session.reset drops the state of this process, not that of {shown(target)}: each "
                 "process resets its own, with hr.reset_containers"
             )
-        reset_containers(*([containers] if isinstance(containers, str) else containers or ()))
+        reset_containers(
+            *(
+                [containers]
+                if isinstance(containers, str)
+                else items(containers or (), "containers")
+            )
+        )
 
     @property
     def graph_def(self) -> Any:

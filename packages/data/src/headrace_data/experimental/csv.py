@@ -12,12 +12,13 @@ import numpy as np
 
 import headrace as hr
 from headrace import Tensor
-from headrace.errors import AttributeValueError, DTypeError, shown
+from headrace.errors import AttributeValueError, DatasetError, DTypeError, shown
 from headrace.extend.arguments import items
 from headrace_data.dataset import Dataset
 from headrace_data.experimental.files import file_names, in_turns, repeated
 from headrace_data.experimental.transformations import ignore_errors as without_errors
 from headrace_data.sources.records import TextLineDataset
+from headrace_io.streams import error_of_system
 
 _DTYPES = (hr.float32, hr.float64, hr.int32, hr.int64, hr.string)
 
@@ -52,7 +53,7 @@ class CsvDataset(Dataset):
             select_cols: The numbers of the columns to take, growing; all if None.
         """
         del buffer_size
-        defaults = [_default(given) for given in record_defaults]
+        defaults = [_default(given) for given in items(record_defaults, "record_defaults")]
         names = hr.reshape(hr.convert_to_tensor(filenames, hr.string), [-1])
 
         def lines(name: Any) -> Any:
@@ -223,8 +224,13 @@ class _Look:
         """Return the names in the first line, which is the same in all files."""
         first: list[str] | None = None
         for name in files:
-            with Path(name).open(newline="", encoding="utf-8") as file:
-                found = next(csv.reader(file, **self._format), [])
+            try:
+                with Path(name).open(newline="", encoding="utf-8") as file:
+                    found = next(csv.reader(file, **self._format), [])
+            except OSError as error:
+                raise error_of_system(error, f"cannot read {shown(name)}") from error
+            except (ValueError, csv.Error) as error:
+                raise DatasetError(f"{shown(name)} is no file of such lines: {error}") from error
             if first is not None and found != first:
                 raise AttributeValueError(
                     "All input files should have same column names in the header row. File "

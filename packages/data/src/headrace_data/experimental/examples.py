@@ -7,6 +7,7 @@ from typing import Any, final
 
 import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError, shown
+from headrace.extend.arguments import items
 from headrace_data import structure
 from headrace_data.dataset import Dataset
 from headrace_data.experimental.files import in_turns, repeated
@@ -88,7 +89,7 @@ def make_batched_features_dataset(
             f"The `label_key` provided ({shown(label_key)}) must be one of the `features` keys."
         )
     files = Dataset.list_files(file_pattern, shuffle, shuffle_seed)
-    further = reader_args or ()
+    further = items(reader_args or (), "reader_args")
     records = in_turns(
         files, lambda name: reader(name, *further), reader_num_threads, sloppy_ordering
     )

@@ -48,4 +48,4 @@ def repeated(
     """Return a data set repeated so often, each time in another order where that is asked for."""
     if shuffle:
         dataset = dataset.shuffle(buffer_size, seed)
-    return dataset if epochs == 1 else dataset.repeat(epochs)
+    return dataset if isinstance(epochs, int) and epochs == 1 else dataset.repeat(epochs)

@@ -9,6 +9,7 @@ import numpy as np
 
 import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError
+from headrace.extend.arguments import items
 from headrace_data import structure
 from headrace_data.dataset import Dataset
 from headrace_data.experimental.transformations import scan, unbatch
@@ -87,6 +88,7 @@ def sample_from_datasets(
         AttributeValueError: if there are not as many weights as data sets.
         DTypeError: if they are no floats.
     """
+    datasets = items(datasets, "datasets")
     count = len(datasets)
     if not count:
         raise AttributeValueError("sample_from_datasets needs at least one data set")

@@ -7,6 +7,7 @@ from typing import Any
 
 import headrace as hr
 from headrace.errors import AttributeValueError, UnimplementedError
+from headrace.extend.arguments import whole
 from headrace_data.dataset import Dataset
 from headrace_data.transformations.distinct import unique as unique
 from headrace_data.transformations.mapping import ignore_errors as ignore_errors
@@ -94,7 +95,7 @@ def map_and_batch(
                 "The `num_parallel_batches` and `num_parallel_calls` arguments are mutually "
                 "exclusive"
             )
-        calls = batch_size * num_parallel_batches
+        calls = batch_size * whole(num_parallel_batches, "num_parallel_batches")
     return lambda dataset: dataset.map(map_func, calls).batch(batch_size, drop_remainder)
 
 

@@ -22,6 +22,7 @@ from headrace.errors import (
     UnknownError,
     shown,
 )
+from headrace.extend.arguments import items
 from headrace.extend.graphs import get_default_graph, is_python_literal, to_array, user_site
 from headrace_data import structure
 from headrace_data.build import make
@@ -58,7 +59,7 @@ def from_generator(
             "the function that makes the generator, not the generator"
         )
     element = structure.from_legacy(output_types, output_shapes)
-    arguments = [hr.convert_to_tensor(a, name="args") for a in (args or ())]
+    arguments = [hr.convert_to_tensor(a, name="args") for a in items(args or (), "args")]
     source = _Source(generator, element, str(user_site()))
     token = f"{os.getpid()}-{next(_NUMBERS)}"
     _SOURCES[token] = source

@@ -12,7 +12,6 @@ from headrace.errors import (
     AttributeValueError,
     InvalidArgumentError,
     ShapeError,
-    shown,
 )
 from headrace_data import structure
 from headrace_data.build import Traced, arguments_of, make, scalar, static, trace
@@ -71,12 +70,20 @@ def take_while(dataset: Described, predicate: Callable[..., Any]) -> Described:
     return make("take_while", dataset.spec, sources=[dataset], functions={"function": chosen})
 
 
+def _told(element: Any) -> str:
+    """Return what a function returns, for messages."""
+    if isinstance(element, structure.TensorComponent):
+        return f"{element.dtype.name}{element.shape}"
+    return structure.describe(element)
+
+
 def _predicate(dataset: Described, predicate: Callable[..., Any], what: str) -> Traced:
     chosen = trace(predicate, arguments_of(dataset.spec), what)
     found = chosen.element
     if not isinstance(found, structure.TensorComponent) or found.dtype != hr.bool:
         raise AttributeValueError(
-            f"the function of {what} must return a bool scalar, got {shown(found)}"
+            f"the function of {what} must return a bool scalar, got "
+            f"{_told(found)}; compare elements, as in lambda x: x > 0"
         )
     if not found.shape.is_compatible_with([]):
         raise ShapeError(f"the function of {what} must return a scalar, got shape {found.shape}")

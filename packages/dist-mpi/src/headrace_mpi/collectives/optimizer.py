@@ -59,7 +59,7 @@ class DistributedOptimizer(hr.train.Optimizer):
             raise ArgumentTypeError(f"opt must be an optimizer, got {type(opt).__name__}")
         if compression not in _COMPRESSIONS:
             raise AttributeValueError(
-                "compression must be None, 'bfloat16' or 'float16', got " + repr(compression)
+                "compression must be None, 'bfloat16' or 'float16', got " + shown(compression)
             )
         if type(bucket_bytes) is not int or bucket_bytes < 0:
             raise AttributeValueError(

@@ -18,6 +18,7 @@ import numpy as np
 
 import headrace as hr
 from headrace import Graph, Operation, Tensor
+from headrace.extend.arguments import items
 from headrace.extend.graphs import functions_in
 from headrace_io.dtype_protos import number_of
 from headrace_io.graph_import.importing import read_graph_def
@@ -45,7 +46,7 @@ def fold_batch_norms(input_graph_def: Any, protected_nodes: Iterable[str] | None
     Raises:
         ArgumentTypeError: if ``input_graph_def`` is neither.
     """
-    kept = set(protected_nodes or ())
+    kept = set(items(protected_nodes or (), "protected_nodes"))
     return on_graphs(input_graph_def, lambda message: _folded(message, kept))
 
 

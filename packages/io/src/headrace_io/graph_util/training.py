@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from headrace.extend.arguments import items
 from headrace_io.graph_util.nodes import node_name, on_graphs, without
 
 
@@ -24,7 +25,7 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Iterable[str] | Non
     Raises:
         ArgumentTypeError: if ``input_graph`` is neither.
     """
-    kept = set(protected_nodes or ())
+    kept = set(items(protected_nodes or (), "protected_nodes"))
     return on_graphs(input_graph, lambda message: _spliced(message, kept))
 
 

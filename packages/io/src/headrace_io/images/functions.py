@@ -38,7 +38,7 @@ def decode_image(
     Raises:
         AttributeValueError: if ``channels`` is none of those above.
     """
-    if channels not in (None, 0, 1, 3, 4):
+    if channels is not None and whole(channels, "channels") not in (0, 1, 3, 4):
         raise AttributeValueError(f"channels must be None, 0, 1, 3 or 4, got {told(channels)}")
     wanted = hr.as_dtype(dtype)
     with hr.name_scope(name, "decode_image"):

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import headrace as hr
 from headrace import DType, Shape, SparseTensor, Tensor
 from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, shown
+from headrace.extend.arguments import mapping
 
 # The dtypes of the three kinds of features: FloatList, Int64List and BytesList.
 KINDS = (hr.float32, hr.int64, hr.string)
@@ -115,7 +116,7 @@ def wanted(features: Mapping[str, Any], kinds: Sequence[type], *, lists: bool = 
         raise ArgumentTypeError(
             f"features must be a dict of features by key, got {shown(features)}"
         )
-    for key in sorted(features):
+    for key in sorted(mapping(features, "features")):
         feature: Any = features[key]
         if type(feature) not in kinds:
             taken = ", ".join(kind.__name__ for kind in kinds)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import headrace as hr
 from headrace import Operation, Tensor
-from headrace.errors import ArgumentTypeError, GraphError, shown
+from headrace.errors import ArgumentTypeError, DTypeError, GraphError, shown
 from headrace.extend.graphs import current_scope
 from headrace_io.ops.readers import (
     fixed_length_record_reader,
@@ -283,7 +283,14 @@ def _handle_of(queue: Any) -> Tensor:
     handle = queue if isinstance(queue, Tensor) else getattr(queue, "queue_ref", None)
     if not isinstance(handle, Tensor):
         raise ArgumentTypeError(
-            f"a reader takes its work from a queue, or the handle to one, got {shown(queue)}"
+            f"a reader takes its work from a queue, or the handle to one, got {shown(queue)}; "
+            "hr.train.string_input_producer makes a queue of names"
+        )
+    dtypes = getattr(queue, "dtypes", None)
+    if dtypes is not None and list(dtypes) != [hr.string]:
+        raise DTypeError(
+            "a reader takes its work from a queue of one component, a string; queue "
+            f"{queue.name!r} has {', '.join(map(str, dtypes))}"
         )
     return handle
 

@@ -10,6 +10,7 @@ import numpy as np
 
 import headrace as hr
 from headrace.errors import ArgumentTypeError, shown
+from headrace.extend.arguments import mapping
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Arrays: TypeAlias = Mapping[str, Array]
@@ -109,8 +110,8 @@ def signature_of(
             raise ArgumentTypeError(
                 f"{what} of a signature must be a dict of tensors by name, got {shown(given)}"
             )
-    fetched = dict(outputs)
-    fed = dict(inputs)
+    fetched = mapping(outputs, "outputs")
+    fed = mapping(inputs, "inputs")
 
     def call(arrays: dict[str, Array]) -> Arrays:
         found: dict[str, Array] = session.run(

@@ -17,6 +17,8 @@ from headrace.errors import (
     NotFoundError,
     shown,
 )
+from headrace.extend.arguments import mapping, real
+from headrace_io.streams import file_name
 from headrace_serve.counters import Counters
 from headrace_serve.limits import Batching
 from headrace_serve.models.loading import is_saved_model, load, loaded
@@ -49,7 +51,7 @@ class Sources:
         Raises:
             HeadraceError: if one cannot be loaded, or has no name.
         """
-        if not poll >= 0:
+        if not real(poll, "poll") >= 0:
             raise ConfigError(f"poll: expected a number of seconds >= 0, got {shown(poll)}")
         self.models: dict[str, Model] = {}
         self._batching = batching
@@ -57,7 +59,7 @@ class Sources:
         self._poll = poll
         self._folders: dict[str, Path] = {}
         self._closing: set[asyncio.Task[None]] = set()
-        by_name = dict(models) if isinstance(models, Mapping) else {name: models}
+        by_name = mapping(models, "models") if isinstance(models, Mapping) else {name: models}
         if not by_name:
             raise ConfigError("there is no model to serve: expected at least one")
         for given, source in by_name.items():
@@ -68,7 +70,7 @@ class Sources:
             source = LoadedModel({DEFAULT_SIGNATURE: source})
         elif not isinstance(source, str | Path | LoadedModel):
             source = loaded(source)
-        folder = None if isinstance(source, LoadedModel) else Path(source).resolve()
+        folder = None if isinstance(source, LoadedModel) else Path(file_name(source)).resolve()
         name = name or (_name_of(folder) if folder is not None else "model")
         if not name or set(name) & _NOT_IN_NAMES:
             raise ConfigError(

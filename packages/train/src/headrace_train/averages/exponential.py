@@ -108,7 +108,7 @@ class ExponentialMovingAverage:
         if moving_avg_variables is None:
             chosen = dict.fromkeys([*hr.trainable_variables(), *hr.moving_average_variables()])
         else:
-            chosen = dict.fromkeys(moving_avg_variables)
+            chosen = dict.fromkeys(items(moving_avg_variables, "moving_avg_variables"))
         names = {self.average_name(v): v for v in chosen}
         left = [v for v in hr.global_variables() if v not in chosen and v.op_name not in names]
         return names | {v.op_name: v for v in left}

@@ -41,6 +41,8 @@ from headrace_train.checkpoint.record import record_file
 
 DEFAULT_NAME = "checkpoint"
 _MOST_BYTES = 1 << 26
+# Each is looked for in its folder.
+_MOST_PATHS = 1 << 16
 _OLD_FORMAT = "headrace-checkpoint-index"
 _log = logging.getLogger("headrace.train")
 
@@ -416,5 +418,8 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     Args:
         checkpoint_prefixes: What ``Saver.save`` returned.
     """
-    found = [find_checkpoint(prefix) for prefix in checkpoint_prefixes]
+    found = [
+        find_checkpoint(prefix)
+        for prefix in items(checkpoint_prefixes, "checkpoint_prefixes", _MOST_PATHS)
+    ]
     return [file.stat().st_mtime for file in found if file is not None]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from headrace.errors import DatasetDamagedError, DatasetError, DatasetNotFoundError, shorten, told
+from headrace.extend.arguments import whole
 from headrace_train.datasets.dataset import Dataset, DataSplits, encode_labels
 from headrace_train.datasets.idx import read_idx
 from headrace_train.settings import DATA
@@ -58,6 +59,7 @@ def load_mnist(
     """
     train_pixels, train_numbers, test_pixels, test_numbers = _read_all(_find_files(_folder(path)))
     count = len(train_pixels)
+    validation_size = whole(validation_size, "validation_size")
     if not 0 <= validation_size < count:
         raise DatasetError(
             f"validation_size must be from 0 to {count - 1}, for there are {count} training "

@@ -10,7 +10,7 @@ import numpy as np
 
 import headrace as hr
 from headrace.errors import AttributeValueError, GraphError, shown, told
-from headrace.extend.arguments import items
+from headrace.extend.arguments import items, real
 from headrace_train.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -52,7 +52,7 @@ class LoggingTensorHook(SessionRunHook):
                 "either at_end and/or exactly one of every_n_iter and every_n_secs must be "
                 "provided."
             )
-        if every_n_iter is not None and every_n_iter <= 0:
+        if every_n_iter is not None and real(every_n_iter, "every_n_iter") <= 0:
             raise AttributeValueError(f"invalid every_n_iter={told(every_n_iter)}.")
         if isinstance(tensors, dict):
             self._tensors: dict[Any, Any] = tensors

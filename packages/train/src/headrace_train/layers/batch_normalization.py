@@ -190,7 +190,8 @@ class BatchNormalization(Layer):
         found = [axis + rank if axis < 0 else axis for axis in self.axis]
         if not all(0 <= axis < rank for axis in found):
             raise AttributeValueError(
-                f"layer {self.name!r}: axis {self.axis} is out of range for {rank} dimensions"
+                f"layer {self.name!r}: axis {shown(self.axis)} is out of range for "
+                f"{rank} dimensions"
             )
         if len(set(found)) != len(found):
             raise AttributeValueError(f"layer {self.name!r}: axis {self.axis} names one twice")

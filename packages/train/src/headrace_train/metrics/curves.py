@@ -8,7 +8,7 @@ from typing import Any
 import headrace as hr
 from headrace.errors import AttributeValueError, shown, told
 from headrace.extend import Tensor
-from headrace.extend.arguments import whole
+from headrace.extend.arguments import items, whole
 from headrace_train.metrics.state import Metric, listed
 from headrace_train.metrics.thresholds import Counts, counts_at_thresholds
 
@@ -78,7 +78,10 @@ def auc(
         raise AttributeValueError(
             f"summation_method must be one of {', '.join(_METHODS)}, got {shown(summation_method)}"
         )
-    inner = _evenly(num_thresholds) if thresholds is None else sorted(thresholds)
+    if thresholds is None:
+        inner = _evenly(num_thresholds)
+    else:
+        inner = sorted(items(thresholds, "thresholds"))
     with hr.variable_scope(name, "auc", [labels, predictions, weights]):
         limits = [0.0 - _MARGIN, *inner, 1.0 + _MARGIN]
         values, updates = counts_at_thresholds(labels, predictions, limits, weights, _ALL)

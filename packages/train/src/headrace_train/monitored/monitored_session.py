@@ -12,10 +12,12 @@ from typing import Any, Self, final
 import headrace as hr
 from headrace import Graph
 from headrace.errors import (
+    ArgumentTypeError,
     AttributeValueError,
     FailedPreconditionError,
     OutOfRangeError,
     TaskLostError,
+    shown,
 )
 from headrace.extend.arguments import items
 from headrace.extend.graphs import unfinalize
@@ -26,6 +28,16 @@ from headrace_train.monitored.session_creators import ChiefSessionCreator, Sessi
 from headrace_train.resumption.termination import Termination
 
 _log = logging.getLogger("headrace.train")
+
+
+def _check_hook(hook: Any) -> None:
+    if isinstance(hook, type) or not callable(getattr(hook, "begin", None)):
+        name = getattr(hook, "__name__", None)
+        got = shown(hook) if name is None else f"the {type(hook).__name__} {shown(name)}"
+        raise ArgumentTypeError(
+            f"hooks must be a list of hr.train.SessionRunHook, got {got} in it; a function becomes "
+            "one as a method of a subclass, such as after_run"
+        )
 
 
 @final
@@ -75,6 +87,8 @@ class _MonitoredSession:
         self._graph = hr.get_default_graph()
         self._graph_was_finalized = self._graph.finalized
         self._hooks = items(hooks, "hooks") if hooks else []
+        for hook in self._hooks:
+            _check_hook(hook)
         self._should_recover = should_recover
         self._grace = stop_grace_period_secs
         self._current: CoordinatedSession | None = None

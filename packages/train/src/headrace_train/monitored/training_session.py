@@ -130,7 +130,7 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
                 consistent=consistent,
             )
         )
-    used.extend(hooks or ())
+    used.extend(items(hooks or (), "hooks"))
     return MonitoredSession(
         session_creator=creator, hooks=used, stop_grace_period_secs=stop_grace_period_secs
     )

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, final
 import headrace as hr
 from headrace import DType, Tensor, Variable
 from headrace.errors import AttributeValueError, shown, told
-from headrace.extend.arguments import real
+from headrace.extend.arguments import mapping, real
 
 # A number, a scalar tensor or variable, or a function of no arguments that returns one of these
 # and is called each time that updates are built.
@@ -30,7 +30,7 @@ class Hyperparameters:
             AttributeValueError: if one is no number, floating scalar tensor or function.
         """
         self._owner = owner
-        self._given = dict(given)
+        self._given = mapping(given, "hyperparameters")
         self._current: dict[str, Any] = {}
         for name, value in self._given.items():
             if not callable(value):

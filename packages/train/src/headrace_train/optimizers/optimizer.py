@@ -89,7 +89,7 @@ class Optimizer:
         self._name = name
         self._use_locking = use_locking
         self._state = Slots()
-        self._hyperparameters = Hyperparameters(name, hyperparameters or {})
+        self._hyperparameters = Hyperparameters(name, hyperparameters)
         self._losses: dict[Graph, list[Tensor]] = {}
         if use_locking and not self._single_write:
             _log.warning(

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace import Operation, Tensor, Variable
 from headrace.errors import AttributeValueError, shown
+from headrace.extend.arguments import items
 from headrace_train.optimizers.adam import AdamOptimizer
 from headrace_train.optimizers.elementwise import Elements, ElementwiseOptimizer, Step
 from headrace_train.optimizers.hyperparameters import Hyperparameter, Hyperparameters
@@ -101,7 +102,7 @@ class DecoupledWeightDecayExtension(ElementwiseOptimizer):
             name: Likewise.
             decay_var_list: The variables that decay; all that change if None.
         """
-        self._decayed = set(decay_var_list or ()) or None
+        self._decayed = set(items(decay_var_list or (), "decay_var_list")) or None
         return super().apply_gradients(grads_and_vars, global_step=global_step, name=name)
 
     def _prepare(self) -> None:

@@ -75,7 +75,7 @@ def bucket(
             capacities than of buckets.
         ShapeError: if the shape of a tensor is not known, and ``dynamic_pad`` is not set.
     """
-    threads = whole(num_threads, "num_threads", most=_MOST_THREADS)
+    threads = whole(num_threads, "num_threads", 1, _MOST_THREADS)
     if shared_name is not None:
         text(shared_name, "shared_name")
     sizes = _one_each(batch_size, num_buckets, "batch_size")
@@ -255,7 +255,7 @@ def bucket_by_sequence_length(
             num_threads,
             capacity,
             bucket_capacities,
-            None if shapes is None else [[], *shapes],
+            None if shapes is None else [[], *items(shapes, "shapes")],
             dynamic_pad,
             allow_smaller_final_batch,
             keep_input,

@@ -7,6 +7,7 @@ from typing import Any
 import headrace as hr
 from headrace import Operation, Shape, Tensor
 from headrace.errors import AttributeValueError, ShapeError, SymbolicTensorError, shown, told
+from headrace.extend.arguments import items
 from headrace_train.pipelines.fullness import summarize_fullness
 from headrace_train.queues import FIFOQueue
 from headrace_train.runners import QueueRunner, add_queue_runner
@@ -220,7 +221,7 @@ def slice_input_producer(
             f"slice_input_producer takes a list of tensors, got {shown(tensor_list)}; pass [tensor]"
         )
     with hr.name_scope(name, "input_producer"):
-        tensors = [hr.convert_to_tensor(tensor) for tensor in tensor_list]
+        tensors = [hr.convert_to_tensor(tensor) for tensor in items(tensor_list, "tensor_list")]
         if not tensors:
             raise AttributeValueError("slice_input_producer needs at least one tensor")
         for tensor in tensors:

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, TypeAlias
 
 from headrace.errors import ArgumentTypeError, OutOfRangeError, shown, told
-from headrace.extend.arguments import items
+from headrace.extend.arguments import items, real
 
 _log = logging.getLogger("headrace.train")
 
@@ -145,7 +145,7 @@ class Coordinator:
             waited = [*self._registered.union(threads or ())]
         while _alive(waited) and not self.wait_for_stop(_GLANCE):
             pass
-        deadline = time.monotonic() + stop_grace_period_secs
+        deadline = time.monotonic() + real(stop_grace_period_secs, "stop_grace_period_secs")
         for thread in _alive(waited):
             thread.join(max(deadline - time.monotonic(), 0))
         left = ", ".join(sorted(thread.name for thread in _alive(waited)))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
 from headrace.errors import AttributeValueError, CheckpointError, shown
+from headrace.extend.arguments import whole
 from headrace_train.checkpoint.paths import join
 from headrace_train.checkpoint.record import BEST, HOURS, LATEST, Entry, Record
 
@@ -50,10 +51,11 @@ class Policy:
         """Refuse what makes no sense.
 
         Raises:
+            ArgumentTypeError: if it is no whole number.
             CheckpointError: if fewer than none should stay.
             AttributeValueError: if the hours or the order are none.
         """
-        if self.latest is not None and self.latest < 1:
+        if self.latest is not None and whole(self.latest, "max_to_keep, None for all,") < 1:
             raise CheckpointError(
                 f"max_to_keep must be at least 1, or None to keep all, got {self.latest}"
             )

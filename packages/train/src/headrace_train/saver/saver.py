@@ -25,7 +25,7 @@ from headrace.errors import (
     listing,
     shown,
 )
-from headrace.extend.arguments import mapping
+from headrace.extend.arguments import items, mapping
 from headrace.extend.faults import fault_point
 from headrace_io import protos
 from headrace_train.checkpoint.files import replaced
@@ -477,7 +477,7 @@ class Saver:
                 ``all_model_checkpoint_paths`` of ``get_checkpoint_state``.
         """
         found = []
-        for path in checkpoint_paths:
+        for path in items(checkpoint_paths, "checkpoint_paths", 1 << 16):
             times = get_checkpoint_mtimes([path])
             found += [(path, times[0])] if times else []
         self.set_last_checkpoints_with_time(found)

@@ -107,7 +107,9 @@ def _named(name: Any, value: Any) -> list[Item]:
 
 def _check_kind(value: Any) -> None:
     if not isinstance(value, Variable | Saveable):
-        raise ArgumentTypeError(f"a Saver saves variables, got {shown(value)}")
+        raise ArgumentTypeError(
+            f"a Saver saves variables, got {shown(value)}; pass the variables it is made of"
+        )
 
 
 def _check_names(items: list[Item]) -> None:
@@ -125,7 +127,9 @@ def _check_names(items: list[Item]) -> None:
                 f"{shown(item.name)} holds a lone surrogate, which no name in a file may have"
             ) from None
     if twice:
-        raise CheckpointMismatchError(f"variables are listed twice: {listing(sorted(twice))}")
+        raise CheckpointMismatchError(
+            f"variables are listed twice: {listing(sorted(twice))}; list each once"
+        )
 
 
 def _check_once(items: list[Item]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import headrace as hr
 from headrace import Tensor
 from headrace.errors import ArgumentTypeError, AttributeValueError, shown
+from headrace.extend.arguments import items
 from headrace_io import protos
 from headrace_train.summary import summaries
 from headrace_train.summary.naming import clean_tag, summary_scope
@@ -248,6 +249,7 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _collected(made: Tensor, collections: Sequence[Any] | None) -> Tensor:
-    for key in [hr.GraphKeys.SUMMARIES] if collections is None else collections:
+    chosen = [hr.GraphKeys.SUMMARIES] if collections is None else items(collections, "collections")
+    for key in chosen:
         hr.add_to_collection(key, made)
     return made

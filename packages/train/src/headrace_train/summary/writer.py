@@ -292,7 +292,7 @@ class FileWriter:
         if global_step is not None:
             try:
                 event.step = int(global_step)
-            except (TypeError, ValueError) as error:
+            except (TypeError, ValueError, ArithmeticError) as error:
                 raise DTypeError(
                     f"global_step is a number, got {shown(global_step, 60)}"
                 ) from error

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace.errors import AbortedError
+from headrace.extend.arguments import items, mapping
 from headrace_train.supervisor.supervisor import Supervisor
 
 
@@ -27,11 +28,12 @@ def basic_train_loop(
         kwargs: Arguments by name.
         master: The target of the session.
     """
+    further, named = items(args or (), "args"), mapping(kwargs, "kwargs")
     while True:
         try:
             with supervisor.managed_session(master) as session:
                 while not supervisor.should_stop():
-                    train_step_fn(session, *(args or ()), **(kwargs or {}))
+                    train_step_fn(session, *further, **named)
         except AbortedError:
             continue
         return

@@ -11,7 +11,7 @@ import numpy as np
 import headrace as hr
 from headrace.errors import DTypeError, GraphError, ShapeError
 from headrace.extend import DType, IndexedSlices, Tensor
-from headrace.extend.arguments import mapping
+from headrace.extend.arguments import items, mapping
 
 Jacobians = tuple[np.ndarray, np.ndarray]
 
@@ -63,7 +63,7 @@ def compute_gradient(
         if not (tensor.dtype.is_floating or tensor.dtype.is_complex):
             raise DTypeError(f"gradients are of floating and complex tensors, got {tensor.dtype}")
     made = [_gradient(tensor, y, y_shape) for tensor in xs]
-    for target in init_targets or ():
+    for target in items(init_targets or (), "init_targets"):
         session.run(target)
     feeds = mapping(extra_feed_dict, "extra_feed_dict")
     found = []
