@@ -19,6 +19,7 @@ from headrace.runtime.device import (
     HostArray,
 )
 from headrace.runtime.device_options import (
+    Around,
     DeviceOption,
     switch_option,
     whole_number_option,
@@ -51,6 +52,7 @@ from headrace.runtime.trace import (
 
 __all__ = [
     "DEFAULT_OPTIONS",
+    "Around",
     "Background",
     "Buffer",
     "CompilingDevice",
