@@ -27,6 +27,17 @@ def find(name: str) -> Rule | None:
     return USER_RULES.get(name) or host().gradients.get(name)
 
 
+def takes_rows(op: Operation) -> bool:
+    """Whether gradients that are row-sparse come as they are to the rule of an operation.
+
+    Rules of the program itself get tensors.
+    """
+    if op.gradient_rule or op.type in USER_RULES:
+        return False
+    found = host().gradients.rule(op.type)
+    return found is not None and found[0].rows
+
+
 def origin_of(op: Operation, rule: Rule, error: BaseException) -> str:
     """Return, for messages, whose rule failed, and where; empty for a rule of the program."""
     found = None if op.gradient_rule or op.type in USER_RULES else host().gradients.rule(op.type)

@@ -24,10 +24,7 @@ from headrace.extend.ops import TensorSpec
 from headrace.extend.primitives import tuple_
 from headrace_autodiff.accumulate import Grad, accumulated, dense
 from headrace_autodiff.liveness import Liveness
-from headrace_autodiff.lookup import origin_of, rule_of, stops
-
-# Gradients that are row-sparse pass through these as they are; other rules get them dense.
-_TAKES_ROWS = frozenset({"Identity", "ReadVariable"})
+from headrace_autodiff.lookup import origin_of, rule_of, stops, takes_rows
 
 # The scopes for what is built on behalf of an operation.
 Scopes = Callable[[Operation], AbstractContextManager[Any]]
@@ -107,9 +104,10 @@ class Walk:
 
     def _pass(self, op: Operation, gate: bool) -> None:
         grads = [None if t in self._stop else self.gradient(t) for t in op.outputs]
-        if op.type not in _TAKES_ROWS and self._inputs(op) is op.inputs:
-            grads = [dense(g) for g in grads]
         inputs = self._inputs(op)
+        sparse = any(isinstance(g, IndexedSlices) for g in grads)
+        if sparse and inputs is op.inputs and not takes_rows(op):
+            grads = [dense(g) for g in grads]
         found = self._differentiate(op, grads) if inputs is op.inputs else grads
         if gate:
             found = _gated(found)

@@ -43,7 +43,7 @@ headrace_api = 1
 def headrace_register_devices(registry: DeviceRegistry) -> None:
     """Add the kind "cpu"."""
     # lazy: an entry point is imported with every plugin, and must cost nothing
-    from headrace_cpu.settings import OPTIONS
+    from headrace_cpu.options import OPTIONS
 
     registry.add(
         "cpu",

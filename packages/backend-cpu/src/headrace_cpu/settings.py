@@ -1,9 +1,8 @@
-"""The settings of the package: what it reads from the environment, and what sessions may ask."""
+"""The settings of the package: what it reads from the environment."""
 
 from __future__ import annotations
 
-from headrace.extend.devices import switch_option, whole_number_option
-from headrace.extend.settings import Setting, missing_file, text, whole_number
+from headrace.extend.settings import Setting, choice, missing_file, text, whole_number
 
 CPU_DEVICES = Setting(
     "HEADRACE_CPU_DEVICES",
@@ -24,16 +23,10 @@ ONEDNN_LIBRARY = Setting[str | None](
     "file of the oneDNN library (default the package onednn-cpu-gomp's)",
     fault=missing_file,
 )
-SETTINGS = (CPU_DEVICES, THREADS, ONEDNN_LIBRARY)
-
-ONEDNN_OPTION = switch_option("onednn", True, "use oneDNN where it is installed", shorthand=True)
-THREADS_OPTION = whole_number_option(
-    "threads", "how many threads the kernels of a step may use; None for what Config(threads=) says"
+DENORMALS = Setting(
+    "HEADRACE_DENORMALS",
+    choice("keep", "flush"),
+    "keep",
+    "keep or flush: what kernels do with denormals unless hr.Config says (default keep)",
 )
-COMPILE_AFTER_OPTION = whole_number_option(
-    "compile_after",
-    "how often a step runs before kernels are compiled for it; None for what "
-    "Config(compile_after=) says",
-    least=0,
-)
-OPTIONS = (ONEDNN_OPTION, THREADS_OPTION, COMPILE_AFTER_OPTION)
+SETTINGS = (CPU_DEVICES, THREADS, ONEDNN_LIBRARY, DENORMALS)

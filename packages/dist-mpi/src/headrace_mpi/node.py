@@ -433,4 +433,7 @@ class SoloRuntime(LocalRuntime):
             )
             return self._plan(parts, len(function.results) + len(saves), options)
 
-        return build_plan(partitions, devices, self._machine, self.state, fetches, nest, options)
+        around = self.engine.around(options)
+        return build_plan(
+            partitions, devices, self._machine, self.state, fetches, nest, options, around=around
+        )

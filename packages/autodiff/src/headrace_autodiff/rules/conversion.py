@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from headrace import Operation, Tensor, cast
+from headrace import IndexedSlices, Operation, Tensor, cast
 from headrace.extend import GradientTable
 
 RULES = GradientTable()
 
+Grad = Tensor | IndexedSlices
 
-@RULES.add("Cast")
-def _cast(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    converted: Tensor = cast(grad, op.inputs[0].dtype)
+
+@RULES.add("Cast", rows=True)
+def _cast(op: Operation, grad: Grad) -> tuple[Grad]:
+    converted: Grad = cast(grad, op.inputs[0].dtype)
     return (converted,)

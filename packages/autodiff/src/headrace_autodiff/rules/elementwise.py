@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headrace import (
+    IndexedSlices,
     Operation,
     Tensor,
     conj,
@@ -32,6 +33,7 @@ from headrace_autodiff.shaping import unbroadcast
 RULES = GradientTable()
 
 Pair = tuple[Tensor, Tensor]
+Grad = Tensor | IndexedSlices
 
 
 def _fit(op: Operation, grad_x: Tensor, grad_y: Tensor) -> Pair:
@@ -124,8 +126,10 @@ def _minimum(op: Operation, grad: Tensor) -> Pair:
     return _fit(op, select(first, grad, 0), select(first, 0, grad))
 
 
-@RULES.add("Neg")
-def _neg(op: Operation, grad: Tensor) -> tuple[Tensor]:
+@RULES.add("Neg", rows=True)
+def _neg(op: Operation, grad: Grad) -> tuple[Grad]:
+    if isinstance(grad, IndexedSlices):
+        return (IndexedSlices(-grad.values, grad.indices, grad.dense_shape),)
     return (-grad,)
 
 
@@ -139,8 +143,8 @@ def _abs(op: Operation, grad: Tensor) -> tuple[Tensor]:
     return (grad * sign(op.inputs[0]),)
 
 
-@RULES.add("AddN")
-def _add_n(op: Operation, grad: Tensor) -> list[Tensor]:
+@RULES.add("AddN", rows=True)
+def _add_n(op: Operation, grad: Grad) -> list[Grad]:
     return [grad] * len(op.inputs)
 
 

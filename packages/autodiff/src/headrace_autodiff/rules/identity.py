@@ -12,17 +12,17 @@ RULES = GradientTable()
 Grad = Tensor | IndexedSlices | None
 
 
-@RULES.add("Identity")
+@RULES.add("Identity", rows=True)
 def _identity(op: Operation, grad: Grad) -> tuple[Grad]:
     return (grad,)
 
 
-@RULES.add("IdentityN")
+@RULES.add("IdentityN", rows=True)
 def _identity_n(op: Operation, *grads: Grad) -> Sequence[Grad]:
     return grads
 
 
-@RULES.add("PlaceholderWithDefault")
-@RULES.add("EnsureShape")
-def _ensure_shape(op: Operation, grad: Tensor) -> tuple[Tensor]:
+@RULES.add("PlaceholderWithDefault", rows=True)
+@RULES.add("EnsureShape", rows=True)
+def _ensure_shape(op: Operation, grad: Grad) -> tuple[Grad]:
     return (grad,)

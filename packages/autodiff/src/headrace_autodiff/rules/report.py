@@ -10,6 +10,6 @@ RULES = GradientTable()
 Grad = Tensor | IndexedSlices | None
 
 
-@RULES.add("Print")
+@RULES.add("Print", rows=True)
 def _print(op: Operation, grad: Grad) -> tuple[Grad, ...]:
     return (grad, *(None for _ in op.inputs[1:]))

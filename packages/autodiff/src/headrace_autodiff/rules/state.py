@@ -8,6 +8,6 @@ from headrace.extend import GradientTable
 RULES = GradientTable()
 
 
-@RULES.add("ReadVariable")
+@RULES.add("ReadVariable", rows=True)
 def _read_variable(op: Operation, grad: Tensor | IndexedSlices) -> tuple[Tensor | IndexedSlices]:
     return (grad,)

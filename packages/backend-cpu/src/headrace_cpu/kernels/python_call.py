@@ -13,6 +13,7 @@ from headrace.extend import KernelTable
 from headrace.extend.graphs import is_python_literal, to_array
 from headrace.extend.kernels import KernelContext, family, python_function
 from headrace_cpu.kernels.numeric import Array
+from headrace_cpu.native.denormals import kept
 
 KERNELS = KernelTable()
 
@@ -43,7 +44,7 @@ def _results(inputs: list[Array], token: str, output_types: Sequence[DType]) -> 
     holder = python_function(token)
     try:
         # Elements of arrays without dimensions are what Python's functions expect.
-        with np.errstate(all="warn"):
+        with np.errstate(all="warn"), kept():
             found = holder.function(*(np.asarray(x)[()] for x in map(_host, inputs)))
     except HeadraceError:
         raise

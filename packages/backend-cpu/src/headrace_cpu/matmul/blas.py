@@ -133,6 +133,18 @@ class Blas:
 
         return run
 
+    def hold(self) -> None:
+        """Keep BLAS on the threads that call it, until as many calls of ``let_go``."""
+        self._inside.append(None)
+        if self.set_threads is not None:
+            self.set_threads(1)
+
+    def let_go(self) -> None:
+        """Undo one ``hold``."""
+        self._inside.pop()
+        if self.set_threads is not None and not self._inside:
+            self.set_threads(self.threads)
+
     def bind(
         self, matmul: Matmul, operands: Operands, threads: int | None = None
     ) -> Callable[[], object]:
@@ -159,18 +171,32 @@ class Blas:
         """Return a call of BLAS that uses so many threads at most."""
         if self.threads <= threads or self.set_threads is None:
             return call
-        return functools.partial(_limited, call, self.set_threads, threads, self.threads)
+        return functools.partial(
+            _limited, call, self.set_threads, threads, self.threads, self._inside
+        )
 
 
 def _limited(
-    call: Callable[[], object], limit: Callable[[int], object], threads: int, usual: int
+    call: Callable[[], object],
+    limit: Callable[[int], object],
+    threads: int,
+    usual: int,
+    inside: list[None],
 ) -> None:
-    """Call BLAS on fewer threads. The number belongs to the process: what was usual comes back."""
-    limit(threads)
+    """Call BLAS on fewer threads. The number belongs to the process: what was usual comes back.
+
+    Args:
+        call: Calls it.
+        limit: Sets the number.
+        threads: The number meanwhile.
+        usual: The number otherwise.
+        inside: Has something in it while somebody keeps BLAS on one thread.
+    """
+    limit(1 if inside else threads)
     try:
         call()
     finally:
-        limit(usual)
+        limit(1 if inside else usual)
 
 
 # How the functions are called in NumPy's and in other builds. All integers are passed as 64 bits:
@@ -191,6 +217,21 @@ def loaded_blas() -> Blas | None:
         if found is not None:
             return found
     return None
+
+
+@functools.cache
+def all_blas() -> tuple[Blas, ...]:
+    """Return every BLAS that kernels use: NumPy's, and the one that SciPy may bring."""
+    import scipy.linalg  # noqa: F401 - loads it
+
+    first = loaded_blas()
+    opened = [] if first is None else [first]
+    for path in _loaded_libraries():
+        if first is None or path != first.path:
+            found = _opened(path)
+            if found is not None:
+                opened.append(found)
+    return tuple(opened)
 
 
 def _loaded_libraries() -> list[str]:

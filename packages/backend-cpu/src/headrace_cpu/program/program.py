@@ -13,7 +13,6 @@ from headrace import Operation, Tensor
 from headrace.errors import ResourceExhaustedError
 from headrace.extend.devices import ProgramReport, Region, located
 from headrace_cpu.native.memory import address, allocate, view
-from headrace_cpu.native.threads import Share
 from headrace_cpu.program.compilation import Compilation
 from headrace_cpu.program.describe import describe
 from headrace_cpu.program.environment import ENVIRONMENT
@@ -73,7 +72,7 @@ class Program:
         # How many runs are left before kernels are compiled, None where nothing is left to do.
         self._countdown: int | None = settings.compile_after if native else None
         # With a fixed number of threads sums are added up in a fixed order.
-        self._share = Share(settings.threads, fixed=settings.deterministic) if native else None
+        self._share = settings.share() if native else None
         # The tensors that are read, found where somebody asks.
         self._read: frozenset[Tensor] | None = None
         # Without instructions nothing is kept in an instance, and one serves all.

@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headrace.extend.devices import Options
-from headrace_cpu.native.threads import thread_count
-from headrace_cpu.settings import COMPILE_AFTER_OPTION, ONEDNN_OPTION, THREADS_OPTION
+from headrace_cpu.native.threads import Share, thread_count
+from headrace_cpu.options import (
+    COMPILE_AFTER_OPTION,
+    DENORMALS_OPTION,
+    ONEDNN_OPTION,
+    THREADS_OPTION,
+    flushes,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +27,7 @@ class CompileSettings:
         wait: Whether the step that is due for kernels waits for them.
         verify: Whether it is an error when a kernel cannot be generated; otherwise NumPy does its
             work, and a line tells of it.
+        flush: Whether the threads of kernels flush denormals to zero.
     """
 
     threads: int = 1
@@ -29,6 +36,7 @@ class CompileSettings:
     compile_after: int = 2
     wait: bool = False
     verify: bool = False
+    flush: bool = False
 
     @classmethod
     def of(cls, options: Options) -> CompileSettings:
@@ -47,4 +55,14 @@ class CompileSettings:
             # Where it matters which step is the first with kernels, and where they may be wrong.
             wait=options.compile_wait or options.verify or not after,
             verify=options.verify,
+            flush=flushes(DENORMALS_OPTION.read(given)),
         )
+
+    def share(self) -> Share:
+        """Return what takes a share of the threads for a step."""
+        if not self.flush:
+            return Share(self.threads, fixed=self.deterministic)
+        # lazy: few sessions flush
+        from headrace_cpu.native.denormals import FlushingShare
+
+        return FlushingShare(self.threads, fixed=self.deterministic)

@@ -48,7 +48,7 @@ class SweepNode:
         self._plain = plain
         self._settings = settings
         self._background = background
-        self._share = Share(settings.threads, fixed=settings.deterministic)
+        self._share = settings.share()
         self._calls: list[Call] | None = None
         # How many runs are left before the sweeps are compiled, None where nothing is left to do.
         self._left: int | None = settings.compile_after

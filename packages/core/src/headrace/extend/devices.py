@@ -20,6 +20,7 @@ from headrace.runtime.device import (
     HostArray,
 )
 from headrace.runtime.device_options import (
+    Around,
     DeviceOption,
     switch_option,
     whole_number_option,
@@ -52,6 +53,7 @@ from headrace.runtime.trace import (
 
 __all__ = [
     "DEFAULT_OPTIONS",
+    "Around",
     "Background",
     "Buffer",
     "CompilingDevice",

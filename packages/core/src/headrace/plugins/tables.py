@@ -228,12 +228,14 @@ class GradientRule:
         function: ``f(op, *grads)``.
         where: Module and line of the function.
         override: Why it replaces the rule of another package; empty where it does not.
+        rows: Whether it takes ``IndexedSlices`` as they are.
     """
 
     op: str
     function: Callable[..., Any]
     where: str
     override: str = ""
+    rows: bool = False
 
 
 class GradientTable:
@@ -242,7 +244,7 @@ class GradientTable:
     def __init__(self) -> None:
         self._rules: list[GradientRule] = []
 
-    def add(self, op: str, *, override: str = "") -> Callable[[F], F]:
+    def add(self, op: str, *, override: str = "", rows: bool = False) -> Callable[[F], F]:
         """Add ``f(op, *grads)``: gradients of the outputs to gradients of the flat inputs.
 
         ``op`` is the operation; an output through which no gradient comes has None. The rule
@@ -252,11 +254,14 @@ class GradientTable:
             op: The op's type name.
             override: Why it replaces the rule of another package, or differentiates an op of
                 another package that is declared to have no gradient.
+            rows: Whether gradients that are ``IndexedSlices`` come as they are; otherwise they
+                come as dense tensors.
         """
         reason = check_reason(override)
 
         def add(function: F) -> F:
-            self._rules.append(GradientRule(op, function, line_of_function(function), reason))
+            where = line_of_function(function)
+            self._rules.append(GradientRule(op, function, where, reason, rows))
             return function
 
         return add

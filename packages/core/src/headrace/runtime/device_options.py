@@ -7,6 +7,7 @@ gives them, and kernels and compilers of that kind read them; core knows none of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import ConfigError, shown, told
@@ -15,6 +16,9 @@ from headrace.settings import nearest
 
 if TYPE_CHECKING:
     from headrace.plugins.registries.devices import DeviceKind, DeviceRegistry
+
+# Makes a context that is entered once.
+Around = Callable[[], AbstractContextManager[Any]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +33,9 @@ class DeviceOption:
         expected: What messages say of values that will do, as in ``"True or False"``.
         doc: What it is for.
         shorthand: Whether ``Config(name=...)`` gives it, too.
+        around: Returns, for a value, what makes the context in which a thread plans and runs steps
+            of a session that gives it; None where none is needed. It raises ``ConfigError`` where
+            the machine cannot do what the value asks for. None for options that ask for none.
     """
 
     name: str
@@ -37,6 +44,7 @@ class DeviceOption:
     expected: str
     doc: str
     shorthand: bool = False
+    around: Callable[[Any], Around | None] | None = None
 
     def read(self, given: Mapping[str, Any]) -> Any:
         """Return its value among those that a session gave for the kind."""
@@ -114,6 +122,35 @@ def checked(
     return found
 
 
+def surroundings(
+    given: Mapping[str, Mapping[str, Any]], kinds: Iterable[DeviceKind]
+) -> tuple[Around, ...]:
+    """Return what makes the contexts in which steps of a session are planned and run.
+
+    Args:
+        given: The options that the session gives, by kind.
+        kinds: All kinds.
+
+    Raises:
+        ConfigError: if the machine cannot do what an option asks for.
+    """
+    found = (
+        option.around(option.read(given.get(kind.name, {})))
+        for kind in kinds
+        for option in kind.options
+        if option.around is not None
+    )
+    return tuple(around for around in found if around is not None)
+
+
+def within(surroundings: Iterable[Around]) -> AbstractContextManager[Any]:
+    """Return the context that is all of these."""
+    stack = ExitStack()
+    for around in surroundings:
+        stack.enter_context(around())
+    return stack
+
+
 def _short(kinds: Iterable[DeviceKind]) -> list[str]:
     return [o.name for kind in kinds for o in kind.options if o.shorthand]
 
@@ -127,6 +164,8 @@ def _value(kind: DeviceKind, name: str, value: Any) -> Any:
         )
     if not option.accepts(value):
         raise ConfigError(f"{name} must be {option.expected}, got {shown(value)}")
+    if option.around is not None:
+        option.around(value)
     return value
 
 

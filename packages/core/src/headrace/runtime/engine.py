@@ -18,6 +18,7 @@ from headrace.plugins.host import PluginHost, host
 from headrace.runtime.cancellation import Cancellation
 from headrace.runtime.deadlines import deadline
 from headrace.runtime.device import Device, HostArray
+from headrace.runtime.device_options import Around, surroundings
 from headrace.runtime.executor import execute
 from headrace.runtime.nested import function_partitions
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
@@ -165,7 +166,19 @@ class Engine:
             made = known[key] = self.plan(parts, state, results, options, known)
             return made
 
-        return build_plan(partitions, devices, self.machine(), state, fetches, nest, options)
+        around = self.around(options)
+        machine = self.machine()
+        return build_plan(
+            partitions, devices, machine, state, fetches, nest, options, around=around
+        )
+
+    def around(self, options: Options) -> tuple[Around, ...]:
+        """Return what makes the contexts that options of devices ask for.
+
+        Raises:
+            ConfigError: if the machine cannot do what one asks for.
+        """
+        return surroundings(options.device_options, self.plugins.devices)
 
 
 class LocalRuntime:

@@ -45,7 +45,7 @@ def execute(plan: Plan, step: Step) -> None:
     Raises:
         HeadraceError: what a node raised, with the node and the user's line.
     """
-    if plan.devices:
+    if plan.contexts:
         with _active(plan):
             _run(plan, step)
     else:
@@ -54,7 +54,7 @@ def execute(plan: Plan, step: Step) -> None:
 
 def _active(plan: Plan) -> AbstractContextManager[Any]:
     """Return the context in which the devices of a plan run kernels."""
-    contexts = [c for c in (device.activate() for device in plan.devices) if c is not None]
+    contexts = [c for c in (make() for make in plan.contexts) if c is not None]
     if len(contexts) == 1:
         return contexts[0]
     stack = ExitStack()
@@ -95,7 +95,7 @@ class StartedRun:
         """
         ended = True
         try:
-            if self._plan.devices:
+            if self._plan.contexts:
                 with _active(self._plan):
                     ended = self._run.advance()
             else:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from headrace.graph.operation import Operation
 from headrace.records import dataclass
-from headrace.runtime.device import Device
 from headrace.runtime.failures import StateUses
 from headrace.runtime.receiver import Receiver, Sender
 from headrace.runtime.region import Program, RegionCall
@@ -175,7 +175,8 @@ class Plan:
         waits: Whether a node may wait for something outside.
         branches: Whether values may be dead.
         in_turn: Whether its nodes can run in their order, whatever they wait for.
-        devices: The devices that run it.
+        contexts: What makes the contexts in which it runs: those of its devices, and those that
+            options of devices ask for.
         transfers: Whether values cross between its devices, also inside functions.
         state_uses: The operations that take a resource: the type of each, and the resource.
         whole: Runs the plan from feeds to fetches, where it is one region and nothing else.
@@ -193,7 +194,7 @@ class Plan:
     fetches: int
     waits: bool
     branches: bool
-    devices: tuple[Device, ...]
+    contexts: tuple[Callable[[], AbstractContextManager[Any] | None], ...]
     transfers: bool = False
     state_uses: StateUses = ()
     whole: Program | None = None

@@ -30,6 +30,7 @@ from headrace.runtime.capabilities import CompilingDevice, ThreadedDevice, lets_
 from headrace.runtime.cut import Role, Unit, cut
 from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.device import Device
+from headrace.runtime.device_options import Around, within
 from headrace.runtime.executor import AloneProgram
 from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.numerics import checked
@@ -70,6 +71,7 @@ def build_plan(
     nest: Nest,
     options: Options = DEFAULT_OPTIONS,
     alone: Collection[Operation] = (),
+    around: tuple[Around, ...] = (),
 ) -> Plan:
     """Return the plan for the partitions that one process runs.
 
@@ -82,15 +84,32 @@ def build_plan(
         nest: Plans a function that a node holds, with further results by name, for a device.
         options: How to plan.
         alone: Operations that run by themselves, since the shapes behind them depend on data.
+        around: What makes the contexts that options of devices ask for.
 
     Raises:
         NoKernelError: if a device has no kernel for one of its nodes.
         DeterminismError: if equal bits are asked for, and a node cannot give them.
     """
+    # What is computed ahead comes out as it would in the step.
+    with within(around):
+        return _planned(partitions, devices, machine, state, fetches, nest, options, alone, around)
+
+
+def _planned(
+    partitions: Mapping[DeviceName, Graph],
+    devices: Mapping[DeviceName, Device],
+    machine: Machine,
+    state: SessionState,
+    fetches: int,
+    nest: Nest,
+    options: Options,
+    alone: Collection[Operation],
+    around: tuple[Around, ...],
+) -> Plan:
     order = _ordered([op for graph in partitions.values() for op in graph.operations])
     if options.deterministic:
         refuse_chance(order, devices)
-    builder = _PlanBuilder(devices, machine, state, nest, options)
+    builder = _PlanBuilder(devices, machine, state, nest, options, around)
     turns = Turns(order, builder.may_wait)
     builder.in_turn = turns.taken
     if options.compiled:
@@ -126,8 +145,10 @@ class _PlanBuilder:
         state: SessionState,
         nest: Nest,
         options: Options,
+        around: tuple[Around, ...],
     ) -> None:
         self.options = options
+        self.around = around
         self.devices = devices
         self.machine = machine
         self.kernels = machine.kernels
@@ -278,6 +299,7 @@ class _PlanBuilder:
                 self.nest,
                 self.options,
                 {stands_for[op] for op in dependent},
+                self.around,
             )
             return AloneProgram(plan)
 
@@ -385,17 +407,17 @@ class _PlanBuilder:
         only = self.nodes[0].region if len(self.nodes) == 1 else None
         # A device that compiles regions sees to its own context while they run.
         bare = {n.op.device_name for n in self.nodes if not self._sees_to_itself(n)}
-        devices = tuple(device for device in devices if device.name in bare)
+        own = tuple(device.activate for device in devices if device.name in bare)
         return Plan(
             tuple(self.nodes),
             tuple(self.slots),
             fetches,
             self.waits,
             self.branches,
-            devices,
+            (*own, *self.around),
             self.transfers or any(node.op.type in _TRANSFERS for node in self.nodes),
             self.uses,
-            only.whole(fetches) if only is not None else None,
+            only.whole(fetches) if only is not None and not self.around else None,
             self.in_turn,
             stretches(self.nodes),
             self.options.inter_op_threads,

@@ -21,6 +21,8 @@ from headrace.passes.prune import extract
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.step_graph import StepGraph
 from headrace.placement.place import Machine, Placement
+from headrace.plugins.host import host
+from headrace.runtime.device_options import surroundings, within
 from headrace.session.config import Config
 
 
@@ -60,6 +62,19 @@ def step_graph(
         PlacementError: if the placement policy does not fit the program or the devices.
         RaceError: if races are refused, and the step has one.
     """
+    # What is computed ahead comes out as it would in the step.
+    with within(surroundings(config.device_options, host().devices)):
+        return _step_graph(feeds, fetches, targets, machine, config, done)
+
+
+def _step_graph(
+    feeds: Sequence[Tensor],
+    fetches: Sequence[Tensor],
+    targets: Sequence[Operation],
+    machine: Machine,
+    config: Config,
+    done: frozenset[Operation],
+) -> tuple[StepGraph, tuple[Rewrite, ...]]:
     pipeline, checked = machine.pipeline, config.verify
     cut_out = extract(feeds, fetches, targets, done)
     step, rewrites = pipeline.run(Stage.INLINE, cut_out, checked=checked)
