@@ -78,10 +78,11 @@ def test_one_scope_can_be_drawn_alone(graph) -> None:
     assert "x" not in found
 
 
-def test_names_are_escaped(graph) -> None:
-    name = "<script>&\"'\x00\ud800]]>"
-    hr.constant(1.0, name=name)
-    hr.negative(hr.placeholder(hr.float32, name=f"{name}/in"), name=name)
+def test_texts_of_a_program_are_escaped(graph) -> None:
+    text = "<script>&\"'\x00\x1b]]>"
+    hr.constant(text)
+    hr.Variable(1.0, shared_name=text)
+    hr.strings.regex_replace(hr.placeholder(hr.string), "<script>", text)
     ElementTree.fromstring(graph.to_svg())
     page = graph._repr_html_()
     ElementTree.fromstring(page)

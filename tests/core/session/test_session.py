@@ -18,9 +18,11 @@ from headrace.errors import (
     FetchError,
     GraphError,
     NoKernelError,
+    NotFoundError,
     PluginError,
     ResourceExhaustedError,
     SessionClosedError,
+    TargetError,
     UninitializedError,
 )
 from headrace.ops.queue import fifo_queue
@@ -380,8 +382,15 @@ def test_op_without_kernel():
 
 
 def test_unknown_target():
-    with pytest.raises(PluginError, match="no plugin opens the session target 'grpc://x'"):
-        hr.Session("grpc://x")
+    for target in ("nope", "nope://x", "grpc://x", "local"):
+        with pytest.raises(
+            TargetError, match=f"no plugin opens the session target '{target}'"
+        ) as e:
+            hr.Session(target)
+        # As TensorFlow's, which has no session factory for it.
+        assert isinstance(e.value, NotFoundError)
+        assert isinstance(e.value, PluginError)
+        assert e.value.error_code == hr.errors.NOT_FOUND
 
 
 def test_config_refuses():

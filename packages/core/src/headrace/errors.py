@@ -478,6 +478,10 @@ class PluginError(HeadraceError, RuntimeError):
     """A plugin that is missing, broken, or in conflict with another."""
 
 
+class TargetError(PluginError, NotFoundError):
+    """A session target that no plugin opens."""
+
+
 class ConfigError(HeadraceError, ValueError):
     """A setting or environment variable with a value that it does not take."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -227,14 +228,24 @@ def operation_of(item: Any) -> Operation:
     return op
 
 
+# What TensorFlow's names have, so that graphs can be taken there.
+_NAME = re.compile(r"[A-Za-z0-9_.\-/]+")
+
+
 def check_name(name: Any) -> None:
     """Refuse what cannot name an operation or a scope.
 
     Raises:
         NameTypeError: if it is no string.
-        GraphError: if it is empty, or has a colon, as names of tensors have.
+        GraphError: if it is empty, or has a colon, as names of tensors have, or anything else but
+            ASCII letters, digits, "_", ".", "-" and "/".
     """
     if not isinstance(name, str):
         raise NameTypeError(f"a name is a string without a colon, and not empty; got {shown(name)}")
     if not name.strip("/") or ":" in name:
         raise GraphError(f"a name is a string without a colon, and not empty; got {shown(name)}")
+    if not _NAME.fullmatch(name):
+        raise GraphError(
+            "a name has letters without accents, digits and the characters '_', '.', '-' and '/' "
+            f"alone, got {shown(name)}; write '_' for a blank"
+        )

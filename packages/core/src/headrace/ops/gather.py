@@ -97,7 +97,7 @@ def gather(
     validate_indices: bool | None = None,
     name: str | None = None,
     axis: Any = None,
-    batch_dims: int = 0,
+    batch_dims: int | None = 0,
 ) -> Tensor:
     """Pick slices of ``params`` along an axis.
 
@@ -111,7 +111,7 @@ def gather(
         axis: The axis, an integer or a scalar tensor; negative from the end. ``batch_dims`` if
             None.
         batch_dims: How many leading axes ``params`` and ``indices`` share; negative from the end
-            of those of ``indices``.
+            of those of ``indices``; None for none, beside an ``axis``.
 
     Returns:
         The shape of ``params`` with that axis replaced by the shape of ``indices``, of which the
@@ -121,6 +121,8 @@ def gather(
         ShapeError: if there is no such axis, or the shared axes are known to differ.
     """
     del validate_indices
+    if batch_dims is None and axis is not None:
+        batch_dims = 0
     shared = batch_dims = static_int(batch_dims, "batch_dims")
     if batch_dims < 0:
         indices = convert_to_tensor(indices)

@@ -110,10 +110,11 @@ class Variable(TensorOperators, metaclass=Created):
                 is known then.
             caching_device: Ignored; steps keep what they read.
             name: The variable's name; made unique.
-            variable_def: Refused; ``from_proto`` returns the variable of the graph.
+            variable_def: Makes the variable of the graph that a ``VariableDef`` describes once
+                more, and takes the place of ``initial_value``; as for ``from_proto``.
             dtype: The dtype; that of ``initial_value`` if None.
             expected_shape: The shape that the initial value must have.
-            import_scope: Refused, as ``variable_def``.
+            import_scope: The scope under which the operations of ``variable_def`` stand.
             constraint: A function of the value, such as a projection, that returns what
                 optimizers put in its place after each change.
             use_resource: All variables behave as TensorFlow's resource variables. True allows an
@@ -136,11 +137,9 @@ class Variable(TensorOperators, metaclass=Created):
             self.synchronization, self.aggregation, trainable = sharing
         else:
             self.synchronization, self.aggregation = _AUTO, _NONE
-        if variable_def is not None or import_scope is not None:
-            raise AttributeValueError(
-                "a Variable is not made of a variable_def or in an import_scope; "
-                "hr.Variable.from_proto returns the one of the graph"
-            )
+        if variable_def is not None:
+            self._be(variable_def, import_scope, initial_value)
+            return
         if initial_value is None:
             raise DTypeError("a Variable needs an initial_value: data, a tensor, or a function")
         if collections is not None and (
@@ -272,6 +271,15 @@ class Variable(TensorOperators, metaclass=Created):
             PluginError: if headrace-io is not installed.
         """
         return renderer().variable_def(self, export_scope)
+
+    def _be(self, variable_def: Any, import_scope: str | None, initial_value: Any) -> None:
+        """Take all that the variable has that a message describes."""
+        if initial_value is not None:
+            raise AttributeValueError("give an initial_value or a variable_def, not both")
+        found = Variable.from_proto(variable_def, import_scope)
+        for slot in Variable.__slots__:
+            if hasattr(found, slot):
+                setattr(self, slot, getattr(found, slot))
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:

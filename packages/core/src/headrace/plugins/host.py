@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import PluginError
+from headrace.errors import PluginError, TargetError
 from headrace.plugins import calls
 from headrace.plugins.blame import described
 from headrace.plugins.collecting import GROUP, Collection
@@ -293,14 +293,14 @@ class PluginHost:
         """Return the runtime behind a session's target.
 
         Raises:
-            PluginError: if no plugin knows the target.
+            TargetError: if no plugin knows the target.
         """
         scheme = target.partition(":")[0]
         found = self.targets.get(scheme)
         if found is None:
             known = ", ".join(f"{name}:..." for name in sorted(self.targets)) or "none"
             broken = self.broken()
-            raise PluginError(
+            raise TargetError(
                 f"no plugin opens the session target {target!r} (targets that are: {known}); "
                 "targets of MPI clusters come from hr.dist.Cluster(...).target and need the "
                 "package headrace-dist-mpi" + (f"\n{broken}" if broken else "")

@@ -22,17 +22,27 @@ def shape_list(shapes: Any, count: int, partial: bool = False) -> list[Shape]:
     """Return the shape of each component.
 
     Args:
-        shapes: A list of shapes, the shape of the only component, or None if none is fixed.
+        shapes: A list of shapes, one ``TensorShape``, a list of numbers for the shape of the only
+            component, or None if none is fixed.
         count: How many components there are.
         partial: Whether dimensions may be unknown.
 
     Raises:
         AttributeValueError: if there are fewer or more shapes.
+        ArgumentTypeError: if they are no list.
         ShapeError: if one is not fully known.
     """
     if shapes is None:
         return [Shape(None)] * count
+    if not isinstance(shapes, list | tuple | Shape | TensorShape):
+        raise ArgumentTypeError(
+            f"the shapes of a queue must be a list of shapes, or a TensorShape, got {shown(shapes)}"
+            "; the shape of vectors of 3 elements is [3]"
+        )
     given = list(shapes) if isinstance(shapes, list | tuple) else [shapes]
+    if given and all(type(size) is int for size in given):
+        # These are the sizes of one shape.
+        given = [shapes]
     # The shape of the only component may stand alone: [2, 3], or [] for a scalar.
     if count == 1 and not (len(given) == 1 and _is_shape(given[0])):
         given = [shapes]
