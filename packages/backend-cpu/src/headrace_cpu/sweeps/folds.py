@@ -38,14 +38,17 @@ _HELD = 4
 _FOLD = """\
 first, last = me * count // team, (me + 1) * count // team
 low, high, mixed, least, most = 0, -1, False, 0, -1
+if first < last:
+    id = to_i64(load_I(ids, first * STEP, 1))
+    low, high = minimum(low, id), maximum(high, id)
+for i in range(maximum(first, 1), last):
+    id, before = load_I(ids, i * STEP, 1), load_I(ids, i * STEP - STEP, 1)
+    low, high = minimum(low, to_i64(id)), maximum(high, to_i64(id))
+    mixed = either(mixed, before > id)
 if through != 0:
     for i in range(first, last):
-        CHECK
-        from_row = to_i64(load_J(through, i * STEP, 2))
-        least, most = minimum(least, from_row), maximum(most, from_row)
-else:
-    for i in range(first, last):
-        CHECK
+        id = to_i64(load_J(through, i * STEP, 2))
+        least, most = minimum(least, id), maximum(most, id)
 if team > 1:
     store_i64(facts, me * 8, low, 6)
     store_i64(facts, me * 8 + 1, high, 6)
@@ -108,11 +111,6 @@ while moving:
     if last < count:
         moving = load_I(ids, last * STEP, 1) == load_I(ids, last * STEP - STEP, 1)
         last = last + to_i64(moving)
-"""
-_CHECK = """\
-id, before = load_I(ids, i * STEP, 1), load_I(ids, maximum(i - 1, 0) * STEP, 1)
-low, high = minimum(low, to_i64(id)), maximum(high, to_i64(id))
-mixed = either(mixed, before > id)
 """
 # Rows of one element: a run of one id is folded in a register.
 _SINGLE = """\
@@ -301,7 +299,7 @@ def fold_sweep(
     weigh = "value = weight * value" if weighted else "value = value"
     marks = code[0] == "f" and fold in ("largest", "smallest")
     parts = {
-        "CHECK": _CHECK, "SHIFTED": _SHIFTED, "SINGLE": _SINGLE, "MIXED": _MIXED,
+        "SHIFTED": _SHIFTED, "SINGLE": _SINGLE, "MIXED": _MIXED,
         "RUNS": _RUNS if runs else "last = last",
         "FETCH": _FETCH, "PICK": _PICK, "REST": _REST.replace("HALVES\n", tail),
         "HELD": "\n".join(f"{name} = load_V(put, {at}, 3)" for name, at in held),
