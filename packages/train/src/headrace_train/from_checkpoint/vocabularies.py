@@ -68,7 +68,7 @@ class VocabInfo(_Fields):
         Raises:
             AttributeValueError: if ``axis`` is neither 0 nor 1.
         """
-        if axis not in (0, 1):
+        if not isinstance(axis, int) or axis not in (0, 1):
             raise AttributeValueError(f"axis must be 0 or 1, got {shown(axis)}")
         fields = (new_vocab, new_vocab_size, num_oov_buckets, old_vocab)
         return super().__new__(cls, *fields, old_vocab_size, backup_initializer, axis)
