@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import decimal
+import itertools
 import pickle
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from headrace.errors import (
     NoSuchElementError,
     told,
 )
-from headrace.extend.arguments import items, nesting, real, text, whole
+from headrace.extend.arguments import items, mapping, nesting, real, text, whole
 from headrace.extend.ops import call_op
 
 pytestmark = pytest.mark.needs("backend-cpu")
@@ -338,3 +340,69 @@ def test_odd_arguments_are_refused_in_our_words(value: str) -> None:
         call()
     assert isinstance(caught.value, HeadraceError)
     assert len(str(caught.value).splitlines()) <= MAX_LINES
+
+
+# -- what has no end
+
+
+class EndlessByNumber:
+    def __getitem__(self, index: int) -> int:
+        return 1
+
+
+class EndlessDict(Mapping[Any, Any]):
+    def __getitem__(self, key: Any) -> Any:
+        return 1
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.count()
+
+    def __len__(self) -> int:
+        return 2
+
+
+ENDLESS: dict[str, Callable[[], Any]] = {
+    "range": lambda: range(10**18),
+    "count": itertools.count,
+    "repeat": lambda: itertools.repeat("a"),
+    "by number": EndlessByNumber,
+    "dict": EndlessDict,
+}
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "tuple": hr.tuple,
+    "name_scope": lambda v: hr.name_scope("n", values=v).__enter__(),
+    "case": hr.case,
+    "switch_case": lambda v: hr.switch_case(hr.constant(0), v),
+    "sparse_placeholder": lambda v: hr.sparse_placeholder(hr.float32, v),
+    "global_norm": hr.global_norm,
+    "assert_near": lambda v: hr.assert_near(hr.placeholder(hr.float32), 1.0, data=v),
+    "collections": lambda v: hr.get_local_variable("v", [2], collections=v),
+    "padding": lambda v: hr.nn.conv2d(np.ones([1, 4, 4, 1]), np.ones([2, 2, 1, 1]), 1, v),
+    "policy": lambda v: hr.PlacementRule(v, "/cpu:0"),
+    "shape_invariants": lambda v: hr.while_loop(
+        lambda i: hr.less(i, 3), lambda i: i + 1, [hr.constant(0)], shape_invariants=v
+    ),
+    "reset": lambda v: hr.Session.reset("", containers=v),
+    "constant": hr.constant,
+    "axis": lambda v: hr.reduce_sum(np.ones([2, 2]), axis=v),
+}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_what_has_no_end_is_refused_at_once(kind: str, call: str) -> None:
+    with pytest.raises((HeadraceError, TypeError)) as caught:
+        CALLS[call](ENDLESS[kind]())
+    assert len(str(caught.value)) < 600
+
+
+def test_mappings_without_end_are_no_dicts() -> None:
+    with pytest.raises(AttributeValueError, match="options must hold at most 1048576 items"):
+        mapping(EndlessDict(), "options")
+    assert mapping({"a": 1}, "options") == {"a": 1}
+
+
+def test_codes_of_no_family_are_refused() -> None:
+    with pytest.raises(KeyError, match="error_code must be from 1 to 16"):
+        hr.errors.exception_type_from_error_code(99)

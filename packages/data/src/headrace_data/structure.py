@@ -205,11 +205,11 @@ def _mapped(function: Callable[..., Any], structure: Any, others: Sequence[Any])
     if not is_nested(structure):
         return function(structure, *others)
     if isinstance(structure, Mapping):
-        made = {
+        named = {
             key: _mapped(function, structure[key], [o[key] for o in others])
             for key in _keys(structure)
         }
-        return type(structure)((key, made[key]) for key in structure)  # type: ignore[call-arg]
+        return type(structure)((key, named[key]) for key in structure)  # type: ignore[call-arg]
     made = [_mapped(function, part, rest) for part, *rest in zip(structure, *others, strict=True)]
     return type(structure)(*made) if hasattr(structure, "_fields") else tuple(made)
 

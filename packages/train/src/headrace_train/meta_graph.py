@@ -13,8 +13,10 @@ from headrace.errors import (
     ArgumentTypeError,
     AttributeValueError,
     GraphError,
+    InvalidArgumentError,
     UnimplementedError,
     listing,
+    shown,
 )
 from headrace.extend.arguments import items
 from headrace_io import protos
@@ -308,3 +310,6 @@ def _write(path: Path, content: bytes) -> None:
             temporary.write_bytes(content)
     except OSError as error:
         raise error_of_system(error, f"cannot write {str(path)!r}") from error
+    except ValueError as error:
+        # Empty, NUL, or half of a surrogate pair.
+        raise InvalidArgumentError(f"{shown(str(path))} is no name of a file: {error}") from error

@@ -8,11 +8,14 @@ import time
 from collections.abc import Callable
 from typing import Any, Self, TextIO, final
 
-from headrace.errors import AttributeValueError, told
+from headrace.errors import AttributeValueError, shown, told
+from headrace.extend.arguments import real, whole
 
 _ON_TERMINAL_S = 0.1
 _IN_LOG_S = 10.0
 _BAR_CELLS = 24
+# Beyond it shares are no floats.
+_MOST_STEPS = 1 << 63
 
 
 @final
@@ -56,17 +59,19 @@ class Progress:
 
         Raises:
             AttributeValueError: if ``total`` is negative.
+            ArgumentTypeError: if a number is none.
         """
+        total = whole(total, "total")
         if total < 0:
-            raise AttributeValueError(f"the total of a progress must be >= 0, got {told(total)}")
+            raise AttributeValueError(f"the total of a progress must be >= 0, got {shown(total)}")
         self.total = total
-        self.done = self._begun = begun
+        self.done = self._begun = whole(begun, "begun", -_MOST_STEPS, _MOST_STEPS)
         self._label = f"{told(label)} " if label else ""
         self._stream = stream if stream is not None else sys.stderr
         self._terminal = self._stream.isatty()
         self._enabled = _is_chief() if enabled is None else enabled
         usual = _ON_TERMINAL_S if self._terminal else _IN_LOG_S
-        self._interval_s = usual if interval_s is None else interval_s
+        self._interval_s = usual if interval_s is None else real(interval_s, "interval_s")
         self._clock = clock
         self._start = clock()
         self._due = self._start + self._interval_s if self._enabled else float("inf")

@@ -443,7 +443,7 @@ def create_partitioned_variables(
     if len(shape) != len(slicing) or not shape:
         raise AttributeValueError(
             f"slicing must have a number for each axis of shape {shown(list(shape))}, of which "
-            f"there must be at least one, got {list(slicing)}"
+            f"there must be at least one, got {shown(list(slicing))}"
         )
     with (
         variable_scope(name, "PartitionedVariable", reuse=reuse) as scope,

@@ -9,7 +9,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.given import real, whole
-from headrace.graph.convert import convert_to_tensor
+from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import get_default_graph, name_scope
 from headrace.graph.tensor import Tensor
@@ -366,7 +366,7 @@ def local_response_normalization(
         near = cast(less_equal(distance, radius), images.dtype)
         flat = reshape(square(images), [sizes[0] * sizes[1] * sizes[2], sizes[3]])
         sums = reshape(matmul(flat, near), sizes)
-        exponent = beta if isinstance(beta, Tensor) else real(beta, "beta")
+        exponent = real(beta, "beta") if as_tensor(beta) is None else beta
         return images * power(sums * alpha + bias, -exponent)
 
 

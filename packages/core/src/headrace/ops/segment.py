@@ -129,9 +129,9 @@ def segment_count(segment_ids: Index, num_segments: Index | None = None) -> Spec
                 f"num_segments is {count}, the last of segment_ids {named - 1}"
             )
     # Of ids that come in the step, it is known only after they were compared with it.
-    known = ids is not None and count is not None
-    known = known and count <= np.iinfo(segment_ids.dtype.numpy).max
-    value = np.array(count, segment_ids.dtype.numpy) if known else None
+    value = None
+    if ids is not None and count is not None and count <= np.iinfo(segment_ids.dtype.numpy).max:
+        value = np.array(count, segment_ids.dtype.numpy)
     return TensorSpec(segment_ids.dtype, Shape(()), value)
 
 

@@ -64,8 +64,9 @@ class PlacementRule:
         Raises:
             ConfigError: if something is of the wrong kind, or no name of a device.
         """
-        listed = isinstance(operations, Iterable) and not isinstance(operations, str)
-        patterns = tuple(items(operations, "operations")) if listed else (operations,)
+        given: Any = operations
+        listed = isinstance(given, Iterable) and not isinstance(given, str)
+        patterns = tuple(items(given, "operations")) if listed else (given,)
         if not patterns or any(type(p) is not str or not p for p in patterns):
             raise ConfigError(f"a rule needs patterns of names, got {shown(operations)}")
         several = isinstance(device, list | tuple)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headrace.errors import FetchError, GraphEmptyError, GraphError, shown
+from headrace.given import items
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
@@ -60,6 +61,9 @@ def _key(fetches: Any) -> Hashable:
     if isinstance(fetches, _SEQUENCES):
         return (type(fetches), *map(_key, fetches))
     if isinstance(fetches, Mapping):
+        if not isinstance(fetches, dict):
+            # A dict has an end; another mapping may have none.
+            items(fetches, "fetches")
         return (type(fetches), tuple(fetches), *map(_key, fetches.values()))
     if isinstance(fetches, Hashable) and not isinstance(fetches, np.generic):
         return fetches

@@ -88,8 +88,8 @@ def sample_from_datasets(
         AttributeValueError: if there are not as many weights as data sets.
         DTypeError: if they are no floats.
     """
-    datasets = items(datasets, "datasets")
-    count = len(datasets)
+    listed: list[Dataset] = items(datasets, "datasets")
+    count = len(listed)
     if not count:
         raise AttributeValueError("sample_from_datasets needs at least one data set")
     if isinstance(weights, Dataset):
@@ -104,13 +104,13 @@ def sample_from_datasets(
     if spec.dtype not in (hr.float32, hr.float64):
         raise DTypeError("`weights` must be convertible to a tensor of float32 or float64 elements")
     if count == 1:
-        return datasets[0]
+        return listed[0]
 
     def drawn(chance: Any) -> Any:
         logits = hr.expand_dims(hr.log(chance), 0)
         return hr.squeeze(hr.multinomial(logits, 1, seed=seed), [0, 1])
 
-    return _chosen(chances.map(drawn), datasets)
+    return _chosen(chances.map(drawn), listed)
 
 
 def rejection_resample(

@@ -165,7 +165,11 @@ def versions_in(folder: Path) -> dict[int, Path]:
     """
     if is_saved_model(folder):
         return {int(folder.name) if folder.name.isdecimal() else 1: folder}
-    if not folder.is_dir():
+    try:
+        if not folder.is_dir():
+            return {}
+    except OSError:
+        # A name that is too long.
         return {}
     found = {int(p.name): p for p in folder.iterdir() if p.name.isdecimal() and is_saved_model(p)}
     return dict(sorted(found.items()))

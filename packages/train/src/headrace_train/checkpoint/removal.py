@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,14 @@ def remove_checkpoint(
     """
     del checkpoint_format_version
     prefix = as_prefix(checkpoint_prefix, "checkpoint_prefix")
-    meta_graph_file(prefix, meta_graph_suffix).unlink(missing_ok=True)
+    try:
+        meta_graph_file(prefix, meta_graph_suffix).unlink(missing_ok=True)
+    except ValueError:
+        # NUL, or half of a surrogate pair: no file is named so.
+        pass
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
     file = find_file(prefix)
     if file is not None and _begins_like_ours(file):
         parts = part_files(file)

@@ -15,7 +15,7 @@ _MOST_TASKS = 1 << 20
 
 
 def _check_tasks(num_tasks: int) -> int:
-    if num_tasks < 1:
+    if whole(num_tasks, "num_tasks") < 1:
         raise AttributeValueError(f"a strategy needs at least one task, got {told(num_tasks)}")
     return whole(num_tasks, "num_tasks", most=_MOST_TASKS)
 

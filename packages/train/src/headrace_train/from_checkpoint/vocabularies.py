@@ -20,6 +20,7 @@ from headrace.errors import (
     NotFoundError,
     shown,
 )
+from headrace.extend.arguments import whole
 from headrace_train.checkpoint.opening import OpenCheckpoint
 from headrace_train.from_checkpoint.assignments import entry_of, whole_of
 from headrace_train.from_checkpoint.initializing import restored_tensor, set_initial_value
@@ -68,7 +69,7 @@ class VocabInfo(_Fields):
         Raises:
             AttributeValueError: if ``axis`` is neither 0 nor 1.
         """
-        if axis not in (0, 1):
+        if whole(axis, "axis") not in (0, 1):
             raise AttributeValueError(f"axis must be 0 or 1, got {shown(axis)}")
         fields = (new_vocab, new_vocab_size, num_oov_buckets, old_vocab)
         return super().__new__(cls, *fields, old_vocab_size, backup_initializer, axis)

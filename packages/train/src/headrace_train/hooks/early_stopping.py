@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import headrace as hr
 from headrace.errors import AttributeValueError, shown, told
+from headrace.extend.arguments import real, whole
 from headrace_train.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -58,11 +59,11 @@ class EarlyStoppingHook(SessionRunHook):
             AttributeValueError: if a number is too small, or the mode another word.
         """
         for name, value, least in (("patience", patience, 1), ("every_n_steps", every_n_steps, 1)):
-            if value < least:
+            if whole(value, name) < least:
                 raise AttributeValueError(f"{name} must be at least {least}, got {value}")
         if mode not in ("min", "max"):
             raise AttributeValueError(f"mode must be 'min' or 'max', got {shown(mode)}")
-        if not min_delta >= 0:
+        if not real(min_delta, "min_delta") >= 0:
             raise AttributeValueError(f"min_delta must be at least 0, got {told(min_delta)}")
         self._metric = metric
         self._patience = patience

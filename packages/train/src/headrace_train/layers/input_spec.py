@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.extend import Tensor
+from headrace.extend.arguments import mapping
 from headrace.extend.graphs import flatten
 from headrace.extend.ops import Shape, as_dtype
 
@@ -52,7 +53,7 @@ class InputSpec:
         self.max_ndim = max_ndim
         self.min_ndim = min_ndim
         try:
-            self.axes = {int(axis): size for axis, size in (axes or {}).items()}
+            self.axes = {int(axis): size for axis, size in mapping(axes, "axes").items()}
         except (TypeError, ValueError):
             raise DTypeError(f"axes must have integers as keys, got {shown(axes)}") from None
         most = self.ndim or self.max_ndim

@@ -10,6 +10,7 @@ from typing import Any, final
 
 from headrace import Tensor, Variable
 from headrace.errors import ArgumentTypeError, AttributeValueError, shown, told
+from headrace.extend.arguments import whole
 from headrace_train.checkpoint.removal import remove_checkpoint
 from headrace_train.checkpoint.state import get_checkpoint_state, write_state
 from headrace_train.object_checkpoints.checkpoint import Checkpoint
@@ -46,7 +47,7 @@ class CheckpointManager:
         Raises:
             AttributeValueError: if ``max_to_keep`` is neither None nor positive.
         """
-        if max_to_keep is not None and max_to_keep <= 0:
+        if max_to_keep is not None and whole(max_to_keep, "max_to_keep") <= 0:
             raise AttributeValueError(
                 f"Expected a positive integer or `None` for `max_to_keep`, got {told(max_to_keep)}."
             )

@@ -19,7 +19,7 @@ Hyperparameter: TypeAlias = float | Tensor | Variable | Callable[[], Any]
 class Hyperparameters:
     """The hyperparameters of an optimizer, as given and as they are while updates are built."""
 
-    def __init__(self, owner: str, given: Mapping[str, Hyperparameter]) -> None:
+    def __init__(self, owner: str, given: Mapping[str, Hyperparameter] | None) -> None:
         """Check what is no function.
 
         Args:

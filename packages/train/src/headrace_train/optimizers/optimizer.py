@@ -17,7 +17,7 @@ from headrace.errors import (
     listing,
     shown,
 )
-from headrace.extend.arguments import items
+from headrace.extend.arguments import items, whole
 from headrace_train.optimizers.checks import (
     Gradient,
     check_dtypes,
@@ -187,7 +187,11 @@ class Optimizer:
             DTypeError: if the loss or a variable that has a gradient is not floating.
             AttributeValueError: if ``gate_gradients`` has another value.
         """
-        if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
+        if whole(gate_gradients, "gate_gradients") not in (
+            self.GATE_NONE,
+            self.GATE_OP,
+            self.GATE_GRAPH,
+        ):
             raise AttributeValueError(
                 f"{self._name}: gate_gradients must be Optimizer.GATE_NONE, GATE_OP or GATE_GRAPH, "
                 f"got {shown(gate_gradients)}"

@@ -7,11 +7,15 @@ from typing import Any
 
 import headrace as hr
 from headrace import Shape
+from headrace.extend.arguments import whole
 from headrace_train.pipelines.components import Component
 from headrace_train.pipelines.examples import Keep, Structure, components_of, same_structures
 from headrace_train.pipelines.fullness import summarize_fullness
 from headrace_train.queues import FIFOQueue, PaddingFIFOQueue
 from headrace_train.runners import QueueRunner, add_queue_runner
+
+# More threads than any machine runs for one queue.
+MOST_THREADS = 1 << 16
 
 # Makes the queue, of the component's dtypes and shapes.
 QueueMaker = Callable[[list[hr.DType], list[Shape]], Any]
@@ -61,7 +65,9 @@ def batched(
             )
             for row in rows
         ]
-        add_queue_runner(QueueRunner(queue, enqueues * threads))
+        add_queue_runner(
+            QueueRunner(queue, enqueues * whole(threads, "num_threads", most=MOST_THREADS))
+        )
         summarize_fullness(queue, capacity, least)
         take = queue.dequeue_up_to if allow_smaller_final_batch else queue.dequeue_many
         return structure.arranged(restored(components, take(batch_size, name=scope)))

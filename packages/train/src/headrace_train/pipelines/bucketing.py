@@ -18,7 +18,7 @@ from headrace.errors import (
 )
 from headrace.extend.arguments import items, text, whole
 from headrace_train import summary
-from headrace_train.pipelines.batching import in_order, restored, stored
+from headrace_train.pipelines.batching import MOST_THREADS, in_order, restored, stored
 from headrace_train.pipelines.examples import Keep, Structure, components_of
 from headrace_train.pipelines.fullness import summarize_fullness
 from headrace_train.queues import PaddingFIFOQueue, QueueBase
@@ -75,7 +75,7 @@ def bucket(
             capacities than of buckets.
         ShapeError: if the shape of a tensor is not known, and ``dynamic_pad`` is not set.
     """
-    threads = whole(num_threads, "num_threads", 1, _MOST_THREADS)
+    threads = whole(num_threads, "num_threads", 1, MOST_THREADS)
     if shared_name is not None:
         text(shared_name, "shared_name")
     sizes = _one_each(batch_size, num_buckets, "batch_size")
@@ -133,13 +133,9 @@ def bucket(
         return number, structure.arranged(restored(components, taken))
 
 
-# More threads than any machine runs for one queue.
-_MOST_THREADS = 1 << 16
-
-
 def _one_each(given: Any, count: int, what: str) -> list[Any]:
     """Return a value for each bucket, of a list of them or of the one for all."""
-    if count < 1:
+    if whole(count, "num_buckets", most=MOST_THREADS) < 1:
         raise AttributeValueError(f"bucket needs at least one bucket, got num_buckets={count}")
     if not isinstance(given, list | tuple):
         return [given] * count

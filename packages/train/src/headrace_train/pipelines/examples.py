@@ -15,7 +15,9 @@ from headrace.errors import (
     SymbolicTensorError,
     listing,
     shown,
+    told,
 )
+from headrace.extend.arguments import items
 from headrace_train.pipelines.components import Component, DenseComponent, SparseComponent
 
 
@@ -55,7 +57,9 @@ class Structure:
             )
         if not example:
             raise AttributeValueError(f"{function} needs at least one tensor, got {shown(example)}")
-        return Structure(tuple(sorted(example, key=str)) if isinstance(example, Mapping) else None)
+        if not isinstance(example, Mapping):
+            return Structure(None)
+        return Structure(tuple(sorted(items(example, "tensors"), key=_by_name)))
 
     def components(self, example: Any) -> list[Tensor | SparseTensor]:
         """Return the components of an example as tensors, those of a dict in order of the keys."""
@@ -127,6 +131,7 @@ def components_of(
             f"{shown(shapes)}"
         )
     found: list[Component] = []
+    given = None if shapes is None else items(shapes, "shapes")
     for i in range(count):
         column = [row[i] for row in rows]
         if len({isinstance(part, SparseTensor) for part in column}) > 1:
@@ -142,8 +147,8 @@ def components_of(
             )
         if isinstance(column[0], SparseTensor):
             found.append(SparseComponent.of(column, enqueue_many=enqueue_many))
-        elif shapes is not None:
-            found.append(DenseComponent(column[0].dtype, Shape(shapes[i])))
+        elif given is not None:
+            found.append(DenseComponent(column[0].dtype, Shape(given[i])))
         else:
             tensors = [part for part in column if isinstance(part, Tensor)]
             shape = _merged(tensors, enqueue_many=enqueue_many, what=f"{function}: component {i}")
@@ -209,3 +214,7 @@ class Keep:
             return operation
         conditional: Tensor = hr.cond(self.value, build, hr.no_op)
         return conditional
+
+
+def _by_name(key: Any) -> str:
+    return key if isinstance(key, str) else told(key)

@@ -7,7 +7,7 @@ from typing import Any
 import headrace as hr
 from headrace import Operation, Shape, Tensor
 from headrace.errors import AttributeValueError, ShapeError, SymbolicTensorError, shown, told
-from headrace.extend.arguments import items
+from headrace.extend.arguments import items, whole
 from headrace_train.pipelines.fullness import summarize_fullness
 from headrace_train.queues import FIFOQueue
 from headrace_train.runners import QueueRunner, add_queue_runner
@@ -28,7 +28,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     """
     if num_epochs is None:
         return tensor
-    if num_epochs <= 0:
+    if whole(num_epochs, "num_epochs") <= 0:
         raise AttributeValueError(f"num_epochs must be >= 1, got {told(num_epochs)}")
     with hr.name_scope(name, "limit_epochs") as scope:
         epochs = hr.Variable(

@@ -7,7 +7,8 @@ from typing import Any
 
 import headrace as hr
 from headrace import Shape
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, shown
+from headrace.extend.arguments import whole
 from headrace_train.pipelines.batching import QueueMaker, batched
 from headrace_train.pipelines.examples import Structure, same_structures
 from headrace_train.queues import RandomShuffleQueue
@@ -25,9 +26,9 @@ def _shuffled(
     Raises:
         AttributeValueError: if there is no room beside those that have to stay.
     """
-    if capacity <= min_after_dequeue:
+    if whole(capacity, "capacity") <= whole(min_after_dequeue, "min_after_dequeue"):
         raise AttributeValueError(
-            f"{function}: capacity must be more than min_after_dequeue, got {capacity} and "
+            f"{function}: capacity must be more than min_after_dequeue, got {shown(capacity)} and "
             f"{min_after_dequeue}"
         )
 

@@ -75,7 +75,7 @@ def name_list(names: str | Sequence[str] | None, count: int) -> list[str] | None
     given = [names] if isinstance(names, str) else items(names, "names")
     if len(given) != count or len(set(given)) != count:
         raise AttributeValueError(
-            f"a queue of {told(count)} components needs as many different names, got {given}"
+            f"a queue of {told(count)} components needs as many different names, got {shown(given)}"
         )
     return given
 

@@ -17,7 +17,7 @@ def check_version(write_version: Any) -> None:
     Raises:
         AttributeValueError: if it is none of ``SaverDef.V1`` and ``SaverDef.V2``.
     """
-    if write_version not in (V1, V2):
+    if not isinstance(write_version, int) or write_version not in (V1, V2):
         raise AttributeValueError(
             f"write_version must be SaverDef.V1 or SaverDef.V2, got {shown(write_version)}"
         )

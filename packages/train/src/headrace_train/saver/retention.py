@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, final
 
 from headrace.errors import AttributeValueError, CheckpointError, shown
-from headrace.extend.arguments import whole
+from headrace.extend.arguments import real, whole
 from headrace_train.checkpoint.paths import join
 from headrace_train.checkpoint.record import BEST, HOURS, LATEST, Entry, Record
 
@@ -59,9 +59,9 @@ class Policy:
             raise CheckpointError(
                 f"max_to_keep must be at least 1, or None to keep all, got {self.latest}"
             )
-        if math.isnan(self.hours):
+        if math.isnan(real(self.hours, "keep_checkpoint_every_n_hours")):
             raise AttributeValueError("keep_checkpoint_every_n_hours must be a number, got nan")
-        if self.best < 0:
+        if whole(self.best, "keep_best") < 0:
             raise CheckpointError(f"keep_best must be at least 0, got {self.best}")
         if self.order not in ("lowest", "highest"):
             raise AttributeValueError(

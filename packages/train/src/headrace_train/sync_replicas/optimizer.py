@@ -140,7 +140,7 @@ class SyncReplicasOptimizer(Optimizer):
                     f"replica_index must be from 0 to {told(self._total - 1)}, as there are "
                     f"{told(self._total)} replicas; got {told(replica_index)}"
                 )
-        if not timeout_secs > 0:
+        if not real(timeout_secs, "timeout_secs") > 0:
             raise AttributeValueError(f"timeout_secs must be above 0, got {shown(timeout_secs)}")
         self._index = replica_index
         self._timeout_secs = real(timeout_secs, "timeout_secs")

@@ -118,7 +118,7 @@ class _Run:
 def _gradient(x: Any, y: Tensor, y_shape: Any) -> tuple[Any, Tensor]:
     """Return the gradient of y, and what to feed as the gradient that comes in."""
     with y.graph.as_default():
-        seed = hr.placeholder(y.dtype, list(y_shape), name="dy")
+        seed = hr.placeholder(y.dtype, items(y_shape, "y_shape"), name="dy")
         gradient = hr.gradients(y, x, hr.identity(seed))[0]
     if gradient is None:
         raise GraphError(f"{y.name} does not depend on {x.name}: there is no gradient to check")
