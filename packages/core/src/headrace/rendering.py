@@ -62,6 +62,10 @@ class Rendering:
         """Return an operation as a ``NodeDef``."""
         return _of_io("node_def_of")(op)
 
+    def op_def(self, op: Operation) -> Any:
+        """Return what is declared of an operation's op as an ``OpDef``."""
+        return _of_io("op_def_of")(op)
+
     def shape_proto(self, shape: Shape) -> Any:
         """Return a shape as a ``TensorShapeProto``."""
         return _of_io("shape_proto")(shape)

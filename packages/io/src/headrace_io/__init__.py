@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from headrace_io.meta_graph import meta_graph_def_of as meta_graph_def_of
     from headrace_io.meta_graph import variable_def_of as variable_def_of
     from headrace_io.meta_graph import variable_of as variable_of
+    from headrace_io.op_protos import op_def_of as op_def_of
     from headrace_io.ops.decoding import decode_compressed as decode_compressed
     from headrace_io.ops.decoding import decode_json_example as decode_json_example
     from headrace_io.ops.files import matching_files as matching_files
@@ -109,6 +110,7 @@ __all__ = [
     "matching_files",
     "meta_graph_def_of",
     "node_def_of",
+    "op_def_of",
     "parse_example",
     "parse_sequence_example",
     "parse_single_example",

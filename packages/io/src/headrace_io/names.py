@@ -11,6 +11,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     ),
     "ops.decoding": ("decode_compressed", "decode_json_example"),
     "graph_protos": ("graph_def_of", "node_def_of"),
+    "op_protos": ("op_def_of",),
     "graph_import.importing": ("import_graph_def", "read_graph_def"),
     "saved_models": ("read_saved_model",),
     "meta_graph": (

@@ -96,6 +96,11 @@ class Operation:
         """The operation as a ``NodeDef``, TensorFlow's message; needs the package headrace-io."""
         return renderer().node_def(self)
 
+    @property
+    def op_def(self) -> Any:
+        """What its op declares as an ``OpDef``, TensorFlow's message; needs headrace-io."""
+        return renderer().op_def(self)
+
     def values(self) -> tuple[Tensor, ...]:
         """Return the outputs."""
         return self.outputs

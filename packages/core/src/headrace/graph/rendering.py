@@ -39,6 +39,9 @@ class Renderer(Protocol):
     def node_def(self, op: Operation) -> Any:
         """Return an operation as a ``NodeDef``."""
 
+    def op_def(self, op: Operation) -> Any:
+        """Return what is declared of an operation's op as an ``OpDef``."""
+
     def shape_proto(self, shape: Shape) -> Any:
         """Return a shape as a ``TensorShapeProto``."""
 
