@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Self
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
@@ -23,6 +23,7 @@ from headrace.ops.get_variable import get_variable
 from headrace.ops.identity import identity
 from headrace.ops.linalg import matmul
 from headrace.ops.nn import softmax
+from headrace.ops.rnn_config import arguments_of, config_of
 from headrace.ops.transcendental import exp, sigmoid, tanh
 from headrace.ops.variable_scope import variable_scope
 from headrace.shapes import Shape
@@ -55,6 +56,12 @@ class RNNCell:
         trainable: Whether optimizers change the variables by default.
         graph: The graph in which the cell was made.
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Remember the arguments, for ``get_config``."""
+        made = super().__new__(cls)
+        made._given = args, kwargs
+        return made
 
     def __init__(
         self, trainable: bool = True, name: str | None = None, dtype: Any = None, **kwargs: Any
@@ -171,6 +178,31 @@ class RNNCell:
             total += count
         return total
 
+    # -- what it was made with
+
+    _given: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments that the cell was made with, of which ``from_config`` makes another.
+
+        Activations are their names; cells and initializers are dicts with the name of their class
+        and what they were made with.
+        """
+        return config_of(self, self._given, _ACTIVATIONS)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Self:
+        """Return a cell that is made like another one.
+
+        Args:
+            config: What ``get_config`` of that one returned.
+
+        Raises:
+            ArgumentTypeError: if it is no dict.
+            AttributeValueError: if it names a class that there is not.
+        """
+        return cls(**arguments_of(cls, config, _known_cells()))
+
     # -- steps
 
     def build(self, input_shape: Any) -> None:
@@ -269,6 +301,16 @@ class RNNCell:
         return variable
 
     add_weight = add_variable
+
+
+def _known_cells() -> dict[str, type[RNNCell]]:
+    found: dict[str, type[RNNCell]] = {}
+    waiting = [RNNCell]
+    while waiting:
+        for kind in waiting.pop().__subclasses__():
+            found.setdefault(kind.__name__, kind)
+            waiting.append(kind)
+    return found
 
 
 def _first(inputs: Any) -> Any:
