@@ -14,6 +14,7 @@ from headrace.errors import (
     ArgumentTypeError,
     AttributeValueError,
     GraphError,
+    HeadraceError,
     SavedModelError,
     SavedModelUseError,
 )
@@ -72,6 +73,8 @@ class SavedModelBuilder:
                 )
             self._folder.mkdir(parents=True, exist_ok=True)
         except ValueError as error:
+            if isinstance(error, HeadraceError):
+                raise
             # NUL, or half of a surrogate pair.
             raise SavedModelError(
                 f"{_shown(str(self._folder))} names no folder: {error}"
