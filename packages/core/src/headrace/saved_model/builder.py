@@ -14,10 +14,10 @@ from headrace.errors import (
     ArgumentTypeError,
     AttributeValueError,
     GraphError,
-    HeadraceError,
     SavedModelError,
     SavedModelUseError,
 )
+from headrace.errors import HeadraceError as _HeadraceError
 from headrace.errors import shown as _shown
 from headrace.given import items as _items
 from headrace.graph.collections import GraphKeys
@@ -73,7 +73,7 @@ class SavedModelBuilder:
                 )
             self._folder.mkdir(parents=True, exist_ok=True)
         except ValueError as error:
-            if isinstance(error, HeadraceError):
+            if isinstance(error, _HeadraceError):
                 raise
             # NUL, or half of a surrogate pair.
             raise SavedModelError(
