@@ -180,11 +180,18 @@ def test_a_directory_is_no_file(files):
 )
 def test_work_is_one_string(dtypes, shapes, element, message):
     queue = hr.train.FIFOQueue(3, dtypes, shapes)
-    read = hr.IdentityReader().read(queue)
+    # A handle does not say what its queue holds.
+    read = hr.IdentityReader().read(queue.queue_ref)
     with hr.Session() as session:
         session.run(queue.enqueue(element))
         with pytest.raises(errors.InvalidArgumentError, match=message):
             session.run(read)
+
+
+def test_queues_of_other_elements_are_refused_when_the_graph_is_built():
+    queue = hr.train.FIFOQueue(3, hr.int32, [[]], name="numbers")
+    with pytest.raises(errors.DTypeError, match="a string; queue 'numbers' has int32"):
+        hr.IdentityReader().read(queue)
 
 
 @pytest.mark.parametrize("kind", ["FIFOQueue", "RandomShuffleQueue", "PaddingFIFOQueue"])

@@ -13,6 +13,7 @@ from headrace.errors import (
     ArgumentTypeError,
     AttributeValueError,
     GraphError,
+    HeadraceError,
     InvalidArgumentError,
     UnimplementedError,
     listing,
@@ -311,5 +312,7 @@ def _write(path: Path, content: bytes) -> None:
     except OSError as error:
         raise error_of_system(error, f"cannot write {str(path)!r}") from error
     except ValueError as error:
+        if isinstance(error, HeadraceError):
+            raise
         # Empty, NUL, or half of a surrogate pair.
         raise InvalidArgumentError(f"{shown(str(path))} is no name of a file: {error}") from error

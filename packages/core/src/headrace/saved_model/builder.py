@@ -17,6 +17,7 @@ from headrace.errors import (
     SavedModelError,
     SavedModelUseError,
 )
+from headrace.errors import HeadraceError as _HeadraceError
 from headrace.errors import shown as _shown
 from headrace.given import items as _items
 from headrace.graph.collections import GraphKeys
@@ -72,6 +73,8 @@ class SavedModelBuilder:
                 )
             self._folder.mkdir(parents=True, exist_ok=True)
         except ValueError as error:
+            if isinstance(error, _HeadraceError):
+                raise
             # NUL, or half of a surrogate pair.
             raise SavedModelError(
                 f"{_shown(str(self._folder))} names no folder: {error}"

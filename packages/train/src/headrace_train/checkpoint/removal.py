@@ -34,8 +34,9 @@ def remove_checkpoint(
     """
     del checkpoint_format_version
     prefix = as_prefix(checkpoint_prefix, "checkpoint_prefix")
+    graph = meta_graph_file(prefix, meta_graph_suffix)
     try:
-        meta_graph_file(prefix, meta_graph_suffix).unlink(missing_ok=True)
+        graph.unlink(missing_ok=True)
     except ValueError:
         # NUL, or half of a surrogate pair: no file is named so.
         pass
