@@ -198,6 +198,24 @@ class MpiRun(Protocol):
     ) -> subprocess.CompletedProcess[str]: ...
 
 
+@pytest.fixture(autouse=True)
+def _session_folder(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Give each test's jobs a folder of their own, for those that are killed leave theirs.
+
+    Open MPI names them after its process and does not start where one is there, and numbers of
+    processes come again.
+    """
+    if not any("mpi" in mark.args for mark in request.node.iter_markers("needs")):
+        yield
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True) as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("PRTE_MCA_prte_tmpdir_base", folder)
+        yield
+
+
 @pytest.fixture
 def mpirun() -> MpiRun:
     """Launch ``mpirun -n size python *arguments``.

@@ -21,6 +21,7 @@ from headrace_mpi.launcher import command
 from headrace_mpi.launcher.output import Account, Relay
 from headrace_mpi.launcher.processes import end_all, of_job
 from headrace_mpi.launcher.request import Request
+from headrace_mpi.launcher.session_folder import session_folder
 from headrace_mpi.membership.abort import LOST
 from headrace_mpi.membership.deadline import EXIT_CODE as NOT_STARTED
 from headrace_mpi.membership.saving import SAVING_S
@@ -69,9 +70,15 @@ def run_once(request: Request, restarts: int = 0) -> Outcome:
     Raises:
         ClusterError: if there is no ``mpirun``.
     """
+    elsewhere = bool(request.hosts or request.hostfile or request.extra)
+    with session_folder(elsewhere=elsewhere) as own:
+        return _run(request, restarts, own, elsewhere=elsewhere)
+
+
+def _run(request: Request, restarts: int, own: dict[str, str], *, elsewhere: bool) -> Outcome:
+    """Run the job, with further variables for the launcher; see ``run_once``."""
     token = uuid.uuid4().hex
     mark = f"{LAUNCH.variable}={token}"
-    elsewhere = bool(request.hosts or request.hostfile or request.extra)
     alone = request.size == 1 and not elsewhere
     tasks = [f"{task.job}:{task.task}" for task in request.jobs.tasks] if request.jobs else ()
     account = Account(request.size, tasks)
@@ -82,7 +89,7 @@ def run_once(request: Request, restarts: int = 0) -> Outcome:
         call = command.words(request, command.find_mpirun(request.mpirun))
     job = subprocess.Popen(
         call,
-        env={**os.environ, **command.environment(request, token, restarts)},
+        env={**os.environ, **own, **command.environment(request, token, restarts)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

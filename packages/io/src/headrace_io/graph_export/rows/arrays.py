@@ -28,18 +28,15 @@ ROWS.same("Unique", "UniqueWithCounts", attrs="out_idx", outputs=3)
 ROWS.same("UnravelIndex", types="Tidx")
 
 
-# Inputs that have one integer dtype there, whatever they have here: which they are, and how the
-# attribute is called.
-_OF_ONE_DTYPE = {
-    "BroadcastShape": ("BroadcastArgs", (0, 1), "T"),
-    "ScatterNd": ("ScatterNd", (0, 2), "Tindices"),
-    "Slice": ("Slice", (1, 2), "Index"),
-}
+def _of_one_dtype(node: ExportedNode, kind: str, places: tuple[int, ...], name: str) -> str:
+    """Write an operation some of whose inputs have to be of one integer dtype there.
 
-
-@ROWS.add(*_OF_ONE_DTYPE)
-def _of_one_dtype(node: ExportedNode) -> str:
-    kind, places, name = _OF_ONE_DTYPE[node.op.type]
+    Args:
+        node: The operation.
+        kind: The type of TensorFlow's op.
+        places: Which inputs.
+        name: The attribute that is their dtype.
+    """
     inputs = list(node.inputs)
     dtypes = {node.dtype(i) for i in places}
     common = node.dtype(places[0]) if len(dtypes) == 1 else hr.int64
@@ -49,6 +46,21 @@ def _of_one_dtype(node: ExportedNode) -> str:
     if name != "T":
         attrs["T"] = node.op.outputs[0].dtype
     return node.emit(kind, *inputs, **attrs)
+
+
+@ROWS.add("BroadcastShape")
+def _broadcast_shape(node: ExportedNode) -> str:
+    return _of_one_dtype(node, "BroadcastArgs", (0, 1), "T")
+
+
+@ROWS.add("ScatterNd")
+def _scatter_nd(node: ExportedNode) -> str:
+    return _of_one_dtype(node, "ScatterNd", (0, 2), "Tindices")
+
+
+@ROWS.add("Slice")
+def _slice(node: ExportedNode) -> str:
+    return _of_one_dtype(node, "Slice", (1, 2), "Index")
 
 
 @ROWS.add("TopK")
