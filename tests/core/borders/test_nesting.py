@@ -92,6 +92,67 @@ def test_conditions_ninety_deep_have_gradients() -> None:
     assert found == pytest.approx([1.5 * 1.01**90] * 2)
 
 
+# What takes a power of two of the depth would not end.
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "name", ["nested_cond", "nested_else", "nested_case", "nested_loop", "nested_call"]
+)
+def test_thirty_deep_has_gradients(name: str) -> None:
+    found = first_step(SHAPES[name], 30, gradient=True)[1]
+    assert np.all(np.isfinite(found))
+
+
+def chained(depth: int, wrap: Callable[[Any, Any], Any]) -> Any:
+    """Return a function that calls another one inside of something, and so on."""
+
+    @hr.function
+    def first(x: Any) -> Any:
+        return hr.sin(x)
+
+    def after(inner: Any) -> Any:
+        @hr.function
+        def outer(x: Any) -> Any:
+            return wrap(inner, x * 1.001)
+
+        return outer
+
+    function = first
+    for _ in range(depth):
+        function = after(function)
+    return function
+
+
+CHAINS: dict[str, Callable[[Any, Any], Any]] = {
+    "call": lambda f, x: f(x),
+    "branch": lambda f, x: hr.cond(x > -9.0, lambda: f(x), lambda: x),
+    "other branch": lambda f, x: hr.cond(x > 9.0, lambda: x, lambda: f(x)),
+    "loop": lambda f, x: hr.while_loop(lambda i, v: i < 1, lambda i, v: (i + 1, f(v)), [0, x])[1],
+    "map_fn": lambda f, x: hr.map_fn(f, x[None])[0],
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", CHAINS)
+def test_functions_within_anything_have_gradients(name: str) -> None:
+    depth = 20
+    with hr.Graph().as_default(), hr.Session(config=hr.Config(executor="plain")) as session:
+        x = hr.placeholder(hr.float64, [])
+        y = chained(depth, CHAINS[name])(x)
+        found = session.run([y, *hr.gradients(y, x)], {x: 0.3})
+    scale = 1.001**depth
+    assert found == pytest.approx([np.sin(0.3 * scale), scale * np.cos(0.3 * scale)])
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("depth", [300, 1000])
+def test_hundreds_of_functions_within_each_other_are_refused(name: str, depth: int) -> None:
+    with hr.Graph().as_default():
+        function = chained(depth, CHAINS[name])
+        with pytest.raises(GraphError, match="nested too deep: Python calls no deeper") as refused:
+            function(hr.placeholder(hr.float64, []))
+        assert len(str(refused.value).splitlines()) <= 12
+
+
 @pytest.mark.parametrize("name", sorted(SHAPES))
 def test_depth_beyond_python_is_refused(name: str) -> None:
     with pytest.raises(
