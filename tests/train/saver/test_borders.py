@@ -172,7 +172,9 @@ class TestFolders:
             for name in ("a", "model-9", "b"):
                 assert not hr.train.checkpoint_exists(f"{tmp_path}/{name}")
                 for use in (lambda path: saver.restore(session, path), CheckpointReader):
-                    with pytest.raises(CheckpointError, match=r"no regular file|no checkpoint|read|valid"):
+                    with pytest.raises(
+                        CheckpointError, match=r"no regular file|no checkpoint|read|valid"
+                    ):
                         use(tmp_path / name)
             saver.restore(session, tmp_path / "model-1")
 
