@@ -60,9 +60,27 @@ def nested_call(depth: int, x: Any) -> Any:
     return call(x)
 
 
+def nested_turns(depth: int, x: Any) -> Any:
+    """Conditions in loops in conditions."""
+    if depth == 0:
+        return hr.sin(x)
+    if depth % 2:
+        return hr.cond(x > -1e30, lambda: nested_turns(depth - 1, x * 1.01), lambda: x)
+    body = [lambda i, v: (i + 1, nested_turns(depth - 1, v * 1.01))]
+    return hr.while_loop(lambda i, v: i < 1, body[0], [0, x])[1]
+
+
 SHAPES: dict[str, Build] = {
     f.__name__: f
-    for f in (nested_cond, nested_else, nested_both, nested_case, nested_loop, nested_call)
+    for f in (
+        nested_cond,
+        nested_else,
+        nested_both,
+        nested_case,
+        nested_loop,
+        nested_call,
+        nested_turns,
+    )
 }
 
 
@@ -95,7 +113,8 @@ def test_conditions_ninety_deep_have_gradients() -> None:
 # What takes a power of two of the depth would not end.
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
-    "name", ["nested_cond", "nested_else", "nested_case", "nested_loop", "nested_call"]
+    "name",
+    ["nested_cond", "nested_else", "nested_case", "nested_loop", "nested_call", "nested_turns"],
 )
 def test_thirty_deep_has_gradients(name: str) -> None:
     found = first_step(SHAPES[name], 30, gradient=True)[1]
