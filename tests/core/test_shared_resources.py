@@ -75,6 +75,39 @@ def test_both_lines_are_named():
         run(second, other["assign"])
 
 
+UPDATES = {
+    "assign": lambda v: hr.assign(v, np.zeros(3), validate_shape=False),
+    "assign_add": lambda v: hr.assign_add(v, np.ones(3)),
+    "assign_sub": lambda v: hr.assign_sub(v, np.ones(3)),
+    "scatter_add": lambda v: hr.scatter_add(v, [0], np.ones(1)),
+    "scatter_update": lambda v: hr.scatter_update(v, [2], np.ones(1)),
+    "part": lambda v: hr.assign(v[1:], np.ones(2)),
+    "gather": lambda v: hr.gather(v, [0]),
+    "condition": lambda v: hr.cond(hr.constant(True), lambda: v + 1.0, lambda: v + 2.0),
+    "loop": lambda v: hr.while_loop(lambda i: i < 2.0, lambda i: i + v[0] + 9.0, [0.0]),
+    "function": lambda v: hr.function(lambda: v * 2.0)(),
+}
+
+
+@pytest.mark.parametrize("executor", ["plan", "plain"])
+@pytest.mark.parametrize("name", UPDATES)
+def test_every_path_to_the_variable_compares(name, executor):
+    first, variable = boxed(np.float64([1, 2]))
+    with hr.Graph() as second, hr.container("box"):
+        use = UPDATES[name](hr.Variable(np.float32([1, 2, 3]), name="shared"))
+    run(first, variable["assign"])
+    with (
+        hr.Session(graph=second, config=hr.Config(executor=executor)) as session,
+        pytest.raises(ResourceError, match=r"'shared' is declared in two ways: ") as refused,
+    ):
+        session.run(use)
+    text = str(refused.value)
+    assert "dtype float64 and float32, shape [2] and [3]" in text
+    assert text.count("test_shared_resources.py:") >= 2
+    assert len(text.splitlines()) <= 12
+    np.testing.assert_array_equal(run(first, variable["read"])[0], [1, 2])
+
+
 def test_who_knows_less_of_the_shape_shares_the_variable():
     first, variable = boxed(np.float32([1, 2]))
     second, other = boxed(np.float32([3, 4]), shape=[None])

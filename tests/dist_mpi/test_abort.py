@@ -45,6 +45,36 @@ wait_for_ever()
     assert "[rank 2]" not in done.err
 
 
+MISTAKES = {
+    "building": "hr.matmul(hr.zeros([2, 3]), hr.zeros([2, 3]))",
+    "in a branch": "hr.cond(hr.constant(True), lambda: hr.zeros([3]) + hr.zeros([2]), lambda: 1.0)",
+    "by name": "hr.get_default_graph().get_tensor_by_name('nothing:0')",
+    "configuring": "hr.Config(executor='fast')",
+    "joining": "hr.concat([hr.zeros([2, 3]), hr.zeros([2])], 0)",
+    "in a function": "hr.function(lambda x: hr.matmul(x, x))(hr.zeros([2, 3]))",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        next(iter(MISTAKES)),
+        # A job each.
+        *(pytest.param(name, marks=pytest.mark.slow) for name in list(MISTAKES)[1:]),
+    ],
+)
+def test_a_mistake_on_a_rank_shows_the_programs_frames_alone(
+    run_program: RunProgram, name: str
+) -> None:
+    mistake = f"import headrace as hr\nif world.rank == 1:\n    {MISTAKES[name]}\n"
+    done = run_program(2, WAIT + mistake + "wait_for_ever()\n")
+    assert done.code == 1, done
+    frames = [line for line in done.err.splitlines() if line.startswith("[rank 1]   File ")]
+    assert frames, done
+    assert not [line for line in frames if "/headrace/" in line or "/headrace_mpi/" in line], done
+    assert done.err.count("Traceback") == 1
+
+
 def test_an_exception_in_another_thread_ends_the_job(run_program: RunProgram) -> None:
     done = run_program(
         2,

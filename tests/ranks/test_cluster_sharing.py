@@ -139,3 +139,34 @@ def test_a_variable_that_a_second_program_declares_otherwise_is_refused(cluster:
         ):
             second.run(other.initializer)
         np.testing.assert_array_equal(session.run(first), [0] * 3)
+
+
+DECLARED = {
+    "another dtype": (np.zeros(3, np.float32), r"dtype int64 and float32$"),
+    "narrower integers": (np.zeros(3, np.int32), r"dtype int64 and int32$"),
+    "text": (np.array([b"a", b"b", b"c"]), r"dtype int64 and string$"),
+    "another length": (np.zeros(2, np.int64), r"shape \[3\] and \[2\]$"),
+    "another rank": (np.zeros((3, 1), np.int64), r"shape \[3\] and \[3, 1\]$"),
+    "a number": (np.int64(0), r"shape \[3\] and \[\]$"),
+}
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_whoever_binds_a_variable_of_a_task_compares(cluster: Any, name: str) -> None:
+    if not cluster.is_chief:
+        return
+    value, difference = DECLARED[name]
+    first = shared_counter()
+    with hr.Graph() as graph, hr.device("/job:ps/task:0"):
+        other = hr.Variable(value, name="counter")
+        uses = [other.value(), other.initializer, hr.is_variable_initialized(other)]
+    with hr.Session(cluster.target) as session:
+        session.run(first.initializer)
+        for use in uses:
+            with (
+                hr.Session(cluster.target, graph=graph) as second,
+                pytest.raises(ResourceError, match=f"(?m){difference}") as refused,
+            ):
+                second.run(use)
+            assert str(refused.value).count("test_cluster_sharing.py:") >= 2
+        np.testing.assert_array_equal(session.run(first), [0] * 3)

@@ -60,9 +60,27 @@ def nested_call(depth: int, x: Any) -> Any:
     return call(x)
 
 
+def nested_turns(depth: int, x: Any) -> Any:
+    """Conditions in loops in conditions."""
+    if depth == 0:
+        return hr.sin(x)
+    if depth % 2:
+        return hr.cond(x > -1e30, lambda: nested_turns(depth - 1, x * 1.01), lambda: x)
+    body = [lambda i, v: (i + 1, nested_turns(depth - 1, v * 1.01))]
+    return hr.while_loop(lambda i, v: i < 1, body[0], [0, x])[1]
+
+
 SHAPES: dict[str, Build] = {
     f.__name__: f
-    for f in (nested_cond, nested_else, nested_both, nested_case, nested_loop, nested_call)
+    for f in (
+        nested_cond,
+        nested_else,
+        nested_both,
+        nested_case,
+        nested_loop,
+        nested_call,
+        nested_turns,
+    )
 }
 
 
@@ -90,6 +108,68 @@ def test_conditions_ninety_deep_have_gradients() -> None:
     seconds, found = first_step(nested_cond, 90, gradient=True)
     assert seconds < 60
     assert found == pytest.approx([1.5 * 1.01**90] * 2)
+
+
+# What takes a power of two of the depth would not end.
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "name",
+    ["nested_cond", "nested_else", "nested_case", "nested_loop", "nested_call", "nested_turns"],
+)
+def test_thirty_deep_has_gradients(name: str) -> None:
+    found = first_step(SHAPES[name], 30, gradient=True)[1]
+    assert np.all(np.isfinite(found))
+
+
+def chained(depth: int, wrap: Callable[[Any, Any], Any]) -> Any:
+    """Return a function that calls another one inside of something, and so on."""
+
+    @hr.function
+    def first(x: Any) -> Any:
+        return hr.sin(x)
+
+    def after(inner: Any) -> Any:
+        @hr.function
+        def outer(x: Any) -> Any:
+            return wrap(inner, x * 1.001)
+
+        return outer
+
+    function = first
+    for _ in range(depth):
+        function = after(function)
+    return function
+
+
+CHAINS: dict[str, Callable[[Any, Any], Any]] = {
+    "call": lambda f, x: f(x),
+    "branch": lambda f, x: hr.cond(x > -9.0, lambda: f(x), lambda: x),
+    "other branch": lambda f, x: hr.cond(x > 9.0, lambda: x, lambda: f(x)),
+    "loop": lambda f, x: hr.while_loop(lambda i, v: i < 1, lambda i, v: (i + 1, f(v)), [0, x])[1],
+    "map_fn": lambda f, x: hr.map_fn(f, x[None])[0],
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", CHAINS)
+def test_functions_within_anything_have_gradients(name: str) -> None:
+    depth = 20
+    with hr.Graph().as_default(), hr.Session(config=hr.Config(executor="plain")) as session:
+        x = hr.placeholder(hr.float64, [])
+        y = chained(depth, CHAINS[name])(x)
+        found = session.run([y, *hr.gradients(y, x)], {x: 0.3})
+    scale = 1.001**depth
+    assert found == pytest.approx([np.sin(0.3 * scale), scale * np.cos(0.3 * scale)])
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("depth", [300, 1000])
+def test_hundreds_of_functions_within_each_other_are_refused(name: str, depth: int) -> None:
+    with hr.Graph().as_default():
+        function = chained(depth, CHAINS[name])
+        with pytest.raises(GraphError, match="nested too deep: Python calls no deeper") as refused:
+            function(hr.placeholder(hr.float64, []))
+        assert len(str(refused.value).splitlines()) <= 12
 
 
 @pytest.mark.parametrize("name", sorted(SHAPES))

@@ -82,6 +82,95 @@ def test_uncaught_mistakes_show_the_programs_frames_alone(name: str) -> None:
     assert len(lines) <= 12
 
 
+MORE = {
+    **PROGRAMS,
+    "in a function": """
+        @hr.function
+        def model(x):
+            return hr.matmul(x, x)
+        model(hr.zeros([2, 3]))
+    """,
+    "in a loop": """
+        hr.while_loop(lambda i: i < 3, lambda i: hr.concat([i, 1.0], 0), [0])
+    """,
+    "converting": """
+        hr.constant([[1.0], [2.0, 3.0]])
+    """,
+    "fetching": """
+        with hr.Session() as session:
+            session.run("nothing:0")
+    """,
+    "configuring": """
+        hr.Config(executor="fast")
+    """,
+    "computing": """
+        x = hr.placeholder(hr.float32, [2, 2])
+        with hr.Session() as session:
+            session.run(hr.matrix_inverse(x), {x: [[0.0, 0.0], [0.0, 0.0]]})
+    """,
+    "in a generator": """
+        def layers():
+            yield hr.matmul(hr.zeros([2, 3]), hr.zeros([2, 3]))
+        list(layers())
+    """,
+    "while another error is handled": """
+        try:
+            hr.constant("a") + 1.0
+        except hr.errors.HeadraceError:
+            hr.matmul(hr.zeros([2, 3]), hr.zeros([2, 3]))
+    """,
+    "from another error": """
+        try:
+            {}["key"]
+        except KeyError as error:
+            try:
+                hr.reshape(hr.zeros([3]), [2])
+            except hr.errors.HeadraceError as refused:
+                raise refused from error
+    """,
+}
+
+
+def caught_in(program: str) -> HeadraceError:
+    with hr.Graph().as_default():
+        try:
+            exec(compile(textwrap.dedent(program), "<program>", "exec"), {"hr": hr})
+        except HeadraceError as error:
+            return error
+    raise AssertionError
+
+
+def files(error: BaseException) -> set[str]:
+    """Return the files that the frames of an error, and of what led to it, are of."""
+    chain = [error]
+    while (last := chain[-1].__cause__ or chain[-1].__context__) is not None:
+        if last is chain[-1].__context__ and chain[-1].__suppress_context__:
+            break
+        chain.append(last)
+    steps = [step for link in chain for step in tracebacks._frames(link.__traceback__)]
+    return {step.tb_frame.f_code.co_filename for step in steps}
+
+
+@pytest.mark.needs("autodiff")
+@pytest.mark.parametrize("name", MORE)
+def test_mistakes_of_every_kind_are_folded(name: str) -> None:
+    error = caught_in(MORE[name])
+    assert not files(error) <= {"<program>", __file__}
+    assert tracebacks.fold(error)
+    assert files(error) <= {"<program>", __file__}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_mistakes_of_every_kind_are_whole_on_request(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_TRACEBACK", "full")
+    error = caught_in(MORE[name])
+    before = files(error)
+    assert not tracebacks.fold(error)
+    assert files(error) == before
+
+
 def test_the_full_traceback_is_there_on_request() -> None:
     lines = stderr_of(PROGRAMS["building"], HEADRACE_TRACEBACK="full")
     assert HINT not in lines
@@ -151,7 +240,8 @@ def test_faults_keep_their_frames(kind: Any) -> None:
     assert names(error) == before
 
 
-def test_notebooks_show_folded_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", MORE)
+def test_notebooks_show_folded_errors(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     class Shell:
         def set_custom_exc(self, kinds: Any, show: Any) -> None:
             self.kinds, self.show = kinds, show
@@ -165,7 +255,10 @@ def test_notebooks_show_folded_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "IPython", module)
     tracebacks._fold_in_notebooks()
     assert shell.kinds == (HeadraceError,)
-    error = mistake()
+    error = caught_in(MORE[name])
     shell.show(shell, type(error), error, error.__traceback__)
     assert shell.shown[1] is error
-    assert [s.tb_frame.f_code.co_name for s in tracebacks._frames(shell.shown[2])] == ["mistake"]
+    assert {s.tb_frame.f_code.co_filename for s in tracebacks._frames(shell.shown[2])} == {
+        "<program>",
+        __file__,
+    }

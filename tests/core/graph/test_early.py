@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -112,6 +113,70 @@ def test_vectors_that_double_with_every_concat_cost_nothing() -> None:
     started = time.perf_counter()
     assert len(load(text)) == len(graph)
     assert time.perf_counter() - started < 5
+
+
+def grown(step, times: int):
+    """A vector of integers, each time made anew of the one before."""
+    vector = hr.constant([1, 1], hr.int32)
+    for _ in range(times):
+        vector = step(vector)
+    return vector
+
+
+# A vector of integers that cost much, if they were computed while it is built and read.
+COSTLY = {
+    "concat of four": lambda: grown(lambda s: hr.concat([s, s, s, s], 0), 40),
+    "tile": lambda: grown(lambda s: hr.tile(s, [2]), 60),
+    "stack": lambda: grown(lambda s: hr.reshape(hr.stack([s, s]), [-1]), 60),
+    "gather of what is gathered": lambda: grown(lambda s: hr.gather(s, hr.concat([s, s], 0)), 60),
+    "pad": lambda: hr.pad(hr.constant([1], hr.int32), [[0, 2**31 - 2]]),
+    "one more each time": lambda: grown(lambda s: hr.concat([s, [1]], 0), 700),
+    "range": lambda: hr.range(2**31 - 1),
+    "fill": lambda: hr.fill([2**40], 1),
+    "broadcast": lambda: hr.broadcast_to(hr.constant(1), [2**35]),
+    "one_hot": lambda: hr.reshape(hr.one_hot([1] * 100, 2**24, dtype=hr.int32), [-1]),
+    "where": lambda: hr.reshape(hr.cast(hr.where(hr.fill([2**28], True)), hr.int32), [-1]),
+}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", COSTLY)
+def test_vectors_that_would_cost_much_are_no_shapes(name: str) -> None:
+    """Neither who builds a document nor who reads it computes them: the shape is unknown."""
+    tracemalloc.start()
+    try:
+        with hr.Graph().as_default() as graph:
+            y = hr.reshape(hr.placeholder(hr.float32, [1]), COSTLY[name]())
+            assert y.shape.rank is None
+            text = dump(graph)
+        again = load(text)
+        assert len(again) == len(graph)
+        assert again.get_operation_by_name(y.op.name).outputs[0].shape.rank is None
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
+
+
+# Numbers that stand for 2^n operations are computed once each, and where they are too many, never.
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("step", "times", "known"),
+    [
+        (lambda s: s * s, 100, True),
+        (lambda s: s + s - s, 100, True),
+        (lambda s: hr.maximum(s, s), 200, True),
+        (lambda s: s * s, 2000, False),
+        (lambda s: s + s - s, 1000, False),
+    ],
+    ids=["squares", "sums", "maxima", "many squares", "many sums"],
+)
+def test_sizes_are_known_that_few_operations_compute(step, times, known) -> None:
+    with hr.Graph().as_default() as graph:
+        y = hr.zeros(grown(step, times))
+        sizes = [1, 1] if known else [None, None]
+        assert y.shape.as_list() == sizes
+        again = load(dump(graph))
+    assert again.get_operation_by_name(y.op.name).outputs[0].shape.as_list() == sizes
 
 
 def test_few_concatenated_sizes_are_known() -> None:

@@ -41,6 +41,11 @@ pytestmark = pytest.mark.timeout(60)
 NAMES = {
     "a zero character": "a\0b",
     "a surrogate": "a\ud800b",
+    "nothing but a zero character": "\0",
+    "a zero character at the end": "model\0",
+    "a low surrogate": "\udc80",
+    "a surrogate at the end": "model\udfff",
+    "surrogates in the wrong order": "a\udc00\ud800b",
     "300 letters": "x" * 300,
     "300 bytes": "é" * 150,
     "a long folder": "y" * 300 + "/model",
@@ -70,14 +75,31 @@ def link_to_a_device(path: Path) -> None:
     path.symlink_to("/dev/zero")
 
 
+def link_to_a_pipe(path: Path) -> None:
+    behind = path.with_name(f".{path.name}.pipe")
+    os.mkfifo(behind)
+    path.symlink_to(behind)
+
+
+def link_to_a_folder(path: Path) -> None:
+    path.symlink_to(path.parent)
+
+
+def link_to_nothing(path: Path) -> None:
+    path.symlink_to(path.with_name(f".{path.name}.gone"))
+
+
 KINDS: list[Callable[[Path], None]] = [
     pipe,
     unix_socket,
     Path.mkdir,
     link_to_itself,
     link_to_a_device,
+    link_to_a_pipe,
+    link_to_a_folder,
+    link_to_nothing,
 ]
-IDS = ["pipe", "socket", "folder", "link to itself", "link to a device"]
+IDS = [make.__name__.replace("_", " ") for make in KINDS]
 
 
 @pytest.mark.needs("backend-cpu")
@@ -150,7 +172,9 @@ class TestFolders:
             for name in ("a", "model-9", "b"):
                 assert not hr.train.checkpoint_exists(f"{tmp_path}/{name}")
                 for use in (lambda path: saver.restore(session, path), CheckpointReader):
-                    with pytest.raises(CheckpointError, match=r"no regular file|folder|read|valid"):
+                    with pytest.raises(
+                        CheckpointError, match=r"no regular file|no checkpoint|read|valid"
+                    ):
                         use(tmp_path / name)
             saver.restore(session, tmp_path / "model-1")
 

@@ -99,6 +99,10 @@ class _Loop:
     always: frozenset[int]
     live: list[int] = field(default_factory=list)
     saved: list[int] = field(default_factory=list)
+    # The loops in its body, and the outputs for whose sake it was settled last. Without them, each
+    # round around a loop would settle those inside anew: time like 2^depth.
+    inner: dict[Operation, _Loop] = field(default_factory=dict)
+    settled: frozenset[int] | None = None
 
     @property
     def count(self) -> int:
@@ -173,6 +177,10 @@ def _demand(step: StepGraph, fetches: Iterable[Tensor], known: dict[Operation, _
 def _settle(loop: _Loop, read: Collection[Tensor]) -> None:
     """Find out what is needed of a loop, where some of its outputs are read."""
     outputs, count = loop.op.outputs, loop.count
+    asked_for = frozenset(i for i, t in enumerate(outputs) if t in read)
+    if loop.settled == asked_for:
+        return
+    loop.settled = asked_for
     live = {i for i in range(count) if outputs[i] in read} | loop.always
     effects = dependents_on_effects(loop.body.step)
     places = range(len(outputs) - count)
@@ -181,9 +189,8 @@ def _settle(loop: _Loop, read: Collection[Tensor]) -> None:
         i for i in places if outputs[count + i] in read or fetches[count + i].op in effects
     ]
     saved = [fetches[count + i] for i in loop.saved]
-    inner: dict[Operation, _Loop] = {}
     while True:
-        demand = _demand(loop.body.step, [*(fetches[i] for i in live), *saved], inner)
+        demand = _demand(loop.body.step, [*(fetches[i] for i in live), *saved], loop.inner)
         needed = demand.parameters()
         more = {i for i in needed if i < count} - live
         if not more:
