@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import ArgumentTypeError, AttributeValueError, shown
+from headrace.ops import initializers
 
 if TYPE_CHECKING:
     from headrace.ops.rnn_base import RNNCell
@@ -30,9 +32,6 @@ def config_of(
         given: The arguments.
         activations: The known activations by name; the first stands for None.
     """
-    # lazy: few programs ask for it
-    from inspect import Parameter, signature
-
     bound = signature(type(cell).__init__).bind(cell, *given[0], **given[1])
     bound.apply_defaults()
     found: dict[str, Any] = {
@@ -86,9 +85,6 @@ def arguments_of(
     """
     if not isinstance(config, Mapping):
         raise ArgumentTypeError(f"config must be a dict, got {shown(config)}")
-    # lazy: few programs ask for it
-    from inspect import Parameter, signature
-
     params = signature(kind.__init__).parameters
     any_name = any(param.kind is Parameter.VAR_KEYWORD for param in params.values())
     return {
@@ -103,9 +99,6 @@ def _made(value: Any, cells: Mapping[str, type[RNNCell]]) -> Any:
         return [_made(item, cells) for item in value]
     if not (isinstance(value, Mapping) and value.keys() == {"class_name", "config"}):
         return value
-    # lazy: initializers stand above what cells are made of
-    from headrace.ops import initializers
-
     known: dict[str, Any] = {
         _class_name(kind): kind
         for name, kind in vars(initializers).items()
