@@ -10,6 +10,8 @@ import pytest
 
 import headrace as hr
 
+pytestmark = pytest.mark.needs("backend-cpu", "train")
+
 EXECUTORS = ("plan", "plain")
 TABLE = np.arange(12.0, dtype=np.float32).reshape(6, 2)
 ONES = np.ones((3, 2), np.float32)

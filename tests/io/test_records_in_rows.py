@@ -14,6 +14,8 @@ from headrace.extend.kernels import StringRows, rows_of
 from headrace.extend.passes import extract
 from headrace_io.unlooked import spare_unlooked
 
+pytestmark = pytest.mark.needs("backend-cpu", "train")
+
 
 def example(image: bytes, label: int) -> bytes:
     feature = {

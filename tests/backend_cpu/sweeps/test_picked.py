@@ -11,6 +11,8 @@ import pytest
 import headrace as hr
 from headrace import as_dtype
 
+pytestmark = pytest.mark.needs("autodiff")
+
 ROWS, PICKED, NUMBER = 400, 5000, 300
 
 

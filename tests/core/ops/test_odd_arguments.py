@@ -10,6 +10,8 @@ import pytest
 
 import headrace as hr
 
+pytestmark = pytest.mark.needs("backend-cpu", "io", "train")
+
 X = np.arange(12.0, dtype=np.float32).reshape(2, 3, 2)
 
 

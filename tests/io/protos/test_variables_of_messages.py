@@ -11,6 +11,8 @@ import pytest
 import headrace as hr
 from headrace.errors import AttributeValueError, DataLossError, DTypeError
 
+pytestmark = pytest.mark.needs("autodiff", "backend-cpu", "train")
+
 EXECUTORS = ("plan", "plain")
 
 
