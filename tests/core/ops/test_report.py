@@ -101,7 +101,7 @@ def test_print_as_python_does(capsys):
     assert isinstance(op, hr.Operation)
     run(op)
     assert capsys.readouterr().out == (
-        "a [1 2] {'k': 2.5} (1, \"s\", None) SparseTensor(indices=[[0]], values=[1], shape=[2])\n"
+        "a [1 2] {'k': 2.5} (1, \"s\", None) 'SparseTensor(indices=[[0]], values=[1], shape=[2])'\n"
     )
 
 

@@ -189,7 +189,7 @@ def print_op(
     """
     stream = _stream(output_stream)
     with name_scope(name, "print"):
-        if len(inputs) == 1:
+        if len(inputs) == 1 and not isinstance(inputs[0], SparseTensor):
             only = as_tensor(inputs[0])
             if only is not None and only.dtype == dtypes.string and only.shape.rank == 0:
                 return _print_text(only, stream, end, name="PrintText")
@@ -222,7 +222,8 @@ def _slotted(value: Any, tensors: list[Tensor]) -> Any:
     """Return a structure with a slot for each tensor in it, which are listed."""
     if isinstance(value, SparseTensor):
         tensors += [value.indices, value.values, value.dense_shape]
-        return _Bare("SparseTensor(indices=\0, values=\0, shape=\0)")
+        # In quotes, as TensorFlow shows it.
+        return _Bare("'SparseTensor(indices=\0, values=\0, shape=\0)'")
     tensor = as_tensor(value)
     if tensor is not None:
         tensors.append(tensor)
