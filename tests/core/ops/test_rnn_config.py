@@ -106,6 +106,19 @@ def test_cells_of_programs_are_found() -> None:
     assert type(made.wrapped_cell) is Doubled
 
 
+def test_classes_may_be_given_by_another_name() -> None:
+    with hr.Graph().as_default():
+        wrapped = hr.nn.rnn_cell.ResidualWrapper(hr.nn.rnn_cell.GRUCell(2))
+        config = wrapped.get_config()
+        config["cell"]["class_name"] = "Gated"
+        made = type(wrapped).from_config(config, {"Gated": hr.nn.rnn_cell.GRUCell})
+        with pytest.raises(AttributeValueError, match="no class 'Gated' of cells"):
+            type(wrapped).from_config(config)
+        with pytest.raises(ArgumentTypeError, match="custom_objects must be a dict"):
+            type(wrapped).from_config(config, 3)  # type: ignore[arg-type]
+    assert type(made.wrapped_cell) is hr.nn.rnn_cell.GRUCell
+
+
 @pytest.mark.parametrize(
     ("config", "error", "match"),
     [

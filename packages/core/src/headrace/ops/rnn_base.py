@@ -201,7 +201,7 @@ class RNNCell:
             ArgumentTypeError: if it is no dict.
             AttributeValueError: if it names a class that there is not.
         """
-        return cls(**arguments_of(cls, config, _known_cells()))
+        return cls(**arguments_of(cls, config, known_cells()))
 
     # -- steps
 
@@ -303,7 +303,8 @@ class RNNCell:
     add_weight = add_variable
 
 
-def _known_cells() -> dict[str, type[RNNCell]]:
+def known_cells() -> dict[str, type[RNNCell]]:
+    """Return all classes of cells that there are by name, those of the program among them."""
     found: dict[str, type[RNNCell]] = {}
     waiting = [RNNCell]
     while waiting:

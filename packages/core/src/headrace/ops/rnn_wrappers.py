@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Self
 
 from headrace.dtypes import as_dtype
 from headrace.errors import AttributeValueError, ShapeError, told
+from headrace.given import mapping
 from headrace.graph.scopes import device
 from headrace.graph.structure import flatten, pack
 from headrace.ops.elementwise import floor
 from headrace.ops.normalization import dropout
 from headrace.ops.random import random_uniform
-from headrace.ops.rnn_base import RNNCell
+from headrace.ops.rnn_base import RNNCell, known_cells
 from headrace.ops.rnn_cells import LSTMStateTuple
+from headrace.ops.rnn_config import arguments_of
 from headrace.shapes import Shape
 
 
@@ -28,6 +30,24 @@ class _Wrapper(RNNCell):
     def wrapped_cell(self) -> RNNCell:
         """The cell inside."""
         return self._cell
+
+    @classmethod
+    def from_config(
+        cls, config: dict[str, Any], custom_objects: Mapping[str, type[RNNCell]] | None = None
+    ) -> Self:
+        """Return a cell that is made like another one.
+
+        Args:
+            config: What ``get_config`` of that one returned.
+            custom_objects: Further classes of cells by the names that they have in ``config``.
+                Those of the program are known anyway.
+
+        Raises:
+            ArgumentTypeError: if one of the arguments is no dict.
+            AttributeValueError: if it names a class that there is not.
+        """
+        further = mapping(custom_objects, "custom_objects")
+        return cls(**arguments_of(cls, config, {**known_cells(), **further}))
 
     @property
     def state_size(self) -> Any:
