@@ -39,6 +39,16 @@ VALUES: dict[str, tuple[Callable[[], Any], Any]] = {
     "maximum over an axis twice": (lambda: hr.reduce_max(X, axis=[1, 1]), X.max(1)),
     "mean over an axis by two names": (lambda: hr.reduce_mean(X, axis=[2, -1]), X.mean(2)),
     "all of no booleans": (lambda: hr.reduce_all(np.zeros([0], bool)), True),
+    "booleans from a list": (
+        lambda: hr.subtract([1.0, 2.0], np.array([True, False])),
+        np.float32([0, 2]),
+    ),
+    "a list and a list of booleans": (lambda: hr.add([1.0], [True]), np.float32([2])),
+    "a boolean added to a number": (lambda: hr.add(np.int32(1), np.bool_(True)), np.int32(2)),
+    "numbers beside booleans": (
+        lambda: hr.greater_equal(np.float32([1, 0.5]), np.array([True, True])),
+        [True, False],
+    ),
     "divided by nothing": (lambda: hr.math.reciprocal_no_nan([0.0, 2.0]), [0.0, 0.5]),
     "divided by nothing, doubles": (
         lambda: hr.math.reciprocal_no_nan(hr.constant([0.0, 4.0], hr.float64)),
@@ -102,3 +112,8 @@ def test_what_a_graph_tells_of_its_parts() -> None:
 def test_gather_needs_an_axis_or_shared_axes() -> None:
     with pytest.raises(hr.errors.DTypeError, match="batch_dims must hold integers, got None"):
         hr.gather(X, [1], batch_dims=None)
+
+
+def test_booleans_come_before_no_numbers() -> None:
+    with hr.Graph().as_default(), pytest.raises(TypeError, match=r"x must be numeric.*, got bool"):
+        hr.add(np.array([True]), [1.0])

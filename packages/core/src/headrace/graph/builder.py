@@ -248,6 +248,9 @@ def _dtype_of_data(kind: Kind, slots: list[tuple[str, Kind, Any]]) -> DType:
         if not literal and natural.is_integer and not kind.accepts(natural):
             lower = lower or (label, natural)
             continue
+        if natural.is_bool and not kind.accepts(natural) and (common or strong):
+            # Plain booleans behind numbers are 0 and 1 of the dtype of these.
+            continue
         if literal and natural.is_integer and not kind.accepts(natural):
             natural = dtypes.float32 if kind.accepts(dtypes.float32) else natural
         _check_kind(kind, label, natural)
