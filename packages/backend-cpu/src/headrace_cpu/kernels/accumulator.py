@@ -23,7 +23,7 @@ KERNELS.resource("ConditionalAccumulator")(ConditionalAccumulator)
 KERNELS.resource("SparseConditionalAccumulator")(SparseConditionalAccumulator)
 
 
-@KERNELS.stateful("AccumulatorApplyGradient")
+@KERNELS.stateful("AccumulatorApplyGradient", answers=True)
 def apply_gradient(
     ctx: KernelContext, accumulator: ConditionalAccumulator, local_step: Array, gradient: Array
 ) -> None:
@@ -31,7 +31,7 @@ def apply_gradient(
     accumulator.apply(int(scalar(local_step, "local_step")), gradient)
 
 
-@KERNELS.stateful("SparseAccumulatorApplyGradient")
+@KERNELS.stateful("SparseAccumulatorApplyGradient", answers=True)
 def sparse_apply_gradient(
     ctx: KernelContext,
     accumulator: SparseConditionalAccumulator,
@@ -75,7 +75,7 @@ def sparse_take_gradient(
     accumulator.take(_required(num_required), done, step.cancellation)
 
 
-@KERNELS.stateful("AccumulatorPlaceGradient")
+@KERNELS.stateful("AccumulatorPlaceGradient", answers=True)
 def place_gradient(
     ctx: KernelContext, accumulator: ConditionalAccumulator, place: Array, gradient: Array
 ) -> None:
@@ -83,7 +83,7 @@ def place_gradient(
     accumulator.place(int(scalar(place, "place")), gradient)
 
 
-@KERNELS.stateful("SparseAccumulatorPlaceGradient")
+@KERNELS.stateful("SparseAccumulatorPlaceGradient", answers=True)
 def sparse_place_gradient(
     ctx: KernelContext,
     accumulator: SparseConditionalAccumulator,
@@ -146,7 +146,7 @@ def num_accumulated(ctx: KernelContext, accumulator: Accumulator) -> Array:
     return ctx.xp.asarray(accumulator.count, np.int32)
 
 
-@KERNELS.stateful("AccumulatorSetGlobalStep")
+@KERNELS.stateful("AccumulatorSetGlobalStep", answers=True)
 def set_global_step(ctx: KernelContext, accumulator: Accumulator, new_global_step: Array) -> None:
     """Set the step."""
     accumulator.set_step(int(scalar(new_global_step, "new_global_step")))

@@ -19,7 +19,7 @@ KERNELS = KernelTable()
 KERNELS.resource("Barrier")(Barrier)
 
 
-@KERNELS.stateful("BarrierInsertMany")
+@KERNELS.stateful("BarrierInsertMany", answers=True)
 def insert_many(
     ctx: KernelContext, barrier: Barrier, keys: Array, values: Array, *, component_index: int
 ) -> None:
@@ -82,7 +82,7 @@ def incomplete_size(ctx: KernelContext, barrier: Barrier) -> Array:
     return ctx.xp.asarray(barrier.incomplete_size, np.int32)
 
 
-@KERNELS.stateful("BarrierClose")
+@KERNELS.stateful("BarrierClose", answers=True)
 def close(ctx: KernelContext, barrier: Barrier, *, cancel_pending_enqueues: bool) -> None:
     """Close the barrier."""
     barrier.finish(cancel_pending_enqueues=cancel_pending_enqueues)

@@ -24,7 +24,7 @@ def mutex_acquire(ctx: KernelContext, step: Any, done: Callable[[Any], None], mu
     mutex.acquire(done, step.cancellation)
 
 
-@KERNELS.stateful("MutexRelease")
+@KERNELS.stateful("MutexRelease", answers=True)
 def mutex_release(ctx: KernelContext, lock: Any) -> None:
     """Give the lock back."""
     if not isinstance(lock, MutexLock):

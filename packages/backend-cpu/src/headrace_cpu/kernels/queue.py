@@ -155,7 +155,7 @@ def is_closed(ctx: KernelContext, queue: Queue) -> Array:
     return ctx.xp.asarray(queue.is_closed)
 
 
-@KERNELS.stateful("QueueClose")
+@KERNELS.stateful("QueueClose", answers=True)
 def close(ctx: KernelContext, queue: Queue, *, cancel_pending_enqueues: bool) -> None:
     """Close the queue."""
     queue.finish(cancel_pending_enqueues=cancel_pending_enqueues)
@@ -174,7 +174,7 @@ def contents(ctx: KernelContext, queue: Queue) -> Array:
     return made
 
 
-@KERNELS.stateful("RestoreQueueContents")
+@KERNELS.stateful("RestoreQueueContents", answers=True)
 def restore_contents(ctx: KernelContext, queue: Queue, contents: Array) -> None:
     """Put other elements in the place of those that are there."""
     _check_queue(queue)

@@ -91,7 +91,7 @@ def size(ctx: KernelContext, area: StagingArea) -> Array:
     return ctx.xp.asarray(area.size, np.int32)
 
 
-@KERNELS.stateful("StageClear")
+@KERNELS.stateful("StageClear", answers=True)
 def clear(ctx: KernelContext, area: StagingArea) -> None:
     """Drop all elements."""
     area.clear()

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.graph.schema import OPS
+from headrace.interrupts import uninterrupted
 from headrace.plugins.blame import described, line_of_error
 from headrace.plugins.contract import check_version
 from headrace.plugins.entries import Entry, found_entries
@@ -69,6 +70,10 @@ class Collection:
     @cached_property
     def manager(self) -> pluggy.PluginManager:
         """The pluggy manager with every plugin that loads."""
+        return self._loaded()
+
+    @uninterrupted
+    def _loaded(self) -> pluggy.PluginManager:
         import pluggy
 
         # lazy: pluggy takes a tenth of a second, and sessions find plugins when they need one
@@ -176,6 +181,7 @@ class Collection:
         schema = OPS.get(op)
         return package_of(schema.where) if schema is not None else ""
 
+    @uninterrupted
     def collect(self, kind: type[R]) -> R:
         """Let every plugin fill a registry of its own, and return what they are together."""
         with self._lock:
@@ -259,6 +265,7 @@ class Collection:
             key=lambda pair: pair[0],
         )
 
+    @uninterrupted
     def declare_ops(self) -> None:
         """Let every plugin declare its ops that was not asked to."""
         with self._lock:

@@ -37,6 +37,7 @@ class Kernel:
         priority: The highest that accepts is used.
         where: Module and line of the function.
         override: Why it replaces kernels of other packages; empty where it does not.
+        answers: Whether it may answer blocking kernels that wait.
     """
 
     op: str
@@ -46,6 +47,7 @@ class Kernel:
     priority: int = 0
     where: str = ""
     override: str = ""
+    answers: bool = False
 
     def accepts(self, dtype: DType | None) -> bool:
         """Whether it takes inputs of ``dtype``."""
@@ -85,9 +87,19 @@ class KernelTable:
         dtypes: Iterable[Any] | None = None,
         priority: int = 0,
         override: str = "",
+        answers: bool = False,
     ) -> Callable[[F], F]:
-        """Add ``f(ctx, *arrays, **attrs)``, which may use the state in its context."""
-        return self._adder(op, "stateful", dtypes, priority, override, skip=1)
+        """Add ``f(ctx, *arrays, **attrs)``, which may use the state in its context.
+
+        Args:
+            op: The op's type name.
+            dtypes: Dtypes of the op's first input or, without inputs, first output that it takes.
+            priority: The highest that accepts is used.
+            override: Why it replaces kernels of other packages.
+            answers: Whether it may answer blocking kernels that wait. Ctrl-C does not end it
+                half-way then: those would wait for ever.
+        """
+        return self._adder(op, "stateful", dtypes, priority, override, skip=1, answers=answers)
 
     def blocking(
         self,
@@ -96,9 +108,19 @@ class KernelTable:
         dtypes: Iterable[Any] | None = None,
         priority: int = 0,
         override: str = "",
+        answers: bool = True,
     ) -> Callable[[F], F]:
-        """Add ``f(ctx, step, done, *arrays, **attrs)``, which answers by calling ``done``."""
-        return self._adder(op, "blocking", dtypes, priority, override, skip=3)
+        """Add ``f(ctx, step, done, *arrays, **attrs)``, which answers by calling ``done``.
+
+        Args:
+            op: The op's type name.
+            dtypes: Dtypes of the op's first input or, without inputs, first output that it takes.
+            priority: The highest that accepts is used.
+            override: Why it replaces kernels of other packages.
+            answers: Whether it may answer others that wait, as for ``stateful``. One that answers
+                none, and works for long before it returns, says False, so that Ctrl-C ends it.
+        """
+        return self._adder(op, "blocking", dtypes, priority, override, skip=3, answers=answers)
 
     def specialized(
         self,
@@ -160,6 +182,7 @@ class KernelTable:
         priority: int,
         override: str,
         skip: int | None,
+        answers: bool = False,
     ) -> Callable[[F], F]:
         names = None if dtypes is None else frozenset(as_dtype(d).name for d in dtypes)
         reason = check_reason(override)
@@ -168,7 +191,9 @@ class KernelTable:
             where = line_of_function(function)
             if skip is not None:
                 _check_signature(op, function, skip, where)
-            self._kernels.append(Kernel(op, function, style, names, priority, where, reason))
+            self._kernels.append(
+                Kernel(op, function, style, names, priority, where, reason, answers)
+            )
             return function
 
         return add

@@ -11,6 +11,7 @@ import numpy as np
 from headrace import errors
 from headrace.errors import HeadraceError, NoKernelError, PluginError, shown
 from headrace.graph.operation import Operation
+from headrace.interrupts import uninterrupted
 from headrace.placement.place import kernel_dtype
 from headrace.plugins.blame import described, line_of_error, noted
 from headrace.plugins.border import Guard, is_foreign
@@ -168,6 +169,8 @@ def _bind_kernel(
     if is_foreign(kernel):
         guard = Guard(op, kernel, provider, call, None if device.xp is np else device.to_host)
         call = GuardedBlocking(guard, call) if lead else guard
+    if kernel.answers:
+        call = uninterrupted(call)
     mode = Mode.BLOCKING if lead else Mode.CALLS_OUT if op.schema.calls_out else Mode.PLAIN
     return Bound(mode, on_host(op, device, call, lead), package)
 

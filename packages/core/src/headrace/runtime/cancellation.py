@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from headrace.interrupts import uninterrupted
 from headrace.plugins.blame import described, line_of_error
 
 # Guards all flags: each step has one, and nothing is done under it that takes time.
@@ -51,6 +52,7 @@ class Cancellation:
         with _lock:
             self._callbacks.pop(key, None)
 
+    @uninterrupted
     def cancel(self, reason: BaseException) -> None:
         """Set the flag; the first reason counts.
 

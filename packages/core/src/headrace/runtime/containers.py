@@ -12,6 +12,7 @@ import numpy as np
 from headrace.dtypes import DType
 from headrace.errors import ResourceMismatchError, UninitializedError
 from headrace.graph.attributes import attribute_key
+from headrace.interrupts import uninterrupted
 from headrace.records import dataclass
 from headrace.shapes import Shape
 
@@ -228,6 +229,7 @@ class Container:
         with self._lock:
             return list(self._items.values())
 
+    @uninterrupted
     def close(self, reason: BaseException) -> None:
         """Call ``close(reason)`` of every resource that has it: no step uses it any more."""
         for resource in self.resources():
@@ -235,6 +237,7 @@ class Container:
             if close is not None:
                 close(reason)
 
+    @uninterrupted
     def reset(self) -> None:
         """Bring every resource into the state in which it was made; it may be declared anew."""
         with self._lock:

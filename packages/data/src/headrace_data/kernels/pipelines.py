@@ -64,7 +64,7 @@ def draws_in(function: Function) -> bool:
     return any("draws" in op.schema.effects for graph in graphs for op in graph.operations)
 
 
-@KERNELS.blocking("DatasetReduce")
+@KERNELS.blocking("DatasetReduce", answers=False)
 def dataset_reduce(
     ctx: KernelContext,
     step: Any,
@@ -165,7 +165,7 @@ def make_iterator(ctx: KernelContext, source: Any, handle: Any) -> None:
     handle.start(source)
 
 
-@KERNELS.blocking("IteratorGetNext")
+@KERNELS.blocking("IteratorGetNext", answers=False)
 def iterator_get_next(
     ctx: KernelContext,
     step: Any,
@@ -179,7 +179,7 @@ def iterator_get_next(
     done(list(handle.next()))
 
 
-@KERNELS.blocking("IteratorGetNextAsOptional")
+@KERNELS.blocking("IteratorGetNextAsOptional", answers=False)
 def iterator_get_next_as_optional(
     ctx: KernelContext,
     step: Any,
@@ -205,7 +205,7 @@ def no_value(dtype: DType, shape: Shape) -> Any:
     return np.full(dims, b"", object) if dtype.kind == "string" else np.zeros(dims, dtype.numpy)
 
 
-@KERNELS.blocking("IteratorState")
+@KERNELS.blocking("IteratorState", answers=False)
 def iterator_state(ctx: KernelContext, step: Any, done: Done, handle: Any) -> None:
     """Return the position."""
     done([np.array(handle.save(), object)])
@@ -217,14 +217,14 @@ def iterator_is_initialized(ctx: KernelContext, handle: Any) -> Any:
     return np.array(handle.initialized)
 
 
-@KERNELS.blocking("RestoreIterator")
+@KERNELS.blocking("RestoreIterator", answers=False)
 def restore_iterator(ctx: KernelContext, step: Any, done: Done, handle: Any, state: Any) -> None:
     """Go to a position."""
     handle.restore(bytes(np.asarray(state)[()]))
     done([])
 
 
-@KERNELS.blocking("DatasetToSingleElement")
+@KERNELS.blocking("DatasetToSingleElement", answers=False)
 def dataset_single(
     ctx: KernelContext,
     step: Any,

@@ -40,7 +40,7 @@ def restore(ctx: KernelContext, streams: Any) -> None:
         raise DataLossError(f"no saved random streams: {reason}") from reason
 
 
-@KERNELS.stateful("ModelEventSignal")
+@KERNELS.stateful("ModelEventSignal", answers=True)
 def signal(ctx: KernelContext, event: ModelEvent) -> None:
     """Let the event happen."""
     event.signal()

@@ -29,31 +29,31 @@ def task(ctx: KernelContext) -> Any:
     return np.asarray(index, np.int64)
 
 
-@KERNELS.stateful("SyncReplicasOpen")
+@KERNELS.stateful("SyncReplicasOpen", answers=True)
 def open_(ctx: KernelContext, admission: Admission, global_step: Any) -> None:
     """Begin with a step."""
     admission.open(_number(global_step, "global_step"))
 
 
-@KERNELS.stateful("SyncReplicasJoin")
+@KERNELS.stateful("SyncReplicasJoin", answers=True)
 def join(ctx: KernelContext, admission: Admission, replica: Any, task: Any) -> None:
     """Take part."""
     admission.join(_number(replica, "replica"), _number(task, "task"))
 
 
-@KERNELS.stateful("SyncReplicasLeave")
+@KERNELS.stateful("SyncReplicasLeave", answers=True)
 def leave(ctx: KernelContext, admission: Admission, replica: Any) -> None:
     """Take no part any more."""
     admission.leave(_number(replica, "replica"))
 
 
-@KERNELS.stateful("SyncReplicasClose")
+@KERNELS.stateful("SyncReplicasClose", answers=True)
 def close(ctx: KernelContext, admission: Admission, *, everybody: bool) -> None:
     """End the waiting."""
     admission.end(everybody=everybody)
 
 
-@KERNELS.stateful("SyncReplicasAdmit")
+@KERNELS.stateful("SyncReplicasAdmit", answers=True)
 def admit(ctx: KernelContext, admission: Admission, replica: Any, local_step: Any) -> Any:
     """Ask whether a gradient is wanted."""
     step = _number(local_step, "local_step")
@@ -78,19 +78,19 @@ def pause(ctx: KernelContext, step: Any, done: Callable[[Any], None], admission:
     admission.pause(paused, step.cancellation)
 
 
-@KERNELS.stateful("SyncReplicasResume")
+@KERNELS.stateful("SyncReplicasResume", answers=True)
 def resume(ctx: KernelContext, admission: Admission) -> None:
     """Go on."""
     admission.resume()
 
 
-@KERNELS.stateful("SyncReplicasFinish")
+@KERNELS.stateful("SyncReplicasFinish", answers=True)
 def finish(ctx: KernelContext, admission: Admission, global_step: Any, num_tokens: Any) -> None:
     """Begin the next step."""
     admission.finish(_number(global_step, "global_step"), _count(num_tokens))
 
 
-@KERNELS.stateful("SyncReplicasAddTokens")
+@KERNELS.stateful("SyncReplicasAddTokens", answers=True)
 def add_tokens(ctx: KernelContext, admission: Admission, global_step: Any, num_tokens: Any) -> None:
     """Give out tokens."""
     admission.add_tokens(_number(global_step, "global_step"), _count(num_tokens))
