@@ -135,14 +135,16 @@ class _Changing(dict[Any, Any]):
             yield key
 
 
-class _Endless:
+class EndlessByNumber:
     """A list by number, which has an item for every number."""
 
     def __getitem__(self, index: int) -> Any:
         return 1
 
 
-class _EndlessDict(Mapping[Any, Any]):
+class EndlessDict(Mapping[Any, Any]):
+    """A mapping of two keys that hands out keys for ever."""
+
     def __getitem__(self, key: Any) -> Any:
         return 1
 
@@ -284,8 +286,8 @@ VALUES: dict[str, Callable[[], Any]] = {
     "count": lambda: itertools.repeat(1, 3),
     "endless": itertools.count,
     "endless texts": lambda: itertools.repeat("a"),
-    "endless by number": _Endless,
-    "endless dict": _EndlessDict,
+    "endless by number": EndlessByNumber,
+    "endless dict": EndlessDict,
     "list of endless": lambda: [itertools.count()],
     "list of ranges": lambda: [range(10**18), 1],
 }

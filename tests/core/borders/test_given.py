@@ -5,7 +5,7 @@ from __future__ import annotations
 import decimal
 import itertools
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from headrace.errors import (
 )
 from headrace.extend.arguments import items, mapping, nesting, real, text, whole
 from headrace.extend.ops import call_op
+from tests.hostile.values import EndlessByNumber, EndlessDict
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -343,22 +344,6 @@ def test_odd_arguments_are_refused_in_our_words(value: str) -> None:
 
 
 # -- what has no end
-
-
-class EndlessByNumber:
-    def __getitem__(self, index: int) -> int:
-        return 1
-
-
-class EndlessDict(Mapping[Any, Any]):
-    def __getitem__(self, key: Any) -> Any:
-        return 1
-
-    def __iter__(self) -> Iterator[Any]:
-        return itertools.count()
-
-    def __len__(self) -> int:
-        return 2
 
 
 ENDLESS: dict[str, Callable[[], Any]] = {
