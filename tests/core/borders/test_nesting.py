@@ -103,11 +103,11 @@ def test_depth_costs_no_power_of_two(name: str) -> None:
     assert np.all(np.isfinite(found))
 
 
-@pytest.mark.slow  # ninety levels, each compiled
-def test_conditions_ninety_deep_have_gradients() -> None:
-    seconds, found = first_step(nested_cond, 90, gradient=True)
+@pytest.mark.slow  # a hundred levels, each compiled
+def test_conditions_a_hundred_deep_have_gradients() -> None:
+    seconds, found = first_step(nested_cond, 100, gradient=True)
     assert seconds < 60
-    assert found == pytest.approx([1.5 * 1.01**90] * 2)
+    assert found == pytest.approx([1.5 * 1.01**100] * 2)
 
 
 # What takes a power of two of the depth would not end.

@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -57,7 +58,6 @@ class Nest(Protocol):
         saves: tuple[str, ...],
         home: DeviceName,
         options: Options = ...,
-        /,
     ) -> Plan:
         """Return the plan, made with the options of the step where none are given."""
 
@@ -110,6 +110,7 @@ def _planned(
     if options.deterministic:
         refuse_chance(order, devices)
     builder = _PlanBuilder(devices, machine, state, nest, options, around)
+    builder.bind_holders(order)
     turns = Turns(order, builder.may_wait)
     builder.in_turn = turns.taken
     if options.compiled:
@@ -186,9 +187,22 @@ class _PlanBuilder:
             if found is None:
                 found = self.blocking[key] = is_blocking(op, self.kernels)
             return found
-        if op not in self.bound:
-            self.bound[op] = self._bind(op, self.devices[op.device_name])
         return any(plan.waits for plan in self.inner[op])
+
+    def bind_holders(self, order: Sequence[Operation]) -> None:
+        """Plan the functions that operations hold, before anything else.
+
+        Functions within functions are planned within this call: few calls of Python lie between it
+        and theirs, so that they may lie deep.
+        """
+        for op in order:
+            if op.type in INVOCATIONS:
+                nest = functools.partial(self.nest, home=op.device_name)
+                call, plans = INVOCATIONS[op.type](op, self.devices[op.device_name], nest)
+                self.inner[op] = tuple(plans)
+                self.waits = self.waits or any(plan.waits for plan in plans)
+                self.transfers = self.transfers or any(plan.transfers for plan in plans)
+                self.bound[op] = Bound(Mode.INVOKES, call)
 
     def add_units(
         self, order: Sequence[Operation], alone: Collection[Operation], turns: Turns
@@ -459,15 +473,6 @@ class _PlanBuilder:
             self.slot_of[tensor] = self._new_slot(value)
 
     def _bind(self, op: Operation, device: Device) -> Bound:
-        if op.type in INVOCATIONS:
-            home = op.device_name
-            call, plans = INVOCATIONS[op.type](
-                op, device, lambda f, saves: self.nest(f, saves, home)
-            )
-            self.inner[op] = tuple(plans)
-            self.waits = self.waits or any(plan.waits for plan in plans)
-            self.transfers = self.transfers or any(plan.transfers for plan in plans)
-            return Bound(Mode.INVOKES, call)
         return bind(op, device, self.kernels, self.state, self.options, self.call)
 
     def call(self, function: Function, home: DeviceName) -> CalledFunction:
