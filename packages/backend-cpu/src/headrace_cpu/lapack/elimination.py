@@ -138,7 +138,7 @@ def determinant(
 def _exchanges(pivots: Array) -> Array:
     """Return -1 where rows were exchanged an odd number of times, else 1."""
     odd = np.count_nonzero(pivots != np.arange(1, pivots.shape[1] + 1), axis=1) & 1
-    return 1.0 - 2.0 * odd
+    return np.asarray(1.0 - 2.0 * odd)
 
 
 def _determinants(reports: Reports, outputs: Sequence[Array]) -> None:
@@ -164,7 +164,7 @@ def _product(rows: Array) -> Array:
         parts, exponents = np.frexp(joined)
         total = total + exponents.sum(1)
     with np.errstate(all="ignore"):
-        return np.ldexp(parts[:, 0], total)
+        return np.asarray(np.ldexp(parts[:, 0], total))
 
 
 def _signs_and_logarithms(reports: Reports, outputs: Sequence[Array]) -> None:
