@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace_cpu.lapack import driver, eigen, elimination, orthogonal, run, triangles
+from headrace_cpu.lapack import driver, eigen, elimination, orthogonal, products, run, triangles
 from headrace_cpu.lapack.library import loaded_lapack
 from headrace_cpu.native.build import build
 from headrace_cpu.native.memory import address, allocate
@@ -320,3 +320,33 @@ def test_decompositions_do_not_depend_on_threads(batch, threads):
         alone = run.computed(plan, [x])
         for found, want in zip(driven(plan, [x], threads), alone, strict=True):
             np.testing.assert_array_equal(found, want)
+
+
+@pytest.mark.parametrize("transpose_a", [False, True])
+@pytest.mark.parametrize("transpose_b", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_of_many_matrices(dtype, transpose_a, transpose_b):
+    rng = np.random.default_rng(8)
+    batches = [((3,), (3,)), ((), (4,)), ((2, 3), (1,)), ((2, 3), (2, 3)), ((1, 1), (2, 3))]
+    for left, right in batches:
+        for m, n, inner in ((1, 1, 1), (2, 5, 3), (17, 9, 40)):
+            a = rng.normal(size=(*left, inner, m) if transpose_a else (*left, m, inner))
+            b = rng.normal(size=(*right, n, inner) if transpose_b else (*right, inner, n))
+            a, b = a.astype(dtype), b.astype(dtype)
+            how = {"transpose_a": transpose_a, "transpose_b": transpose_b}
+            plan = products.products(a.shape, b.shape, a.dtype, **how)
+            want = (turned(a) if transpose_a else a) @ (turned(b) if transpose_b else b)
+            for found in (run.computed(plan, [a, b])[0], driven(plan, [a, b], 2)[0]):
+                close(found, want, dtype, inner)
+    assert products.products((2, 1, 3, 3), (1, 4, 3, 3), np.dtype(dtype), **how) is None
+
+
+def test_steps_multiply_many_matrices_by_a_plan():
+    a, b = hr.placeholder("float64", (30, 8, 9)), hr.placeholder("float64", (30, 7, 9))
+    program = hr.matmul(a, b, transpose_b=True)
+    rng = np.random.default_rng(9)
+    feeds = {a: rng.normal(size=(30, 8, 9)), b: rng.normal(size=(30, 7, 9))}
+    with hr.Session(config=hr.Config(compile_after=0)) as session:
+        found = session.run(program, feeds)
+        assert "multiply_each" in str(session.explain(program, feeds))
+    np.testing.assert_allclose(found, feeds[a] @ turned(feeds[b]), rtol=1e-12, atol=1e-12)

@@ -75,7 +75,8 @@ class LapackInstruction(Instruction):
         block = Block(3 + len(operands), at)
         for word, tensor in enumerate(operands, 2):
             block.bind(tensor, word)
-        block.bind_scratch(2 + len(operands))
+        if self.scratch:
+            block.bind_scratch(2 + len(operands))
         seen: dict[int, Reports] = {}
         call = block.kept(functools.partial(self._run, block.words, self._launched(block), seen))
         return bound(call, [block], (*self.reads, *self.writes), at)

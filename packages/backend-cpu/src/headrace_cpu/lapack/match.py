@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +17,7 @@ from headrace_cpu.kernels.decompositions import (
     qr_by_numpy,
     svd_by_numpy,
 )
+from headrace_cpu.kernels.linalg import matmul
 from headrace_cpu.kernels.solving import (
     determinant_by_numpy,
     inverse_by_numpy,
@@ -23,7 +25,7 @@ from headrace_cpu.kernels.solving import (
     solution_by_numpy,
     triangular_by_numpy,
 )
-from headrace_cpu.lapack import eigen, elimination, orthogonal, triangles
+from headrace_cpu.lapack import eigen, elimination, orthogonal, products, triangles
 from headrace_cpu.lapack.instruction import LapackInstruction
 from headrace_cpu.lapack.library import LETTERS
 from headrace_cpu.lapack.plan import Plan
@@ -61,6 +63,29 @@ def make(candidate: Candidate) -> Instruction | None:
     name = _NAMES.get(op.type, "decompose")
     threads = candidate.settings.threads
     return LapackInstruction(op, plan, numpy_kernel, name=name, threads=threads)
+
+
+def wants_products(candidate: Candidate) -> bool:
+    """Whether an operation multiplies many matrices of float32 or float64."""
+    op = candidate.op
+    dtype = op.inputs[0].dtype
+    if op.control_inputs or dtype.name not in LETTERS or op.inputs[1].dtype is not dtype:
+        return False
+    shapes = [t.spec.shape.dims for t in (*op.inputs, *op.outputs)]
+    if not all(dims is not None and all(dims) and len(dims) >= 2 for dims in shapes):
+        return False
+    return prod(op.outputs[0].shape.known[:-2]) > 1
+
+
+def make_products(candidate: Candidate) -> Instruction | None:
+    """Return the instruction that multiplies them, None where there is none."""
+    op = candidate.op
+    plan = products.products(_shape(op, 0), _shape(op, 1), op.inputs[0].dtype.numpy, **op.attrs)
+    if plan is None:
+        return None
+    otherwise = functools.partial(matmul, np, **op.attrs)
+    threads = candidate.settings.threads
+    return LapackInstruction(op, plan, otherwise, name="multiply_each", threads=threads)
 
 
 def _shape(op: Operation, index: int) -> tuple[int, ...]:
