@@ -116,9 +116,7 @@ def planned(family: str, name: str, arrays: Sequence[Array], *sizes: Any, **how:
     plan = maker(*sizes, arrays[0].dtype, **how)
     if plan is None:
         return None
-    # lazy: as above
-    from headrace_cpu.lapack import run
-
+    run = importlib.import_module("headrace_cpu.lapack.run")
     return run.computed(plan, arrays)
 
 

@@ -55,12 +55,11 @@ def _is_needed(candidate: Candidate, tensor: Tensor) -> bool:
 def make(candidate: Candidate) -> Instruction | None:
     """Return the instruction that follows the plan, None where there is none."""
     op = candidate.op
-    planned, otherwise = _PLANS[op.type]
+    planned, otherwise, name = _PLANS[op.type]
     plan = planned(op)
     if plan is None:
         return None
     numpy_kernel = functools.partial(otherwise, np, **op.attrs)
-    name = _NAMES.get(op.type, "decompose")
     threads = candidate.settings.threads
     return LapackInstruction(op, plan, numpy_kernel, name=name, threads=threads)
 
@@ -155,30 +154,21 @@ def _determinant(op: Operation) -> Plan | None:
     return elimination.determinant(*found, op.inputs[0].dtype.numpy, logarithm=logarithm)
 
 
-_PLANS: Mapping[str, tuple[Callable[[Operation], Plan | None], Callable[..., Any]]] = (
+# For each type of op: what makes its plan, what computes it otherwise, and its instruction's name.
+_PLANS: Mapping[str, tuple[Callable[[Operation], Plan | None], Callable[..., Any], str]] = (
     MappingProxyType(
         {
-            "Cholesky": (_cholesky, cholesky_by_numpy),
-            "LogMatrixDeterminant": (_determinant, log_determinant_by_numpy),
-            "MatrixDeterminant": (_determinant, determinant_by_numpy),
-            "MatrixInverse": (_inverse, inverse_by_numpy),
-            "MatrixSolve": (_solution, solution_by_numpy),
-            "MatrixTriangularSolve": (_triangular, triangular_by_numpy),
-            "Qr": (_qr, qr_by_numpy),
-            "SelfAdjointEig": (_eigen, eigen_by_numpy),
-            "Svd": (_svd, svd_by_numpy),
+            "Cholesky": (_cholesky, cholesky_by_numpy, "decompose"),
+            "LogMatrixDeterminant": (_determinant, log_determinant_by_numpy, "eliminate"),
+            "MatrixDeterminant": (_determinant, determinant_by_numpy, "eliminate"),
+            "MatrixInverse": (_inverse, inverse_by_numpy, "eliminate"),
+            "MatrixSolve": (_solution, solution_by_numpy, "eliminate"),
+            "MatrixTriangularSolve": (_triangular, triangular_by_numpy, "substitute"),
+            "Qr": (_qr, qr_by_numpy, "decompose"),
+            "SelfAdjointEig": (_eigen, eigen_by_numpy, "decompose"),
+            "Svd": (_svd, svd_by_numpy, "decompose"),
         }
     )
-)
-# What instructions do, where it is not to decompose.
-_NAMES = MappingProxyType(
-    {
-        "LogMatrixDeterminant": "eliminate",
-        "MatrixDeterminant": "eliminate",
-        "MatrixInverse": "eliminate",
-        "MatrixSolve": "eliminate",
-        "MatrixTriangularSolve": "substitute",
-    }
 )
 # What may be wanted.
 TAKEN = frozenset(_PLANS)
