@@ -24,6 +24,11 @@ BODIES = {
     "range": "out = 0\nfor i in range(a):\n    out += i",
     "range from": "out = 0\nfor i in range(b, a):\n    out += i * i",
     "range by steps": "out = 0\nfor i in range(0, a, b):\n    out = out * 10 + i",
+    "vectors": "out = 0\nfor i in vectors(0, a):\n    out += i * b",
+    "two of vectors": (
+        "out = 0\nfor i in range(a):\n    for j in vectors(0, i):\n        out += j\n"
+        "    for j in vectors(i, a):\n        out += j * b"
+    ),
     "empty range": "out = 7\nfor i in range(a, 0):\n    out += i",
     "nested": "out = 0\nfor i in range(a):\n    for j in range(i):\n        out += j * b",
     "continue": (
@@ -61,7 +66,7 @@ def test_kernels_compute_what_python_computes(body):
     text = f"def kernel(block):\n    a = word(block, 0)\n    b = word(block, 1)\n{lines}"
     (place,) = build([KernelSource("kernel", f"{text}    set_word(block, 2, out)\n")])
     for a, b in INTEGERS:
-        names = {"a": a, "b": b, "minimum": min, "maximum": max}
+        names = {"a": a, "b": b, "minimum": min, "maximum": max, "vectors": range}
         exec(body, names)
         block = np.array([a, b, 0], np.int64)
         launch(place, address(block))()

@@ -11,6 +11,11 @@ from headrace_cpu.fusion.writer import Memory, Writer
 
 # Sums are accumulated in the dtype for so many elements, and then in float64.
 _CHUNK = 1024
+# Rows of so many elements are worked on in vectors of their own, shorter ones side by side; rows of
+# which only extremes are wanted, which compare NaN step by step, from so many bytes on. Measured
+# for 1.28 million float32: sums of rows of 8 took 96 us for 335, of 64 56 us for 309, their softmax
+# 1.0 ms for 5.9.
+_WIDE, _WIDE_EXTREMES = 4, 128
 # Flat ranges are shared among threads in whole cache lines.
 _SHARE = 64
 
@@ -260,7 +265,8 @@ class NestWriter:
         chunked = [reduction for reduction in registers if self._chunked(reduction)]
         first, last = ("0", self.writer.size(self.inner)) if self._whole() else ("first", "last")
         if not chunked:
-            return [*begin, f"for j in range({first}, {last}):", *_indented(lines)]
+            steps = "vectors" if self._in_vectors(registers) else "range"
+            return [*begin, f"for j in {steps}({first}, {last}):", *_indented(lines)]
         zero = self.writer.constant("f64", "0")
         restart = [b for b, reduction in zip(begin, registers, strict=True) if reduction in chunked]
         once = [
@@ -276,6 +282,21 @@ class NestWriter:
             *_indented(_indented(lines)),
             *_indented(add),
         ]
+
+    def _in_vectors(self, registers: list[Value]) -> bool:
+        """Whether the steps of a row become vectors.
+
+        Unrolled, a row would be no loop any more, and vectors be made across rows, which gathers
+        their elements one by one.
+        """
+        assert self.inner is not None
+        size = self.writer.sizes[self.inner]
+        if self.nest.phases == 1:
+            if not registers:
+                return False
+            if any(value.name != "total" for value in registers):
+                return size * min(BYTES[value.code] for value in registers) >= _WIDE_EXTREMES
+        return size >= _WIDE
 
     def _whole(self) -> bool:
         """Whether a thread that works on a row works on the whole of it."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -84,11 +85,39 @@ def blotted(xp: Any, result: Array, lost: Array | None, axes: int) -> Array:
 _SMALL, _MANY = 24, 8
 
 
-def by_plan(xp: Any, x: Array) -> bool:
-    """Whether plans for LAPACK are worth it for the matrices of an array."""
+def by_plan(xp: Any, x: Array, *, vectors: bool = False) -> bool:
+    """Whether plans for LAPACK are worth it for the matrices of an array.
+
+    Args:
+        xp: The array module.
+        x: [..., m, n].
+        vectors: Whether results may be turned round: where NumPy computes in another precision
+            than plans it turns other ones, so steps follow plans compiled or not.
+    """
     if xp is not np or x.dtype.name not in ("float32", "float64") or not x.size:
         return False
+    if vectors and x.dtype == np.float32:
+        return True
     return bool(x.shape[-1] >= _SMALL and x.size < _MANY * x.shape[-1] * x.shape[-2])
+
+
+def planned(family: str, name: str, arrays: Sequence[Array], *sizes: Any, **how: Any) -> Any:
+    """Return what a plan computes of arrays, as a list; None where there is none or it fails.
+
+    Args:
+        family: The module of the plan in ``headrace_cpu.lapack``.
+        name: The function that makes it.
+        arrays: Its inputs.
+        sizes: What the function takes before the dtype.
+        how: What it takes by name.
+    """
+    # lazy: most programs have no matrices to decompose
+    maker = getattr(importlib.import_module(f"headrace_cpu.lapack.{family}"), name)
+    plan = maker(*sizes, arrays[0].dtype, **how)
+    if plan is None:
+        return None
+    run = importlib.import_module("headrace_cpu.lapack.run")
+    return run.computed(plan, arrays)
 
 
 @KERNELS.plain("Cholesky")
@@ -98,11 +127,7 @@ def cholesky(xp: Any, x: Array) -> Array:
     if not x.size:
         return xp.zeros(x.shape, x.dtype)
     if by_plan(xp, x):
-        # lazy: most programs have no matrices to decompose
-        from headrace_cpu.lapack import run, triangles
-
-        plan = triangles.cholesky(x.shape[:-2], size, x.dtype)
-        found = None if plan is None else run.computed(plan, (x,))
+        found = planned("triangles", "cholesky", (x,), x.shape[:-2], size)
         if found is not None:
             return found[0]
     return cholesky_by_numpy(xp, x)
@@ -132,6 +157,17 @@ def qr(xp: Any, x: Array, *, full_matrices: bool) -> tuple[Array, Array]:
     if not x.size:
         unit = xp.broadcast_to(xp.eye(m, p, dtype=x.dtype), (*batch, m, p))
         return unit.copy(), xp.zeros((*batch, p, n), x.dtype)
+    if by_plan(xp, x, vectors=True):
+        found = planned("orthogonal", "qr", (x,), batch, m, n, full=full_matrices)
+        if found is not None:
+            return found[0], found[1]
+    return qr_by_numpy(xp, x, full_matrices=full_matrices)
+
+
+def qr_by_numpy(xp: Any, x: Array, *, full_matrices: bool) -> tuple[Array, Array]:
+    """Decompose into orthogonal and triangular matrices, NaN of those that are not finite."""
+    m, n = x.shape[-2:]
+    p = m if full_matrices else min(m, n)
     matrices, lost = set_apart(xp, x)
     q, r = xp.linalg.qr(matrices, mode="complete" if full_matrices else "reduced")
     if lost is None:
@@ -156,6 +192,20 @@ def svd(xp: Any, x: Array, *, full_matrices: bool, compute_uv: bool) -> tuple[Ar
         left = xp.broadcast_to(xp.eye(m, p, dtype=x.dtype), (*batch, m, p)).copy()
         right = xp.broadcast_to(xp.eye(n, q, dtype=x.dtype), (*batch, n, q)).copy()
         return values, left, right
+    if by_plan(xp, x, vectors=True):
+        sizes = x.shape[:-2], m, n
+        full = full_matrices and compute_uv
+        found = planned("orthogonal", "singular", (x,), *sizes, full=full, vectors=compute_uv)
+        if found is not None:
+            return tuple(found) if compute_uv else (found[0], nothing, nothing)
+    return svd_by_numpy(xp, x, full_matrices=full_matrices, compute_uv=compute_uv)
+
+
+def svd_by_numpy(
+    xp: Any, x: Array, *, full_matrices: bool, compute_uv: bool
+) -> tuple[Array, Array, Array]:
+    """Compute singular values and vectors, NaN of matrices that are not finite."""
+    nothing = xp.zeros((0,), x.dtype)
     matrices, lost = set_apart(xp, x)
     with failures(xp, "the singular value decomposition did not converge"):
         if not compute_uv:
@@ -173,6 +223,16 @@ def self_adjoint_eig(xp: Any, x: Array, *, compute_v: bool) -> tuple[Array, Arra
     nothing = xp.zeros((0,), x.dtype)
     if not x.size:
         return xp.zeros(x.shape[:-1], x.dtype), xp.zeros(x.shape, x.dtype) if compute_v else nothing
+    if by_plan(xp, x, vectors=True):
+        found = planned("eigen", "symmetric", (x,), x.shape[:-2], size, vectors=compute_v)
+        if found is not None:
+            return found[0], found[1] if compute_v else nothing
+    return eigen_by_numpy(xp, x, compute_v=compute_v)
+
+
+def eigen_by_numpy(xp: Any, x: Array, *, compute_v: bool) -> tuple[Array, Array]:
+    """Compute eigenvalues and eigenvectors of symmetric matrices, all of which must be finite."""
+    size, nothing = x.shape[-1], xp.zeros((0,), x.dtype)
     below = xp.arange(size)[:, None] >= xp.arange(size)
     matrices, lost = set_apart(xp, xp.where(below, x, xp.zeros((), x.dtype)))
     if lost is not None:

@@ -13,6 +13,7 @@ from headrace_cpu.kernels.decompositions import (
     check_square,
     failures,
     matrix_dims,
+    planned,
     set_apart,
 )
 from headrace_cpu.kernels.numeric import Array, check_broadcast
@@ -28,6 +29,15 @@ def matrix_inverse(xp: Any, x: Array, *, adjoint: bool) -> Array:
     check_square(x, "input")
     if not x.size:
         return xp.zeros(x.shape, x.dtype)
+    if by_plan(xp, x):
+        found = planned("elimination", "inverse", (x,), x.shape[:-2], x.shape[-1], adjoint=adjoint)
+        if found is not None:
+            return found[0]
+    return inverse_by_numpy(xp, x, adjoint=adjoint)
+
+
+def inverse_by_numpy(xp: Any, x: Array, *, adjoint: bool) -> Array:
+    """Invert matrices."""
     with failures(xp, _SINGULAR):
         inverse = xp.linalg.inv(x)
     return _adjoint(xp, inverse) if adjoint else inverse
@@ -44,6 +54,17 @@ def matrix_determinant(xp: Any, x: Array) -> Array:
     check_square(x, "input")
     if not x.size:
         return xp.ones(x.shape[:-2], x.dtype)
+    if by_plan(xp, x):
+        found = planned(
+            "elimination", "determinant", (x,), x.shape[:-2], x.shape[-1], logarithm=False
+        )
+        if found is not None:
+            return found[0]
+    return determinant_by_numpy(xp, x)
+
+
+def determinant_by_numpy(xp: Any, x: Array) -> Array:
+    """Compute determinants, 0 of matrices that are not invertible."""
     return xp.asarray(xp.linalg.det(x)).astype(x.dtype, copy=False)
 
 
@@ -53,6 +74,17 @@ def log_matrix_determinant(xp: Any, x: Array) -> tuple[Array, Array]:
     check_square(x, "input")
     if not x.size:
         return xp.ones(x.shape[:-2], x.dtype), xp.zeros(x.shape[:-2], x.dtype)
+    if by_plan(xp, x):
+        found = planned(
+            "elimination", "determinant", (x,), x.shape[:-2], x.shape[-1], logarithm=True
+        )
+        if found is not None:
+            return found[0], found[1]
+    return log_determinant_by_numpy(xp, x)
+
+
+def log_determinant_by_numpy(xp: Any, x: Array) -> tuple[Array, Array]:
+    """Compute signs and logarithms of determinants, also of matrices that are not invertible."""
     sign, logarithm = (xp.asarray(part).astype(x.dtype) for part in xp.linalg.slogdet(x))
     return xp.where(xp.isnan(logarithm), logarithm, sign), logarithm
 
@@ -74,6 +106,16 @@ def matrix_solve(xp: Any, matrix: Array, rhs: Array, *, adjoint: bool) -> Array:
         raise ValueError(f"leading axes differ: matrix {list(matrix.shape)}, rhs {list(rhs.shape)}")
     if not rhs.size:
         return xp.zeros(rhs.shape, rhs.dtype)
+    if by_plan(xp, matrix) and matrix.dtype == rhs.dtype:
+        sizes = matrix.shape[:-2], *rhs.shape[-2:]
+        found = planned("elimination", "solution", (matrix, rhs), *sizes, adjoint=adjoint)
+        if found is not None:
+            return found[0]
+    return solution_by_numpy(xp, matrix, rhs, adjoint=adjoint)
+
+
+def solution_by_numpy(xp: Any, matrix: Array, rhs: Array, *, adjoint: bool) -> Array:
+    """Solve equations with square matrices."""
     with failures(xp, _SINGULAR):
         return xp.linalg.solve(_adjoint(xp, matrix) if adjoint else matrix, rhs)
 
@@ -86,13 +128,8 @@ def matrix_triangular_solve(
     _check_rows(matrix, rhs)
     check_broadcast(matrix.shape[:-2], rhs.shape[:-2])
     if by_plan(xp, matrix) and by_plan(xp, rhs.swapaxes(-1, -2)) and matrix.dtype == rhs.dtype:
-        # lazy: most programs have no equations to solve
-        from headrace_cpu.lapack import run, triangles
-
-        plan = triangles.triangular(
-            matrix.shape, rhs.shape, rhs.dtype, lower=lower, adjoint=adjoint
-        )
-        found = None if plan is None else run.computed(plan, (matrix, rhs))
+        shapes, how = (matrix.shape, rhs.shape), {"lower": lower, "adjoint": adjoint}
+        found = planned("triangles", "triangular", (matrix, rhs), *shapes, **how)
         if found is not None:
             return found[0]
     return triangular_by_numpy(xp, matrix, rhs, lower=lower, adjoint=adjoint)

@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace import Operation, Tensor
 from headrace_cpu.lapack import driver
-from headrace_cpu.lapack.plan import Plan
+from headrace_cpu.lapack.plan import Plan, Reports
 from headrace_cpu.lapack.run import follow
 from headrace_cpu.native.memory import Array, address, view
 from headrace_cpu.native.source import KernelSource
@@ -75,8 +75,10 @@ class LapackInstruction(Instruction):
         block = Block(3 + len(operands), at)
         for word, tensor in enumerate(operands, 2):
             block.bind(tensor, word)
-        block.bind_scratch(2 + len(operands))
-        call = block.kept(functools.partial(self._run, block.words, self._launched(block)))
+        if self.scratch:
+            block.bind_scratch(2 + len(operands))
+        seen: dict[int, Reports] = {}
+        call = block.kept(functools.partial(self._run, block.words, self._launched(block), seen))
         return bound(call, [block], (*self.reads, *self.writes), at)
 
     def _launched(self, block: Block) -> Callable[[], object] | None:
@@ -85,20 +87,32 @@ class LapackInstruction(Instruction):
         call = launch(self._kernel, block.address, self._threads)
         return self._plan.table.lapack.blas.alone(call)
 
-    def _run(self, words: Array, launched: Callable[[], object] | None) -> None:
+    def _run(
+        self, words: Array, launched: Callable[[], object] | None, seen: dict[int, Reports]
+    ) -> None:
         plan = self._plan
         bases = words[1:].tolist()
         done = (
             follow(plan, bases, self._arrays(bases, self.writes, len(self.ops[0].inputs)))
             if launched is None
-            else self._launch(words, bases, launched)
+            else self._launch(words, bases, launched, seen)
         )
         if not done:
             self._again(bases)
 
-    def _launch(self, words: Array, bases: list[int], launched: Callable[[], object]) -> bool:
-        plan = self._plan
-        reports = plan.views(bases[-1])
+    def _launch(
+        self,
+        words: Array,
+        bases: list[int],
+        launched: Callable[[], object],
+        seen: dict[int, Reports],
+    ) -> bool:
+        plan, scratch = self._plan, bases[-1]
+        reports = seen.get(scratch)
+        if reports is None:
+            # Scratch memory mostly stays where it is.
+            seen.clear()
+            reports = seen[scratch] = plan.views(scratch)
         if reports.failures is not None:
             reports.failures.fill(0)
         if plan.before is not None:

@@ -189,6 +189,28 @@ class Draft:
         place = self.report("failures", (count,), np.int64)
         return place.stepping(8)
 
+    def look(self, rows: int, columns: int, count: int, *, lower: bool = False) -> None:
+        """Look before whether matrices are finite: a product with ones shows what is not.
+
+        Args:
+            rows: Of each of the first input's matrices.
+            columns: Of each.
+            count: How many there are.
+            lower: Whether only their lower triangles count.
+        """
+        given = self.input(0, rows * columns * self.size)
+        ones = self.scratch(rows * self.size)
+        # Matrices in C's order are the transposes of what Fortran sees.
+        found = self.report("probes", (count, columns))
+        before = self.before = Table(self.lapack, self.kind)
+        before.call("laset", "A", rows, 1, 1.0, 1.0, ones, rows)
+        before.border()
+        over = (1.0, given, columns, ones, 1, 0.0, found, 1)
+        if lower:
+            before.call("symv", "U", columns, *over, times=count)
+        else:
+            before.call("gemv", "N", columns, rows, *over, times=count)
+
     # -- the end
 
     def plan(

@@ -129,7 +129,7 @@ def agree(matrix: tuple[int, ...], sides: tuple[int, ...]) -> bool:
     return all(m == n or 1 in (m, n) for m, n in pairs)
 
 
-def _steps(batch: tuple[int, ...], whole: tuple[int, ...], size: int) -> int | None:
+def step_of(batch: tuple[int, ...], whole: tuple[int, ...], size: int) -> int | None:
     """Return the step from matrix to matrix of a batch that is broadcast to another."""
     trimmed = batch
     while trimmed and trimmed[0] == 1:
@@ -167,8 +167,8 @@ def triangular(
     batch = np.broadcast_shapes(matrices[:-2], sides[:-2])
     draft = Draft(lapack, dtype, 2, 1)
     size, count = draft.size, prod(batch)
-    of_matrix = _steps(matrices[:-2], batch, n * n * size)
-    of_side = _steps(sides[:-2], batch, n * k * size)
+    of_matrix = step_of(matrices[:-2], batch, n * n * size)
+    of_side = step_of(sides[:-2], batch, n * k * size)
     if of_matrix is None or of_side is None:
         return None
     if count == 1:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from headrace import Operation, Tensor
@@ -17,6 +18,8 @@ from headrace_cpu.program.matching import Candidate
 _SIZES = {"float32": 4, "float64": 8}
 # Below so many bytes of matrices, waking a second thread takes longer than it saves.
 _SERIAL_BYTES = 1 << 17
+# Matrices of so many bytes do not stay in the cache of a core.
+_IN_TURNS_BYTES = 1 << 19
 # Threads share sums where each would get fewer elements of results than these.
 _FEWEST_ELEMENTS = 64
 
@@ -87,7 +90,7 @@ def product_of(op: Operation) -> Product | None:
     straight = n["element_step" if dots else "out_element_step"] == 1
     if dots and not straight and count > 1:
         return None
-    n |= {"lines": lines, "length": length, "line_step": length}
+    n |= {"lines": lines, "length": length, "line_step": length, "backwards": 0}
     return Product(Thin(dots, vectors, dtype, straight=straight), matrix, n)
 
 
@@ -170,6 +173,12 @@ class ThinInstruction(Instruction):
         for address in addresses:
             self._address = address
 
+    @property
+    def _turns(self) -> bool:
+        """Whether every other call takes the lines from the last one on: results are the same."""
+        n = self.product.numbers
+        return self.kernel.dots and n["batch"] == 1 and self.product.bytes >= _IN_TURNS_BYTES
+
     def bind(self, at: Addresses) -> Bound:
         """Return what runs it on buffers at ``at``."""
         if self._address is None:
@@ -188,7 +197,20 @@ class ThinInstruction(Instruction):
         for word, name in enumerate(NUMBERS, len(POINTERS)):
             block.words[word] = self.product.numbers[name]
         call = block.launch(self._address, self.threads)
+        if self._turns:
+            place = block.address + 8 * (len(POINTERS) + NUMBERS.index("backwards"))
+            call = block.kept(_in_turns(call, ctypes.c_int64.from_address(place)))
         return bound(call, [block], (*self.reads, *self.writes), at)
+
+
+def _in_turns(call: Callable[[], object], backwards: ctypes.c_int64) -> Callable[[], object]:
+    """Return a call that goes through lines the other way each time."""
+
+    def run() -> None:
+        backwards.value ^= 1
+        call()
+
+    return run
 
 
 def _shared(product: Product, threads: int) -> Thin:

@@ -1,11 +1,12 @@
 """From the Python of a generated kernel to LLVM's assembly.
 
-The sources of kernels use little of Python: assignments, loops over ``range``, ``while``,
-conditions, ``continue``, arithmetic, comparisons, numbers, and calls of the functions in
-``instructions`` and of the kernel's vocabulary. What they mean is what Python would mean by them,
-if values of a dtype stayed of that dtype and whole numbers had 64 bits, with two exceptions:
-``and`` and ``or`` compute both sides, and nothing is converted unless the source says so, but
-that a whole number in the source takes the dtype of what it meets.
+The sources of kernels use little of Python: assignments, loops over ``range`` or over ``vectors``,
+which is a range that becomes vectors and is not unrolled, ``while``, conditions, ``continue``,
+arithmetic, comparisons, numbers, and calls of the functions in ``instructions`` and of the kernel's
+vocabulary. What they mean is what Python would mean by them, if values of a dtype stayed of that
+dtype and whole numbers had 64 bits, with two exceptions: ``and`` and ``or`` compute both sides, and
+nothing is converted unless the source says so, but that a whole number in the source takes the
+dtype of what it meets.
 
 Translating takes milliseconds, as all dtypes are known from the beginning.
 """
@@ -13,6 +14,7 @@ Translating takes milliseconds, as all dtypes are known from the beginning.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,6 +43,8 @@ _INTEGER = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.LShift: "shl", ast.BitAnd: "and_",
     ast.BitOr: "or_", ast.BitXor: "xor",
 }  # fmt: skip
+# Stands for a node of metadata inside it.
+_ITSELF = "headrace.itself"
 _FLOAT = {ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv"}
 
 
@@ -68,7 +72,13 @@ def translate(text: str, name: str, vocabulary: Vocabulary) -> str:
             translator.function(statement, name)
         else:
             raise _unknown(statement)
-    return str(module).replace(f'@"{name}"(', f"@{name}(")
+    return _named_loops(str(module)).replace(f'@"{name}"(', f"@{name}(")
+
+
+def _named_loops(text: str) -> str:
+    """Return a module whose loops' metadata refers to itself."""
+    written = rf'^(!\d+) = !{{ !"{_ITSELF}\.\d+"'
+    return re.sub(written, r"\1 = distinct !{ \1", text, flags=re.MULTILINE)
 
 
 def _unknown(node: ast.AST) -> SyntaxError:
@@ -90,6 +100,7 @@ class _Translator:
         self.places: dict[str, tuple[str, Any]] = {}
         # Where ``continue`` goes to, for each of the loops around.
         self.nexts: list[Any] = []
+        self.kept_loops = 0
         self.builder: Any = None
         self.machine: Machine
 
@@ -190,7 +201,7 @@ class _Translator:
     def _loop(self, statement: ast.For) -> None:
         assert isinstance(statement.target, ast.Name)
         call = statement.iter
-        if not isinstance(call, ast.Call) or ast.unparse(call.func) != "range":
+        if not isinstance(call, ast.Call) or ast.unparse(call.func) not in ("range", "vectors"):
             raise _unknown(statement)
         bounds = [self._value(arg).value for arg in call.args]
         zero, one = ir.Constant(TYPES["i64"], 0), ir.Constant(TYPES["i64"], 1)
@@ -210,9 +221,20 @@ class _Translator:
         self._body(statement.body)
         following = builder.add(place, step, flags=("nsw",))
         place.add_incoming(following, builder.block)
-        builder.cbranch(builder.icmp_signed("<", following, last), head, after)
+        repeat = builder.cbranch(builder.icmp_signed("<", following, last), head, after)
+        if ast.unparse(call.func) == "vectors":
+            repeat.set_metadata("llvm.loop", self._kept_loop())
         builder.function.blocks.append(after)
         builder.position_at_end(after)
+
+    def _kept_loop(self) -> Any:
+        """Return what keeps LLVM from unrolling a loop before it makes vectors of its steps.
+
+        The node is one of its own, which ``translate`` lets refer to itself, as LLVM wants it.
+        """
+        self.kept_loops += 1
+        disable = self.module.add_metadata(["llvm.loop.unroll.disable"])
+        return self.module.add_metadata([f"{_ITSELF}.{self.kept_loops}", disable])
 
     def _body(self, statements: Sequence[ast.stmt]) -> None:
         """Write the body of a loop, and a block behind it where it is left early."""

@@ -94,6 +94,14 @@ MATCHERS = (
         needs=(Need.BLAS,),
     ),
     Matcher(
+        name="products",
+        priority=34,
+        types=matmul.MATMULS,
+        wants=lapack.wants_products,
+        make=lapack.make_products,
+        needs=(Need.BLAS,),
+    ),
+    Matcher(
         name="picked fold",
         priority=33,
         types=picked.FOLDS,
