@@ -22,6 +22,7 @@ from headrace.runtime.rendezvous import Edge
 
 if TYPE_CHECKING:
     from headrace.runtime.beside import Beside
+    from headrace.runtime.one_wait import OneWait
 
 
 class Mode(IntEnum):
@@ -184,6 +185,7 @@ class Plan:
         most_calls: How many calls of the program's own code may run at one time; None for any
             number.
         beside: Runs nodes that take long on several threads, where that is asked for.
+        one_wait: The nodes once more, where one of them waits and nothing is dead.
         first: The places of the nodes that wait for no other.
         missing: For how many others each node waits.
         readers: How many inputs take the value of each slot; -1 where it belongs to the plan.
@@ -202,6 +204,7 @@ class Plan:
     stretches: tuple[Stretch, ...] = ()
     most_calls: int | None = None
     beside: Beside | None = None
+    one_wait: OneWait | None = None
     first: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
     readers: tuple[int, ...] = ()
