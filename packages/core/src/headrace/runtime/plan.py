@@ -22,7 +22,7 @@ from headrace.runtime.rendezvous import Edge
 
 if TYPE_CHECKING:
     from headrace.runtime.beside import Beside
-    from headrace.runtime.one_wait import OneWait
+    from headrace.runtime.chain import Chain
 
 
 class Mode(IntEnum):
@@ -185,7 +185,7 @@ class Plan:
         most_calls: How many calls of the program's own code may run at one time; None for any
             number.
         beside: Runs nodes that take long on several threads, where that is asked for.
-        one_wait: The nodes once more, where one of them waits and nothing is dead.
+        chain: The nodes once more, where each that waits needs the one before it.
         first: The places of the nodes that wait for no other.
         missing: For how many others each node waits.
         readers: How many inputs take the value of each slot; -1 where it belongs to the plan.
@@ -204,7 +204,7 @@ class Plan:
     stretches: tuple[Stretch, ...] = ()
     most_calls: int | None = None
     beside: Beside | None = None
-    one_wait: OneWait | None = None
+    chain: Chain | None = None
     first: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
     readers: tuple[int, ...] = ()

@@ -27,6 +27,7 @@ from headrace.runtime.beside import Beside
 from headrace.runtime.binding import Bound, activated, bind, bind_preferred, is_blocking
 from headrace.runtime.called import CalledFunction
 from headrace.runtime.capabilities import CompilingDevice, ThreadedDevice, lets_outputs_go
+from headrace.runtime.chain import Chain, chain
 from headrace.runtime.cut import Role, Unit, cut
 from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.device import Device
@@ -34,7 +35,6 @@ from headrace.runtime.device_options import Around, within
 from headrace.runtime.executor import AloneProgram
 from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.numerics import checked
-from headrace.runtime.one_wait import OneWait, one_wait
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Mode, Plan, PlanNode, readers, stretches
 from headrace.runtime.receiver import Receiver
@@ -423,7 +423,7 @@ class _PlanBuilder:
             stretches(self.nodes),
             self.options.inter_op_threads,
             self._beside() if len(self.nodes) > 1 else None,
-            self._one_wait(),
+            self._chain(),
             tuple(i for i, node in enumerate(self.nodes) if not node.waits),
             tuple(node.waits for node in self.nodes),
             readers(self.nodes, self.slots),
@@ -446,11 +446,11 @@ class _PlanBuilder:
         most = max((able[node.op.device_name] for node in self.nodes), default=1)
         return Beside(most, lambda node: able[node.op.device_name] > 1) if most > 1 else None
 
-    def _one_wait(self) -> OneWait | None:
-        """Return how the plan runs where one node waits, None where it is run otherwise."""
+    def _chain(self) -> Chain | None:
+        """Return how the plan runs where its nodes wait one after the other, else None."""
         if not self.waits or self.branches or self.in_turn:
             return None
-        return one_wait(self.nodes, self.slots)
+        return chain(self.nodes, self.slots)
 
     def _sees_to_itself(self, node: PlanNode) -> bool:
         """Whether a node needs no context of its device around it."""

@@ -1,8 +1,9 @@
-"""Running a plan in which one node waits, as a step does that takes a batch out of a queue.
+"""Running a plan in which nodes wait one after the other: each needs the one before.
 
-Its nodes run one after the other, as in ``serial.py``: what the waiting node needs, then what does
-not need it, which goes on while it waits, and then the rest. Nothing has to be counted or queued,
-as it has where several nodes wait (``arrivals.py``).
+So does a step that takes a batch out of a queue, or reads records and puts them into one. The nodes
+run in an order, as in ``serial.py``: what the first that waits needs, then what does not need it,
+which goes on while it waits, and so on. Nothing has to be counted or queued, as it has where
+several nodes wait at a time (``arrivals.py``).
 """
 
 from __future__ import annotations
@@ -22,46 +23,78 @@ from headrace.runtime.step import Step
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class OneWait:
-    """The nodes of a plan in which one waits, in the order in which they run.
+class Link:
+    """A node that waits, and what runs around it.
 
     Attributes:
-        before: What the node that waits needs.
-        node: The node that waits.
-        beside: What neither needs it nor is needed by it.
-        after: What needs it.
+        before: What it needs, and those before it do not.
+        node: The node.
+        beside: What can run as soon as ``before`` can, and is not needed here.
     """
 
     before: tuple[PlanNode, ...]
     node: PlanNode
     beside: tuple[PlanNode, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """The nodes of a plan in which each that waits needs the one before, as they run.
+
+    Attributes:
+        links: Those that wait, one at least.
+        after: What needs the last of them.
+    """
+
+    links: tuple[Link, ...]
     after: tuple[PlanNode, ...]
 
 
-def one_wait(nodes: Sequence[PlanNode], slots: Sequence[Any]) -> OneWait | None:
-    """Return how a plan runs in which nothing is dead; None unless exactly one node waits.
+def chain(nodes: Sequence[PlanNode], slots: Sequence[Any]) -> Chain | None:
+    """Return how a plan runs in which nothing is dead; None unless its waits are a chain.
 
     Args:
         nodes: Its nodes, each after those that it waits for.
         slots: What its slots hold before the step.
     """
     waiting = [i for i, node in enumerate(nodes) if _may_wait(node)]
-    if len(waiting) != 1 or nodes[waiting[0]].mode is not Mode.BLOCKING:
+    if not waiting or any(nodes[i].mode is not Mode.BLOCKING for i in waiting):
         return None
-    (place,) = waiting
-    needed, needing = {place}, {place}
-    for i in range(place - 1, -1, -1):
-        if not needed.isdisjoint(nodes[i].users):
-            needed.add(i)
-    for i in range(place, len(nodes)):
-        if i in needing:
-            needing.update(nodes[i].users)
-    before = [i for i in range(place) if i in needed]
-    after = [i for i in range(place + 1, len(nodes)) if i in needing]
-    beside = [i for i in range(len(nodes)) if i not in needed and i not in needing]
-    # What nobody reads any more is let go in this order.
+    # After how many of those that wait a node can run.
+    ready = [0] * len(nodes)
+    for i, node in enumerate(nodes):
+        own = ready[i] + (i in waiting)
+        for user in node.users:
+            ready[user] = max(ready[user], own)
+    if [ready[i] for i in waiting] != list(range(len(waiting))):
+        return None
+    # The first of those that wait for which a node is needed.
+    needed = [len(waiting)] * len(nodes)
+    for i in range(len(nodes) - 1, -1, -1):
+        own = [waiting.index(i)] if i in waiting else []
+        needed[i] = min([*own, *(needed[user] for user in nodes[i].users)], default=len(waiting))
+    rest = [i for i in range(len(nodes)) if i not in waiting]
+    parts = []
+    for number, place in enumerate(waiting):
+        here = [i for i in rest if ready[i] == number]
+        before = [i for i in here if needed[i] == number]
+        parts.append((before, place, [i for i in here if needed[i] > number]))
+    after = [i for i in rest if ready[i] == len(waiting)]
+    order = [i for before, place, beside in parts for i in (*before, place, *beside)] + after
+    made = _freeing(nodes, slots, order)
+
+    def chosen(places: Sequence[int]) -> tuple[PlanNode, ...]:
+        return tuple([made[i] for i in places])
+
+    links = [Link(chosen(a), made[i], chosen(b)) for a, i, b in parts]
+    return Chain(tuple(links), chosen(after))
+
+
+def _freeing(
+    nodes: Sequence[PlanNode], slots: Sequence[Any], order: Sequence[int]
+) -> dict[int, PlanNode]:
+    """Return nodes, by their places, that let go what nobody reads after them in an order."""
     last = {}
-    order = [*before, place, *beside, *after]
     for i in order:
         for slot in (*nodes[i].outputs, *nodes[i].inputs):
             last[slot] = i
@@ -69,12 +102,7 @@ def one_wait(nodes: Sequence[PlanNode], slots: Sequence[Any]) -> OneWait | None:
     for slot, i in last.items():
         if slots[slot] is None:
             frees.setdefault(i, []).append(slot)
-    made = {i: replace(nodes[i], frees=tuple(frees.get(i, ()))) for i in order}
-
-    def chosen(places: Sequence[int]) -> tuple[PlanNode, ...]:
-        return tuple([made[i] for i in places])
-
-    return OneWait(chosen(before), made[place], chosen(beside), chosen(after))
+    return {i: replace(nodes[i], frees=tuple(frees.get(i, ()))) for i in order}
 
 
 def _may_wait(node: PlanNode) -> bool:
@@ -82,18 +110,18 @@ def _may_wait(node: PlanNode) -> bool:
 
 
 @final
-class OneWaitRun:
-    """One run of a plan in which one node waits."""
+class ChainRun:
+    """One run of a plan whose nodes wait one after the other."""
 
     __slots__ = (
-        *("_begun", "_come", "_execute", "_lock", "_nodes", "_parked", "_plan", "_slots"),
-        *("_step", "_wake"),
+        *("_at", "_begun", "_chain", "_come", "_execute", "_lock", "_parked", "_plan"),
+        *("_slots", "_step", "_wake"),
     )
 
     def __init__(
         self,
         plan: Plan,
-        nodes: OneWait,
+        chain: Chain,
         step: Step,
         wake: Callable[[], None],
         execute: Execute,
@@ -102,20 +130,22 @@ class OneWaitRun:
 
         Args:
             plan: The plan.
-            nodes: Its nodes.
+            chain: Its nodes.
             step: The step that it runs in.
             wake: Called once, by any thread, after ``advance`` has returned False, when it should
                 be called again.
             execute: Runs the plans that nodes of it hold.
         """
         self._plan = plan
-        self._nodes = nodes
+        self._chain = chain
         self._step = step
         self._wake = wake
         self._execute = execute
         self._slots = list(plan.slots)
+        # Which of those that wait is next, and whether it waits.
+        self._at = 0
         self._begun = False
-        # What the node that waits has got, or why the step ends.
+        # What it has got, or why the step ends.
         self._come: deque[Any] = deque()
         self._lock = threading.Lock()
         self._parked = False
@@ -138,20 +168,24 @@ class OneWaitRun:
         Raises:
             HeadraceError: what a node raised, with the node and the user's line.
         """
-        nodes = self._nodes
+        links = self._chain.links
         try:
-            if not self._begun:
-                self._begun = True
-                self._run(nodes.before)
-                self._begin(nodes.node)
-                self._run(nodes.beside)
-            if not self._come:
-                with self._lock:
-                    self._parked = not self._come
-                    if self._parked:
-                        return False
-            self._fill(nodes.node, self._come[0])
-            self._run(nodes.after)
+            while self._at < len(links):
+                link = links[self._at]
+                if not self._begun:
+                    self._begun = True
+                    self._run(link.before)
+                    self._begin(link.node)
+                    self._run(link.beside)
+                if not self._come:
+                    with self._lock:
+                        self._parked = not self._come
+                        if self._parked:
+                            return False
+                self._fill(link.node, self._come.popleft())
+                self._at += 1
+                self._begun = False
+            self._run(self._chain.after)
         except Exception as error:
             self._end(error)
             raise
@@ -159,9 +193,10 @@ class OneWaitRun:
 
     def waits(self) -> list[Wait]:
         """Return what it waits for; for messages."""
-        if not self._parked:
+        at = self._at
+        if not self._parked or at == len(self._chain.links):
             return []
-        node = self._nodes.node
+        node = self._chain.links[at].node
         # A reader that waits does so for the queue that tells it what to read.
         given = [self._slots[i] for i in node.inputs]
         return [Wait(node.op, next((value for value in given if describes(value)), None))]
@@ -187,7 +222,6 @@ class OneWaitRun:
         else:
             for slot, value in zip(node.outputs, result or (), strict=True):
                 slots[slot] = value
-        self._come.clear()
         for slot in node.frees:
             slots[slot] = None
 
