@@ -185,10 +185,10 @@ class Plan:
         most_calls: How many calls of the program's own code may run at one time; None for any
             number.
         beside: Runs nodes that take long on several threads, where that is asked for.
-        chain: The nodes once more, where each that waits needs the one before it.
         first: The places of the nodes that wait for no other.
         missing: For how many others each node waits.
         readers: How many inputs take the value of each slot; -1 where it belongs to the plan.
+        chain: The nodes once more, where each that waits needs the one before it.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -204,10 +204,10 @@ class Plan:
     stretches: tuple[Stretch, ...] = ()
     most_calls: int | None = None
     beside: Beside | None = None
-    chain: Chain | None = None
     first: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
     readers: tuple[int, ...] = ()
+    chain: Chain | None = None
 
     @property
     def operations(self) -> list[Operation]:

@@ -423,10 +423,10 @@ class _PlanBuilder:
             stretches(self.nodes),
             self.options.inter_op_threads,
             self._beside() if len(self.nodes) > 1 else None,
-            self._chain(),
             tuple(i for i, node in enumerate(self.nodes) if not node.waits),
             tuple(node.waits for node in self.nodes),
             readers(self.nodes, self.slots),
+            self._chain(),
         )
 
     def _at_once(self, device: Device) -> int:
