@@ -1,4 +1,4 @@
-"""Steps whose nodes wait one after the other: what runs when, and what is left of one that fails."""
+"""Steps whose nodes wait one after the other: what runs when, and what is left of a failure."""
 
 import threading
 import time

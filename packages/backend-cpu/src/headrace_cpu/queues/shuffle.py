@@ -9,7 +9,6 @@ from typing import Any, final
 import numpy as np
 
 from headrace import DType, Shape
-from headrace_cpu.queues.elements import Element
 from headrace_cpu.queues.places import Places
 from headrace_cpu.queues.queue import Queue
 from headrace_cpu.queues.slots import Slots
@@ -39,7 +38,7 @@ class RandomShuffleQueue(Queue):
         self._seed = None if seeds is None else (seeds[0] << 64) ^ seeds[1]
         self._random = _random(self._seed)
         # Those that are numbers of places are held as such; tuples of arrays in a list.
-        self._elements: list[Element] = []
+        self._elements: list[Any] = []
         self._places = Places()
         self._slots = Slots.fitting(component_types, shapes)
 
@@ -55,7 +54,7 @@ class RandomShuffleQueue(Queue):
         kept = 0 if self.is_closed else self.min_after_dequeue
         return self._count() - kept
 
-    def _listed(self) -> Sequence[Element]:
+    def _listed(self) -> Sequence[Any]:
         return [*self._places.listed(), *self._elements]
 
     def _drawn(self) -> Any:

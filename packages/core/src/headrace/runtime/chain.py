@@ -71,8 +71,8 @@ def chain(nodes: Sequence[PlanNode], slots: Sequence[Any]) -> Chain | None:
     # The first of those that wait for which a node is needed.
     needed = [len(waiting)] * len(nodes)
     for i in range(len(nodes) - 1, -1, -1):
-        own = [waiting.index(i)] if i in waiting else []
-        needed[i] = min([*own, *(needed[user] for user in nodes[i].users)], default=len(waiting))
+        mine = [waiting.index(i)] if i in waiting else []
+        needed[i] = min([*mine, *(needed[user] for user in nodes[i].users)], default=len(waiting))
     rest = [i for i in range(len(nodes)) if i not in waiting]
     parts = []
     for number, place in enumerate(waiting):
