@@ -11,13 +11,10 @@ References:
 from __future__ import annotations
 
 import functools
-import threading
 
 import numpy as np
 
-from headrace.extend.devices import Background
-from headrace_cpu.native.build import build
-from headrace_cpu.native.compiler import KernelError, give_up
+from headrace_cpu.native.later import MadeLater
 from headrace_cpu.native.memory import Array, address
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.native.threads import Share, launch
@@ -54,35 +51,6 @@ def bits(key: tuple[int, int], counter: int, count: int) -> Array | None:
     threads = max(1, min(Share.allowed(), count // _WORDS_WORTH_A_THREAD))
     launch(kernel, address(block), threads)()
     return words[:count]
-
-
-class _Loop:
-    """The loop, once it is there."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._wanted = 0
-        self._address: int | None = None
-
-    def address(self) -> int | None:
-        """Return where the loop is, None where it is not there yet; it comes when wanted often."""
-        if self._address is None:
-            with self._lock:
-                self._wanted += 1
-                due = self._wanted == _BEFORE
-            if due:
-                Background().submit([self.make], lambda: None)
-        return self._address
-
-    def make(self) -> None:
-        """Compile the loop, or take it from the cache."""
-        try:
-            (self._address,) = build([source()])
-        except (KernelError, ImportError) as error:
-            give_up([_NAME], error, strict=False)
-
-
-_LOOP = _Loop()
 
 
 @functools.cache
@@ -173,3 +141,7 @@ done:
   ret void
 }}
 """
+
+
+_Loop = functools.partial(MadeLater, _NAME, source, _BEFORE)
+_LOOP = _Loop()

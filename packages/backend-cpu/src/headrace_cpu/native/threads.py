@@ -156,6 +156,19 @@ def bare_kernel(address: int) -> Callable[[int], object]:
     return _Kernel(address)
 
 
+# Keeps the interpreter's lock.
+_Short = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
+
+
+def short_kernel(address: int) -> Callable[[int], object]:
+    """Return what runs a kernel on the calling thread, for the address of a block.
+
+    It keeps the interpreter's lock, for work of microseconds: where other threads wait for the
+    lock, giving it up and getting it back takes longer than that.
+    """
+    return _Short(address)
+
+
 def launch(address: int, block: int, threads: int = 1) -> Callable[[], object]:
     """Return what runs a kernel on its block; calling it takes about half a microsecond.
 

@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from headrace import DType, Shape
-from headrace_cpu.queues.elements import Element
+from headrace_cpu.queues.places import Places
 from headrace_cpu.queues.queue import Queue
 from headrace_cpu.queues.slots import Slots
 
@@ -37,7 +37,9 @@ class RandomShuffleQueue(Queue):
         self.min_after_dequeue = min_after_dequeue
         self._seed = None if seeds is None else (seeds[0] << 64) ^ seeds[1]
         self._random = _random(self._seed)
-        self._elements: list[Element] = []
+        # Those that are numbers of places are held as such; tuples of arrays in a list.
+        self._elements: list[Any] = []
+        self._places = Places()
         self._slots = Slots.fitting(component_types, shapes)
 
     def describe(self) -> str:
@@ -46,14 +48,14 @@ class RandomShuffleQueue(Queue):
         return super().describe() + (f" and keeps {kept} until it is closed" if kept else "")
 
     def _count(self) -> int:
-        return len(self._elements)
+        return len(self._elements) + len(self._places)
 
     def _to_give(self) -> int:
         kept = 0 if self.is_closed else self.min_after_dequeue
-        return len(self._elements) - kept
+        return self._count() - kept
 
-    def _listed(self) -> Sequence[Element]:
-        return list(self._elements)
+    def _listed(self) -> Sequence[Any]:
+        return [*self._places.listed(), *self._elements]
 
     def _drawn(self) -> Any:
         state: Any = self._random.get_state()
@@ -64,30 +66,34 @@ class RandomShuffleQueue(Queue):
         _, numbers, _ = drawn
         self._random.set_state(_state(numbers))
 
-    def _keep(self, elements: Sequence[Element]) -> None:
-        self._elements.extend(elements)
+    def _keep(self, elements: Sequence[Any]) -> None:
+        if self._slots_of(elements) is None:
+            self._elements.extend(elements)
+        else:
+            self._places.add(elements)
 
-    def _choose(self, count: int) -> list[Element]:
+    def _choose(self, count: int) -> list[Any]:
+        # Drawn at once, which is quicker than one by one.
+        drawn = self._random.random_sample(count)
+        if self._places:
+            return self._places.choose(drawn)
         elements, there = self._elements, len(self._elements)
         last = there - count
-        # Drawn at once, which is quicker than one by one.
-        drawn = self._random.random_sample(count) * np.arange(there, last, -1)
-        chosen = list[Element]()
-        add = chosen.append
-        for place, end in zip(
-            drawn.astype(np.intp).tolist(), range(there - 1, last - 1, -1), strict=True
-        ):
+        places = (drawn * np.arange(there, last, -1)).astype(np.intp)
+        chosen = []
+        for place, end in zip(places.tolist(), range(there - 1, last - 1, -1), strict=True):
             # The last one takes the place of the one that leaves.
-            add(elements[place])
+            chosen.append(elements[place])
             elements[place] = elements[end]
         del elements[last:]
         return chosen
 
-    def _return(self, elements: Sequence[Element]) -> None:
-        self._elements.extend(elements)
+    def _return(self, elements: Sequence[Any]) -> None:
+        self._keep(elements)
 
     def _empty(self) -> None:
         self._elements.clear()
+        self._places.clear()
         self._random = _random(self._seed)
 
 

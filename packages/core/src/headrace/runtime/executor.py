@@ -1,10 +1,10 @@
 """Executing plans: to their end, or started and taken up again where they had to wait.
 
-A plan in which nothing waits and nothing is dead runs as one loop, and so does one that waits for
-other tasks in turns (``serial.py``). In any other, nodes run as their inputs arrive
-(``arrivals.py``). Whatever waits holds no thread: a run is left there, and somebody is told when it
-can go on. ``execute`` waits for that, for a caller who has nothing else to do; ``start`` leaves it
-to a scheduler that runs many steps on few threads.
+A plan in which nothing waits and nothing is dead runs as one loop (``serial.py``), and so does one
+that waits for other tasks in turns, or for one thing after the other (``chain.py``). In any other,
+nodes run as their inputs arrive (``arrivals.py``). Whatever waits holds no thread: a run is left
+there, and somebody is told when it can go on. ``execute`` waits for that, for a caller who has
+nothing else to do; ``start`` leaves it to a scheduler that runs many steps on few threads.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any, Protocol, final
 from headrace.errors import CancelledError
 from headrace.runtime.arrivals import ArrivalRun
 from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.chain import ChainRun
 from headrace.runtime.exits import Exits
 from headrace.runtime.plan import Plan
 from headrace.runtime.rendezvous import LocalRendezvous
@@ -127,6 +128,8 @@ class AloneProgram:
 
 
 def _begin(plan: Plan, step: Step, wake: Callable[[], None], *, apart: bool) -> Run:
+    if plan.chain is not None:
+        return ChainRun(plan, plan.chain, step, wake, execute)
     if plan.branches or (plan.waits and not plan.in_turn):
         return ArrivalRun(plan, step, wake, execute, apart=apart)
     return SerialRun(plan, step, wake, execute)

@@ -22,6 +22,7 @@ from headrace.runtime.rendezvous import Edge
 
 if TYPE_CHECKING:
     from headrace.runtime.beside import Beside
+    from headrace.runtime.chain import Chain
 
 
 class Mode(IntEnum):
@@ -187,6 +188,7 @@ class Plan:
         first: The places of the nodes that wait for no other.
         missing: For how many others each node waits.
         readers: How many inputs take the value of each slot; -1 where it belongs to the plan.
+        chain: The nodes once more, where each that waits needs the one before it.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -205,6 +207,7 @@ class Plan:
     first: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
     readers: tuple[int, ...] = ()
+    chain: Chain | None = None
 
     @property
     def operations(self) -> list[Operation]:

@@ -28,6 +28,7 @@ from headrace.runtime.beside import Beside
 from headrace.runtime.binding import Bound, activated, bind, bind_preferred, is_blocking
 from headrace.runtime.called import CalledFunction
 from headrace.runtime.capabilities import CompilingDevice, ThreadedDevice, lets_outputs_go
+from headrace.runtime.chain import Chain, chain
 from headrace.runtime.cut import Role, Unit, cut
 from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.device import Device
@@ -439,6 +440,7 @@ class _PlanBuilder:
             tuple(i for i, node in enumerate(self.nodes) if not node.waits),
             tuple(node.waits for node in self.nodes),
             readers(self.nodes, self.slots),
+            self._chain(),
         )
 
     def _at_once(self, device: Device) -> int:
@@ -457,6 +459,12 @@ class _PlanBuilder:
         able = {name: self._at_once(device) for name, device in self.devices.items()}
         most = max((able[node.op.device_name] for node in self.nodes), default=1)
         return Beside(most, lambda node: able[node.op.device_name] > 1) if most > 1 else None
+
+    def _chain(self) -> Chain | None:
+        """Return how the plan runs where its nodes wait one after the other, else None."""
+        if not self.waits or self.branches or self.in_turn:
+            return None
+        return chain(self.nodes, self.slots)
 
     def _sees_to_itself(self, node: PlanNode) -> bool:
         """Whether a node needs no context of its device around it."""

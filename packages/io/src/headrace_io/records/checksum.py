@@ -56,7 +56,7 @@ def _extend() -> Callable[[int, bytes], int]:
 
 # From how many records of one size on it pays to prepare checking many at once.
 _FROM = 4096
-_MOST = 1024
+_MOST = 4096
 _SIZES = 8
 _seen: dict[int, int] = {}
 _checks: dict[int, Alike] = {}

@@ -39,6 +39,9 @@ class Run(NamedTuple):
 LENGTH = struct.Struct("<QI")
 CHECKSUM = struct.Struct("<I")
 
+# How much is read and checked at a time for those who want less of records of one length: what each
+# piece costs in Python is shared, and it stays in a cache until it was handed out.
+_AHEAD = 1 << 21
 # Fewer records of one length are put together with those around them.
 _MANY = 32
 
@@ -195,7 +198,7 @@ class _Records:
         """Have the next record in the buffer as a whole, or its length; False at the end."""
         rest = self._buffer[self._at :]
         self._at = 0
-        wished = min(self._wanted() * self._size, LARGEST)
+        wished = self._wished()
         needed = 12
         if len(rest) >= 12:
             needed = 16 + LENGTH.unpack_from(rest)[0]
@@ -212,6 +215,11 @@ class _Records:
             have += len(chunk)
         self._buffer = b"".join(parts)
         return True
+
+    def _wished(self) -> int:
+        """Return how many bytes to read: some whole reads of the caller, where these are small."""
+        once = self._wanted() * self._size
+        return min(once * max(1, _AHEAD // once), LARGEST) if once else 0
 
     def _damaged(self, why: str, what: str = "is damaged") -> DataLossError:
         return DataLossError(

@@ -1,0 +1,121 @@
+"""Steps whose nodes wait one after the other: what runs when, and what is left of a failure."""
+
+import threading
+import time
+
+import pytest
+
+import headrace as hr
+from headrace.errors import CancelledError, InvalidArgumentError, OutOfRangeError
+from headrace.runtime import executor
+
+
+@pytest.fixture
+def chains(monkeypatch):
+    """Count the runs of each kind, by the names of their classes."""
+    counts = {"ChainRun": 0, "ArrivalRun": 0}
+
+    def counting(name, kind):
+        def make(*args, **kwargs):
+            counts[name] += 1
+            return kind(*args, **kwargs)
+
+        return make
+
+    for name in counts:
+        monkeypatch.setattr(executor, name, counting(name, getattr(executor, name)))
+    return counts
+
+
+def until(condition):
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_elements_go_from_queue_to_queue_and_are_counted_in_between(chains):
+    first, second = hr.FIFOQueue(10, hr.int32, []), hr.FIFOQueue(10, hr.int32, [])
+    fill = first.enqueue_many([[1, 2, 3]])
+    move = second.enqueue(first.dequeue() * 10)
+    taken = second.dequeue_many(3)
+    with hr.Session() as session:
+        session.run(fill)
+        for _ in range(3):
+            session.run(move)
+        assert session.run(taken).tolist() == [10, 20, 30]
+    assert chains == {"ChainRun": 5, "ArrivalRun": 0}
+
+
+def test_what_waits_at_the_same_time_is_no_chain(chains):
+    queues = [hr.FIFOQueue(3, hr.int32, []) for _ in range(2)]
+    fill = [queue.enqueue(number) for number, queue in enumerate(queues)]
+    both = [queue.dequeue() for queue in queues]
+    with hr.Session() as session:
+        session.run(fill)
+        assert session.run(both) == [0, 1]
+    assert chains == {"ChainRun": 0, "ArrivalRun": 2}
+
+
+def test_what_does_not_need_an_element_goes_on_while_it_is_waited_for(chains):
+    queue = hr.FIFOQueue(3, hr.int32, [])
+    taken, given = queue.dequeue(), queue.enqueue(7)
+    counter = hr.Variable(0)
+    count = hr.assign_add(counter, 1)
+    found = []
+    with hr.Session() as session:
+        session.run(hr.global_variables_initializer())
+        thread = threading.Thread(target=lambda: found.append(session.run([taken, count])))
+        thread.start()
+        until(lambda: session.run(counter) == 1)
+        assert not found
+        session.run(given)
+        thread.join(30)
+    assert found == [[7, 1]]
+    assert not chains["ArrivalRun"]
+
+
+def test_a_step_that_fails_beside_its_wait_takes_nothing(chains):
+    queue = hr.FIFOQueue(3, hr.int32, [])
+    taken, given = queue.dequeue(), queue.enqueue(7)
+    wrong = hr.placeholder(hr.int32, [])
+    checked = hr.check_numerics(hr.log(hr.cast(wrong, hr.float32)), "no logarithm")
+    with hr.Session() as session:
+        with pytest.raises(InvalidArgumentError, match="no logarithm"):
+            session.run([taken, checked], {wrong: -1})
+        session.run(given)
+        assert session.run(queue.size()) == 1
+        assert session.run(taken) == 7
+    assert not chains["ArrivalRun"]
+
+
+def test_the_end_of_a_queue_names_the_operation_that_waited(chains):
+    first, second = hr.FIFOQueue(3, hr.int32, []), hr.FIFOQueue(3, hr.int32, [])
+    move = second.enqueue(first.dequeue(name="take"))
+    with hr.Session() as session:
+        session.run(first.close())
+        with pytest.raises(OutOfRangeError, match="'take'"):
+            session.run(move)
+    assert not chains["ArrivalRun"]
+
+
+def test_closing_a_session_ends_a_chain_at_its_second_wait():
+    first, second = hr.FIFOQueue(3, hr.int32, []), hr.FIFOQueue(1, hr.int32, [])
+    fill, full = first.enqueue(1), second.enqueue(2)
+    move = second.enqueue(first.dequeue())
+    raised = []
+
+    def run():
+        try:
+            session.run(move)
+        except CancelledError as error:
+            raised.append(error)
+
+    session = hr.Session()
+    session.run([fill, full])
+    thread = threading.Thread(target=run)
+    thread.start()
+    until(lambda: session.run(first.size()) == 0)
+    session.close()
+    thread.join(30)
+    assert len(raised) == 1
