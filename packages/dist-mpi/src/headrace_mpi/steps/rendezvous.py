@@ -39,9 +39,11 @@ from headrace_mpi.transport.bundles import (
 )
 from headrace_mpi.transport.channel import INLINE_BYTES
 from headrace_mpi.transport.transport import Transport
-from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Header, Kind
+from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Header, Kind, frame_of
 
 _RANK_SHIFT = 44
+# Looking a member of an enumeration up takes as long as comparing five.
+_TENSOR = Kind.TENSOR
 # Buffers for arriving values that are kept while nobody holds them.
 _IDLE_BUFFERS = 64
 
@@ -227,8 +229,8 @@ class StepRendezvous:
 
     def _frame(self, number: int, count: int, value: Any) -> Frame:
         if value is DEAD or value is None:
-            return Frame(Kind.TENSOR, self._step, number, count, FLAG_DEAD)
-        return Frame(Kind.TENSOR, self._step, number, count, 0, value)
+            return frame_of((_TENSOR, self._step, number, count, FLAG_DEAD, None))
+        return frame_of((_TENSOR, self._step, number, count, 0, value))
 
     def _hold(self, rank: int, together: int, number: int, count: int, value: Any) -> None:
         """Send a value of a bundle with the last one of it, unless it is large."""
@@ -271,9 +273,7 @@ class StepRendezvous:
             values: For each its number and count, and the value, None where it is dead.
         """
         fetched = self._routes.fetched
-        given: dict[Spot, Any] = {
-            spot: DEAD if value is None else value for spot, value in values
-        }
+        given: dict[Spot, Any] = {spot: DEAD if value is None else value for spot, value in values}
         if fetched:
             for spot, value in values:
                 if spot[0] in fetched and value is not None:
@@ -363,12 +363,12 @@ class StepRendezvous:
         with self._lock:
             if self._closed:
                 raise self._reason(self._closed)
-            try:
-                found = [values[spot] for spot in spots]
-            except KeyError:
-                self._missing = {spot for spot in spots if spot not in values}
-                self._come = come
+            # Most are asked for before anything has come, or when all has.
+            missing = {spot for spot in spots if spot not in values} if values else {*spots}
+            if missing:
+                self._missing, self._come = missing, come
                 return None
+            found = [values[spot] for spot in spots]
             if len(found) == len(values):
                 values.clear()
             else:

@@ -33,11 +33,13 @@ from headrace_mpi.transport.wire import (
     Frame,
     Kind,
     WireError,
+    frame_of,
 )
 
 _HEAD = struct.Struct("<II")
 _ENTRY = struct.Struct("<IIHBBI")
 _ALIGN = 64
+_BUNDLE = Kind.BUNDLE
 # How many lists are remembered; a program has one for each round of each of its steps.
 _KNOWN_LISTS = 512
 
@@ -95,11 +97,12 @@ class Parcel:
     def write(self, into: np.ndarray[Any, np.dtype[np.uint8]]) -> None:
         """Put the payload into memory, [size]."""
         layout = self._layout
-        into[: len(layout.list)] = np.frombuffer(layout.list, np.uint8)
+        # Most parts are small, and a slice of this is made in a quarter of the time.
+        room = into.data
+        room[: len(layout.list)] = layout.list
         for array, (start, stop) in zip(self._arrays, layout.places, strict=True):
             if stop > start:
-                place = into[start:stop].view(array.dtype).reshape(array.shape)
-                np.copyto(place, array)
+                room[start:stop] = array.reshape(-1).view(np.uint8).data
 
 
 @final
@@ -221,7 +224,7 @@ class Form:
             if last is None:
                 return None
             self._last = last
-        return Frame(Kind.BUNDLE, step, self._edges[0], 0, 0, Parcel(last[1], arrays))
+        return frame_of((_BUNDLE, step, self._edges[0], 0, 0, Parcel(last[1], arrays)))
 
     def _known(
         self, arrays: Sequence[Any]

@@ -25,12 +25,12 @@ from headrace_mpi.transport.wire import (
     Encoded,
     Frame,
     Kind,
+    frame_of,
 )
 
 # Dimensions, by their number.
 _DIMS = [struct.Struct(f"<{rank}Q") for rank in range(MAX_RANK + 1)]
 _PACK, _UNPACK = HEADER.pack, HEADER.unpack_from
-_new = tuple.__new__
 # Looking a member of an enumeration up takes as long as comparing five.
 _TENSOR, _BUNDLE = Kind.TENSOR, Kind.BUNDLE
 _BYTES = np.dtype(np.uint8)
@@ -92,13 +92,13 @@ def small_frame(message: bytearray) -> Frame | None:
         # Tensors without elements have dimensions.
         if nbytes or code or rank or kind is None or kind in TENSOR_KINDS:
             return None
-        return _new(Frame, (kind, step, edge, iteration, 0, None))
+        return frame_of((kind, step, edge, iteration, 0, None))
     start = HEADER_BYTES + 8 * rank
     if kind is _BUNDLE:
         if size != start + nbytes or code or rank:
             return None
         payload = np.frombuffer(message, _BYTES, nbytes, HEADER_BYTES)
-        return _new(Frame, (kind, step, edge, iteration, 0, payload))
+        return frame_of((kind, step, edge, iteration, 0, payload))
     if kind is not _TENSOR or size != start + nbytes or rank > MAX_RANK:
         return None
     dtype = NUMPY_OF_CODE.get(code)
@@ -114,4 +114,4 @@ def small_frame(message: bytearray) -> Frame | None:
         if math.prod(dims) * itemsize != nbytes:
             return None
         payload = payload.reshape(dims)
-    return _new(Frame, (kind, step, edge, iteration, 0, payload))
+    return frame_of((kind, step, edge, iteration, 0, payload))
