@@ -88,6 +88,22 @@ def test_a_full_ring_takes_nothing_and_loses_nothing() -> None:
     assert not reader.waiting
 
 
+def test_a_ring_gives_several_messages_at_once() -> None:
+    writer, reader = a_ring()
+    sent = [bytes([number]) * (100 * number) for number in range(60)]
+    came: list[bytes] = []
+    for start in range(0, 600, 3):
+        for number in range(start, start + 3):
+            assert writer.put(sent[number % 60])
+        most = 1 + start % 5
+        took = reader.drain(most)
+        assert len(took) <= most
+        came += map(bytes, took)
+        came += map(bytes, reader.drain(100))
+        assert reader.drain(1) == []
+    assert came == sent * 10
+
+
 def test_a_ring_with_a_length_that_cannot_be_is_reported() -> None:
     room, count = memoryview(bytearray(TOTAL_BYTES)), memoryview(bytearray(8))
     writer, reader = RingWriter(room, count), RingReader(room, count)

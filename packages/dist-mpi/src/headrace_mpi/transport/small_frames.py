@@ -59,7 +59,8 @@ def small_message(frame: Frame, most_bytes: int) -> bytes | None:
             if nbytes > most_bytes:
                 return None
             head = _PACK(MAGIC, VERSION, kind, 0, step, edge, iteration, nbytes, RAW, 0, 0, 0)
-            return head + payload.tobytes()
+            message: bytes = head + payload.tobytes()
+            return message
         if kind is not _TENSOR or type(payload) is not np.ndarray:
             return None
         nbytes = payload.nbytes
