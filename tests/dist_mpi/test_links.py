@@ -258,6 +258,16 @@ def test_ranks_of_a_host_are_linked_and_leave_nothing_behind() -> None:
     assert (descriptors(), maps()) == before
 
 
+def test_a_look_sees_what_is_there_and_takes_nothing(pair: Pair) -> None:
+    reader, peer = pair.ends
+    assert not reader.look(3)
+    peer.to[0].send(b"one")
+    assert reader.look(3)
+    assert reader.look(1)
+    assert reader.receive(8) == [(1, bytearray(b"one"))]
+    assert not reader.look(3)
+
+
 def test_who_answers_at_once_is_read_first_and_others_are_told(pair: Pair) -> None:
     reader, peer = pair.ends
     in_turn = InTurn(reader)
