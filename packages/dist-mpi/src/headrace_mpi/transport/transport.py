@@ -335,8 +335,9 @@ class Transport:
             since = since or now
             idle = now - since
             moving = self._moving
-            # At first the core is given away, for an answer may have to be made on this very one.
-            if idle and self._links is not None and self._links.look(_LOOKS):
+            # At first the core is given away, for an answer may have to be made on this very one;
+            # always so where ranks outnumber cores.
+            if idle and not self._crowded and self._links and self._links.look(_LOOKS):
                 continue
             passed_over = self._crowded and self._asked is not None and self._asked.passed_over
             if passed_over or not self._patience.spins(idle, moving=moving):
