@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -475,17 +476,26 @@ def test_ranks_poll_for_a_moment() -> None:
 
 
 def test_a_core_that_comes_back_late_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", lambda: time.sleep(0.001))
+    # A clock of its own: others who want this machine's cores make pauses longer.
+    now = 0.0
+
+    def pass_by(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr("headrace_mpi.transport.patience.time", clock)
+    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", lambda: pass_by(0.001))
     patience = Patience(1)
     patience.spins(0.0, moving=False)
     assert not patience.spins(0.0, moving=False)
     # Each time it is taken again, it is left to them for longer.
     pauses = []
     for _ in range(4):
-        start = time.monotonic()
+        start = now
         while not patience.spins(0.0, moving=False):
-            time.sleep(0.0002)
-        pauses.append(time.monotonic() - start)
+            pass_by(0.0002)
+        pauses.append(now - start)
     assert pauses[-1] > 2 * pauses[0]
 
 
