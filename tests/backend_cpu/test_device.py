@@ -12,6 +12,7 @@ import pytest
 import headrace as hr
 from headrace.device_name import DeviceName
 from headrace.extend import OPS
+from headrace.extend.devices import HostDevice
 from headrace.plugins.host import host
 from headrace_cpu.device import CpuDevice
 from headrace_cpu.kernels import (
@@ -90,3 +91,12 @@ def test_floating_point_exceptions_are_results_and_not_warnings():
     np.testing.assert_array_equal(inverses, [np.inf, -1])
     np.testing.assert_array_equal(exps, [1, 0])
     np.testing.assert_array_equal(roots, [0, np.nan])
+
+
+def test_what_a_device_says_to_be_of_the_host_moves_nowhere():
+    device = CpuDevice(DeviceName.parse("/job:localhost/task:0/device:cpu:0"))
+    assert isinstance(device, HostDevice)
+    assert device.on_host
+    for array in (np.zeros((2, 3)).T, np.array(1), np.array([b"a"], object), np.zeros(0, bool)):
+        assert device.from_host(array) is array
+        assert device.to_host(array) is array

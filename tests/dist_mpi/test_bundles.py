@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
 from headrace_mpi.transport import bundles, wire
-from headrace_mpi.transport.bundles import Value, bundle, is_bundled, unbundle
+from headrace_mpi.transport.bundles import (
+    BUNDLED_BYTES,
+    MAX_BUNDLE_BYTES,
+    Form,
+    Value,
+    bundle,
+    is_bundled,
+    unbundle,
+)
 from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Kind, WireError
 
 ARRAYS = [
@@ -113,6 +121,46 @@ def test_only_so_many_lists_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
         check(values, unbundle(travelled(bundle(1, values))))
         assert len(bundles._layouts) <= 4
         assert len(bundles._found) <= 4
+
+
+@pytest.mark.parametrize("way", [travelled, written])
+def test_a_form_follows_what_the_arrays_of_a_step_look_like(way: Any) -> None:
+    form = Form(range(1, len(ARRAYS) + 1))
+    # As in the step before, in other dtypes and shapes, and as in the first step again.
+    for step, turn in enumerate([0, 0, 1, 1, 0]):
+        arrays = ARRAYS[turn:] + ARRAYS[:turn]
+        values = [Value(i + 1, 0, array) for i, array in enumerate(arrays)]
+        made = form.bundle(step, arrays)
+        assert made is not None
+        assert made[:5] == bundle(step, values)[:5]
+        assert made.payload.tobytes() == bundle(step, values).payload.tobytes()
+        check(values, unbundle(way(made)))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        np.zeros(BUNDLED_BYTES + 1, np.uint8),
+        np.array([b"a"], object),
+        np.zeros(3, ">f4"),
+        np.float32(1),
+        None,
+    ],
+    ids=["large", "string", "byte order", "no array", "dead"],
+)
+def test_a_form_takes_nothing_that_cannot_be_all_of_a_bundle(other: Any) -> None:
+    form = Form([3, 4])
+    good = [np.zeros(3, np.float32), np.zeros(3, np.float32)]
+    assert form.bundle(1, good) is not None
+    assert form.bundle(2, [good[0], other]) is None
+    assert form.bundle(3, good) is not None
+
+
+def test_a_form_takes_no_more_than_a_bundle_holds_back() -> None:
+    count = MAX_BUNDLE_BYTES // BUNDLED_BYTES
+    part = np.zeros(BUNDLED_BYTES, np.uint8)
+    assert Form(range(count)).bundle(1, [part] * count) is not None
+    assert Form(range(count + 1)).bundle(1, [part] * count + [np.zeros(1)]) is None
 
 
 def damaged(change: Any) -> Frame:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,6 +87,22 @@ def test_a_full_ring_takes_nothing_and_loses_nothing() -> None:
         assert took == bytes([index % 251]) * 1000
     assert reader.get() is None
     assert not reader.waiting
+
+
+def test_a_ring_gives_several_messages_at_once() -> None:
+    writer, reader = a_ring()
+    sent = [bytes([number]) * (100 * number) for number in range(60)]
+    came: list[bytes] = []
+    for start in range(0, 600, 3):
+        for number in range(start, start + 3):
+            assert writer.put(sent[number % 60])
+        most = 1 + start % 5
+        took = reader.drain(most)
+        assert len(took) <= most
+        came += map(bytes, took)
+        came += map(bytes, reader.drain(100))
+        assert reader.drain(1) == []
+    assert came == sent * 10
 
 
 def test_a_ring_with_a_length_that_cannot_be_is_reported() -> None:
@@ -240,6 +257,16 @@ def test_ranks_of_a_host_are_linked_and_leave_nothing_behind() -> None:
         assert not end.waiting
     pair.close()
     assert (descriptors(), maps()) == before
+
+
+def test_a_look_sees_what_is_there_and_takes_nothing(pair: Pair) -> None:
+    reader, peer = pair.ends
+    assert not reader.look(3)
+    peer.to[0].send(b"one")
+    assert reader.look(3)
+    assert reader.look(1)
+    assert reader.receive(8) == [(1, bytearray(b"one"))]
+    assert not reader.look(3)
 
 
 def test_who_answers_at_once_is_read_first_and_others_are_told(pair: Pair) -> None:
@@ -449,17 +476,26 @@ def test_ranks_poll_for_a_moment() -> None:
 
 
 def test_a_core_that_comes_back_late_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", lambda: time.sleep(0.001))
+    # A clock of its own: others who want this machine's cores make pauses longer.
+    now = 0.0
+
+    def pass_by(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr("headrace_mpi.transport.patience.time", clock)
+    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", lambda: pass_by(0.001))
     patience = Patience(1)
     patience.spins(0.0, moving=False)
     assert not patience.spins(0.0, moving=False)
     # Each time it is taken again, it is left to them for longer.
     pauses = []
     for _ in range(4):
-        start = time.monotonic()
+        start = now
         while not patience.spins(0.0, moving=False):
-            time.sleep(0.0002)
-        pauses.append(time.monotonic() - start)
+            pass_by(0.0002)
+        pauses.append(now - start)
     assert pauses[-1] > 2 * pauses[0]
 
 

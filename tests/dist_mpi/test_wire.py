@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace_mpi.transport import wire
+from headrace_mpi.transport.bundles import Value, bundle
 from headrace_mpi.transport.small_frames import small_frame, small_message
 from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Kind, WireError
 
@@ -270,6 +271,9 @@ def test_headers_of_any_shape_are_refused_or_exact(dims: list[int], nbytes: int,
 SMALL = [
     *(tensor(a, step=2**63 + 5, edge=7, iteration=9) for a in SAMPLES if a.dtype != object),
     *(Frame(kind, 3, 4, 5) for kind in (Kind.RUN, Kind.DONE, Kind.HEALTH, Kind.PING)),
+    bundle(
+        2**63 + 5, [Value(7, 9, np.arange(5)), Value(8, 9, None), Value(9, 9, np.ones(3, "f4"))]
+    ),
 ]
 
 
@@ -296,6 +300,7 @@ def test_small_frames_are_the_same_bytes_by_the_short_way(frame: Frame) -> None:
     "frame",
     [
         tensor(np.zeros(200)),
+        bundle(1, [Value(1, 0, np.zeros(100)), Value(2, 0, np.zeros(100))]),
         tensor(np.array([b"text"], object)),
         tensor(np.arange(4, dtype=">i4")),
         tensor(2.5),
@@ -304,7 +309,17 @@ def test_small_frames_are_the_same_bytes_by_the_short_way(frame: Frame) -> None:
         Frame(Kind.ERROR, payload=b"text"),
         Frame(Kind.COLLECTIVE, payload=np.zeros(3)),
     ],
-    ids=["large", "strings", "byte order", "no array", "nothing", "dead", "text", "collective"],
+    ids=[
+        "large",
+        "bundle",
+        "strings",
+        "byte order",
+        "no array",
+        "nothing",
+        "dead",
+        "text",
+        "collective",
+    ],
 )
 def test_all_other_frames_take_the_long_way(frame: Frame) -> None:
     assert small_message(frame, 1000) is None

@@ -21,10 +21,12 @@ class CpuDevice:
         name: The full name.
         xp: ``numpy``.
         lets_go: Its programs let outputs go before they end.
+        on_host: Its values are arrays of the host.
     """
 
     __slots__ = ("name", "xp")
     lets_go = True
+    on_host = True
 
     def __init__(self, name: DeviceName) -> None:
         self.name = name

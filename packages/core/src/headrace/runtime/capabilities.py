@@ -41,6 +41,18 @@ class EagerDevice(Protocol):
 
 
 @runtime_checkable
+class HostDevice(Protocol):
+    """A device that may hold its values in the memory of the host, as NumPy's arrays.
+
+    Attributes:
+        on_host: Whether it does: ``from_host`` returns what it is given, and so does ``to_host``
+            where that is an array.
+    """
+
+    on_host: bool
+
+
+@runtime_checkable
 class UnorderedDevice(Protocol):
     """A device that may leave the order of some sums to chance.
 
@@ -110,6 +122,11 @@ class PlannedProgram(Protocol):
 def lets_outputs_go(device: Device) -> bool:
     """Whether programs of a device let outputs go before they end."""
     return isinstance(device, EagerDevice) and device.lets_go
+
+
+def holds_host_arrays(device: Device) -> bool:
+    """Whether the values of a device are arrays of the host, which move nowhere."""
+    return isinstance(device, HostDevice) and device.on_host
 
 
 def sums_in_any_order(device: Device) -> bool:

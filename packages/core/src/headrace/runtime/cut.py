@@ -69,7 +69,8 @@ def cut(
         role: What each of them is to cutting.
         extra: What an operation waits for besides its inputs and control inputs.
         joint: Of a source, what stands for all that are waited for together, a ``Turn`` where
-            there is one turn after the other; None where it is waited for by itself.
+            there is one turn after the other; None where it is waited for by itself. Of an
+            operation inside of a region, the turn that it waits for without need; else None.
     """
     labels: dict[Hashable, tuple[frozenset[Hashable], int]] = {}
     unions: dict[tuple[frozenset[Hashable], frozenset[Hashable]], frozenset[Hashable]] = {}
@@ -95,6 +96,9 @@ def cut(
             if depth > level:
                 level = depth
         if kind is Role.INSIDE:
+            late = joint(op)
+            if late is not None:
+                sources = _union(sources, frozenset([late]))
             if level != at[2] or sources is not at[1] or op.device_name is not at[0]:
                 at = (op.device_name, sources, level)
                 if at not in regions:

@@ -90,6 +90,7 @@ class Stretch:
         nodes: What runs then; nothing of it waits.
         waiting: The nodes of what is received.
         departure: What is sent after that, None for nothing; single values are sent by ``nodes``.
+        stays: Whether what is received goes into its slots as it is.
     """
 
     receivers: tuple[Receiver, ...]
@@ -98,6 +99,7 @@ class Stretch:
     nodes: tuple[PlanNode, ...]
     waiting: tuple[PlanNode, ...]
     departure: Departure | None = None
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,6 +112,7 @@ class Departure:
         edges: The transfers.
         slots: The slot of each value.
         frees: Slots that nothing reads any more then.
+        stays: Whether arrays are sent as they are.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -117,6 +120,7 @@ class Departure:
     edges: tuple[Edge, ...]
     slots: tuple[int, ...]
     frees: tuple[int, ...]
+    stays: bool
 
 
 def readers(nodes: Sequence[PlanNode], slots: Sequence[Any]) -> tuple[int, ...]:
@@ -146,12 +150,13 @@ def _stretch(waiting: tuple[PlanNode, ...], nodes: tuple[PlanNode, ...]) -> Stre
     receivers = tuple(node.call for node in waiting if isinstance(node.call, Receiver))
     edges = tuple(receiver.edge for receiver in receivers)
     slots = tuple(-1 if node.frees else node.outputs[0] for node in waiting)
+    stays = all(receiver.stays for receiver in receivers)
     last = len(nodes)
     while last and isinstance(nodes[last - 1].call, Sender):
         last -= 1
     if len(nodes) - last < 2:
-        return Stretch(receivers, edges, slots, nodes, waiting)
-    return Stretch(receivers, edges, slots, nodes[:last], waiting, _departure(nodes[last:]))
+        return Stretch(receivers, edges, slots, nodes, waiting, None, stays)
+    return Stretch(receivers, edges, slots, nodes[:last], waiting, _departure(nodes[last:]), stays)
 
 
 def _departure(nodes: tuple[PlanNode, ...]) -> Departure:
@@ -162,6 +167,7 @@ def _departure(nodes: tuple[PlanNode, ...]) -> Departure:
         tuple(sender.edge for sender in senders),
         tuple(node.inputs[0] for node in nodes),
         tuple(slot for node in nodes for slot in node.frees),
+        all(sender.stays for sender in senders),
     )
 
 

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from time import perf_counter_ns as clock
 from typing import Any, final
 
+from headrace.runtime.capabilities import holds_host_arrays
 from headrace.runtime.device import Device
 from headrace.runtime.rendezvous import DEAD, Edge
 from headrace.runtime.tensor_list import ListValue
@@ -23,12 +24,14 @@ class Sender:
 
     Attributes:
         edge: The transfer.
+        stays: Whether arrays are sent as they are: the device holds those of the host.
     """
 
-    __slots__ = ("_to_host", "edge")
+    __slots__ = ("_to_host", "edge", "stays")
 
     def __init__(self, edge: Edge, device: Device) -> None:
         self.edge = edge
+        self.stays = holds_host_arrays(device)
         self._to_host = device.to_host
 
     def __call__(self, step: Any, value: Any) -> None:
@@ -48,13 +51,15 @@ class Receiver:
         edge: The transfer.
         note: Called for each value that has come, with the time at which it was asked for; None
             where nobody wants to know.
+        stays: Whether what comes is taken as it is: the device holds values of the host.
     """
 
-    __slots__ = ("_activate", "_from_host", "edge", "note")
+    __slots__ = ("_activate", "_from_host", "edge", "note", "stays")
 
     def __init__(self, edge: Edge, device: Device) -> None:
         self.edge = edge
         self.note: Callable[[int], None] | None = None
+        self.stays = holds_host_arrays(device)
         self._from_host = device.from_host
         self._activate: Callable[[], AbstractContextManager[Any] | None] | None = None
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from time import perf_counter_ns as clock
 from typing import Any, final
 
+import numpy as np
+
 from headrace.runtime.failures import located
 from headrace.runtime.plan import Departure, Mode, Plan, PlanNode, Stretch
 from headrace.runtime.stalls import Wait
@@ -109,6 +111,14 @@ def named(error: BaseException, node: PlanNode, values: Sequence[Any], plan: Pla
     return error if node.region is not None else located(error, node.op, values, plan.state_uses)
 
 
+def _are_arrays(values: Sequence[Any]) -> bool:
+    # A loop: it runs for every step, and takes half as long as a generator does.
+    for value in values:  # noqa: SIM110
+        if type(value) is not np.ndarray:
+            return False
+    return True
+
+
 @final
 class SerialRun:
     """One run of a plan that waits in turns."""
@@ -155,13 +165,12 @@ class SerialRun:
                 values = self._collected(stretch)
                 if values is None:
                     return False
-                given = zip(stretch.slots, stretch.receivers, values, strict=True)
-                for slot, receiver, value in given:
-                    if receiver.note is not None:
-                        receiver.note(self._began)
-                    if slot >= 0:
-                        slots[slot] = receiver.moved(value)
-                self._began = 0
+                if stretch.stays and not self._began:
+                    for slot, value in zip(stretch.slots, values, strict=True):
+                        if slot >= 0:
+                            slots[slot] = value
+                else:
+                    self._take(stretch, values)
             run_nodes(stretch.nodes, slots, step, plan, self._execute)
             if stretch.departure is not None:
                 self._depart(stretch.departure)
@@ -201,14 +210,26 @@ class SerialRun:
                     self._parked = True
                     return None
 
+    def _take(self, stretch: Stretch, values: Sequence[Any]) -> None:
+        """Move what a stretch has received to where it is read."""
+        given = zip(stretch.slots, stretch.receivers, values, strict=True)
+        for slot, receiver, value in given:
+            if receiver.note is not None:
+                receiver.note(self._began)
+            if slot >= 0:
+                self._slots[slot] = receiver.moved(value)
+        self._began = 0
+
     def _depart(self, departure: Departure) -> None:
         """Send values, which nothing holds here any more then."""
         step, slots = self._step, self._slots
         if step.cancellation.reason is not None:
             raise step.cancellation.reason
-        sent = zip(departure.senders, departure.slots, strict=True)
+        values = [slots[slot] for slot in departure.slots]
         try:
-            values = [sender.moved(slots[slot]) for sender, slot in sent]
+            if not (departure.stays and _are_arrays(values)):
+                sent = zip(departure.senders, values, strict=True)
+                values = [sender.moved(value) for sender, value in sent]
             step.rendezvous.send_together(step, departure, values)
         except Exception as error:
             said = named(error, departure.nodes[0], (), self._plan)

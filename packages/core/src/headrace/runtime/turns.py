@@ -3,6 +3,9 @@
 Where only receives wait, and what they wait for allows it (``partition/rounds.py``), a plan runs
 its nodes one after the other: all that can run before the first receives, then those receives,
 all that they make possible, and so on. Nothing has to be counted or queued then.
+
+Variables are read as late as that allows: a value that waits for the next turn is one that an
+update in that turn cannot change in place.
 """
 
 from __future__ import annotations
@@ -12,8 +15,11 @@ from typing import final
 
 from headrace.graph.operation import Operation
 from headrace.partition.rounds import may_branch, turns
+from headrace.passes.effects import has_effect
 from headrace.runtime.cut import Turn, Unit
 from headrace.runtime.rendezvous import Edge
+
+_TRANSFERS = ("Send", "Recv")
 
 
 @final
@@ -37,6 +43,7 @@ class Turns:
             op: (op.attrs["round"], op.attrs["sources"]) for op in receives if op.attrs["round"]
         }
         self._turn: dict[Operation, int] = {}
+        self._late: dict[Operation, Turn] = {}
         numbers = turns(receives) if receives else None
         self.taken = numbers is not None and not any(
             may_branch(op) or (op.type != "Recv" and may_wait(op)) for op in order
@@ -51,10 +58,35 @@ class Turns:
                 needed.append(sends[Edge.of(op)])
             before = max((self._turn.get(other, 0) for other in needed), default=0)
             self._turn[op] = max(before, numbers.get(op, 0))
+        self._read_late(order)
+
+    def _read_late(self, order: Sequence[Operation]) -> None:
+        """Move reads of variables to the first turn that needs them, but over no effect.
+
+        Nothing orders a read with what it is moved over, but programs without any order have
+        always got the one in which they were written.
+        """
+        turn = self._turn
+        first: dict[Operation, int] = {}
+        effects = set()
+        for op in order:
+            if op.type not in _TRANSFERS and has_effect(op):
+                effects.add(turn[op])
+            for needed in (*(t.op for t in op.inputs), *op.control_inputs):
+                if needed.type == "ReadVariable":
+                    first[needed] = min(first.get(needed, turn[op]), turn[op])
+        for op, needed_in in first.items():
+            if effects.isdisjoint(range(turn[op], needed_in)) and turn[op] < needed_in:
+                turn[op] = needed_in
+                self._late[op] = Turn(needed_in)
 
     def source(self, op: Operation) -> Hashable | None:
-        """Return what stands for all receives that are waited for together with one of them."""
-        return self._names.get(op)
+        """Return what stands for all receives that are waited for together with an operation.
+
+        None where that is not one of them, nor a read that waits for them without need.
+        """
+        name = self._names.get(op)
+        return self._late.get(op) if name is None else name
 
     def sorted(self, order: Sequence[Operation]) -> Sequence[Operation]:
         """Return operations turn by turn, the receives of each first."""

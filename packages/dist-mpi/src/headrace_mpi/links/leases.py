@@ -55,12 +55,15 @@ def _capacity(nbytes: int) -> int:
 class _Piece:
     """Memory that is lent as a whole."""
 
-    __slots__ = ("body", "capacity", "memory", "rank")
+    __slots__ = ("body", "capacity", "card", "memory", "rank")
 
     def __init__(self, shared: SharedMemory) -> None:
         self.memory = shared
         self.capacity = shared.view.nbytes
         self.body = np.frombuffer(shared.view, np.uint8)
+        address = shared.address
+        # What others need to find it.
+        self.card = _CARD.pack(address.descriptor, address.nbytes, bytes.fromhex(address.word))
         self.rank = -1
 
     @property
@@ -118,8 +121,7 @@ class Leases:
             np.copyto(piece.body[: body.size], body)
         else:
             body.write(piece.body[: body.size])
-        address = piece.memory.address
-        return _CARD.pack(address.descriptor, address.nbytes, bytes.fromhex(address.word))
+        return piece.card
 
     def _piece(self, rank: int, nbytes: int) -> _Piece | None:
         """Return a piece for so many bytes, which counts as lent; None if there is none."""

@@ -94,20 +94,29 @@ class RingReader:
         Raises:
             ValueError: if what is there is no message; nothing comes out of this ring any more.
         """
-        tail = self._tail
-        if self._written[0] == tail:
-            return None
-        at = tail & _MASK
-        size = self._lengths[at >> 3]
-        if size == _SKIP:
-            tail += RING_BYTES - at
-            at = 0
-            size = self._lengths[0]
-        if size > MAX_MESSAGE_BYTES or at + 8 + size > RING_BYTES:
-            raise ValueError(f"a ring says that its next message has {size} bytes")
-        message = bytearray(self._data[at + 8 : at + 8 + size])
-        self._read[0] = self._tail = tail + 8 + ((size + 7) & ~7)
-        return message
+        found = self.drain(1)
+        return found[0] if found else None
+
+    def drain(self, most: int) -> list[bytearray]:
+        """Return copies of the next messages that are there, at most so many.
+
+        Raises:
+            ValueError: if what is there is no message; nothing comes out of this ring any more.
+        """
+        found: list[bytearray] = []
+        tail, written = self._tail, self._written[0]
+        while tail != written and len(found) < most:
+            at = tail & _MASK
+            size = self._lengths[at >> 3]
+            if size == _SKIP:
+                tail += RING_BYTES - at
+                at = 0
+                size = self._lengths[0]
+            if size > MAX_MESSAGE_BYTES or at + 8 + size > RING_BYTES:
+                raise ValueError(f"a ring says that its next message has {size} bytes")
+            found.append(bytearray(self._data[at + 8 : at + 8 + size]))
+            self._read[0] = self._tail = tail = tail + 8 + ((size + 7) & ~7)
+        return found
 
     def close(self) -> None:
         """Let go of the memory."""

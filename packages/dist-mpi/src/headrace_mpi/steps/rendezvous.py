@@ -28,16 +28,22 @@ from headrace.extend.devices import DeviceName
 from headrace.extend.faults import fault_point
 from headrace.extend.runtime import DEAD, Edge, Place, Receive, Together, Wakeup
 from headrace_mpi.transport.buffers import Buffers
-from headrace_mpi.transport.bundles import Value, bundle, is_bundled, unbundle
+from headrace_mpi.transport.bundles import (
+    BUNDLED_BYTES,
+    MAX_BUNDLE_BYTES,
+    Form,
+    Value,
+    bundle,
+    is_bundled,
+    unbundle,
+)
 from headrace_mpi.transport.channel import INLINE_BYTES
 from headrace_mpi.transport.transport import Transport
-from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Header, Kind
+from headrace_mpi.transport.wire import FLAG_DEAD, Frame, Header, Kind, frame_of
 
 _RANK_SHIFT = 44
-# Larger values travel by themselves, at once and without being copied.
-BUNDLED_BYTES = 1 << 20
-# As much as is held back: what comes after it travels in the next frame.
-MAX_BUNDLE_BYTES = 1 << 22
+# Looking a member of an enumeration up takes as long as comparing five.
+_TENSOR = Kind.TENSOR
 # Buffers for arriving values that are kept while nobody holds them.
 _IDLE_BUFFERS = 64
 
@@ -79,14 +85,14 @@ class Routes:
     bundles: dict[int, int] = field(default_factory=dict)
     fetched: set[int] = field(default_factory=set)
     _spots: dict[Together, tuple[Spot, ...]] = field(default_factory=dict)
-    _whole: dict[Together, tuple[int, dict[int, int]] | None] = field(default_factory=dict)
+    _whole: dict[Together, tuple[int, dict[int, int], Form] | None] = field(default_factory=dict)
 
-    def whole_bundle(self, given: Together) -> tuple[int, dict[int, int]] | None:
+    def whole_bundle(self, given: Together) -> tuple[int, dict[int, int], Form] | None:
         """Return where values go that a plan hands over together, if they are a whole bundle.
 
         Returns:
-            The rank, and the number of each edge with the count of its values after one; None if
-            they are no bundle, or not all of one.
+            The rank, the number of each edge with the count of its values after one, and what
+            bundles them; None if they are no bundle, or not all of one.
         """
         if given in self._whole:
             return self._whole[given]
@@ -96,7 +102,8 @@ class Routes:
         if len(ways) == 1:
             ((rank, together),) = ways
             if together and self.bundles[together] == len(routes):
-                found = rank, {self.outgoing[edge][1]: 1 for edge in given.edges}
+                counts = {self.outgoing[edge][1]: 1 for edge in given.edges}
+                found = rank, counts, Form(list(counts))
         self._whole[given] = found
         return found
 
@@ -150,19 +157,6 @@ def _own(value: Any) -> Any:
     """
     lent = isinstance(value, np.ndarray) and value.nbytes > INLINE_BYTES and value.base is not None
     return value.copy() if lent else value
-
-
-def _fit(values: Sequence[Any]) -> bool:
-    """Whether values can be all that a bundle carries."""
-    total = 0
-    for value in values:
-        if type(value) is not np.ndarray:
-            return False
-        nbytes = value.nbytes
-        if nbytes > BUNDLED_BYTES or not is_bundled(value.dtype):
-            return False
-        total += nbytes
-    return total <= MAX_BUNDLE_BYTES
 
 
 class _Held:
@@ -222,20 +216,21 @@ class StepRendezvous:
     def send_together(self, place: Place, given: Together, values: Sequence[Any]) -> None:
         """Hand over values, those of a bundle at one go."""
         whole = self._routes.whole_bundle(given)
-        if whole is not None and not self._sent and _fit(values):
-            fault_point("transfer")
-            rank, counts = whole
-            self._sent.update(counts)
-            parts = [Value(n, 0, array) for n, array in zip(counts, values, strict=True)]
-            self._transport.send(rank, bundle(self._step, parts))
-            return
+        if whole is not None and not self._sent:
+            rank, counts, form = whole
+            frame = form.bundle(self._step, values)
+            if frame is not None:
+                fault_point("transfer")
+                self._sent.update(counts)
+                self._transport.send(rank, frame)
+                return
         for edge, value in zip(given.edges, values, strict=True):
             self.send(place, edge, value)
 
     def _frame(self, number: int, count: int, value: Any) -> Frame:
         if value is DEAD or value is None:
-            return Frame(Kind.TENSOR, self._step, number, count, FLAG_DEAD)
-        return Frame(Kind.TENSOR, self._step, number, count, 0, value)
+            return frame_of((_TENSOR, self._step, number, count, FLAG_DEAD, None))
+        return frame_of((_TENSOR, self._step, number, count, 0, value))
 
     def _hold(self, rank: int, together: int, number: int, count: int, value: Any) -> None:
         """Send a value of a bundle with the last one of it, unless it is large."""
@@ -278,13 +273,12 @@ class StepRendezvous:
             values: For each its number and count, and the value, None where it is dead.
         """
         fetched = self._routes.fetched
-        given: dict[Spot, Any] = {}
-        for spot, value in values:
-            if value is None:
-                given[spot] = DEAD
-            else:
-                # What the program keeps must not hold the memory of all others.
-                given[spot] = value.copy() if spot[0] in fetched else value
+        given: dict[Spot, Any] = {spot: DEAD if value is None else value for spot, value in values}
+        if fetched:
+            for spot, value in values:
+                if spot[0] in fetched and value is not None:
+                    # What the program keeps must not hold the memory of all others.
+                    given[spot] = value.copy()
         come = None
         receives: list[tuple[Receive, Any]] = []
         with self._lock:
@@ -369,11 +363,18 @@ class StepRendezvous:
         with self._lock:
             if self._closed:
                 raise self._reason(self._closed)
-            missing = {spot for spot in spots if spot not in values}
+            # Most are asked for before anything has come, or when all has.
+            missing = {spot for spot in spots if spot not in values} if values else {*spots}
             if missing:
                 self._missing, self._come = missing, come
                 return None
-            return [values.pop(spot) for spot in spots]
+            found = [values[spot] for spot in spots]
+            if len(found) == len(values):
+                values.clear()
+            else:
+                for spot in spots:
+                    del values[spot]
+            return found
 
     def waits(self) -> list[tuple[str, str]]:
         """Return the tensors from other ranks that are waited for, each with its source."""

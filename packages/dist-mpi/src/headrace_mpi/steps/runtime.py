@@ -48,10 +48,11 @@ from headrace_mpi.steps.rendezvous import Exchange, NumberedEdge, Routes, first_
 from headrace_mpi.steps.tracing import StepTracing
 from headrace_mpi.transport.pool import Job
 from headrace_mpi.transport.transport import Transport
-from headrace_mpi.transport.wire import Frame, Kind
+from headrace_mpi.transport.wire import Frame, Kind, frame_of
 
 _MAX_LAG = 2**32 - 1
 _MAX_REASON = 500
+_RUN = Kind.RUN
 
 
 @final
@@ -462,7 +463,7 @@ class ClusterRuntime:
         number = call.step
         rendezvous = client.exchange.open(number, step.routes)
         for rank in step.ranks:
-            client.transport.send(rank, Frame(Kind.RUN, number, step.handle, lag))
+            client.transport.send(rank, frame_of((_RUN, number, step.handle, lag, 0, None)))
         results: list[Any] = []
         if step.plan is not None:
             work = Step(number, feeds, step.plan.fetches, rendezvous, call.cancellation)

@@ -38,7 +38,9 @@ from headrace_mpi.steps.registration import Received, read_partitions, unpack_fi
 from headrace_mpi.steps.rendezvous import Exchange, Routes, client_of
 from headrace_mpi.transport.pool import Job
 from headrace_mpi.transport.transport import Transport
-from headrace_mpi.transport.wire import Frame, Kind
+from headrace_mpi.transport.wire import Frame, Kind, frame_of
+
+_DONE = Kind.DONE
 
 
 class Registered(NamedTuple):
@@ -184,7 +186,7 @@ class WorkerService:
 
     def _reply(self, client: int, step: int, failure: Exception | None) -> None:
         if failure is None:
-            self._transport.send(client, Frame(Kind.DONE, step))
+            self._transport.send(client, frame_of((_DONE, step, 0, 0, 0, None)))
         else:
             self._transport.send(client, Frame(Kind.ERROR, step, payload=_text(failure)))
 

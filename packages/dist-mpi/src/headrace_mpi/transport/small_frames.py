@@ -25,16 +25,19 @@ from headrace_mpi.transport.wire import (
     Encoded,
     Frame,
     Kind,
+    frame_of,
 )
 
 # Dimensions, by their number.
 _DIMS = [struct.Struct(f"<{rank}Q") for rank in range(MAX_RANK + 1)]
 _PACK, _UNPACK = HEADER.pack, HEADER.unpack_from
-_new = tuple.__new__
+# Looking a member of an enumeration up takes as long as comparing five.
+_TENSOR, _BUNDLE = Kind.TENSOR, Kind.BUNDLE
+_BYTES = np.dtype(np.uint8)
 
 
 def small_message(frame: Frame, most_bytes: int) -> bytes | None:
-    """Return a frame without a payload, or with a small array, as a message; None for others.
+    """Return a frame with nothing, a small array or a small bundle as a message; None for others.
 
     That is most frames, for which ``encode`` does more than is needed.
 
@@ -51,7 +54,14 @@ def small_message(frame: Frame, most_bytes: int) -> bytes | None:
             if kind in TENSOR_KINDS:
                 return None
             return _PACK(MAGIC, VERSION, kind, 0, step, edge, iteration, 0, RAW, 0, 0, 0)
-        if kind is not Kind.TENSOR or type(payload) is not np.ndarray:
+        if kind is _BUNDLE:
+            nbytes = payload.size
+            if nbytes > most_bytes:
+                return None
+            head = _PACK(MAGIC, VERSION, kind, 0, step, edge, iteration, nbytes, RAW, 0, 0, 0)
+            message: bytes = head + payload.tobytes()
+            return message
+        if kind is not _TENSOR or type(payload) is not np.ndarray:
             return None
         nbytes = payload.nbytes
         code = CODE_OF_NUMPY.get(payload.dtype, STRING)
@@ -83,9 +93,14 @@ def small_frame(message: bytearray) -> Frame | None:
         # Tensors without elements have dimensions.
         if nbytes or code or rank or kind is None or kind in TENSOR_KINDS:
             return None
-        return _new(Frame, (kind, step, edge, iteration, 0, None))
+        return frame_of((kind, step, edge, iteration, 0, None))
     start = HEADER_BYTES + 8 * rank
-    if kind is not Kind.TENSOR or size != start + nbytes or rank > MAX_RANK:
+    if kind is _BUNDLE:
+        if size != start + nbytes or code or rank:
+            return None
+        payload = np.frombuffer(message, _BYTES, nbytes, HEADER_BYTES)
+        return frame_of((kind, step, edge, iteration, 0, payload))
+    if kind is not _TENSOR or size != start + nbytes or rank > MAX_RANK:
         return None
     dtype = NUMPY_OF_CODE.get(code)
     if dtype is None or code == STRING or not nbytes:
@@ -100,4 +115,4 @@ def small_frame(message: bytearray) -> Frame | None:
         if math.prod(dims) * itemsize != nbytes:
             return None
         payload = payload.reshape(dims)
-    return _new(Frame, (kind, step, edge, iteration, 0, payload))
+    return frame_of((kind, step, edge, iteration, 0, payload))

@@ -64,6 +64,8 @@ MAX_NAP_S = 0.001
 # How seldom the service thread looks whether anybody receives, as long as somebody does.
 MAX_REST_S = 0.008
 _BATCH = 32
+# How often a rank looks for messages, in a microsecond or two, before it gives its core away.
+_LOOKS = 16
 # How often MPI is asked where nothing is expected from it: it may give the core away meanwhile.
 ASK_MPI_S = 0.005
 
@@ -172,7 +174,10 @@ class Transport:
         if message is None or link is None or self._closing:
             return self._send_any(rank, link, frame)
         if rank not in self._forgotten:
-            self._note(rank, frame, len(message) - wire.HEADER_BYTES)
+            if frame[0] is not _HEALTH:
+                self.flight.note(True, rank, frame)
+                self.frames_sent += 1
+                self.bytes_sent += len(message) - wire.HEADER_BYTES
             self._asked = link
             if not link.send(message):
                 self._left_behind(rank)
@@ -330,6 +335,10 @@ class Transport:
             since = since or now
             idle = now - since
             moving = self._moving
+            # At first the core is given away, for an answer may have to be made on this very one;
+            # always so where ranks outnumber cores.
+            if idle and not self._crowded and self._links and self._links.look(_LOOKS):
+                continue
             passed_over = self._crowded and self._asked is not None and self._asked.passed_over
             if passed_over or not self._patience.spins(idle, moving=moving):
                 self._nap(waiter, MIN_NAP_S if moving else self._patience.nap_s(idle))
