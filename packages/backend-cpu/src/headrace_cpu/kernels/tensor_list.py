@@ -78,9 +78,11 @@ def push(context: Any, items: ListValue, value: Any) -> ListValue:
 @KERNELS.stateful("TensorListPop")
 def pop(context: Any, items: ListValue, zeros: Any = None) -> tuple[ListValue, Any]:
     """Take the last item off."""
-    if not len(items):
-        raise InvalidInputError("an empty list has no last tensor")
-    return items.without_last(), _present(context, items, len(items) - 1, zeros)
+    try:
+        rest, item = items.parted(context.device)
+    except IndexError:
+        raise InvalidInputError("an empty list has no last tensor") from None
+    return rest, _missing(context, len(rest), zeros) if item is None else item
 
 
 @KERNELS.stateful("TensorListGet")
