@@ -32,16 +32,16 @@ def write_kernel(schedule: Schedule, name: str) -> Kernel:
     writer = Writer(schedule)
     nests = schedule.nests
     body: list[str] = []
-    number = 0
-    while number < len(nests):
-        last = number + 1
-        while number in schedule.bands and schedule.bands.get(last) == number:
+    first = 0
+    while first < len(nests):
+        last = first + 1
+        while first in schedule.bands and schedule.bands.get(last) == first:
             last += 1
-        lines = [NestWriter(writer, nests[i], i).write() for i in range(number, last)]
-        body += lines[0] if last == number + 1 else _band(writer, nests[number].dims[0], lines)
+        written = [NestWriter(writer, nests[i], i).write() for i in range(first, last)]
+        body += written[0] if len(written) == 1 else _band(writer, nests[first].dims[0], written)
         if last < len(nests):
             body += ["if threads > 1:", f"    wait(word(block, {BARRIER_WORD}))"]
-        number = last
+        first = last
     head = [f"{text} = {value}" for value, text in writer.header.items()]
     words = [
         f"{word} = word(block, {FIRST_WORD + i})" for i, word in enumerate(writer.layout.names)

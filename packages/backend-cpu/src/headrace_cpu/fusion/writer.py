@@ -176,9 +176,7 @@ class Writer:
         elif not root.reduces and not root.in_row and nest.phases > root.phase + 1:
             self._piece(value, nest.dims[-1:], value.code, per_thread=True)
 
-    def _piece(
-        self, value: Value, dims: tuple[int, ...], code: str, *, per_thread: bool
-    ) -> None:
+    def _piece(self, value: Value, dims: tuple[int, ...], code: str, *, per_thread: bool) -> None:
         count = 1
         for dim in dims:
             count *= self.sizes[dim]

@@ -268,9 +268,7 @@ def sum_products(context: Any, left: ListValue, right: ListValue) -> Array:
     return context.xp.zeros(shape, _dtype(context))
 
 
-def factors(
-    context: Any, left: ListValue, right: ListValue
-) -> Iterator[tuple[Array, Array]]:
+def factors(context: Any, left: ListValue, right: ListValue) -> Iterator[tuple[Array, Array]]:
     """Yield the rows of two lists' items, of many items at once.
 
     A product of many rows is quicker than one for each item; so few are joined at once that the

@@ -45,4 +45,5 @@ def keep_freed_memory() -> bool:
         return False
     mallopt.argtypes, mallopt.restype = (ctypes.c_int, ctypes.c_int), ctypes.c_int
     limits = ((_M_MMAP_THRESHOLD, _LARGEST_BLOCK), (_M_TRIM_THRESHOLD, _KEPT))
-    return all([mallopt(number, value) for number, value in limits])
+    answers = [mallopt(number, value) for number, value in limits]
+    return all(answers)

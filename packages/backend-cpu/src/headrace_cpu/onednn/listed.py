@@ -80,7 +80,9 @@ class _SumProducts:
             if total is None:
                 total = np.empty(self._shape, np.float32)
             if len(a):
-                self._library.run(threads, [partial(self._library.sgemm, *_given(a, b, total, keep))])
+                self._library.run(
+                    threads, [partial(self._library.sgemm, *_given(a, b, total, keep))]
+                )
             elif not keep:
                 total.fill(0)
         return sum_products(self._context, left, right) if total is None else total

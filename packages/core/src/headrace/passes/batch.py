@@ -23,7 +23,7 @@ from headrace.graph.spec import TensorSpec, list_spec
 from headrace.graph.tensor import Tensor
 from headrace.passes.inline import inline_calls
 from headrace.passes.insides import function_of
-from headrace.passes.prune import extract
+from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import Rewriter, StepGraph
 from headrace.passes.trim import is_open, trim_loops
 from headrace.records import dataclass
@@ -71,7 +71,7 @@ def _sums(op: Operation, read: set[Tensor]) -> _Sums | None:
     if not any(_may_be_sum(op, i) and op.outputs[i] in read for i in range(len(body.results))):
         return None
     saves = [body.get_tensor_by_name(name) for name in op.attrs["saves"]]
-    inside = inline_calls(extract((), [*body.results, *saves], body.effects))
+    inside = prune(inline_calls(extract((), [*body.results, *saves], body.effects)))
     uses = Counter(t for each in inside.graph.operations for t in each.inputs)
     uses.update(inside.fetches)
     waited = {c for each in inside.graph.operations for c in each.control_inputs}

@@ -126,17 +126,12 @@ def _comparison(loop: Operation, op: Operation) -> _Comparison | None:
         return None
     if op.inputs[0].dtype.name not in ("int32", "int64"):
         return None
-    for left, right, compare in (
-        (*op.inputs, op.type),
-        (*reversed(op.inputs), _TURNED[op.type]),
-    ):
-        step = _step(loop, left)
-        bound = _bound(loop, right)
+    one, other = op.inputs
+    for left, right, compare in ((one, other, op.type), (other, one, _TURNED[op.type])):
+        step, bound = _step(loop, left), _bound(loop, right)
         if step is not None and bound is not None:
-            counter = left.op.attrs["index"]
-            return _Comparison(
-                counter, step, compare, *bound, int(np.iinfo(left.dtype.numpy).max)
-            )
+            most = int(np.iinfo(left.dtype.numpy).max)
+            return _Comparison(left.op.attrs["index"], step, compare, *bound, most)
     return None
 
 
