@@ -14,7 +14,8 @@ import resource
 import numpy as np, headrace as hr
 from headrace_cpu.native.heap import keep_freed_memory
 x = hr.placeholder("float32", [200, 1000])
-_, y = hr.while_loop(lambda i, h: i < 20, lambda i, h: (i + 1, hr.tanh(h * 0.9)), [hr.constant(0), x])
+start = [hr.constant(0), x]
+_, y = hr.while_loop(lambda i, h: i < 20, lambda i, h: (i + 1, hr.tanh(h * 0.9)), start)
 grad = hr.gradients(hr.reduce_sum(y), x)[0]
 fed = {x: np.ones([200, 1000], "f")}
 with hr.Session() as session:

@@ -150,7 +150,11 @@ def _joined(context: Any, items: ListValue, indices: Iterable[int], zeros: Any) 
     parts = [_present(context, items, i, zeros) for i in indices]
     if parts:
         _check_same_shape(parts)
-        return context.xp.stack(parts)
+        shape = parts[0].shape
+        # As rows of one array, where there are rows: ``stack`` makes a view of each part first.
+        if not shape:
+            return context.xp.stack(parts)
+        return context.xp.concatenate(parts).reshape(len(parts), *shape)
     return context.xp.zeros((0, *_shape_of_none(context, zeros)), _dtype(context))
 
 
