@@ -16,22 +16,25 @@ import numpy as np
 from headrace.graph.function import Function
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
+from headrace.passes.effects import has_effect
 from headrace.records import dataclass
+from headrace.scalars.functions import SCALAR_FUNCTIONS
 
 _COMPARES: dict[str, Callable[[Any, Any], bool]] = {
-    "Less": operator.lt,
-    "LessEqual": operator.le,
-    "Greater": operator.gt,
-    "GreaterEqual": operator.ge,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
 }
 _TURNED = {
-    "Less": "Greater",
-    "LessEqual": "GreaterEqual",
-    "Greater": "Less",
-    "GreaterEqual": "LessEqual",
+    "less": "greater",
+    "less_equal": "greater_equal",
+    "greater": "less",
+    "greater_equal": "less_equal",
 }
-# Operations of a condition that counts.
-_PARTS = frozenset(("Parameter", "Const", "LogicalAnd", *_COMPARES))
+# The comparison that an operation is, and the one that joins them.
+_COMPARISONS = {SCALAR_FUNCTIONS[name].op: name for name in _COMPARES}
+_BOTH = SCALAR_FUNCTIONS["logical_and"].op
 # The result of ``_Comparison.rounds`` where a counter never gets there.
 _ENDLESS = 1 << 62
 
@@ -43,7 +46,7 @@ class _Comparison:
     Attributes:
         counter: The number of the counter among the loop's arguments for the condition.
         step: What is added to it in each round.
-        compare: The type of the comparison, the counter on its left.
+        compare: The name of the comparison, the counter on its left.
         bound: The number of the argument that it is compared with; else the number itself.
         given: Whether ``bound`` is an argument's.
         most: The largest number of the counter's dtype.
@@ -64,13 +67,13 @@ class _Comparison:
             return None
         if not _COMPARES[self.compare](start, bound):
             return 0
-        up = self.compare.startswith("Less")
+        up = self.compare.startswith("less")
         step = self.step if up else -self.step
         if step <= 0:
             # It moves away, and comes round where the dtype ends.
             return None
         distance = bound - start if up else start - bound
-        count = distance // step + 1 if self.compare.endswith("Equal") else -(-distance // step)
+        count = distance // step + 1 if self.compare.endswith("equal") else -(-distance // step)
         last = start + count * self.step
         return count if -self.most - 1 <= last <= self.most else None
 
@@ -103,15 +106,17 @@ class Count:
 def count_of(loop: Operation) -> Count | None:
     """Return how a ``While`` counts; None where its condition has to be asked in each round."""
     cond: Function = loop.attrs["cond"]
-    if cond.is_part or cond.effects or any(op.type not in _PARTS for op in cond.operations):
+    if cond.is_part or cond.effects or len(cond.results) != 1:
         return None
-    if any(op.control_inputs for op in cond.operations) or len(cond.results) != 1:
+    # One that does more than compare runs in each round.
+    others = [op for op in cond.operations if op.type != "Parameter"]
+    if any(has_effect(op) or op.stateful or op.control_inputs for op in others):
         return None
     found = []
     stack = [cond.results[0]]
     while stack:
         op = stack.pop().op
-        if op.type == "LogicalAnd" and all(t.spec.rank == 0 for t in op.inputs):
+        if op.type == _BOTH and all(t.spec.rank == 0 for t in op.inputs):
             stack.extend(op.inputs)
             continue
         comparison = _comparison(loop, op)
@@ -122,12 +127,13 @@ def count_of(loop: Operation) -> Count | None:
 
 
 def _comparison(loop: Operation, op: Operation) -> _Comparison | None:
-    if op.type not in _COMPARES or any(t.spec.rank != 0 for t in op.inputs):
+    name = _COMPARISONS.get(op.type)
+    if name is None or any(t.spec.rank != 0 for t in op.inputs):
         return None
     if op.inputs[0].dtype.name not in ("int32", "int64"):
         return None
     one, other = op.inputs
-    for left, right, compare in ((one, other, op.type), (other, one, _TURNED[op.type])):
+    for left, right, compare in ((one, other, name), (other, one, _TURNED[name])):
         step, bound = _step(loop, left), _bound(loop, right)
         if step is not None and bound is not None:
             most = int(np.iinfo(left.dtype.numpy).max)

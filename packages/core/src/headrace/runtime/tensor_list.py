@@ -45,6 +45,10 @@ class ListValue:
     def __len__(self) -> int:
         return self._length
 
+    def without_last(self) -> ListValue:
+        """Return the list without its last item; there is one."""
+        return ListValue(self._all, self._length - 1)
+
     def parted(self, device: Device) -> tuple[ListValue, Any]:
         """Return the list without its last item, and that item, None where nothing was put.
 
