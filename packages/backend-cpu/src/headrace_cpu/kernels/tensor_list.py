@@ -96,6 +96,10 @@ def set_(
     context: Any, items: ListValue, index: Array, value: Any, *, grows: bool, once: bool
 ) -> ListValue:
     """Replace an item."""
+    at, made = int(index), list(items.items)
+    if 0 <= at < len(made) and not (once and made[at] is not None):
+        made[at] = value
+        return ListValue(made)
     return _placed(items, [int(index)], [value], grows, once)
 
 
