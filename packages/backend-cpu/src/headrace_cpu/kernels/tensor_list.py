@@ -272,7 +272,7 @@ def sum_products(context: Any, left: ListValue, right: ListValue) -> Array:
         total = product if total is None else context.xp.add(total, product, out=total)
     if total is not None:
         return total
-    shape = [items.content.shape.known[1] for items in context.inputs]
+    shape = [items.content.shape[1] for items in context.inputs]
     return context.xp.zeros(shape, _dtype(context))
 
 
