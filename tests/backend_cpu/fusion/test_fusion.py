@@ -301,6 +301,24 @@ def whole_numbers(x: Any, y: Any) -> Any:
     )
 
 
+def attention(memory: Any, query: Any) -> Any:
+    scores = hr.reduce_sum(memory * hr.expand_dims(query, 1), axis=2)
+    shares = hr.nn.softmax(scores * 0.25)
+    return shares, hr.reduce_sum(memory * hr.expand_dims(shares, 2), axis=1)
+
+
+def attention_grad(memory: Any, query: Any) -> Any:
+    shares, context = attention(memory, query)
+    return shares, *hr.gradients(hr.reduce_sum(context * context), [query, memory])
+
+
+def centred_twice(x: Any) -> Any:
+    """Reductions of one step, then of what came of them, then of all."""
+    centred = x - hr.reduce_mean(x, axis=1, keepdims=True)
+    scaled = centred / (1.0 + hr.reduce_max(hr.abs(centred), axis=(1, 2), keepdims=True))
+    return scaled, hr.reduce_sum(scaled, axis=1), hr.reduce_sum(scaled, axis=0)
+
+
 def labels_of(n: int, classes: int) -> Any:
     return np.random.default_rng(1).integers(0, classes, n)
 
@@ -338,8 +356,34 @@ PROGRAMS: dict[str, tuple[Build, Arrays, int]] = {
     ),
     "one hot": (lambda i: hr.one_hot(i, 7) * 3.0 + 1.0, [labels_of(12, 9)], 1),
     "transposed": (lambda x, y: hr.transpose(x) * y + 1.0, [normal(5, 40), normal(40, 5)], 1),
+    "attention": (attention, [normal(16, 7, 20), normal(16, 20)], 1),
+    "attention over 70 of 65": (attention, [normal(9, 70, 65), normal(9, 65)], 1),
+    "attention of 3": (attention, [normal(3, 5, 4), normal(3, 4)], 1),
+    "attention in float64": (
+        attention,
+        [normal(8, 5, 4, dtype="float64"), normal(8, 4, dtype="float64")],
+        1,
+    ),
+    "gradient of attention": (attention_grad, [normal(16, 7, 20), normal(16, 20)], 1),
+    "centred twice": (centred_twice, [normal(16, 6, 10)], 1),
     "broadcast both ways": (lambda x, y: hr.tanh(x + y), [normal(5, 1, 3), normal(4, 1)], 1),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("build", "feeds", "banded"),
+    [
+        (attention, [normal(16, 7, 20), normal(16, 20)], True),
+        # Two threads would get 3 steps, and one of them twice as many as the other.
+        (attention, [normal(3, 7, 20), normal(3, 20)], False),
+        # The first nest reduces over the outermost dimension.
+        (lambda x: x - hr.reduce_mean(x, axis=0), [normal(16, 12)], False),
+    ],
+)
+def test_nests_of_one_outermost_dimension_run_step_by_step(build, feeds, banded) -> None:
+    kernels = compare(build, feeds, kernels=1)
+    assert bool(kernels[0].schedule.bands) == banded
+    assert ("for turn in range(first, last):" in kernels[0].source()) == banded
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

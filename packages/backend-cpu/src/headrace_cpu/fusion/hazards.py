@@ -66,7 +66,7 @@ def reusable(
                 continue
             same = BYTES[places[0][2].code] == BYTES[roots[0].value.code]
             fits = same and shape_of(read) == shape_of(written)
-            if fits and all(_done(roots[0], sources, *place) for place in places):
+            if fits and all(_done(schedule, roots[0], sources, *place) for place in places):
                 found.append((written, read))
     return tuple(found)
 
@@ -75,8 +75,13 @@ def _stores(schedule: Schedule) -> list[Root]:
     return [r for nest in schedule.nests for r in nest.roots if r.store is not None]
 
 
-def _done(root: Root, sources: set[Value], nest: int, phase: int, load: Value) -> bool:
+def _done(
+    schedule: Schedule, root: Root, sources: set[Value], nest: int, phase: int, load: Value
+) -> bool:
     """Whether an element is loaded for the last time when a result is stored in its place."""
+    if nest < root.nest and not schedule.ends_before(nest, root.nest):
+        # Both run for one step of their band before either does for the next.
+        return _same_place(root, load)
     # A nest ends before the next one begins, and of each row a phase before the next.
     if nest != root.nest or phase >= root.phase:
         return nest < root.nest or _in_step(root, sources, nest, phase, load)

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, final
 
 from headrace import Operation, Tensor
+from headrace_cpu.fusion.bands import find_bands
 from headrace_cpu.fusion.build import Builder
 from headrace_cpu.fusion.constants import (
     BARRIER_WORD,
@@ -71,6 +72,9 @@ class FusedKernel(Instruction):
         self.reads = tuple(t for t in outside if not builder.literal or uniform_value(t) is None)
         space = make_space(builder, writes_of(builder, wanted), builder.checks)
         self.schedule = make_schedule(space)
+        self.work = _work(self.schedule)
+        self.threads = max(1, min(threads, self.work // _WORTH_A_THREAD))
+        self.schedule.bands = find_bands(self.schedule, self.threads)
         self.kernel = write_kernel(self.schedule, "fused")
         check_updates(self.schedule, self.kernel)
         self.checks = tuple(builder.checks)
@@ -78,8 +82,6 @@ class FusedKernel(Instruction):
         shown = {check.indices for check in self.checks}
         pairs = reusable(self.schedule, self.kernel, self.writes)
         self.reuses = tuple(pair for pair in pairs if pair[1] not in shown)
-        self.work = _work(self.schedule)
-        self.threads = max(1, min(threads, self.work // _WORTH_A_THREAD))
         self.scratch = self.kernel.layout.place(self.threads)
         self._address: int | None = None
 

@@ -24,6 +24,15 @@ def _indented(lines: list[str]) -> list[str]:
     return ["    " + line for line in lines]
 
 
+def shared_rows(rows: str) -> list[str]:
+    """Return what finds a thread's share of rows."""
+    return [
+        f"rows = {rows}",
+        "first = divided(rows * thread, threads)",
+        "last = divided(rows * (thread + 1), threads)",
+    ]
+
+
 class NestWriter:
     """Writes one nest.
 
@@ -37,6 +46,7 @@ class NestWriter:
         self.number = number
         self.inner = nest.dims[-1] if nest.dims else None
         self.outer = nest.dims[:-1]
+        self.banded = number in writer.schedule.bands
         phases = nest.phases
         self.row: list[list[str]] = [[] for _ in range(phases + 1)]
         self.row_stores: list[list[str]] = [[] for _ in range(phases + 1)]
@@ -50,7 +60,7 @@ class NestWriter:
         self.loops: list[list[str]] = []
 
     def write(self) -> list[str]:
-        """Return the lines of the nest."""
+        """Return the lines of the nest; of one in a band, those of one step of the band."""
         for phase in range(self.nest.phases + 1):
             self.phase = phase
             self._row_roots(phase)
@@ -101,7 +111,9 @@ class NestWriter:
     def _from_home(self, value: Value) -> str:
         memory = self.writer.homes[value]
         root = self.writer.schedule.roots[value]
-        if root.reduces and root.nest != self.number and not self.writer.schedule.by_row(value):
+        schedule = self.writer.schedule
+        elsewhere = root.nest != self.number and root.nest not in schedule.bands
+        if root.reduces and elsewhere and not schedule.by_row(value):
             # Threads' parts were joined in that of the first.
             memory = replace(memory, base=f"{memory.base}_all")
         text = self.load(memory)
@@ -179,6 +191,15 @@ class NestWriter:
         count = writer.product(memory.dims)
         start = writer.identity(reduction, memory.code)
         code, scope, base = memory.code, memory.scope, memory.base
+        if self.banded:
+            # The accumulators of one step along the outermost dimension, which is one thread's.
+            count = writer.product(memory.dims[1:])
+            self.before += [
+                f"begin = {base} + i{self.outer[0]} * {count} * {BYTES[code]}",
+                f"for k in range({count}):",
+                f"    store_{code}(begin, k, {start}, {scope})",
+            ]
+            return
         self.before += [
             f"for k in range({count}):",
             f"    store_{code}({base}, k, {start}, {scope})",
@@ -306,6 +327,8 @@ class NestWriter:
         body: list[str] = []
         for phase, loop in enumerate([*self.loops, []]):
             body += [*self.row[phase], *self.row_stores[phase], *loop]
+        if self.banded:
+            return [f"# {self._title()}", *self.before, *self._inside(body)]
         begin, finish = self._shared(body)
         lines = [f"# {self._title()}", *self.before, *begin, *finish]
         if self.after:
@@ -327,19 +350,29 @@ class NestWriter:
                 f"first = minimum(share * thread, {size})",
                 f"last = minimum(first + share, {size})",
             ], body
-        decode = []
+        lines = [*self._decoded(self.outer), *body]
+        return shared_rows(writer.product(self.outer)), [
+            "for row in range(first, last):",
+            *_indented(lines),
+        ]
+
+    def _inside(self, body: list[str]) -> list[str]:
+        """Return the loop over the rows of one step along the outermost dimension."""
+        rest = self.outer[1:]
+        if not rest:
+            return body
+        lines = [*self._decoded(rest), *body]
+        return [f"for row in range({self.writer.product(rest)}):", *_indented(lines)]
+
+    def _decoded(self, dims: tuple[int, ...]) -> list[str]:
+        """Return what finds the places along some dimensions of the row with a number."""
+        lines = []
         rest = "row"
-        for dim in reversed(self.outer[1:]):
-            decode.append(f"i{dim} = remaining({rest}, {writer.size(dim)})")
-            decode.append(f"rest{dim} = divided({rest}, {writer.size(dim)})")
+        for dim in reversed(dims[1:]):
+            lines.append(f"i{dim} = remaining({rest}, {self.writer.size(dim)})")
+            lines.append(f"rest{dim} = divided({rest}, {self.writer.size(dim)})")
             rest = f"rest{dim}"
-        decode.append(f"i{self.outer[0]} = {rest}")
-        rows = writer.product(self.outer)
-        return [
-            f"rows = {rows}",
-            "first = divided(rows * thread, threads)",
-            "last = divided(rows * (thread + 1), threads)",
-        ], ["for row in range(first, last):", *_indented([*decode, *body])]
+        return [*lines, f"i{dims[0]} = {rest}"]
 
     def _title(self) -> str:
         over = " x ".join(self.writer.size(dim) for dim in self.nest.dims) or "one element"

@@ -76,12 +76,19 @@ class Schedule:
         nests: In order.
         roots: The root of each reduction and of each kept value.
         distant: Reductions and kept values that later nests read: they are in memory wholly.
+        bands: For the number of each nest in a band that of the band's first nest; see
+            ``bands.py``.
     """
 
     space: Space
     nests: list[Nest]
     roots: dict[Value, Root]
     distant: set[Value]
+    bands: dict[int, int] = field(default_factory=dict)
+
+    def ends_before(self, nest: int, other: int) -> bool:
+        """Whether all of a nest has run when another one begins."""
+        return nest < other and self.bands.get(nest, nest) != self.bands.get(other, other)
 
     def by_row(self, value: Value) -> bool:
         """Whether a reduction is known after a phase of its row."""

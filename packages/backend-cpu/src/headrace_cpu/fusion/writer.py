@@ -169,13 +169,14 @@ class Writer:
         nest = schedule.nests[root.nest]
         if root.reduces and not schedule.by_row(value):
             inner = not root.in_row and nest.dims[-1] not in value.over
-            self._piece(value, value.dims, value.code if inner else _wide_code(value), True)
+            code = value.code if inner else _wide_code(value)
+            self._piece(value, value.dims, code, per_thread=root.nest not in schedule.bands)
         elif distant:
-            self._piece(value, value.dims, value.code, False)
+            self._piece(value, value.dims, value.code, per_thread=False)
         elif not root.reduces and not root.in_row and nest.phases > root.phase + 1:
-            self._piece(value, nest.dims[-1:], value.code, True)
+            self._piece(value, nest.dims[-1:], value.code, per_thread=True)
 
-    def _piece(self, value: Value, dims: tuple[int, ...], code: str, per_thread: bool) -> None:
+    def _piece(self, value: Value, dims: tuple[int, ...], code: str, *, per_thread: bool) -> None:
         count = 1
         for dim in dims:
             count *= self.sizes[dim]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ KERNELS = KernelTable()
 
 # No list is longer: what asks for more is a mistake, and would only fill the memory.
 MAX_LENGTH = 1 << 28
+_ROWS_AT_ONCE = 1024
 
 
 def _index(value: Any, length: int, what: str = "index") -> int:
@@ -77,9 +78,11 @@ def push(context: Any, items: ListValue, value: Any) -> ListValue:
 @KERNELS.stateful("TensorListPop")
 def pop(context: Any, items: ListValue, zeros: Any = None) -> tuple[ListValue, Any]:
     """Take the last item off."""
-    if not len(items):
-        raise InvalidInputError("an empty list has no last tensor")
-    return items.without_last(), _present(context, items, len(items) - 1, zeros)
+    try:
+        rest, item = items.parted(context.device)
+    except IndexError:
+        raise InvalidInputError("an empty list has no last tensor") from None
+    return rest, _missing(context, len(rest), zeros) if item is None else item
 
 
 @KERNELS.stateful("TensorListGet")
@@ -93,6 +96,10 @@ def set_(
     context: Any, items: ListValue, index: Array, value: Any, *, grows: bool, once: bool
 ) -> ListValue:
     """Replace an item."""
+    at, made = int(index), list(items.items)
+    if 0 <= at < len(made) and not (once and made[at] is not None):
+        made[at] = value
+        return ListValue(made)
     return _placed(items, [int(index)], [value], grows, once)
 
 
@@ -147,7 +154,11 @@ def _joined(context: Any, items: ListValue, indices: Iterable[int], zeros: Any) 
     parts = [_present(context, items, i, zeros) for i in indices]
     if parts:
         _check_same_shape(parts)
-        return context.xp.stack(parts)
+        shape = parts[0].shape
+        # As rows of one array, where there are rows: ``stack`` makes a view of each part first.
+        if not shape:
+            return context.xp.stack(parts)
+        return context.xp.concatenate(parts).reshape(len(parts), *shape)
     return context.xp.zeros((0, *_shape_of_none(context, zeros)), _dtype(context))
 
 
@@ -250,3 +261,42 @@ def split(context: Any, value: Array, lengths: Array) -> ListValue:
         )
     ends = np.cumsum([0, *counts])
     return ListValue([value[a:b] for a, b in itertools.pairwise(ends)])
+
+
+@KERNELS.stateful("TensorListSumProducts")
+def sum_products(context: Any, left: ListValue, right: ListValue) -> Array:
+    """Add up the products of items."""
+    total = None
+    for one, other in factors(context, left, right):
+        product = context.xp.matmul(one.T, other)
+        total = product if total is None else context.xp.add(total, product, out=total)
+    if total is not None:
+        return total
+    shape = [items.content.shape[1] for items in context.inputs]
+    return context.xp.zeros(shape, _dtype(context))
+
+
+def factors(context: Any, left: ListValue, right: ListValue) -> Iterator[tuple[Array, Array]]:
+    """Yield the rows of two lists' items, of many items at once.
+
+    A product of many rows is quicker than one for each item; so few are joined at once that the
+    copies stay in near caches.
+    """
+    if len(left) != len(right):
+        raise InvalidInputError(
+            f"lists of {len(left)} and {len(right)} tensors cannot be multiplied item by item"
+        )
+    first = 0
+    while first < len(left):
+        rows, last = 0, first
+        while last < len(left) and rows < _ROWS_AT_ONCE:
+            rows += _present(context, left, last, None).shape[0]
+            last += 1
+        yield _rows(context, left, first, last), _rows(context, right, first, last)
+        first = last
+
+
+def _rows(context: Any, items: ListValue, first: int, last: int) -> Array:
+    """Return some items' rows, one item behind the other."""
+    parts = [_present(context, items, i, None) for i in range(first, last)]
+    return parts[0] if len(parts) == 1 else context.xp.concatenate(parts)

@@ -9,6 +9,7 @@ from headrace import Operation
 from headrace.extend.devices import Region, is_handle
 from headrace_cpu.fusion.group import match_fused
 from headrace_cpu.matmul.packing import pack_shared
+from headrace_cpu.native.heap import keep_freed_memory
 from headrace_cpu.program.lifetimes import place_buffers
 from headrace_cpu.program.lower import lower
 from headrace_cpu.program.matchers import MATCHERS
@@ -22,6 +23,7 @@ from headrace_cpu.program.values import Values, is_native, is_unchecked
 
 def compile_region(region: Region) -> Program:
     """Return the program of a region."""
+    keep_freed_memory()
     program = _compiled(region, matched=region.options.optimize)
     if program.arena_bytes > _memory() // 2:
         # Plain kernels allocate as they go, and refuse what cannot be.

@@ -15,6 +15,7 @@ from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Index, TensorList, Value
 from headrace.shapes import SCALAR, UNKNOWN, Shape
 
+_MATRIX = 2
 _COUNTED = "it counts, and depends on no item's value"
 
 
@@ -301,6 +302,33 @@ def list_split(value: Value, lengths: Index) -> Spec:
         raise ShapeError(f"lengths must be a vector, got shape {lengths.shape}")
     rest = value.shape[1:] if value.rank else UNKNOWN
     return list_spec(TensorSpec(value.dtype, Shape([None]).concatenate(rest)))
+
+
+@op(
+    "TensorListSumProducts",
+    public="",
+    no_gradient="a pass makes it, of a step that has its gradients already",
+)
+def list_sum_products(left: TensorList, right: TensorList) -> Spec:
+    """The sum of the products of two lists' items, those of the first transposed.
+
+    Args:
+        left: A list of items [n_i, rows].
+        right: A list of items [n_i, columns] of the same dtype; as long when it runs.
+
+    Returns:
+        [rows, columns], zeros where the lists are empty.
+    """
+    one, other = items_of(left), items_of(right)
+    if one.dtype != other.dtype:
+        raise DTypeError(f"the lists hold {one.dtype} and {other.dtype}")
+    for what, content in (("left", one), ("right", other)):
+        if content.rank != _MATRIX or content.shape[1] is None:
+            raise ShapeError(
+                f"{what} must hold matrices with a known number of columns, got items of shape "
+                f"{content.shape}"
+            )
+    return TensorSpec(one.dtype, Shape([one.shape[1], other.shape[1]]))
 
 
 @op("TensorListAccumulate", public="")

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, final
 from headrace.errors import HeadraceError
 from headrace.graph.operation import Operation
 from headrace.graph.site import UNKNOWN_SITE
+from headrace.passes.batch import batch_sums
 from headrace.passes.dedupe import dedupe
 from headrace.passes.evaluate import Evaluate, evaluate
 from headrace.passes.fold import fold
@@ -120,6 +121,7 @@ PASSES = (
     Pass("free-constants", Stage.WHOLE, lambda step, context: free_constants(step)),
     Pass("dedupe", Stage.WHOLE, lambda step, context: dedupe(step)),
     Pass("trim-loops", Stage.WHOLE, lambda step, context: trim_loops(step)),
+    Pass("batch-sums", Stage.WHOLE, lambda step, context: batch_sums(step)),
     Pass("prune", Stage.WHOLE, lambda step, context: prune(step)),
     Pass("dedupe", Stage.REGION, lambda step, context: dedupe(step)),
     Pass("narrow-products", Stage.REGION, lambda step, context: narrow_products(step)),

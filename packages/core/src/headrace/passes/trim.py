@@ -9,7 +9,7 @@ that nothing inside needs any more. What has effects stays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -18,6 +18,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import dependents_on_effects
 from headrace.passes.inline import inline_calls
+from headrace.passes.insides import function_of
 from headrace.passes.prune import extract
 from headrace.passes.step_graph import Rewriter, StepGraph
 from headrace.records import dataclass
@@ -25,7 +26,7 @@ from headrace.records import dataclass
 
 def trim_loops(step: StepGraph) -> StepGraph:
     """Return the step with loops that compute no more than is needed of them."""
-    if not any(_is_open(op) for op in step.graph.operations):
+    if not any(is_open(op) for op in step.graph.operations):
         return step
     demand = _demand(step, step.fetches, {})
     if not any(loop.changed for loop in demand.loops.values()):
@@ -34,7 +35,7 @@ def trim_loops(step: StepGraph) -> StepGraph:
     return rewriter.finish(step)
 
 
-def _is_open(op: Operation) -> bool:
+def is_open(op: Operation) -> bool:
     """Whether an operation is a loop that is one operation, and not one task's part of it."""
     return op.type == "While" and not op.attrs["body"].is_part
 
@@ -161,7 +162,7 @@ def _demand(step: StepGraph, fetches: Iterable[Tensor], known: dict[Operation, _
         if op not in operations:
             continue
         taken: Sequence[Tensor] = op.inputs
-        if _is_open(op):
+        if is_open(op):
             loop = known.get(op)
             if loop is None:
                 loop = known[op] = _opened(op)
@@ -220,11 +221,12 @@ def _add_loop(rewriter: Rewriter, loop: _Loop) -> None:
     op, count = loop.op, loop.count
     body, fetches = loop.body, loop.body.step.fetches
     places = [*loop.live, *(count + i for i in loop.saved)]
-    made, stands = _function(body, [fetches[i] for i in loop.live])
+    wanted = [fetches[count + i] for i in loop.saved]
+    made, saved = _function(body, [fetches[i] for i in loop.live], wanted)
     cond, _ = _function(loop.cond, loop.cond.step.fetches)
     attrs: dict[str, Any] = dict(op.attrs)
     attrs["body"], attrs["cond"] = made, cond
-    attrs["saves"] = tuple(stands(fetches[count + i]).name for i in loop.saved)
+    attrs["saves"] = tuple(t.name for t in saved)
     groups = loop.groups()
     new = rewriter.graph.add_operation(
         op.schema,
@@ -246,45 +248,22 @@ def _add_loop(rewriter: Rewriter, loop: _Loop) -> None:
 
 
 def _function(
-    inside: _Inside, results: Sequence[Tensor]
-) -> tuple[Function, Callable[[Tensor], Tensor]]:
-    """Return the function of what is needed of an inside, and what stands in it for tensors."""
-    old = inside.function
-    made = Function(old.name, old.outer, instead_of=old)
-    arguments = {
-        i: made.add_parameter(old.parameters[i].spec, old.parameters[i].op.name)
-        for i in inside.kept
-    }
+    inside: _Inside, results: Sequence[Tensor], saved: Sequence[Tensor] = ()
+) -> tuple[Function, list[Tensor]]:
+    """Return the function of what is needed of an inside, and what stands in it for what is saved.
+
+    Args:
+        inside: The inside.
+        results: What the function returns.
+        saved: Tensors of it that are wanted besides.
+    """
     rewriter = _trimmed(inside.step, inside.demand)
+    wanted = [*results, *saved]
     step = StepGraph(
         rewriter.graph,
         (),
-        tuple(map(rewriter.tensor, results)),
+        tuple(map(rewriter.tensor, wanted)),
         tuple(map(rewriter.operation, inside.step.targets)),
     )
-    tensors: dict[Tensor, Tensor] = {}
-    operations: dict[Operation, Operation] = {}
-    for op in step.graph.operations:
-        if op.type == "Parameter":
-            tensors[op.outputs[0]] = arguments[op.attrs["index"]]
-            operations[op] = tensors[op.outputs[0]].op
-            continue
-        new = made.add_operation(
-            op.schema,
-            name=op.name,
-            inputs=[tensors[t] for t in op.inputs],
-            arity=op.arity,
-            attrs=op.attrs,
-            specs=[t.spec for t in op.outputs],
-            control_inputs=tuple(operations[c] for c in op.control_inputs),
-            device=op.device_name,
-            colocated_with=tuple(operations[c] for c in op.colocated_with),
-            site=op.site,
-            origin=op.origin,
-            gradient_rule=op.gradient_rule,
-        )
-        operations[op] = new
-        tensors.update(zip(op.outputs, new.outputs, strict=True))
-    made.effects = tuple(operations[op] for op in step.targets)
-    made.finish(tensors[t] for t in step.fetches)
-    return made, lambda tensor: tensors[rewriter.tensor(tensor)]
+    made, fetched = function_of(inside.function, step, inside.kept, len(results))
+    return made, fetched[len(results) :]

@@ -216,6 +216,10 @@ def _grouped(op: Operation, call: Callable[..., Any], lead: int = 0) -> Callable
     given = len(arity) - arity.count(0)
     if not lead and not any(p.variadic for p in inputs) and 0 not in arity[:given]:
         # What is left out comes last, as with the shape that missing items of a list have.
+        function = call.func if isinstance(call, functools.partial) else call
+        defaults = getattr(function, "__defaults__", None) or ()
+        if len(defaults) >= len(arity) - given and all(v is None for v in defaults):
+            return call
         left_out = (None,) * (len(arity) - given)
         return lambda *values: call(*values, *left_out)
     if not lead and len(inputs) == 1 and inputs[0].variadic:

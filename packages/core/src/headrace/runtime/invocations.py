@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import InvalidInputError
 from headrace.graph.function import Function
 from headrace.graph.operation import Operation
+from headrace.runtime.counting import count_of
 from headrace.runtime.device import Device
 from headrace.runtime.tensor_list import ListValue, swapped
 
@@ -76,22 +77,25 @@ def while_invocations(
     saves = op.attrs["saves"]
     cond_plan = nest(op.attrs["cond"], ())
     body_plan = nest(op.attrs["body"], saves)
-    count, cond_count, _ = op.arity
-    body_start = count + cond_count
+    variables, cond_count, _ = op.arity
+    body_start = variables + cond_count
+    count = count_of(op)
     swap = op.attrs["swap_memory"]
 
     def invocations(*values: Any) -> Invocations:
-        current = values[:count]
-        of_cond, of_body = values[count:body_start], values[body_start:]
+        current = values[:variables]
+        of_cond, of_body = values[variables:body_start], values[body_start:]
         kept: list[list[Any]] = [[] for _ in saves]
         iteration = 0
-        while True:
-            (going,) = yield cond_plan, (*current, *of_cond), f"?{iteration}"
-            if not _truth(going):
-                break
+        rounds = None if count is None else count.rounds((*current, *of_cond))
+        while iteration != rounds:
+            if rounds is None:
+                (going,) = yield cond_plan, (*current, *of_cond), f"?{iteration}"
+                if not _truth(going):
+                    break
             found = yield body_plan, (*current, *of_body), str(iteration)
-            current = tuple(found[:count])
-            for items, value in zip(kept, found[count:], strict=True):
+            current = tuple(found[:variables])
+            for items, value in zip(kept, found[variables:], strict=True):
                 items.append(swapped(value, device) if swap else value)
             iteration += 1
         return [*current, *map(ListValue, kept)]

@@ -49,6 +49,20 @@ class ListValue:
         """Return the list without its last item; there is one."""
         return ListValue(self._all, self._length - 1)
 
+    def parted(self, device: Device) -> tuple[ListValue, Any]:
+        """Return the list without its last item, and that item, None where nothing was put.
+
+        Raises:
+            IndexError: if the list is empty.
+        """
+        last = self._length - 1
+        if last < 0:
+            raise IndexError(last)
+        found = self._all[last]
+        if type(found) is Swapped:
+            found = device.from_host(found.array)
+        return ListValue(self._all, last), found
+
     def item(self, index: int, device: Device) -> Any:
         """Return an item as an array of a device; None where nothing was put.
 

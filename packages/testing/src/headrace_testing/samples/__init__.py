@@ -130,6 +130,7 @@ WITHOUT_SAMPLES: dict[str, str] = {
             "TensorListResize",
             "TensorListConcat",
             "TensorListSplit",
+            "TensorListSumProducts",
         ),
         "lists are neither fed nor fetched; tests of TensorArray and of loops run them",
     ),

@@ -1,0 +1,57 @@
+"""Making a function anew out of its rewritten inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from headrace.graph.function import Function
+from headrace.graph.operation import Operation
+from headrace.graph.tensor import Tensor
+from headrace.passes.step_graph import StepGraph
+
+
+def function_of(
+    old: Function, step: StepGraph, kept: Iterable[int], results: int
+) -> tuple[Function, list[Tensor]]:
+    """Return the function of a rewritten inside, under the name of the old one.
+
+    Args:
+        old: The function whose inside was rewritten.
+        step: The inside: its targets are the function's effects.
+        kept: The parameters that the function has, by their numbers in the old one, in order.
+        results: How many of what is fetched the function returns.
+
+    Returns:
+        The function, and what stands in it for all that is fetched.
+    """
+    made = Function(old.name, old.outer, instead_of=old)
+    arguments = {
+        i: made.add_parameter(old.parameters[i].spec, old.parameters[i].op.name) for i in kept
+    }
+    tensors: dict[Tensor, Tensor] = {}
+    operations: dict[Operation, Operation] = {}
+    for op in step.graph.operations:
+        if op.type == "Parameter":
+            tensors[op.outputs[0]] = arguments[op.attrs["index"]]
+            operations[op] = tensors[op.outputs[0]].op
+            continue
+        new = made.add_operation(
+            op.schema,
+            name=op.name,
+            inputs=[tensors[t] for t in op.inputs],
+            arity=op.arity,
+            attrs=op.attrs,
+            specs=[t.spec for t in op.outputs],
+            control_inputs=tuple(operations[c] for c in op.control_inputs),
+            device=op.device_name,
+            colocated_with=tuple(operations[c] for c in op.colocated_with),
+            site=op.site,
+            origin=op.origin,
+            gradient_rule=op.gradient_rule,
+        )
+        operations[op] = new
+        tensors.update(zip(op.outputs, new.outputs, strict=True))
+    made.effects = tuple(operations[op] for op in step.targets)
+    fetched = [tensors[t] for t in step.fetches]
+    made.finish(fetched[:results])
+    return made, fetched
