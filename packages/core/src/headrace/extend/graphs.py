@@ -16,6 +16,7 @@ from headrace.graph.copying import (
 from headrace.graph.function import (
     Function,
     functions_in,
+    graphs_around,
 )
 from headrace.graph.graph import (
     Graph,
@@ -85,6 +86,7 @@ __all__ = [
     "functions_in",
     "get_default_graph",
     "gradient_override_map",
+    "graphs_around",
     "identity_after",
     "in_order",
     "inside",
