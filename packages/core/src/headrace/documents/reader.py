@@ -29,8 +29,9 @@ _OPERATION_KEYS = {
     *("gradient", "origin", "copy_of", "shapes", "site"),
 }
 _FUNCTION_KEYS = {"name", "operations", "parameters", "results"}
-# Deeper than programs nest conditions and loops, and far from what Python's stack holds.
-MAX_DEPTH = 64
+# Deeper than any step runs. Functions come after those that they hold, so that reading them calls
+# nothing within itself.
+MAX_DEPTH = 1000
 # An operation of a few letters has thousands of outputs; programs have few such.
 _FEW_OUTPUTS = 64
 _MOST_OUTPUTS = 1 << 17
