@@ -62,7 +62,7 @@ def test_hundreds_deep_is_written_read_and_run_or_refused(depth: int, way: Any) 
         if depth <= 100:
             assert session.run("y:0", {"x:0": 1.0}) == pytest.approx(1.5 * 1.01**depth)
         else:
-            with pytest.raises(GraphError, match="nested too deep|more than 200 deep"):
+            with pytest.raises(GraphError, match=r"nested too deep|more than 200 deep"):
                 session.run("y:0", {"x:0": 1.0})
 
 
@@ -70,6 +70,17 @@ def test_hundreds_deep_is_written_read_and_run_or_refused(depth: int, way: Any) 
 def test_what_would_not_be_read_is_not_written(way: Any) -> None:
     with pytest.raises(DocumentError, match="nests functions more than 1000 deep"):
         nested(1002, way).to_document()
+
+
+@pytest.mark.needs("io")
+@pytest.mark.parametrize(("way", "depth"), [(called, 100), (branched, 60), (repeated, 60)])
+def test_messages_of_functions_within_each_other_are_read(way: Any, depth: int) -> None:
+    message = nested(depth, way).as_graph_def()
+    with hr.Graph().as_default() as read, hr.Session(graph=read) as session:
+        hr.import_graph_def(message, name="")
+        assert session.run("y:0", {"x:0": 1.0}) == pytest.approx(1.5 * 1.01**depth)
+    with pytest.raises(GraphError, match="nests functions more than 1000 deep"):
+        nested(1002, way).as_graph_def()
 
 
 def test_a_document_that_nests_deeper_is_refused() -> None:

@@ -22,7 +22,14 @@ from headrace import (
 )
 from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError, shown
 from headrace.extend import DeviceName
-from headrace.extend.graphs import Function, graphs_around, pinned_site, unhindered, use_graph, user_site
+from headrace.extend.graphs import (
+    Function,
+    graphs_around,
+    pinned_site,
+    unhindered,
+    use_graph,
+    user_site,
+)
 from headrace_autodiff.accumulate import Grad
 from headrace_autodiff.liveness import zeros_for
 from headrace_autodiff.walk import Walk

@@ -14,9 +14,11 @@ from headrace.graph.copying import (
     with_inputs,
 )
 from headrace.graph.function import (
+    MAX_NESTED,
     Function,
     functions_in,
     graphs_around,
+    nested_deeper,
 )
 from headrace.graph.graph import (
     Graph,
@@ -65,6 +67,7 @@ from headrace.runtime.unhindered import (
 )
 
 __all__ = [
+    "MAX_NESTED",
     "CycleError",
     "Function",
     "Graph",
@@ -92,6 +95,7 @@ __all__ = [
     "inside",
     "is_python_literal",
     "name_scope",
+    "nested_deeper",
     "pack",
     "pinned_site",
     "to_array",

@@ -275,6 +275,25 @@ def functions_in(graph: Graph) -> list[Function]:
     return _held_by(graph.operations)
 
 
+# Files hold no functions nested deeper: deeper than any step runs.
+MAX_NESTED = 1000
+
+
+def nested_deeper(functions: Iterable[Function], most: int = MAX_NESTED) -> Function | None:
+    """Return a function that nests others too deep, None if none does.
+
+    Args:
+        functions: The functions, each after those that it holds.
+        most: How many may stand within each other.
+    """
+    depths: dict[Function, int] = {}
+    for function in functions:
+        depths[function] = 1 + max((depths[f] for f in _directly(function.operations)), default=0)
+        if depths[function] > most:
+            return function
+    return None
+
+
 def functions_within(op: Operation) -> list[Function]:
     """Return all functions that an operation holds, and that they hold, each once."""
     return _held_by((op,))

@@ -204,9 +204,7 @@ def _settle(opened: _Opened, asked_for: frozenset[int], saves: int) -> _Loop:
     count, fetches = len(step.fetches) - saves, step.fetches
     live = {i for i in asked_for if i < count} | opened.always
     kept_lists = [
-        i
-        for i in range(saves)
-        if count + i in asked_for or fetches[count + i].op in opened.effects
+        i for i in range(saves) if count + i in asked_for or fetches[count + i].op in opened.effects
     ]
     saved = [fetches[count + i] for i in kept_lists]
     while True:
