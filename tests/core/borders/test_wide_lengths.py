@@ -126,6 +126,7 @@ def test_sequences_of_recurrent_networks_are_as_long_as_stated(session, length) 
         lambda n: hr.tile(hr.constant([1.0]), [n]),
         lambda n: hr.get_variable("v", [n], initializer=hr.zeros_initializer()),
     ],
+    ids=["vector", "matrix", "constant", "shape", "zeros", "tile", "variable"],
 )
 def test_sizes_beyond_64_bits_are_refused_in_these_words(make, size) -> None:
     with hr.Graph().as_default(), pytest.raises(HeadraceError, match=r"2\*\*63 - 1|of 64 bits"):
@@ -142,6 +143,7 @@ def test_sizes_beyond_64_bits_are_refused_in_these_words(make, size) -> None:
         lambda x: hr.matrix_diag(x),
         lambda x: x[::2],
     ],
+    ids=["concat", "tile", "pad", "slice", "diag", "stride"],
 )
 def test_what_is_made_of_the_longest_vector_is_known_or_refused(use) -> None:
     with hr.Graph().as_default():
