@@ -145,7 +145,7 @@ class TensorShape:
         Raises:
             ShapeError: if it has fewer dimensions.
         """
-        self.plain.with_rank_at_least(rank)
+        self.plain.with_rank_at_least(whole(rank, "the rank of a shape"))
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
@@ -154,6 +154,7 @@ class TensorShape:
         Raises:
             ShapeError: if it has more dimensions.
         """
+        rank = whole(rank, "the rank of a shape")
         if self.rank is not None and self.rank > rank:
             raise ShapeError(f"shape {self} must have rank {told(rank)} at most")
         return self

@@ -8,7 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import DTypeError, GraphError, ShapeError
+from headrace.errors import DTypeError, GraphError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import Function, graphs_around
 from headrace.graph.operation import Operation
@@ -149,7 +150,11 @@ class TracedFunction:
     ) -> None:
         self.python_function = python_function
         self.name = name or getattr(python_function, "__name__", "function").strip("<>")
-        self._signature = None if input_signature is None else [_signed(s) for s in input_signature]
+        self._signature = (
+            None
+            if input_signature is None
+            else [_signed(s) for s in items(input_signature, "input_signature")]
+        )
         self._traces: dict[Any, list[tuple[Function, Any]]] = {}
         self._tracing = False
         functools.update_wrapper(self, python_function)
@@ -273,7 +278,7 @@ def function(
         The function made, or a decorator.
 
     Raises:
-        GraphError: if ``autograph`` is asked for.
+        GraphError: if ``autograph`` is asked for, or ``input_signature`` holds something else.
     """
     if autograph:
         raise GraphError(
@@ -295,8 +300,13 @@ def _acts(op: Operation) -> bool:
 def _signed(item: Any) -> TensorSpec:
     if hasattr(item, "dtype") and hasattr(item, "shape"):
         shape, dtype = item.shape, item.dtype
-    else:
+    elif isinstance(item, list | tuple) and len(item) == 2:
         shape, dtype = item
+    else:
+        raise GraphError(
+            "input_signature: expected pairs of shape and dtype, or objects with these "
+            f"attributes, got {shown(item)}"
+        )
     return TensorSpec(dtypes.as_dtype(dtype), TensorSpec(dtypes.float32).with_shape(shape).shape)
 
 

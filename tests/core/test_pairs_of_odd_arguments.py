@@ -1,0 +1,52 @@
+"""What pairs of odd arguments found: each is refused in our own words."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from headrace.errors import HeadraceError
+
+pytestmark = pytest.mark.needs("backend-cpu")
+
+
+class Silent:
+    """A key whose ``repr`` raises."""
+
+    def __repr__(self) -> str:
+        raise ValueError("no repr")
+
+
+def deep(depth: int) -> Any:
+    found: Any = {"a": 1}
+    for _ in range(depth):
+        found = {"a": found}
+    return found
+
+
+@pytest.mark.parametrize("rank", [Decimal("nan"), float("nan"), "2", 1.5, [1], None])
+@pytest.mark.parametrize("method", ["with_rank", "with_rank_at_least", "with_rank_at_most"])
+def test_ranks_are_whole_numbers(method: str, rank: Any) -> None:
+    with pytest.raises(HeadraceError, match="the rank of a shape must be a whole number"):
+        getattr(hr.TensorShape([1, 2]), method)(rank)
+
+
+@pytest.mark.parametrize(
+    "signature", ["text", [1], [("a",)], [(1, 2, 3)], [None], [([2], "no dtype")], 3]
+)
+def test_signatures_of_functions_are_pairs(signature: Any) -> None:
+    with pytest.raises(HeadraceError, match=r"input_signature|dtype"):
+        hr.function(lambda x: x, input_signature=signature)
+
+
+@pytest.mark.needs("data")
+@pytest.mark.parametrize(
+    "classes", [deep(5000), {Silent(): 1}, {"a": {Silent(): 1}}, [deep(900)], (1, (deep(90), 2))]
+)
+def test_structures_in_messages_are_cut(classes: Any) -> None:
+    with pytest.raises(HeadraceError, match=r"\w") as found:
+        hr.data.Iterator.from_structure({"b": hr.float32}, {"b": [2]}, output_classes=classes)
+    assert len(str(found.value)) < 2000
