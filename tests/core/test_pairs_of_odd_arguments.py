@@ -50,3 +50,24 @@ def test_structures_in_messages_are_cut(classes: Any) -> None:
     with pytest.raises(HeadraceError, match=r"\w") as found:
         hr.data.Iterator.from_structure({"b": hr.float32}, {"b": [2]}, output_classes=classes)
     assert len(str(found.value)) < 2000
+
+
+@pytest.mark.needs("train")
+@pytest.mark.parametrize(
+    "step", [10**5000, -(10**5000), 2**63, 2**70], ids=["long", "negative", "63", "70"]
+)
+def test_steps_of_checkpoints_have_64_bits(step: int, tmp_path: Any) -> None:
+    with hr.Graph().as_default(), hr.Session() as session:
+        variable = hr.get_variable("v", [2])
+        session.run(variable.initializer)
+        with pytest.raises(HeadraceError, match="global_step must be an integer of 64 bits"):
+            hr.train.Saver().save(session, str(tmp_path / "model"), global_step=step)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.needs("train")
+@pytest.mark.parametrize("text", [b"\xff", "\ud800", b"a\xc3"])
+@pytest.mark.parametrize("field", ["summary_description", "display_name"])
+def test_texts_of_summaries_are_texts(field: str, text: Any) -> None:
+    with hr.Graph().as_default(), pytest.raises(HeadraceError, match=f"{field} must be a text"):
+        hr.summary.tensor_summary("a", 1.0, **{field: text})
