@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pytest
 
 import headrace as hr
@@ -71,3 +72,38 @@ def test_steps_of_checkpoints_have_64_bits(step: int, tmp_path: Any) -> None:
 def test_texts_of_summaries_are_texts(field: str, text: Any) -> None:
     with hr.Graph().as_default(), pytest.raises(HeadraceError, match=f"{field} must be a text"):
         hr.summary.tensor_summary("a", 1.0, **{field: text})
+
+
+@pytest.mark.parametrize("other", [np.zeros((0, 3)), np.array(2), np.array([[2, 3]]), np.zeros(5)])
+def test_shapes_are_compared_with_arrays_as_wholes(other: Any) -> None:
+    assert (hr.TensorShape([2, 3]) == other) is False
+    assert (hr.TensorShape(None) == other) is False
+    assert (hr.TensorShape([2, 3]) == np.array([2, 3])) is True
+
+
+def test_fetches_that_hold_themselves_are_refused_piece_by_piece() -> None:
+    around: list[Any] = []
+    around.append(around)
+    with hr.Graph().as_default(), hr.Session() as session:
+        hr.constant(1.0)
+        with pytest.raises(HeadraceError, match="contains itself"):
+            session.partial_run_setup(around, [])
+
+
+@pytest.mark.needs("train")
+@pytest.mark.parametrize("capacity", [[1], "a", None, np.array([Silent()])])
+@pytest.mark.parametrize("make", ["range_input_producer", "string_input_producer"])
+def test_capacities_of_producers_are_whole_numbers(make: str, capacity: Any) -> None:
+    given = 3 if make.startswith("range") else ["a"]
+    with hr.Graph().as_default(), pytest.raises(HeadraceError, match="capacity must be a whole"):
+        getattr(hr.train, make)(given, capacity=capacity)
+
+
+@pytest.mark.needs("io")
+@pytest.mark.parametrize("quality", [[1], "a", None, [[[1]]], 1.5])
+def test_qualities_are_whole_numbers(quality: Any) -> None:
+    image = np.zeros((2, 2, 3), np.uint8)
+    with pytest.raises(HeadraceError, match="jpeg_quality must be a whole number"):
+        hr.image.random_jpeg_quality(image, quality, 100)
+    with pytest.raises(HeadraceError, match="jpeg_quality must be a whole number"):
+        hr.image.random_jpeg_quality(image, 1, quality)
