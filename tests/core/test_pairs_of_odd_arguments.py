@@ -107,3 +107,8 @@ def test_qualities_are_whole_numbers(quality: Any) -> None:
         hr.image.random_jpeg_quality(image, quality, 100)
     with pytest.raises(HeadraceError, match="jpeg_quality must be a whole number"):
         hr.image.random_jpeg_quality(image, 1, quality)
+
+
+def test_keys_of_structures_are_told_whatever_they_show() -> None:
+    with pytest.raises(HeadraceError, match="the keys differ"):
+        hr.nest.assert_same_structure({}, {Silent(): 1})
