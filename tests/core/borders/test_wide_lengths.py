@@ -112,3 +112,43 @@ def test_sequences_of_recurrent_networks_are_as_long_as_stated(session, length) 
     session.run(hr.global_variables_initializer())
     a, b = session.run([whole, stated])
     np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("size", [2**63, 2**64, 10**30])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda n: hr.placeholder(hr.float32, [n]),
+        lambda n: hr.placeholder(hr.float32, [None, n, 0]),
+        lambda n: hr.constant(1.0, shape=[n]),
+        lambda n: hr.TensorShape([2, n]),
+        lambda n: hr.zeros([n]),
+        lambda n: hr.tile(hr.constant([1.0]), [n]),
+        lambda n: hr.get_variable("v", [n], initializer=hr.zeros_initializer()),
+    ],
+    ids=["vector", "matrix", "constant", "shape", "zeros", "tile", "variable"],
+)
+def test_sizes_beyond_64_bits_are_refused_in_these_words(make, size) -> None:
+    with hr.Graph().as_default(), pytest.raises(HeadraceError, match=r"2\*\*63 - 1|of 64 bits"):
+        make(size)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: hr.concat([x, x], 0),
+        lambda x: hr.tile(x, [4]),
+        lambda x: hr.pad(x, [[1, 1]]),
+        lambda x: hr.expand_dims(x, 0)[:, 1:],
+        lambda x: hr.matrix_diag(x),
+        lambda x: x[::2],
+    ],
+    ids=["concat", "tile", "pad", "slice", "diag", "stride"],
+)
+def test_what_is_made_of_the_longest_vector_is_known_or_refused(use) -> None:
+    with hr.Graph().as_default():
+        x = hr.placeholder(hr.float32, [2**63 - 1])
+        try:
+            assert use(x).dtype == hr.float32
+        except HeadraceError as error:
+            assert "Python int" not in str(error)  # noqa: PT017

@@ -179,3 +179,17 @@ def test_tensordot_of_unknown_ranks_refuses_axes_that_no_tensor_has():
     x = hr.placeholder(hr.float32, None)
     with pytest.raises(AttributeValueError, match=r"no tensor has an axis -4611686018427387904"):
         hr.tensordot(x, hr.constant([1.0]), [2147483647 - 2**31, -(2**62)])
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"),
+    [((2, 3), [[5], [0]]), ((2, 3), [[-3], [0]]), ((), [0, 0]), ((2,), [[1], [0]])],
+)
+@pytest.mark.parametrize("fed", [False, True])
+def test_axes_that_a_tensor_of_unknown_rank_does_not_have_are_refused(shape, axes, fed) -> None:
+    with hr.Graph().as_default(), hr.Session() as session:
+        x = hr.placeholder(hr.float32, None)
+        given = hr.placeholder_with_default(np.array(axes, np.int32), None) if fed else axes
+        y = hr.tensordot(x, np.ones([3, 2], np.float32), given)
+        with pytest.raises(hr.errors.InvalidArgumentError, match="tensordot: axes"):
+            session.run(y, {x: np.ones(shape, np.float32)})

@@ -229,3 +229,13 @@ def test_a_rate_of_unknown_rank_is_a_scalar_in_the_step():
         assert session.run(dropped, {rate: 0.0}).tolist() == [1, 1, 1]
         with pytest.raises(hr.errors.InvalidArgumentError, match="3 elements"):
             session.run(dropped, {rate: [0.1, 0.2, 0.3]})
+
+
+def test_a_bias_of_unknown_rank_is_a_vector() -> None:
+    with hr.Graph().as_default(), hr.Session() as session:
+        bias = hr.placeholder(hr.float32, None)
+        y = hr.nn.bias_add(hr.ones([1, 3]), bias)
+        assert y.shape == (1, 3)
+        assert session.run(y, {bias: [1.0, 2.0, 3.0]}).tolist() == [[2.0, 3.0, 4.0]]
+        with pytest.raises(hr.errors.InvalidArgumentError, match="EnsureShape"):
+            session.run(y, {bias: np.ones((5, 3))})

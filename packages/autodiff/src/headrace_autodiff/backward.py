@@ -26,6 +26,7 @@ from headrace import (
     get_default_graph,
     name_scope,
 )
+from headrace.errors import GraphError
 from headrace.extend.graphs import Function, inside, use_graph
 from headrace.extend.ops import TensorSpec, build_node
 from headrace_autodiff.accumulate import Grad
@@ -123,6 +124,7 @@ def backward_of(forward: Function, ys: Sequence[Tensor], xs: Sequence[Tensor]) -
                 found.append(len(results))
                 results.append(convert_to_tensor(grad))
         function.finish(results)
+    function.move_out()
     return Backward(function, tuple(found), tuple(function.captures))
 
 
@@ -163,6 +165,7 @@ def view(op: Operation, **saves: Sequence[str]) -> Operation:
     attrs = dict(op.attrs)
     for key, names in saves.items():
         attrs[key] = tuple(dict.fromkeys((*attrs[key], *names)))
+        _check_saved(op, attrs[key])
     attrs["run"] = op.attrs["run"] or op.name
     names = [p.name for p in op.schema.inputs]
     with (
@@ -179,6 +182,21 @@ def view(op: Operation, **saves: Sequence[str]) -> Operation:
         )
     made: Operation = outputs[0].op
     return made
+
+
+# What functions that call others in both branches of conditions, or in loops, compute inside is a
+# tensor for each operation on each way through them: 2^n of them n functions deep.
+_MOST_SAVED = 10_000
+
+
+def _check_saved(op: Operation, names: Sequence[str]) -> None:
+    if len(names) > _MOST_SAVED:
+        raise GraphError(
+            f"the gradient of {op.type} {op.name!r} needs {len(names)} tensors from inside of it, "
+            f"more than {_MOST_SAVED}: functions that call another one in several branches or "
+            "loops multiply its tensors; call it once and use its result in the branches, or "
+            "choose its arguments with hr.where and call it once"
+        )
 
 
 @contextmanager

@@ -22,7 +22,14 @@ from headrace import (
 )
 from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError, shown
 from headrace.extend import DeviceName
-from headrace.extend.graphs import Function, pinned_site, unhindered, use_graph, user_site
+from headrace.extend.graphs import (
+    Function,
+    graphs_around,
+    pinned_site,
+    unhindered,
+    use_graph,
+    user_site,
+)
 from headrace_autodiff.accumulate import Grad
 from headrace_autodiff.liveness import zeros_for
 from headrace_autodiff.walk import Walk
@@ -175,17 +182,8 @@ def _innermost(graphs: Sequence[Graph]) -> Graph:
     """Return the first of graphs, or one of a function inside of it."""
     found = graphs[0]
     for graph in graphs:
-        if found in _around(graph):
+        if found in graphs_around(graph):
             found = graph
-    return found
-
-
-def _around(graph: Graph) -> list[Graph]:
-    """Return the graphs around that of a function, the next one first."""
-    found = []
-    while isinstance(graph, Function):
-        graph = graph.outer
-        found.append(graph)
     return found
 
 
@@ -203,7 +201,7 @@ def _member(value: Any, graph: Graph, label: str, as_handle: bool, across: bool 
     if own is not None:
         return own
     home = _graph_of(value, label)
-    if home is not graph and not (across and home in _around(graph)):
+    if home is not graph and not (across and home in graphs_around(graph)):
         raise GraphError(
             f"gradients: {shown(value)} of {label} belongs to another graph than ys[0]"
         )
@@ -223,7 +221,7 @@ def _taken_in(value: Any, graph: Graph, as_handle: bool) -> Tensor | None:
     tensor = (
         value if not isinstance(value, Variable) else value.handle if as_handle else value.value()
     )
-    if not isinstance(tensor, Tensor) or tensor.graph not in _around(graph):
+    if not isinstance(tensor, Tensor) or tensor.graph not in graphs_around(graph):
         return None
     return graph.capture(tensor)
 

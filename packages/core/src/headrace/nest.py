@@ -74,7 +74,9 @@ def assert_same_structure(
             f"the structures differ: {type(nest1).__name__} and {type(nest2).__name__}"
         )
     if isinstance(nest1, _Mapping) and isinstance(nest2, _Mapping) and set(nest1) != set(nest2):
-        raise _AttributeValueError(f"the keys differ: {list(nest1)} and {list(nest2)}")
+        raise _AttributeValueError(
+            f"the keys differ: {_shown(list(nest1))} and {_shown(list(nest2))}"
+        )
     if len(nest1) != len(nest2):
         raise _AttributeValueError(f"the structures differ: {_shown(nest1)} and {_shown(nest2)}")
     pairs = (

@@ -14,6 +14,8 @@ Dim = int | None
 
 # Tensors have 64 axes at most; what is between is refused where one is made.
 MOST_DIMENSIONS = 10_000
+# Sizes are integers of 64 bits wherever a program computes with them.
+MOST = 2**63 - 1
 
 
 class Shape:
@@ -49,7 +51,7 @@ class Shape:
                     f"a shape has at most {MOST_DIMENSIONS} dimensions, got {shown(dims)}"
                 )
             checked = tuple(
-                [item if type(item) is int and item >= 0 else _dim(item) for item in items]
+                [item if type(item) is int and 0 <= item <= MOST else _dim(item) for item in items]
             )
         object.__setattr__(self, "dims", checked)
 
@@ -231,7 +233,9 @@ def _dim(value: Any) -> Dim:
     except (AttributeError, TypeError):
         raise ShapeError(f"a dimension is an integer >= 0 or None, got {shown(value)}") from None
     if dim < 0:
-        raise ShapeError(f"a dimension is an integer >= 0 or None, got {dim}")
+        raise ShapeError(f"a dimension is an integer >= 0 or None, got {shown(dim)}")
+    if dim > MOST:
+        raise ShapeError(f"a dimension is at most 2**63 - 1, got {shown(int(dim))}")
     return int(dim)
 
 

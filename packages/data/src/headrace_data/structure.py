@@ -243,13 +243,25 @@ def _same(left: Any, right: Any) -> bool:
     return len(left) == len(right) and all(map(_same, left, right))
 
 
-def describe(structure: Any) -> str:
-    """Return a structure for messages, an asterisk for each component."""
+# Deeper than this, messages do not follow a structure.
+_DESCRIBED = 8
+
+
+def describe(structure: Any, depth: int = 0) -> str:
+    """Return a structure for messages, an asterisk for each component.
+
+    Args:
+        structure: The structure.
+        depth: In how many others it is.
+    """
     if not is_nested(structure):
         return "*"
+    if depth == _DESCRIBED:
+        return "..."
     if isinstance(structure, Mapping):
-        return "{" + ", ".join(f"{k!r}: {describe(structure[k])}" for k in _keys(structure)) + "}"
-    inside = ", ".join(map(describe, structure))
+        parts = [f"{shown(k, 40)}: {describe(structure[k], depth + 1)}" for k in _keys(structure)]
+        return "{" + ", ".join(parts) + "}"
+    inside = ", ".join(describe(part, depth + 1) for part in structure)
     return f"({inside},)" if len(structure) == 1 else f"({inside})"
 
 

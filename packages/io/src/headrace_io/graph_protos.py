@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 
 from headrace import DType, Graph, Operation, Shape, Tensor
-from headrace.extend.graphs import Function, encode_attribute, functions_in
+from headrace.errors import GraphError
+from headrace.extend.graphs import (
+    MAX_NESTED,
+    Function,
+    encode_attribute,
+    functions_in,
+    nested_deeper,
+)
 from headrace.extend.ops import REQUIRED, TensorSpec
 from headrace_io import protos
 from headrace_io.dtype_protos import number_of, shape_proto
@@ -34,12 +41,22 @@ def graph_def_of(graph: Graph, *, shapes: bool = False, from_version: int | None
         shapes: Whether each node has the shapes of its outputs as the attribute
             ``_output_shapes``.
         from_version: Leaves out the operations that the graph had when ``graph.version`` was this.
+
+    Raises:
+        GraphError: if functions are nested deeper than would be read.
     """
     made = protos.GraphDef()
     made.versions.producer = _PRODUCER
     for op in graph.operations[from_version or 0 :]:
         _fill_node(made.node.add(), op, _name_in_graph, shapes)
-    for function in functions_in(graph):
+    functions = functions_in(graph)
+    deep = nested_deeper(functions)
+    if deep is not None:
+        raise GraphError(
+            f"{deep.name!r} nests functions more than {MAX_NESTED} deep, and would not be read "
+            "again; repeat with hr.while_loop instead"
+        )
+    for function in functions:
         _fill_function(made.library.function.add(), function, shapes)
     return made
 

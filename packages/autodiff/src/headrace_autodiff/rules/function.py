@@ -8,7 +8,7 @@ from typing import Any
 
 from headrace import Operation, Tensor
 from headrace.extend import GradientTable
-from headrace.extend.graphs import Function, check_repeated, current_scope
+from headrace.extend.graphs import Function, check_repeated, current_scope, graphs_around
 from headrace.extend.primitives import call_function
 from headrace_autodiff.backward import Backward, backward_of, carries, results_of, view
 from headrace_autodiff.liveness import dense_shape_of
@@ -51,9 +51,15 @@ def _call(op: Operation, *grads: Any) -> list[Any]:
 
 def _shared(function: Function, ys: Sequence[Tensor], parameters: Sequence[Tensor]) -> Backward:
     """Return the gradient of a function, one for all its calls that stand in the same scopes."""
-    scope = replace(current_scope(), name="", control_inputs=(), colocated_with=())
+    graph = current_scope().graph
+    scope = replace(
+        current_scope(), graph=graph.outermost, name="", control_inputs=(), colocated_with=()
+    )
     key = ("gradient", tuple(ys), tuple(parameters), scope)
-    if key not in function.derived:
-        function.derived[key] = backward_of(function, ys, parameters)
-    found: Backward = function.derived[key]
+    made: list[Backward] = function.derived.setdefault(key, [])
+    here = {graph, *graphs_around(graph)}
+    found = next((b for b in made if b.function.outer in here), None)
+    if found is None:
+        found = backward_of(function, ys, parameters)
+        made.append(found)
     return found

@@ -48,17 +48,26 @@ def _extremum(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
         found = logical_and(found, used)
     chosen = cast(found, grad.dtype)
     shares = maximum(unsorted_segment_sum(chosen, ids, count), 1)
-    return chosen * _spread(op, grad / shares, 0), None, None
+    spread = _spread(op, grad / shares, 0)
+    return _of_shape(chosen * spread, spread), None, None
 
 
 @RULES.add("UnsortedSegmentProd")
 def _prod(op: Operation, grad: Tensor) -> tuple[Tensor, None, None]:
     """Multiply the other elements of a segment, rather than divide, for the sake of zeros."""
     data = op.inputs[0]
-    result = conj(_other_products(op)) * _spread(op, grad, 0)
+    spread = _spread(op, grad, 0)
+    result = conj(_other_products(op)) * spread
     used = _used(op)
     # What was dropped may be NaN.
-    return result if used is None else select(used, result, zeros_like(data)), None, None
+    found = result if used is None else select(used, result, zeros_like(data))
+    return _of_shape(found, spread), None, None
+
+
+def _of_shape(grad: Tensor, spread: Tensor) -> Tensor:
+    """Return a gradient with what the ids tell of its shape, which has as many rows as they."""
+    grad.set_shape(spread.shape)
+    return grad
 
 
 def _other_products(op: Operation) -> Tensor:

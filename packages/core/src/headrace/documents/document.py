@@ -24,7 +24,7 @@ from headrace.documents.reader import GraphReader
 from headrace.errors import DocumentError, HeadraceError, shown
 from headrace.graph.attributes import encode
 from headrace.graph.collections import usual_collections
-from headrace.graph.function import Function, functions_in
+from headrace.graph.function import MAX_NESTED, Function, functions_in, nested_deeper
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.spec import TensorSpec
@@ -54,7 +54,14 @@ def dump(graph: Graph, *, sites: bool = False) -> str:
     variables = graph.variables
     writer = _Writer(sites)
     operations = [writer.operation(op) for op in graph.operations]
-    functions = [_function(function, sites) for function in functions_in(graph)]
+    held = functions_in(graph)
+    deep = nested_deeper(held)
+    if deep is not None:
+        raise DocumentError(
+            f"{deep.name!r} nests functions more than {MAX_NESTED} deep, and would not be read "
+            "again; repeat with hr.while_loop instead"
+        )
+    functions = [_function(function, sites) for function in held]
     listed = [
         {
             "handle": v.handle.name,
@@ -67,9 +74,9 @@ def dump(graph: Graph, *, sites: bool = False) -> str:
         }
         for v in variables
     ]
-    held = f'"{_FUNCTIONS}":{_lines(functions)},\n' if functions else ""
+    named = f'"{_FUNCTIONS}":{_lines(functions)},\n' if functions else ""
     return (
-        f'{{"format":{_json(FORMAT)},\n{held}"operations":{_lines(operations)},\n'
+        f'{{"format":{_json(FORMAT)},\n{named}"operations":{_lines(operations)},\n'
         f'"producer":{_json(_producer())},\n"seed":{_json(encode(graph.seed))},\n'
         f'"variables":{_lines(listed)},\n"version":{VERSION}}}\n'
     )

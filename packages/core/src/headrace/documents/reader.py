@@ -14,7 +14,7 @@ from headrace.dtypes import DType
 from headrace.errors import DocumentError, GraphError, HeadraceError, shorten
 from headrace.graph.attributes import brief, decode, fits, hint_name, is_integer, read_shape
 from headrace.graph.collections import usual_collections
-from headrace.graph.function import Function, functions_of
+from headrace.graph.function import MAX_NESTED, Function, functions_of
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS, REQUIRED, AttrParam, Kind, OpSchema
@@ -29,8 +29,6 @@ _OPERATION_KEYS = {
     *("gradient", "origin", "copy_of", "shapes", "site"),
 }
 _FUNCTION_KEYS = {"name", "operations", "parameters", "results"}
-# Deeper than programs nest conditions and loops, and far from what Python's stack holds.
-MAX_DEPTH = 64
 # An operation of a few letters has thousands of outputs; programs have few such.
 _FEW_OUTPUTS = 64
 _MOST_OUTPUTS = 1 << 17
@@ -103,8 +101,8 @@ class GraphReader:
         reader.read_operations(record["operations"])
         held = [f.name for op in function.operations for f in functions_of(op)]
         depth = 1 + max((self._depths[name] for name in held), default=0)
-        if depth > MAX_DEPTH:
-            raise DocumentError(f"functions are nested more than {MAX_DEPTH} deep")
+        if depth > MAX_NESTED:
+            raise DocumentError(f"functions are nested more than {MAX_NESTED} deep")
         self._depths[function.name] = depth
         parameters = [reader._operation(n) for n in _listed(record["parameters"], "'parameters'")]
         indices = [op.attrs["index"] for op in parameters if op.type == "Parameter"]

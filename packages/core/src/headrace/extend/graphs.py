@@ -14,8 +14,11 @@ from headrace.graph.copying import (
     with_inputs,
 )
 from headrace.graph.function import (
+    MAX_NESTED,
     Function,
     functions_in,
+    graphs_around,
+    nested_deeper,
 )
 from headrace.graph.graph import (
     Graph,
@@ -64,6 +67,7 @@ from headrace.runtime.unhindered import (
 )
 
 __all__ = [
+    "MAX_NESTED",
     "CycleError",
     "Function",
     "Graph",
@@ -85,11 +89,13 @@ __all__ = [
     "functions_in",
     "get_default_graph",
     "gradient_override_map",
+    "graphs_around",
     "identity_after",
     "in_order",
     "inside",
     "is_python_literal",
     "name_scope",
+    "nested_deeper",
     "pack",
     "pinned_site",
     "to_array",

@@ -242,6 +242,9 @@ def _dtype_of_data(kind: Kind, slots: list[tuple[str, Kind, Any]]) -> DType:
         natural = natural_dtype(value)
         literal = is_python_literal(value)
         if literal and holds_nothing(value):
+            if strong or common:
+                # It takes the dtype of what is before it.
+                continue
             natural = _dtype_of_nothing(kind)
         if not literal and _takes_bool_alone(kind) and natural.is_numeric:
             return dtypes.bool_

@@ -199,6 +199,23 @@ class Function(Graph, FunctionValue):
             noted = (others for op, others in self.waits.items() if op in needed)
             self.waits_for = dict.fromkeys(o for others in noted for o in others)
 
+    def move_out(self) -> None:
+        """Belong to the outermost graph that has all it takes; for a function that is complete.
+
+        All functions within that graph can share it then. Were it made anew in each, functions that
+        call one another in both branches of conditions would take 2^n of them n deep.
+        """
+        while isinstance(outer := self.outer, Function):
+            # The gradient of a function takes tensors of that function, too: they stay.
+            taken = [t for t in self.captures if t.op.graph is outer]
+            sources = {p: t for t, p in outer.captures.items() if t.op.graph is outer.outer}
+            if any(t not in sources for t in taken):
+                return
+            if any(op.graph is outer for op in self.waits_for):
+                return
+            self.captures = {sources.get(t, t): p for t, p in self.captures.items()}
+            self.outer = outer.outer
+
     def complete(self, parameters: Iterable[Tensor], results: Iterable[Tensor]) -> None:
         """State the parameters and results of a function whose operations were added one by one."""
         self.parameters = list(parameters)
@@ -239,6 +256,15 @@ def ancestors(operations: Iterable[Operation]) -> set[Operation]:
     return seen
 
 
+def graphs_around(graph: Graph) -> list[Graph]:
+    """Return the graphs around that of a function, the next one first."""
+    found = []
+    while isinstance(graph, Function):
+        graph = graph.outer
+        found.append(graph)
+    return found
+
+
 def functions_of(op: Operation) -> Iterator[Function]:
     """Return the functions that an operation holds."""
     return (value for value in op.attrs.values() if isinstance(value, Function))
@@ -247,6 +273,25 @@ def functions_of(op: Operation) -> Iterator[Function]:
 def functions_in(graph: Graph) -> list[Function]:
     """Return all functions that operations of a graph hold, each after those that it holds."""
     return _held_by(graph.operations)
+
+
+# Files hold no functions nested deeper: deeper than any step runs.
+MAX_NESTED = 1000
+
+
+def nested_deeper(functions: Iterable[Function], most: int = MAX_NESTED) -> Function | None:
+    """Return a function that nests others too deep, None if none does.
+
+    Args:
+        functions: The functions, each after those that it holds.
+        most: How many may stand within each other.
+    """
+    depths: dict[Function, int] = {}
+    for function in functions:
+        depths[function] = 1 + max((depths[f] for f in _directly(function.operations)), default=0)
+        if depths[function] > most:
+            return function
+    return None
 
 
 def functions_within(op: Operation) -> list[Function]:

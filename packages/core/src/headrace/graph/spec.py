@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.dtypes import DType, resource, tensor_list
 from headrace.records import dataclass
-from headrace.shapes import SCALAR, UNKNOWN, Shape
+from headrace.shapes import MOST, SCALAR, UNKNOWN, Shape
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
 # NumPy has no arrays of more dimensions.
@@ -94,7 +94,7 @@ def constant_spec(value: _NDArray, dtype: DType) -> TensorSpec:
     """Return the spec of a constant."""
     dims = None
     if dtype.is_integer and value.ndim == 1 and value.size <= 32:
-        dims = Shape([None if d < 0 else int(d) for d in value])
+        dims = Shape([None if d < 0 or d > MOST else int(d) for d in value])
     return TensorSpec(dtype, Shape(value.shape), value, dims)
 
 
@@ -103,7 +103,7 @@ def as_shape(spec: TensorSpec) -> Shape:
     if spec.dims is not None:
         return spec.dims
     if spec.value is not None and spec.value.ndim == 1:
-        return Shape([None if d < 0 else int(d) for d in spec.value])
+        return Shape([None if d < 0 or d > MOST else int(d) for d in spec.value])
     # No tensor has more axes; a longer vector is refused where it is used.
     if spec.rank == 1 and spec.shape.is_fully_defined() and spec.shape.known[0] <= MAX_RANK:
         return Shape([None] * spec.shape.known[0])

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, SupportsIndex, overload
 
+import numpy as np
+
 from headrace.dimension import UNKNOWN_DIMENSION, Dimension, known_dimension
 from headrace.errors import ArgumentTypeError, ShapeError, shown, told
 from headrace.given import whole
@@ -145,7 +147,7 @@ class TensorShape:
         Raises:
             ShapeError: if it has fewer dimensions.
         """
-        self.plain.with_rank_at_least(rank)
+        self.plain.with_rank_at_least(whole(rank, "the rank of a shape"))
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
@@ -154,6 +156,7 @@ class TensorShape:
         Raises:
             ShapeError: if it has more dimensions.
         """
+        rank = whole(rank, "the rank of a shape")
         if self.rank is not None and self.rank > rank:
             raise ShapeError(f"shape {self} must have rank {told(rank)} at most")
         return self
@@ -234,6 +237,11 @@ class TensorShape:
             other = tuple(d.value if isinstance(d, Dimension) else d for d in other)
         elif isinstance(other, TensorShape):
             other = other.plain
+        elif isinstance(other, np.ndarray):
+            # NumPy would compare element by element, and raise where sizes differ.
+            if other.ndim != 1:
+                return False
+            other = tuple(other.tolist())
         return self.plain == other
 
     def __hash__(self) -> int:

@@ -81,6 +81,9 @@ def as_ints(value: Any, label: str) -> Any:
         ) from None
     if array.dtype.kind == "O" and any(item is UNKNOWN_DIMENSION for item in array.flat):
         raise DTypeError(f"{label}: {UNKNOWN_IS_NO_INTEGER}")
+    if array.dtype.kind == "O" and all(type(item) is int for item in array.flat):
+        for item in array.flat:
+            _within_int64(item, label)
     if (array.dtype.kind not in "iu" or array.dtype.itemsize > 8) and array.size:
         raise DTypeError(f"{label} must hold integers, got {shown(value)}")
     if array.dtype.kind == "u" and array.size:

@@ -23,7 +23,14 @@ from headrace.ops.array import expand_dims, rank, reshape, shape, transpose
 from headrace.ops.constant import range as range_op
 from headrace.ops.constant import zeros_like
 from headrace.ops.conversion import cast
-from headrace.ops.elementwise import floormod, greater_equal, not_equal
+from headrace.ops.elementwise import (
+    floormod,
+    greater_equal,
+    less,
+    logical_and,
+    maximum,
+    not_equal,
+)
 from headrace.ops.gather import boolean_mask, gather
 from headrace.ops.identity import identity
 from headrace.ops.joining import concat
@@ -182,8 +189,11 @@ def _matrix_by_masks(x: Tensor, axes: Any) -> tuple[Tensor, Tensor]:
     dims = shape(x)
     size = shape(dims)[0]
     every = range_op(size)
-    chosen = reshape(convert_to_tensor(axes), [-1])
-    summed = floormod(chosen, size)
+    given = reshape(convert_to_tensor(axes), [-1])
+    there = reduce_all(logical_and(greater_equal(given, -size), less(given, size)))
+    with control_dependencies([assert_true(there, ["tensordot: axes", given])]):
+        # A scalar has no axis to count from the end.
+        summed = floormod(given, maximum(size, 1))
     apart = reduce_all(not_equal(expand_dims(every, 1), expand_dims(summed, 0)), 1)
     free = boolean_mask(every, apart)
     moved = transpose(x, concat([free, summed], 0))

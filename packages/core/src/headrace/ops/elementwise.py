@@ -14,6 +14,7 @@ from headrace.errors import DTypeError, ShapeError
 from headrace.graph.convert import (
     contains_tensor,
     convert_to_tensor,
+    holds_nothing,
     is_python_literal,
     natural_dtype,
 )
@@ -118,6 +119,13 @@ def _as_floats(x: Any, y: Any) -> tuple[Any, Any]:
     """Return what is divided, integers as floats."""
     dtype = _data_dtype(x)
     other = _data_dtype(y)
+    # What a list of nothing holds, and plain booleans, are of the dtype of what they meet.
+    plain = [v for v in (x, y) if is_python_literal(v)]
+    if len(plain) == 1:
+        known = other if plain[0] is x else dtype
+        met = dtype if plain[0] is x else other
+        if known.is_integer and (met.is_bool or holds_nothing(plain[0])):
+            dtype = other = known
     if not (dtype.is_integer and other.is_integer):
         return x, y
     # Python's numbers take the dtype of the tensors they meet, and make nothing wider.

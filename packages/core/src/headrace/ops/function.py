@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import DTypeError, GraphError, ShapeError
+from headrace.errors import DTypeError, GraphError, ShapeError, shown
+from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.function import Function
+from headrace.graph.function import Function, graphs_around
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import control_dependencies, current_scope, inside, name_scope
 from headrace.graph.spec import TensorSpec, list_spec
@@ -148,8 +150,12 @@ class TracedFunction:
     ) -> None:
         self.python_function = python_function
         self.name = name or getattr(python_function, "__name__", "function").strip("<>")
-        self._signature = None if input_signature is None else [_signed(s) for s in input_signature]
-        self._traces: dict[Any, tuple[Function, Any]] = {}
+        self._signature = (
+            None
+            if input_signature is None
+            else [_signed(s) for s in items(input_signature, "input_signature")]
+        )
+        self._traces: dict[Any, list[tuple[Function, Any]]] = {}
         self._tracing = False
         functools.update_wrapper(self, python_function)
 
@@ -178,10 +184,22 @@ class TracedFunction:
                 self._check(tensors)
             stated = self._signature is not None
             parts = [_key(item, t, stated) for item, t in zip(flat, tensors, strict=True)]
-            key = (graph.outermost, graph, *parts)
-            known = self._traces.get(key)
+            # What applies to operations made now applies to those of the trace.
+            scope = replace(
+                current_scope(),
+                graph=graph.outermost,
+                name="",
+                control_inputs=(),
+                outer_waits=(),
+                colocated_with=(),
+            )
+            traces = self._traces.setdefault((scope, *parts), [])
+            # One that takes tensors of a branch or body can be called there alone.
+            here = {graph, *graphs_around(graph)}
+            known = next((t for t in traces if t[0].outer in here), None)
             if known is None:
-                known = self._traces[key] = self._trace((args, kwargs), flat, tensors)
+                known = self._trace((args, kwargs), flat, tensors)
+                traces.append(known)
             function, structure = known
             given = [t for t in tensors if t is not None]
             with control_dependencies(list(function.waits_for)):
@@ -230,6 +248,7 @@ class TracedFunction:
                 function.finish(results)
         finally:
             self._tracing = False
+        function.move_out()
         return function, returned
 
     def __repr__(self) -> str:
@@ -259,7 +278,7 @@ def function(
         The function made, or a decorator.
 
     Raises:
-        GraphError: if ``autograph`` is asked for.
+        GraphError: if ``autograph`` is asked for, or ``input_signature`` holds something else.
     """
     if autograph:
         raise GraphError(
@@ -281,8 +300,13 @@ def _acts(op: Operation) -> bool:
 def _signed(item: Any) -> TensorSpec:
     if hasattr(item, "dtype") and hasattr(item, "shape"):
         shape, dtype = item.shape, item.dtype
-    else:
+    elif isinstance(item, list | tuple) and len(item) == 2:
         shape, dtype = item
+    else:
+        raise GraphError(
+            "input_signature: expected pairs of shape and dtype, or objects with these "
+            f"attributes, got {shown(item)}"
+        )
     return TensorSpec(dtypes.as_dtype(dtype), TensorSpec(dtypes.float32).with_shape(shape).shape)
 
 

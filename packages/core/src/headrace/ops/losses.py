@@ -513,9 +513,10 @@ def sparse_softmax_cross_entropy(
 
 def _without_axis(x: Tensor, rank_with: int | None, outer: Tensor | None) -> Tensor:
     """Return ``x`` without a last axis of size 1 where it has ``rank_with`` dimensions."""
+    if x.shape.rank == 0 or (x.shape.rank is not None and x.spec.shape[-1] not in (1, None)):
+        return x
     if x.shape.rank is not None and rank_with is not None:
-        last = x.shape.rank == rank_with and x.shape.rank > 0 and x.spec.shape[-1] in (1, None)
-        return squeeze(x, [-1]) if last else x
+        return squeeze(x, [-1]) if x.shape.rank == rank_with else x
     # Where ranks are not known, the elements are what counts.
     return x if outer is None else reshape(x, outer)
 

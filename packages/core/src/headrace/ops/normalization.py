@@ -20,6 +20,7 @@ from headrace.ops.constant import shape_of
 from headrace.ops.conversion import cast
 from headrace.ops.convolution import given
 from headrace.ops.elementwise import add, greater_equal, less_equal, maximum, power, square
+from headrace.ops.identity import ensure_shape
 from headrace.ops.linalg import matmul
 from headrace.ops.random import random_uniform
 from headrace.ops.reduce import reduce_mean, reduce_sum
@@ -484,6 +485,9 @@ def bias_add(
             f"bias_add: bias {offsets.spec.shape} must have one element for each of the {channels} "
             f"channels of value {tensor.spec.shape}"
         )
+    if offsets.shape.rank is None:
+        # A matrix would be added, too, where a step brings one.
+        offsets = ensure_shape(offsets, [channels])
     if first:
         if rank is None:
             raise ShapeError(f"bias_add: the rank of value must be known for {shown(data_format)}")

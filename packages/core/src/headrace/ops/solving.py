@@ -121,8 +121,11 @@ def matrix_solve(matrix: Precise, rhs: Precise, adjoint: bool = False) -> Spec:
         The shape and dtype of ``rhs``.
     """
     square, dims = _equations(matrix, rhs)
-    if square.dims is None or dims.dims is None:
+    if square.dims is None:
         return TensorSpec(matrix.dtype, dims)
+    if dims.dims is None:
+        # The leading axes are the same on both sides.
+        return TensorSpec(matrix.dtype, Shape([*square[:-1], None]))
     batch = square[:-2].merge_with(dims[:-2])
     return TensorSpec(matrix.dtype, batch.concatenate(dims[-2:]))
 

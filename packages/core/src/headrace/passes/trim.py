@@ -28,7 +28,7 @@ def trim_loops(step: StepGraph) -> StepGraph:
     """Return the step with loops that compute no more than is needed of them."""
     if not any(is_open(op) for op in step.graph.operations):
         return step
-    demand = _demand(step, step.fetches, {})
+    demand = _demand(step, step.fetches)
     if not any(loop.changed for loop in demand.loops.values()):
         return step
     rewriter = _trimmed(step, demand, keep=[t.op for t in step.feeds])
@@ -81,48 +81,56 @@ class _Inside:
         return fewer or any(loop.changed for loop in self.demand.loops.values())
 
 
-@dataclass(slots=True, eq=False)
-class _Loop:
-    """A loop and what is needed of it.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Opened:
+    """The insides of a loop, of which nothing is needed yet.
 
     Attributes:
-        op: The loop.
         cond: Its condition.
         body: Its body.
+        effects: What in the body depends on effects.
         always: The variables that are needed whatever is read of the loop.
-        live: The variables that are needed, in order.
-        saved: Which of the lists that it saves are needed, in order.
     """
 
-    op: Operation
     cond: _Inside
     body: _Inside
+    effects: Collection[Operation]
     always: frozenset[int]
-    live: list[int] = field(default_factory=list)
-    saved: list[int] = field(default_factory=list)
-    # The loops in its body, and the outputs for whose sake it was settled last. Without them, each
-    # round around a loop would settle those inside anew: time like 2^depth.
-    inner: dict[Operation, _Loop] = field(default_factory=dict)
-    settled: frozenset[int] | None = None
+
+
+@dataclass(slots=True, eq=False)
+class _Loop:
+    """What is needed of a loop, and of all loops of the same inside of which as much is read.
+
+    Attributes:
+        cond: Its condition.
+        body: Its body.
+        live: The variables that are needed, in order.
+        saved: Which of the lists that it saves are needed, in order.
+        changed: Whether less is needed of it than it computes.
+        made: The condition and the body of the trimmed loop, and what it saves; made when first
+            asked for.
+    """
+
+    cond: _Inside
+    body: _Inside
+    live: list[int]
+    saved: list[int]
+    changed: bool
+    made: tuple[Function, Function, tuple[str, ...]] | None = None
 
     @property
     def count(self) -> int:
         """How many variables it has."""
         return len(self.body.function.results)
 
-    @property
-    def changed(self) -> bool:
-        """Whether less is needed of it than it computes."""
-        fewer = len(self.saved) < len(self.op.attrs["saves"])
-        return fewer or self.cond.changed or self.body.changed
+    def inputs(self, op: Operation) -> list[Tensor]:
+        """Return what one of these loops takes."""
+        return [t for group in self.groups(op) for t in group]
 
-    def inputs(self) -> list[Tensor]:
-        """Return what it takes."""
-        return [t for group in self.groups() for t in group]
-
-    def groups(self) -> list[list[Tensor]]:
-        """Return what it takes: for its variables, its condition, and its body."""
-        op, count = self.op, self.count
+    def groups(self, op: Operation) -> list[list[Tensor]]:
+        """Return what one of these loops takes: for its variables, its condition, its body."""
+        count = self.count
         after = op.arity[0] + op.arity[1] - count
         return [
             [op.inputs[i] for i in self.live],
@@ -131,29 +139,33 @@ class _Loop:
         ]
 
 
-def _opened(op: Operation) -> _Loop:
-    """Return a loop of which nothing is needed yet."""
+def _opened(op: Operation) -> _Opened:
+    """Return the insides of a loop, the same for all loops that hold the same."""
     body: Function = op.attrs["body"]
-    saves = [body.get_tensor_by_name(name) for name in op.attrs["saves"]]
-    inside = inline_calls(extract((), [*body.results, *saves], body.effects))
     cond: Function = op.attrs["cond"]
-    asked = _Inside(cond, inline_calls(extract((), cond.results, cond.effects)))
-    asked.demand = _demand(asked.step, asked.step.fetches, {})
-    # An effect runs for the sake of a result that depends on it.
-    effects = dependents_on_effects(inside)
-    count = len(body.results)
-    bound = {i for i in range(count) if inside.fetches[i].op in effects}
-    decide = {i for i in asked.demand.parameters() if i < count}
-    return _Loop(op, asked, _Inside(body, inside), frozenset(bound | decide))
+    key = ("opened", cond, op.attrs["saves"])
+    if key not in body.derived:
+        saves = [body.get_tensor_by_name(name) for name in op.attrs["saves"]]
+        inside = inline_calls(extract((), [*body.results, *saves], body.effects))
+        asked = _Inside(cond, inline_calls(extract((), cond.results, cond.effects)))
+        asked.demand = _demand(asked.step, asked.step.fetches)
+        # An effect runs for the sake of a result that depends on it.
+        effects = dependents_on_effects(inside)
+        count = len(body.results)
+        bound = {i for i in range(count) if inside.fetches[i].op in effects}
+        decide = {i for i in asked.demand.parameters() if i < count}
+        always = frozenset(bound | decide)
+        body.derived[key] = _Opened(asked, _Inside(body, inside), effects, always)
+    found: _Opened = body.derived[key]
+    return found
 
 
-def _demand(step: StepGraph, fetches: Iterable[Tensor], known: dict[Operation, _Loop]) -> _Demand:
+def _demand(step: StepGraph, fetches: Iterable[Tensor]) -> _Demand:
     """Return what is needed of a graph.
 
     Args:
         step: The graph; its targets are needed.
         fetches: What is to be handed back.
-        known: Its loops, as far as they have been looked at; added to.
     """
     tensors = set(fetches)
     operations = {*(t.op for t in tensors), *step.targets}
@@ -163,45 +175,54 @@ def _demand(step: StepGraph, fetches: Iterable[Tensor], known: dict[Operation, _
             continue
         taken: Sequence[Tensor] = op.inputs
         if is_open(op):
-            loop = known.get(op)
-            if loop is None:
-                loop = known[op] = _opened(op)
-            _settle(loop, tensors)
-            loops[op] = loop
-            taken = loop.inputs()
+            loop = loops[op] = _settled(op, tensors)
+            taken = loop.inputs(op)
         tensors.update(taken)
         operations.update(t.op for t in taken)
         operations.update(op.control_inputs)
     return _Demand(operations, loops)
 
 
-def _settle(loop: _Loop, read: Collection[Tensor]) -> None:
-    """Find out what is needed of a loop, where some of its outputs are read."""
-    outputs, count = loop.op.outputs, loop.count
-    asked_for = frozenset(i for i, t in enumerate(outputs) if t in read)
-    if loop.settled == asked_for:
-        return
-    loop.settled = asked_for
-    live = {i for i in range(count) if outputs[i] in read} | loop.always
-    effects = dependents_on_effects(loop.body.step)
-    places = range(len(outputs) - count)
-    fetches = loop.body.step.fetches
-    loop.saved = [
-        i for i in places if outputs[count + i] in read or fetches[count + i].op in effects
+def _settled(op: Operation, read: Collection[Tensor]) -> _Loop:
+    """Return what is needed of a loop, where some of its outputs are read.
+
+    Its body remembers it: each round around a loop would settle those inside anew, and each place
+    of a function those in the function, which takes time like 2^depth; and functions that are
+    trimmed alike stay shared.
+    """
+    body: Function = op.attrs["body"]
+    asked_for = frozenset(i for i, t in enumerate(op.outputs) if t in read)
+    key = ("trimmed", op.attrs["cond"], op.attrs["saves"], asked_for)
+    if key not in body.derived:
+        body.derived[key] = _settle(_opened(op), asked_for, len(op.attrs["saves"]))
+    found: _Loop = body.derived[key]
+    return found
+
+
+def _settle(opened: _Opened, asked_for: frozenset[int], saves: int) -> _Loop:
+    """Find out what is needed of loops, where some of their outputs are read, by number."""
+    step = opened.body.step
+    count, fetches = len(step.fetches) - saves, step.fetches
+    live = {i for i in asked_for if i < count} | opened.always
+    kept_lists = [
+        i for i in range(saves) if count + i in asked_for or fetches[count + i].op in opened.effects
     ]
-    saved = [fetches[count + i] for i in loop.saved]
+    saved = [fetches[count + i] for i in kept_lists]
     while True:
-        demand = _demand(loop.body.step, [*(fetches[i] for i in live), *saved], loop.inner)
+        demand = _demand(step, [*(fetches[i] for i in live), *saved])
         needed = demand.parameters()
         more = {i for i in needed if i < count} - live
         if not more:
             break
         live |= more
-    loop.live = sorted(live)
-    loop.body.demand = demand
-    loop.body.kept = [*loop.live, *sorted(i for i in needed if i >= count)]
-    asked = loop.cond.demand.parameters()
-    loop.cond.kept = [*loop.live, *sorted(i for i in asked if i >= count)]
+    variables = sorted(live)
+    kept = [*variables, *sorted(i for i in needed if i >= count)]
+    body = _Inside(opened.body.function, step, demand, kept)
+    asked = opened.cond.demand.parameters()
+    kept = [*variables, *sorted(i for i in asked if i >= count)]
+    cond = _Inside(opened.cond.function, opened.cond.step, opened.cond.demand, kept)
+    changed = len(saved) < saves or cond.changed or body.changed
+    return _Loop(cond, body, variables, kept_lists, changed)
 
 
 def _trimmed(step: StepGraph, demand: _Demand, keep: Iterable[Operation] = ()) -> Rewriter:
@@ -211,23 +232,28 @@ def _trimmed(step: StepGraph, demand: _Demand, keep: Iterable[Operation] = ()) -
     for op in step.graph.operations:
         loop = demand.loops.get(op)
         if loop is not None and loop.changed:
-            _add_loop(rewriter, loop)
+            _add_loop(rewriter, op, loop)
         elif op in needed:
             rewriter.copy(op)
     return rewriter
 
 
-def _add_loop(rewriter: Rewriter, loop: _Loop) -> None:
-    op, count = loop.op, loop.count
-    body, fetches = loop.body, loop.body.step.fetches
-    places = [*loop.live, *(count + i for i in loop.saved)]
-    wanted = [fetches[count + i] for i in loop.saved]
-    made, saved = _function(body, [fetches[i] for i in loop.live], wanted)
-    cond, _ = _function(loop.cond, loop.cond.step.fetches)
+def _made(loop: _Loop) -> tuple[Function, Function, tuple[str, ...]]:
+    """Return the condition and the body of a trimmed loop, and the names of what it saves."""
+    if loop.made is None:
+        fetches = loop.body.step.fetches
+        wanted = [fetches[loop.count + i] for i in loop.saved]
+        body, saved = _function(loop.body, [fetches[i] for i in loop.live], wanted)
+        cond, _ = _function(loop.cond, loop.cond.step.fetches)
+        loop.made = cond, body, tuple(t.name for t in saved)
+    return loop.made
+
+
+def _add_loop(rewriter: Rewriter, op: Operation, loop: _Loop) -> None:
+    places = [*loop.live, *(loop.count + i for i in loop.saved)]
     attrs: dict[str, Any] = dict(op.attrs)
-    attrs["body"], attrs["cond"] = made, cond
-    attrs["saves"] = tuple(t.name for t in saved)
-    groups = loop.groups()
+    attrs["cond"], attrs["body"], attrs["saves"] = _made(loop)
+    groups = loop.groups(op)
     new = rewriter.graph.add_operation(
         op.schema,
         name=op.name,

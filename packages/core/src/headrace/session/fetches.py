@@ -38,6 +38,9 @@ class Fetches:
     rebuild: Rebuild
 
 
+_TOO_DEEP = "cannot fetch a structure that contains itself, or is as deep"
+
+
 def fetch_key(fetches: Any) -> Hashable:
     """Return a key that is equal for equal fetch structures of the same elements.
 
@@ -47,7 +50,7 @@ def fetch_key(fetches: Any) -> Hashable:
     try:
         return _key(fetches)
     except RecursionError:
-        raise FetchError("cannot fetch a structure that contains itself, or is as deep") from None
+        raise FetchError(_TOO_DEEP) from None
 
 
 # A union of types would be made anew in each call.
@@ -83,7 +86,10 @@ def flatten(fetches: Any, graph: Graph, kept: Kept | None = None) -> Fetches:
     """
     tensors: dict[Tensor, int] = {}
     targets: dict[Operation, None] = {}
-    rebuild = _visit(fetches, graph, tensors, targets, kept)
+    try:
+        rebuild = _visit(fetches, graph, tensors, targets, kept)
+    except RecursionError:
+        raise FetchError(_TOO_DEEP) from None
     return Fetches(tuple(tensors), tuple(targets), rebuild)
 
 

@@ -19,7 +19,7 @@ from headrace.errors import (
 )
 from headrace.extend.devices import DeviceName
 from headrace.extend.documents import OutputLimit, checked_specs
-from headrace.extend.graphs import CycleError, Function, in_order, user_site
+from headrace.extend.graphs import MAX_NESTED, CycleError, Function, in_order, user_site
 from headrace.extend.ops import OPS, OpSchema, TensorSpec
 from headrace_io.dtype_protos import shape_of
 from headrace_io.graph_import.attributes import (
@@ -30,8 +30,6 @@ from headrace_io.graph_import.attributes import (
 
 # How an input names a tensor: in a graph "node" or "node:1", in a function "node:output:1".
 _INPUT = re.compile(r"([^:^]+)(?::(?:[A-Za-z_][A-Za-z0-9_]*:)?([0-9]{1,9}))?")
-# Deeper than programs nest conditions and loops, and far from what Python's stack holds.
-_MAX_DEPTH = 64
 
 
 @final
@@ -250,8 +248,8 @@ def _functions_in_order(library: Mapping[str, Any]) -> list[Any]:
     depths: dict[str, int] = {}
     for name in names:
         depths[name] = 1 + max((depths[other] for other in before[name]), default=0)
-        if depths[name] > _MAX_DEPTH:
-            raise GraphError(f"functions are nested more than {_MAX_DEPTH} deep")
+        if depths[name] > MAX_NESTED:
+            raise GraphError(f"functions are nested more than {MAX_NESTED} deep")
     return [library[name] for name in names]
 
 

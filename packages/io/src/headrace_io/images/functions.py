@@ -108,7 +108,8 @@ def random_jpeg_quality(
     Raises:
         AttributeValueError: if there is no quality to draw.
     """
-    low, high = min_jpeg_quality, max_jpeg_quality
+    low = whole(min_jpeg_quality, "min_jpeg_quality")
+    high = whole(max_jpeg_quality, "max_jpeg_quality")
     if min(low, high) < 0 or max(low, high) > 100:
         raise AttributeValueError(
             f"jpeg encoding range must be between 0 and 100, got {shown(low)} and {shown(high)}"

@@ -145,7 +145,7 @@ def string_input_producer(
             seed,
             capacity,
             shared_name,
-            summary_name=f"fraction_of_{capacity}_full",
+            summary_name=f"fraction_of_{whole(capacity, 'capacity')}_full",
             name=scope,
             cancel_op=cancel_op,
         )
@@ -181,7 +181,7 @@ def range_input_producer(
             seed,
             capacity,
             shared_name,
-            summary_name=f"fraction_of_{capacity}_full",
+            summary_name=f"fraction_of_{whole(capacity, 'capacity')}_full",
             name=scope,
         )
 

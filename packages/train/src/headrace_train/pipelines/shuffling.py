@@ -29,7 +29,7 @@ def _shuffled(
     if whole(capacity, "capacity") <= whole(min_after_dequeue, "min_after_dequeue"):
         raise AttributeValueError(
             f"{function}: capacity must be more than min_after_dequeue, got {shown(capacity)} and "
-            f"{min_after_dequeue}"
+            f"{shown(min_after_dequeue)}"
         )
 
     def make(dtypes: list[hr.DType], shapes: list[Shape]) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from headrace import Tensor, Variable
 from headrace.errors import (
     ArgumentTypeError,
+    AttributeValueError,
     CheckpointNotFoundError,
     FetchError,
     GraphError,
@@ -29,11 +30,15 @@ def step_in(sess: Any, global_step: Any) -> int | None:
         except FetchError as reason:
             raise GraphError(f"global_step cannot be fetched: {reason}") from reason
     try:
-        return operator.index(global_step)
+        step = operator.index(global_step)
     except TypeError:
         raise ArgumentTypeError(
             f"global_step must be a whole number, got {shown(global_step)}"
         ) from None
+    if not -(2**63) <= step < 2**63:
+        # It becomes part of a name, and a number of 64 bits.
+        raise AttributeValueError(f"global_step must be an integer of 64 bits, got {shown(step)}")
+    return step
 
 
 def number(metric: Any) -> float | None:

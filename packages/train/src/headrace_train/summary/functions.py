@@ -186,10 +186,8 @@ def tensor_summary(
         [], string, a serialized ``Summary``.
     """
     metadata = protos.SummaryMetadata() if summary_metadata is None else summary_metadata
-    if summary_description is not None:
-        metadata.summary_description = summary_description
-    if display_name is not None:
-        metadata.display_name = display_name
+    _state(metadata, "summary_description", summary_description)
+    _state(metadata, "display_name", display_name)
     about = metadata.SerializeToString(deterministic=True)
     with summary_scope(name, family, values=[tensor]) as (given, scope):
         tag = hr.constant(given, name="tag")
@@ -197,6 +195,16 @@ def tensor_summary(
         metadata_tensor = hr.constant(about, name="serialized_summary_metadata")
         made = summaries.tensor_summary(tag, value, metadata_tensor, name=scope)
     return _collected(made, collections)
+
+
+def _state(metadata: Any, field: str, value: Any) -> None:
+    if value is None:
+        return
+    try:
+        setattr(metadata, field, value)
+    except ValueError:
+        # Bytes that are no UTF-8, or half of a character.
+        raise AttributeValueError(f"{field} must be a text, got {shown(value)}") from None
 
 
 def merge(

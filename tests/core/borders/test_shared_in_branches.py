@@ -1,0 +1,166 @@
+"""Functions that call one another in branches and loops: one trace for all of them."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import headrace as hr
+from headrace.errors import GraphError
+from headrace.extend.graphs import functions_in
+
+pytestmark = pytest.mark.needs("autodiff", "backend-cpu")
+
+Call = Callable[[Any], Any]
+
+
+def in_both(inner: Call, x: Any) -> Any:
+    return hr.cond(x > 0.0, lambda: inner(x * 0.9), lambda: inner(x) + 1.0)
+
+
+def in_cases(inner: Call, x: Any) -> Any:
+    few = [(x > 2.0, lambda: inner(x * 0.5)), (x > 1.0, lambda: inner(x * 0.7))]
+    return hr.case(few, default=lambda: inner(x * 0.9))
+
+
+def in_loops(inner: Call, x: Any) -> Any:
+    once = hr.while_loop(lambda i, v: i < 1, lambda i, v: (i + 1, inner(v * 0.9)), [0, x])[1]
+    return hr.while_loop(lambda i, v: i < 0, lambda i, v: (i + 1, inner(v)), [0, once])[1]
+
+
+def in_condition_and_body(inner: Call, x: Any) -> Any:
+    """The condition calls it where the loop has ended at the first look only."""
+    return hr.while_loop(
+        lambda i, v: hr.cond(i < 1, lambda: True, lambda: inner(v) > 1e30),
+        lambda i, v: (i + 1, hr.cond(v > 1e30, lambda: inner(v), lambda: v * 0.9)),
+        [0, x],
+    )[1]
+
+
+def in_branches_and_loops(inner: Call, x: Any) -> Any:
+    y = in_both(inner, x)
+    return hr.while_loop(lambda i, v: i < 0, lambda i, v: (i + 1, inner(v)), [0, y])[1]
+
+
+def in_a_branch_within_a_loop(inner: Call, x: Any) -> Any:
+    def body(i: Any, v: Any) -> Any:
+        return i + 1, hr.cond(v > 1e30, lambda: inner(v), lambda: inner(v * 0.9))
+
+    return hr.while_loop(lambda i, v: i < 1, body, [0, x])[1]
+
+
+WAYS = [in_both, in_cases, in_loops, in_branches_and_loops, in_a_branch_within_a_loop]
+
+
+def chain(depth: int, way: Callable[[Call, Any], Any]) -> Call:
+    """Return a function that calls another one in some way, which calls another one, and so on."""
+    functions = [hr.function(lambda x: hr.sin(x), name="first")]
+    for i in range(depth):
+        inner = functions[-1]
+        functions.append(hr.function(lambda x, f=inner: way(f, x), name=f"f{i}"))
+    return functions[-1]
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("executor", ["plan", "plain"])
+@pytest.mark.parametrize("way", WAYS)
+def test_thirty_deep_costs_no_power_of_two(way: Any, executor: str) -> None:
+    with hr.Graph().as_default() as graph, hr.Session(config=hr.Config(executor=executor)) as s:
+        x = hr.placeholder(hr.float64, [])
+        started = time.process_time()
+        y = chain(30, way)(x)
+        found = s.run(y, {x: 1.0})
+        # Less than a second by itself.
+        assert time.process_time() - started < 10
+        assert len(functions_in(graph)) < 30 * 8
+    assert found == pytest.approx(math.sin(0.9**30))
+
+
+def test_a_condition_that_calls_deep_is_built_without_a_power_of_two() -> None:
+    with hr.Graph().as_default() as graph:
+        chain(30, in_condition_and_body)(hr.placeholder(hr.float64, []))
+        assert len(functions_in(graph)) < 30 * 8
+    with hr.Graph().as_default(), hr.Session() as s:
+        found = s.run(chain(3, in_condition_and_body)(hr.constant(1.0, hr.float64)))
+    assert found == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("executor", ["plan", "plain"])
+@pytest.mark.parametrize("way", WAYS)
+def test_gradients_of_functions_in_branches_and_loops(way: Any, executor: str) -> None:
+    with hr.Graph().as_default(), hr.Session(config=hr.Config(executor=executor)) as s:
+        x = hr.placeholder(hr.float64, [])
+        y = chain(3, way)(x)
+        found = s.run([y, *hr.gradients(y, x)], {x: 0.8})
+    inner = 0.9**3
+    assert found == pytest.approx([math.sin(0.8 * inner), inner * math.cos(0.8 * inner)])
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("way", WAYS)
+def test_gradients_of_all_ways_through_thirty_are_refused(way: Any) -> None:
+    with hr.Graph().as_default():
+        x = hr.placeholder(hr.float64, [])
+        y = chain(30, way)(x)
+        with pytest.raises(GraphError, match="tensors from inside of it, more than 10000") as found:
+            hr.gradients(y, x)
+    assert len(str(found.value).splitlines()) <= 12
+
+
+def test_what_a_function_takes_from_outside_is_handed_to_all_its_calls() -> None:
+    with hr.Graph().as_default(), hr.Session() as s:
+        outside = hr.placeholder(hr.float64, [])
+        x = hr.placeholder(hr.float64, [])
+        inner = hr.function(lambda v: v * outside, name="inner")
+        middle = hr.function(lambda v: in_both(inner, v), name="middle")
+        y = in_both(middle, x)
+        held = [f.name for f in functions_in(hr.get_default_graph())]
+        wanted = [y, *hr.gradients(y, [x, outside])]
+        assert s.run(wanted, {x: 2.0, outside: 3.0}) == pytest.approx([4.86, 2.43, 1.62])
+        assert s.run(wanted, {x: -2.0, outside: 3.0}) == pytest.approx([-4.0, 3.0, -2.0])
+    assert sum("inner" in name for name in held) == 1
+
+
+def test_a_function_of_tensors_of_a_branch_stays_in_the_branch() -> None:
+    with hr.Graph().as_default(), hr.Session() as s:
+        x = hr.placeholder(hr.float64, [])
+        taken: list[Any] = []
+        inner = hr.function(lambda v: v * taken[-1], name="inner")
+
+        def branch(factor: float) -> Any:
+            taken.append(x + factor)
+            return inner(x) + inner(x)
+
+        y = hr.cond(x > 0.0, lambda: branch(1.0), lambda: branch(2.0))
+        wanted = [y, *hr.gradients(y, x)]
+        assert s.run(wanted, {x: 3.0}) == pytest.approx([24.0, 14.0])
+        assert s.run(wanted, {x: -3.0}) == pytest.approx([6.0, -8.0])
+
+
+def test_a_function_in_both_branches_changes_one_variable() -> None:
+    with hr.Graph().as_default(), hr.Session() as s:
+        v = hr.Variable(1.0)
+        add = hr.function(lambda by: v.assign_add(by) * 1.0, name="add")
+        p = hr.placeholder(hr.bool, [])
+        y = hr.cond(p, lambda: add(hr.constant(2.0)), lambda: add(hr.constant(5.0)))
+        s.run(v.initializer)
+        assert [s.run(y, {p: True}), s.run(y, {p: False}), s.run(v)] == [3.0, 8.0, 8.0]
+
+
+def test_a_function_is_traced_anew_on_another_device() -> None:
+    with hr.Graph().as_default():
+        x = hr.placeholder(hr.float64, [])
+        inner = hr.function(lambda v: hr.sin(v), name="inner")
+        with hr.device("/cpu:0"):
+            first = inner(x)
+        second = inner(x)
+        third = inner(x)
+    functions = [t.op.attrs["function"] for t in (first, second, third)]
+    assert functions[0] is not functions[1]
+    assert functions[1] is functions[2]
+    asked = [[op.device for op in f.operations if op.type == "Sin"] for f in functions[:2]]
+    assert asked == [["/device:cpu:0"], [""]]
