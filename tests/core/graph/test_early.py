@@ -125,7 +125,7 @@ def grown(step, times: int):
 
 # A vector of integers that cost much, if they were computed while it is built and read.
 COSTLY = {
-    "concat of four": lambda: grown(lambda s: hr.concat([s, s, s, s], 0), 40),
+    "concat of four": lambda: grown(lambda s: hr.concat([s, s, s, s], 0), 30),
     "tile": lambda: grown(lambda s: hr.tile(s, [2]), 60),
     "stack": lambda: grown(lambda s: hr.reshape(hr.stack([s, s]), [-1]), 60),
     "gather of what is gathered": lambda: grown(lambda s: hr.gather(s, hr.concat([s, s], 0)), 60),
