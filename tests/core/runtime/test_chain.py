@@ -9,6 +9,8 @@ import headrace as hr
 from headrace.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from headrace.runtime import executor
 
+pytestmark = pytest.mark.needs("backend-cpu")
+
 
 @pytest.fixture
 def chains(monkeypatch):
