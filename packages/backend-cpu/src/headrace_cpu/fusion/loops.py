@@ -14,8 +14,8 @@ _CHUNK = 1024
 # Rows of so many elements are worked on in vectors of their own, shorter ones side by side; rows of
 # which only extremes are wanted, which compare NaN step by step, from so many bytes on. Measured
 # for 1.28 million float32: sums of rows of 8 took 96 us for 335, of 64 56 us for 309, their softmax
-# 1.0 ms for 5.9. NumPy adds fewer than eight numbers in their order, as those side by side do: steps
-# before kernels are compiled, and after, agree to the bit.
+# 1.0 ms for 5.9. NumPy adds fewer than eight numbers in their order, as those side by side do:
+# steps before kernels are compiled, and after, agree to the bit.
 _WIDE, _WIDE_EXTREMES = 8, 128
 # Flat ranges are shared among threads in whole cache lines.
 _SHARE = 64
