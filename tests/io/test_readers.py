@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 from pathlib import Path
 
@@ -375,3 +376,50 @@ def test_readers_of_one_name_in_a_container_are_one():
     hr.reset_containers("shared readers")
     with hr.Graph().as_default(), hr.container("shared readers"), hr.Session() as session:
         assert session.run(hr.IdentityReader(name="one").num_records_produced()) == 0
+
+
+def test_lines_may_come_from_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text("one\ntwo\n"))
+    writer.start()
+    reader = hr.TextLineReader()
+    with hr.Session() as session:
+        read = reader.read(work_queue(session, [os.fsencode(pipe)]))[1]
+        assert [session.run(read), session.run(read)] == [b"one", b"two"]
+    writer.join(20)
+
+
+def test_an_interrupted_read_is_told_and_the_next_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr("headrace.interrupts._PATIENCE_S", 0.2)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    pipe, whole = tmp_path / "pipe", tmp_path / "whole"
+    # Nobody writes to it: who opens it waits.
+    os.mkfifo(pipe)
+    whole.write_text("content")
+    main, found = threading.main_thread().ident, []
+    reader = hr.WholeFileReader()
+    with hr.Session() as session:
+        read = reader.read(work_queue(session, [os.fsencode(pipe), os.fsencode(whole)]))[1]
+
+        def wait_behind_it():
+            try:
+                session.run(read)
+            except errors.CancelledError as error:
+                found.append(str(error))
+
+        behind = threading.Thread(target=wait_behind_it)
+        threading.Timer(0.2, behind.start).start()
+        interrupt = threading.Timer(0.6, lambda: signal.pthread_kill(main, signal.SIGINT))
+        interrupt.start()
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                session.run(read)
+        finally:
+            interrupt.join()
+            signal.signal(signal.SIGINT, before)
+        behind.join(20)
+        assert len(found) == 1
+        assert "was interrupted in" in found[0]
+        assert "the rest of it was not read" in found[0]
+        assert session.run(read) == b"content"

@@ -15,7 +15,7 @@ import pytest
 
 import headrace as hr
 
-pytestmark = [pytest.mark.needs("backend-cpu", "train"), pytest.mark.slow]
+pytestmark = [pytest.mark.needs("backend-cpu", "io", "train"), pytest.mark.slow]
 
 # A process whose parent ignores interrupts, as background jobs of shells do, ignores them, too.
 START = """
@@ -57,6 +57,13 @@ PROGRAMS = {
             session.run(add)
             count += 1
             saver.save(session, sys.argv[1] + "-model", global_step=count)
+    """,
+    "pipe": """
+        import os
+        os.mkfifo(sys.argv[1] + "-pipe")
+        files = hr.FIFOQueue(1, [hr.string], shapes=[[]])
+        session.run(files.enqueue(sys.argv[1] + "-pipe"))
+        session.run(hr.WholeFileReader().read(files))
     """,
     "python": "session.run(hr.py_func(lambda: __import__('time').sleep(60), [], hr.float32))",
 }

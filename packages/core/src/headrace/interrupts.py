@@ -4,14 +4,17 @@ Python raises ``KeyboardInterrupt`` wherever the main thread is. In a kernel tha
 thread's kernel out of the line of those that wait, and has not answered it yet, that would leave
 the other thread waiting for ever; between a plugin's kernels, it would leave the program without
 the rest of them. Such calls are carried through, and the interrupt is raised after them. They are
-short, and a second interrupt does not wait for their end.
+short; where one is not, as it reads from a pipe that nobody writes to, the interrupt is raised
+within it after a second, and a second interrupt at once.
 """
 
 from __future__ import annotations
 
+import _thread
 import functools
 import signal
 import threading
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any, ParamSpec, TypeVar, final
@@ -22,6 +25,9 @@ try:
     import _signal as handlers  # type: ignore[import-not-found]
 except ImportError:
     handlers = signal
+
+# How long a call may go on when an interrupt has come.
+_PATIENCE_S = 1.0
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -45,13 +51,16 @@ def uninterrupted(call: Callable[P, R]) -> Callable[P, R]:
 class _Delay:
     """A context of the main thread at whose end interrupts are raised that came within."""
 
-    __slots__ = ("_before", "_frame", "_held")
+    __slots__ = ("_before", "_frame", "_held", "_lock", "_over")
 
     def __init__(self) -> None:
         # What handles interrupts otherwise; None where that is nothing of Python's.
         self._before: Any = None
         self._held = False
         self._frame: FrameType | None = None
+        # Of an interrupt that is held: whether it is raised, or about to be.
+        self._over = False
+        self._lock: Any = None
 
     def __enter__(self) -> None:
         before = handlers.getsignal(signal.SIGINT)
@@ -62,13 +71,40 @@ class _Delay:
     def __exit__(self, *error: object) -> None:
         if self._before is None:
             return
+        if self._held:
+            self._end_wait()
         # Signals that have come before are held by what is still the handler.
         handlers.signal(signal.SIGINT, self._before)
-        if self._held:
+        if self._held and not self._over:
+            self._end_wait()
+        if self._over:
             frame, self._frame = self._frame, None
             self._before(signal.SIGINT, frame)
 
     def _hold(self, number: int, frame: FrameType | None) -> None:
         if self._held:
-            self._before(number, frame)
+            self._over = True
+            before, self._before = self._before, None
+            handlers.signal(signal.SIGINT, before)
+            before(number, frame)
+            return
         self._held, self._frame = True, frame
+        self._lock = _thread.allocate_lock()
+        # Not by ``threading``, of whose locks the main thread may hold one right now.
+        _thread.start_new_thread(self._interrupt_again, ())
+
+    def _interrupt_again(self) -> None:
+        """Interrupt the call that does not end, as a second Ctrl-C would."""
+        time.sleep(_PATIENCE_S)
+        with self._lock:
+            if self._over:
+                return
+            main = threading.main_thread().ident
+            if hasattr(signal, "pthread_kill") and main is not None:
+                signal.pthread_kill(main, signal.SIGINT)
+            else:
+                _thread.interrupt_main()
+
+    def _end_wait(self) -> None:
+        with self._lock:
+            self._over = True

@@ -180,7 +180,8 @@ class InputStream:
 
     def skip(self, count: int) -> None:
         """Go on by some bytes, or to the end where there are less."""
-        if self._inflater is None:
+        # A pipe has no place to go to, and is read.
+        if self._inflater is None and self._file.seekable():
             try:
                 self._file.seek(count, os.SEEK_CUR)
             except OSError as error:

@@ -16,6 +16,7 @@ from headrace.errors import (
     DataLossError,
     InvalidArgumentError,
     UnimplementedError,
+    shown,
 )
 from headrace.extend.state import Cancellation, ElementSource, WaitingLine
 from headrace_io.protos import reader_state
@@ -218,6 +219,16 @@ class Reader:
 
     def _advance(self, request: _Request) -> bool:
         """Answer a read; False if that has to wait for its queue."""
+        try:
+            return self._answered(request)
+        except BaseException:
+            # An interrupt ends this read. Others that wait for it are served by another thread.
+            following = self._next()
+            if following is not None:
+                threading.Thread(target=self._serve, args=(following,), daemon=True).start()
+            raise
+
+    def _answered(self, request: _Request) -> bool:
         while True:
             try:
                 with self._lock:
@@ -303,6 +314,14 @@ class Reader:
         except Exception as error:
             self._failure = error
             return False
+        except BaseException:
+            # What has begun to read cannot go on: whoever reads next is told, and loses nothing
+            # without a word.
+            self._failure = CancelledError(
+                f"reader {self.name!r} was interrupted in {shown(self._work)}; the rest of it "
+                "was not read"
+            )
+            raise
         if run is None:
             self._finish()
             return False
