@@ -69,20 +69,8 @@ class _Compression:
         return self._before[source].task_name != device.task_name
 
     def _copy_with(self, op: Operation, moved: dict[Tensor, Tensor]) -> Operation:
-        new = self.rewriter.graph.add_operation(
-            op.schema,
-            name=op.name,
-            inputs=[moved[t] if t in moved else self.rewriter.tensor(t) for t in op.inputs],
-            arity=op.arity,
-            attrs=op.attrs,
-            specs=[t.spec for t in op.outputs],
-            control_inputs=self.rewriter.controls(op.control_inputs),
-            device=op.device_name,
-            colocated_with=self.rewriter.controls(op.colocated_with),
-            site=op.site,
-            origin=op.origin,
-            gradient_rule=op.gradient_rule,
-        )
+        inputs = [moved[t] if t in moved else self.rewriter.tensor(t) for t in op.inputs]
+        new = self.rewriter.copy_with(op, inputs=inputs)
         self.rewriter.stand_for(op, new)
         return new
 

@@ -156,21 +156,8 @@ def _batched(rewriter: Rewriter, op: Operation, sums: _Sums) -> None:
     made, fetched = function_of(body, step, range(len(body.parameters)), count)
     attrs: dict[str, Any] = dict(op.attrs)
     attrs["body"], attrs["saves"] = made, tuple(t.name for t in fetched[count:])
-    new = rewriter.graph.add_operation(
-        op.schema,
-        name=op.name,
-        inputs=[rewriter.tensor(t) for t in op.inputs],
-        arity=op.arity,
-        attrs=attrs,
-        specs=[*(t.spec for t in op.outputs), *(list_spec(t.spec) for t in factors)],
-        control_inputs=rewriter.controls(op.control_inputs),
-        device=op.device_name,
-        colocated_with=rewriter.controls(op.colocated_with),
-        site=op.site,
-        origin=op.origin,
-        gradient_rule=op.gradient_rule,
-    )
-    rewriter.stand_for_operation(op, new)
+    specs = [*(t.spec for t in op.outputs), *(list_spec(t.spec) for t in factors)]
+    new = rewriter.copy_with(op, attrs=attrs, specs=specs)
     for old, tensor in zip(op.outputs, new.outputs, strict=False):
         rewriter.stand_for_tensor(old, tensor)
     lists = dict(zip(factors, new.outputs[len(op.outputs) :], strict=True))

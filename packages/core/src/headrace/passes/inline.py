@@ -132,19 +132,7 @@ def _joint(rewriter: Rewriter, group: Sequence[Operation]) -> Operation:
         if key in attrs:
             attrs[key] = tuple(dict.fromkeys(name for op in group for name in op.attrs[key]))
     specs, _ = first.schema.output_specs([t.spec for t in first.inputs], first.arity, attrs)
-    return rewriter.graph.add_operation(
-        first.schema,
-        name=first.name,
-        inputs=[rewriter.tensor(t) for t in first.inputs],
-        arity=first.arity,
-        attrs=attrs,
-        specs=specs,
-        control_inputs=rewriter.controls(first.control_inputs),
-        device=first.device_name,
-        colocated_with=rewriter.controls(first.colocated_with),
-        site=first.site,
-        origin=first.origin,
-    )
+    return rewriter.copy_with(first, attrs=attrs, specs=specs)
 
 
 def _stand_for_view(rewriter: Rewriter, op: Operation, joint: Operation) -> None:

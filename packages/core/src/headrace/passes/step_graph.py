@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError
@@ -99,6 +100,43 @@ class Rewriter:
         self._operations[old] = new
         for before, after in zip(old.outputs, new.outputs, strict=True):
             tensors[before] = after
+        return new
+
+    def copy_with(
+        self,
+        old: Operation,
+        *,
+        inputs: Sequence[Tensor] | None = None,
+        arity: tuple[int, ...] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        specs: Sequence[TensorSpec] | None = None,
+    ) -> Operation:
+        """Add an operation that differs from an old one, for which it stands in control edges.
+
+        What stands for its outputs is for the caller to say, as there may be others.
+
+        Args:
+            old: The operation.
+            inputs: What it takes, in the new graph; None for what stands for what it took.
+            arity: How many of them belong to each parameter; None for as many as before.
+            attrs: Its attributes; None for those that it has.
+            specs: Its outputs; None for those that it has.
+        """
+        new = self.graph.add_operation(
+            old.schema,
+            name=old.name,
+            inputs=[self.tensor(t) for t in old.inputs] if inputs is None else inputs,
+            arity=old.arity if arity is None else arity,
+            attrs=old.attrs if attrs is None else attrs,
+            specs=[t.spec for t in old.outputs] if specs is None else specs,
+            control_inputs=self.controls(old.control_inputs),
+            device=old.device_name,
+            colocated_with=self.controls(old.colocated_with),
+            site=old.site,
+            origin=old.origin,
+            gradient_rule=old.gradient_rule,
+        )
+        self._operations[old] = new
         return new
 
     def add(

@@ -254,21 +254,13 @@ def _add_loop(rewriter: Rewriter, op: Operation, loop: _Loop) -> None:
     attrs: dict[str, Any] = dict(op.attrs)
     attrs["cond"], attrs["body"], attrs["saves"] = _made(loop)
     groups = loop.groups(op)
-    new = rewriter.graph.add_operation(
-        op.schema,
-        name=op.name,
+    new = rewriter.copy_with(
+        op,
         inputs=[rewriter.tensor(t) for group in groups for t in group],
         arity=tuple(map(len, groups)),
         attrs=attrs,
         specs=[op.outputs[i].spec for i in places],
-        control_inputs=rewriter.controls(op.control_inputs),
-        device=op.device_name,
-        colocated_with=rewriter.controls(op.colocated_with),
-        site=op.site,
-        origin=op.origin,
-        gradient_rule=op.gradient_rule,
     )
-    rewriter.stand_for_operation(op, new)
     for i, tensor in zip(places, new.outputs, strict=True):
         rewriter.stand_for_tensor(op.outputs[i], tensor)
 
