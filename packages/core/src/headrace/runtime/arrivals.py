@@ -6,13 +6,13 @@ That is for plans in which something may be dead, or waits for what may come at 
 from __future__ import annotations
 
 import functools
-import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from headrace.errors import CancelledError
 from headrace.runtime.callouts import call_out
+from headrace.runtime.inbox import Inbox
 from headrace.runtime.invocations import Invocations
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.rendezvous import DEAD
@@ -72,13 +72,11 @@ class ArrivalRun:
         # How many such calls run on other threads now, and how many may.
         self._calling = 0
         self._most_calls = plan.most_calls
-        self._completions: deque[tuple[_Execution | None, int, Any]] = deque()
+        # Nodes that have ended, with what they yielded; without a node, why the run is to end.
+        self._completions = Inbox(wake)
         self._waiting: set[tuple[_Execution, int]] = set()
         self._ended = False
         self._failure: BaseException | None = None
-        self._wake = wake
-        self._lock = threading.Lock()
-        self._parked = False
         self._enter(plan, step, self._end)
 
     def _enter(self, plan: Plan, step: Step, done: Callable[[], None]) -> None:
@@ -93,15 +91,7 @@ class ArrivalRun:
 
     def abort(self, reason: BaseException) -> None:
         """End the run where it waits: its step was cancelled."""
-        self._put((None, -1, reason))
-
-    def _put(self, completion: tuple[_Execution | None, int, Any]) -> None:
-        """Note what has come; from any thread."""
-        self._completions.append(completion)
-        with self._lock:
-            parked, self._parked = self._parked, False
-        if parked:
-            self._wake()
+        self._completions.put((None, -1, reason))
 
     def advance(self) -> bool:
         """Run until the end, or until something has to be waited for; return whether it ended.
@@ -115,9 +105,9 @@ class ArrivalRun:
             elif self._callouts and self._failure is None and self._may_call():
                 self._call_out(*self._callouts.popleft())
             elif self._waiting:
-                if self._park():
+                if self._completions.park():
                     return False
-                execution, index, result = self._completions.popleft()
+                execution, index, result = self._completions.take()
                 if execution is not None and _calls_out(execution, index):
                     self._calling -= 1
                 if execution is None:
@@ -130,14 +120,6 @@ class ArrivalRun:
         if self._failure is not None:
             raise self._failure
         return True
-
-    def _park(self) -> bool:
-        """Leave the run until something comes; return False if it has come."""
-        if self._completions:
-            return False
-        with self._lock:
-            self._parked = not self._completions
-            return self._parked
 
     def waits(self) -> list[Wait]:
         """Return what it waits for; for messages."""
@@ -166,7 +148,7 @@ class ArrivalRun:
                 return
             elif node.mode is Mode.BLOCKING:
                 self._waiting.add((execution, index))
-                put = self._put
+                put = self._completions.put
                 node.call(execution.step, lambda value: put((execution, index, value)), *values)
                 return
             elif node.mode is Mode.CALLS_OUT:
@@ -190,7 +172,7 @@ class ArrivalRun:
         node = execution.plan.nodes[index]
         beside = self._most_calls != 1 and (self._callouts or self._waiting)
         if self._apart or beside:
-            put = self._put
+            put = self._completions.put
             self._waiting.add((execution, index))
             self._calling += 1
             call_out(lambda: put((execution, index, _result_of(node.call, values))))

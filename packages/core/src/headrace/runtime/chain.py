@@ -8,14 +8,13 @@ several nodes wait at a time (``arrivals.py``).
 
 from __future__ import annotations
 
-import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, final
 
 from headrace.errors import CancelledError
 from headrace.records import dataclass
+from headrace.runtime.inbox import Inbox
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.serial import SEQUENCES, Execute, named, run_nodes
 from headrace.runtime.stalls import Wait, describes
@@ -113,10 +112,7 @@ def _may_wait(node: PlanNode) -> bool:
 class ChainRun:
     """One run of a plan whose nodes wait one after the other."""
 
-    __slots__ = (
-        *("_at", "_begun", "_chain", "_come", "_execute", "_lock", "_parked", "_plan"),
-        *("_slots", "_step", "_wake"),
-    )
+    __slots__ = ("_at", "_begun", "_chain", "_come", "_execute", "_plan", "_slots", "_step")
 
     def __init__(
         self,
@@ -139,28 +135,17 @@ class ChainRun:
         self._plan = plan
         self._chain = chain
         self._step = step
-        self._wake = wake
         self._execute = execute
         self._slots = list(plan.slots)
         # Which of those that wait is next, and whether it waits.
         self._at = 0
         self._begun = False
         # What it has got, or why the step ends.
-        self._come: deque[Any] = deque()
-        self._lock = threading.Lock()
-        self._parked = False
+        self._come = Inbox(wake)
 
     def abort(self, reason: BaseException) -> None:
         """End the run where it waits: its step was cancelled."""
-        self._put(reason)
-
-    def _put(self, result: Any) -> None:
-        """Note what has come; from any thread."""
-        self._come.append(result)
-        with self._lock:
-            parked, self._parked = self._parked, False
-        if parked:
-            self._wake()
+        self._come.put(reason)
 
     def advance(self) -> bool:
         """Run until the end, or until something has to be waited for; return whether it ended.
@@ -177,12 +162,9 @@ class ChainRun:
                     self._run(link.before)
                     self._begin(link.node)
                     self._run(link.beside)
-                if not self._come:
-                    with self._lock:
-                        self._parked = not self._come
-                        if self._parked:
-                            return False
-                self._fill(link.node, self._come.popleft())
+                if self._come.park():
+                    return False
+                self._fill(link.node, self._come.take())
                 self._at += 1
                 self._begun = False
             self._run(self._chain.after)
@@ -194,7 +176,7 @@ class ChainRun:
     def waits(self) -> list[Wait]:
         """Return what it waits for; for messages."""
         at = self._at
-        if not self._parked or at == len(self._chain.links):
+        if not self._come.parked or at == len(self._chain.links):
             return []
         node = self._chain.links[at].node
         # A reader that waits does so for the queue that tells it what to read.
@@ -209,7 +191,7 @@ class ChainRun:
         slots = self._slots
         values = [slots[i] for i in node.inputs]
         try:
-            node.call(self._step, self._put, *values)
+            node.call(self._step, self._come.put, *values)
         except Exception as error:
             self._raise(error, node, values)
 
