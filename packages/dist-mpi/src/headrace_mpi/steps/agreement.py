@@ -54,14 +54,16 @@ class Agreement:
             graphs: What it registers here.
 
         Raises:
-            ConfigError: if a session of another rank does so, and asks for something else.
+            ConfigError: if another session does so, and asks for something else.
         """
         if not any(usage_of(graph).changes for graph in graphs):
             return
         mine = options.consistency
         with self._lock:
-            for (rank, _), theirs in self._ordered.items():
-                if rank != client and theirs != mine:
+            # One of the same rank, too: were it taken in until its own rank refuses it, it would
+            # stand in the way of those that agree.
+            for (rank, other), theirs in self._ordered.items():
+                if (rank, other) != (client, session) and theirs != mine:
                     raise ConfigError(disagreement(mine, theirs, f"one of rank {rank}"))
             self._ordered[client, session] = mine
 
