@@ -38,6 +38,7 @@ def test_parts_of_several_tasks_are_of_one_moment(cluster: Any, tmp_path: Path) 
         step = hr.train.get_or_create_global_step()
         a = hr.Variable(np.int64(0), name="a")
         over = hr.Variable(np.int64(0), name="over")
+        left = hr.Variable(np.int64(0), name="left")
         first = a.assign_add(1)
     # On another task, and a while later.
     with hr.control_dependencies([pausing(first, 0.001)]), hr.device("/job:worker/task:0"):
@@ -68,7 +69,10 @@ def test_parts_of_several_tasks_are_of_one_moment(cluster: Any, tmp_path: Path) 
         wait_for(lambda: session.run(over))
         ended.set()
         thread.join(20)
+        session.run(left.assign_add(1))
         if cluster.is_chief:
+            # Steps of others that are under way would change what is restored.
+            wait_for(lambda: session.run(left) == cluster.num_workers)
             from headrace_train.checkpoint import CheckpointReader
 
             for path in paths:
