@@ -32,7 +32,8 @@ def play(job: Job) -> None:
         with hr.Session(cluster.target) as session:
             if cluster.is_chief:
                 session.run(hr.global_variables_initializer())
-            while not session.run(hr.is_variable_initialized(count)):
+            missing = hr.report_uninitialized_variables()
+            while session.run(missing).size:
                 time.sleep(0.01)
             call = session.make_callable(update, [] if ids is None else [ids])
 
