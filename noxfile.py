@@ -294,13 +294,17 @@ def cluster_faults(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def soak(session: nox.Session) -> None:
-    """Run 100000 steps and 1000 sessions, and 100000 steps on three ranks; growth is an error."""
+    """Run 100000 steps and 1000 sessions, and 100000 steps of three and four ranks, some lost.
+
+    Growth is an error.
+    """
     install(session, WITHOUT_CUDA, *TEST_TOOLS)
     session.run("python", "-m", "tests.soak", *session.posargs, env=ONE_THREAD)
     mpirun = str(Path(session.bin) / "mpirun")
     with tempfile.TemporaryDirectory() as folder:
         command = ["python", "-m", "tests.soak.ranks", folder]
         session.run(mpirun, "-n", "3", *command, env=ONE_THREAD)
+    session.run("python", "-m", "tests.soak.relaunched", env=ONE_THREAD)
 
 
 @nox.session(default=False)

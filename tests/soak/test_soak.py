@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from . import ranks
+from . import ranks, relaunched
 from .__main__ import Holding, grown, sessions
 
 if TYPE_CHECKING:
@@ -42,3 +42,24 @@ def test_growth_of_ranks_is_told() -> None:
     assert ranks.grown([warm] * 10) == []
     told = ranks.grown([*[warm] * 9, ranks.Seen(120.0, 5, 13, 7)])
     assert [fault.partition(" ")[0] for fault in told] == list(ranks.Seen._fields)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("mpi")
+@pytest.mark.timeout(300)
+def test_a_job_goes_on_without_a_worker_and_starts_anew_without_two(tmp_path: Path) -> None:
+    # Too short for memory to be as it stays; the long form looks at that.
+    seen, faults = relaunched.soak(tmp_path, 1500)
+    assert faults == []
+    assert [sorted(start) for start in seen] == [["ps-0", "worker-0", "worker-1", "worker-2"]] * 2
+
+
+def test_growth_within_a_start_and_from_one_to_the_next_is_told() -> None:
+    warm, more = ranks.Seen(100.0, 3, 10, 4), ranks.Seen(120.0, 3, 10, 4)
+    assert relaunched.growth([{"ps-0": [warm] * 5}, {"ps-0": [warm] * 5}]) == []
+    told = relaunched.growth([{"ps-0": [warm] * 5}, {"ps-0": [warm] * 4 + [more]}])
+    assert told == [
+        "start 2, ps-0: memory_mb grew from 100 to 120",
+        "ps-0, from start to start: memory_mb grew from 100 to 120",
+    ]
+    assert len(relaunched.growth([{"ps-0": [warm] * 5}, {"ps-0": [more] * 5}])) == 1
