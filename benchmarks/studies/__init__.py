@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from benchmarks.controller import Progress, RunSettings
 
 NAMES = (
+    "first-steps",
     "growth",
     "updates",
     "records",
