@@ -112,3 +112,65 @@ def test_qualities_are_whole_numbers(quality: Any) -> None:
 def test_keys_of_structures_are_told_whatever_they_show() -> None:
     with pytest.raises(HeadraceError, match="the keys differ"):
         hr.nest.assert_same_structure({}, {Silent(): 1})
+
+
+LABELS, SCORES = [True, False], [0.3, 0.7]
+# A call of each place that took an odd number as it came, and what must be said of it.
+NUMBERS: dict[str, tuple[Any, str]] = {
+    "sensitivity": (
+        lambda v: hr.metrics.specificity_at_sensitivity(LABELS, SCORES, v),
+        "sensitivity must be",
+    ),
+    "specificity": (
+        lambda v: hr.metrics.sensitivity_at_specificity(LABELS, SCORES, v),
+        "specificity must be",
+    ),
+    "max_boxes": (
+        lambda v: hr.get_default_graph().to_svg(max_boxes=v),
+        "max_boxes must be a whole number",
+    ),
+    "training": (
+        lambda v: hr.layers.batch_normalization(hr.ones([2, 2]), training=v),
+        "training must be True, False or a scalar bool tensor",
+    ),
+    "num_parallel_batches": (
+        lambda v: hr.data.experimental.map_and_batch(lambda x: x, 2, v),
+        "num_parallel_batches must be a whole number",
+    ),
+    "batch_size": (
+        lambda v: hr.data.experimental.map_and_batch(lambda x: x, v, 2),
+        "batch_size must be a whole number",
+    ),
+}
+
+
+@pytest.mark.needs("data", "train")
+@pytest.mark.parametrize("value", [Decimal("sNaN"), Decimal("NaN"), float("nan"), 1.5, "\ud800"])
+@pytest.mark.parametrize("argument", NUMBERS)
+def test_odd_numbers_are_refused_in_our_words(argument: str, value: Any) -> None:
+    call, match = NUMBERS[argument]
+    with hr.Graph().as_default(), pytest.raises(HeadraceError, match=match):
+        call(value)
+
+
+@pytest.mark.needs("train")
+@pytest.mark.parametrize("capacity", [2**63, 10**400, 10**5000], ids=["63", "400", "5000"])
+def test_capacities_have_64_bits(capacity: int) -> None:
+    bucketed = {"which_bucket": 0, "batch_size": 2, "num_buckets": 2, "capacity": capacity}
+    calls: list[Any] = [
+        lambda: hr.FIFOQueue(capacity, [hr.float32]),
+        lambda: hr.train.batch([hr.ones([2])], 2, capacity=capacity),
+        lambda: hr.train.string_input_producer(["a"], capacity=capacity),
+        lambda: hr.train.range_input_producer(3, capacity=capacity),
+        lambda: hr.train.bucket([hr.ones([2])], **bucketed),
+    ]
+    for call in calls:
+        with hr.Graph().as_default(), pytest.raises(HeadraceError, match="capacity must be at most"):
+            call()
+
+
+@pytest.mark.needs("io")
+@pytest.mark.parametrize("name", ["x" * 300, "x" * 100_000, "a/" * 5000, "é" * 200])
+def test_folders_whose_names_are_too_long_are_told(name: str) -> None:
+    with pytest.raises(HeadraceError, match="cannot be read"):
+        hr.io.read_saved_model(name)

@@ -2,6 +2,7 @@
 
 python -m tests.hostile                       # all, as nox -s hostile does
 python -m tests.hostile idx --cases 1000      # some of one
+python -m tests.hostile idx --cases 1000 --first 1000  # the next
 python -m tests.hostile idx --case 17         # one again, in this process
 """
 
@@ -26,6 +27,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.hostile")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}")
     parser.add_argument("--cases", type=int, help="at most so many of each")
+    parser.add_argument("--first", type=int, default=0, help="begin with the case of this number")
     parser.add_argument("--case", type=int, help="run one case again, in this process")
     parser.add_argument("--without", action="append", default=[], choices=names, metavar="NAME")
     parser.add_argument("--seed", type=int, default=0)
@@ -45,7 +47,7 @@ def main(words: Sequence[str] | None = None) -> int:
     for campaign in (c for c in chosen if c.name not in options.without):
         count = min(options.cases or campaign.cases, campaign.cases)
         started = time.monotonic()
-        outcome = run(campaign, count, options.seed)
+        outcome = run(campaign, count, options.seed, options.first)
         counts = [outcome.counts[key] for key in ("accepted", "refused", "forbidden")]
         total += counts[-1]
         row = f"{campaign.name:<20} {count:>7} {counts[0]:>9} {counts[1]:>8} {counts[2]:>9}"

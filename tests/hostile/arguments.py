@@ -319,6 +319,8 @@ def _methods() -> Iterator[Callee]:
             special = name in ("__call__", "__getitem__", "__add__", "__eq__", "__pow__")
             if (name.startswith("_") and not special) or name in _METHODS_LEFT_OUT:
                 continue
+            if next(k for k in kind.__mro__ if name in vars(k)).__module__ == "builtins":
+                continue  # Python's own, such as int.from_bytes, answers in Python's own words.
             static = inspect.getattr_static(kind, name)
             if isinstance(static, property) or not callable(getattr(kind, name, None)):
                 continue

@@ -31,6 +31,8 @@ from headrace.errors import MAX_LETTERS, MAX_LINES, HeadraceError
 
 SECONDS = 20.0
 MEMORY_BYTES = 1 << 30
+# With this code a process ends whose memory was full: the next case is to have all of its own.
+_FULL = 113
 
 
 class WrongResultError(Exception):
@@ -112,8 +114,10 @@ def _where(error: BaseException) -> str:
     return "".join(traceback.format_tb(error.__traceback__)[-3:])
 
 
-def run(campaign: Campaign, count: int, seed: int = 0) -> Outcome:
+def run(campaign: Campaign, count: int, seed: int = 0, first: int = 0) -> Outcome:
     """Run so many cases in processes of their own; of those that are listed, evenly spread ones.
+
+    ``first`` is the number of the first one.
 
     A process that dies or hangs is a forbidden outcome of the case that it was at; another one
     goes on with the next.
@@ -122,7 +126,7 @@ def run(campaign: Campaign, count: int, seed: int = 0) -> Outcome:
     if campaign.prepare is not None:
         campaign.prepare()
     step = 1 if campaign.drawn else max(1, campaign.cases // count)
-    number, end = 0, step * count
+    number, end = first, min(first + step * count, campaign.cases)
     with tempfile.TemporaryDirectory(prefix="hostile-") as name, mmap.mmap(-1, 8) as at:
         folder = Path(name)
         # Cases without rights must get here.
@@ -137,10 +141,11 @@ def run(campaign: Campaign, count: int, seed: int = 0) -> Outcome:
             for line in report.read_text().split("\0") if report.exists() else ():
                 _take(outcome, line)
             report.unlink(missing_ok=True)
-            if not died:
+            if died is None:
                 break
             number = int.from_bytes(at[:], "little")
-            outcome.add(number, died)
+            if died:
+                outcome.add(number, died)
             number += step
     return outcome
 
@@ -179,7 +184,11 @@ def _work(campaign: Campaign, numbers: range, seed: int, folder: Path, at: mmap.
                 # A NUL is where a line of the report ends.
                 line = said.replace("\0", " NUL ")
                 report.write(f"{number} {took:.3f} {line}\0")
-        code = 0
+                if said.startswith("memory:"):
+                    code = _FULL
+                    break
+            else:
+                code = 0
     finally:
         os._exit(code)
 
@@ -194,15 +203,21 @@ def _limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _watch(child: int, at: mmap.mmap) -> str:
-    """Wait for a process; return how it died before its end, empty if it did not."""
+def _watch(child: int, at: mmap.mmap) -> str | None:
+    """Wait for a process.
+
+    Returns:
+        How it died before its end; empty if it ended by itself there, None if it came to its end.
+    """
     seen, since = bytes(at[:]), time.monotonic()
     pause = 0.005
     while True:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
             code = os.waitstatus_to_exitcode(status)
-            return "" if code == 0 else f"the process ended with {_named(code)}"
+            if code in (0, _FULL):
+                return None if code == 0 else ""
+            return f"the process ended with {_named(code)}"
         if bytes(at[:]) != seen:
             seen, since = bytes(at[:]), time.monotonic()
         elif time.monotonic() - since > SECONDS:

@@ -370,6 +370,8 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "reset": lambda v: hr.Session.reset("", containers=v),
     "constant": hr.constant,
     "axis": lambda v: hr.reduce_sum(np.ones([2, 2]), axis=v),
+    "adjoint": lambda v: hr.matmul(v, [[1.0]], adjoint_a=True),
+    "feeds": lambda v: hr.Session().run(hr.constant(1.0), v),
 }
 
 

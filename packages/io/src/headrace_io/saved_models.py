@@ -100,8 +100,9 @@ def read_saved_model(export_dir: str | os.PathLike[str]) -> list[ForeignGraph]:
     """
     folder = Path(os.fsdecode(export_dir))
     binary = folder / hr.saved_model.SAVED_MODEL_FILENAME_PB
-    path = binary if binary.is_file() else folder / hr.saved_model.SAVED_MODEL_FILENAME_PBTXT
+    path = folder / hr.saved_model.SAVED_MODEL_FILENAME_PBTXT
     try:
+        path = binary if binary.is_file() else path
         with open_regular(path) as file:
             content = file.read()
         model = parsed("SavedModel", content, str(path)) if path is binary else _from_text(content)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from headrace.drawing.text import brief_value
+from headrace.given import whole
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 
@@ -84,7 +85,7 @@ def outline(graph: Graph, scope: str = "", max_boxes: int = MAX_BOXES) -> Outlin
     }
     shown = [op for op in chosen if op not in constants]
     root = Box(scope, "scope", shown)
-    _open_scopes(root, max(1, max_boxes))
+    _open_scopes(root, max(1, whole(max_boxes, "max_boxes")))
     where = {op: box for box in _leaves(root) for op in box.operations}
     _link(where)
     aside = _set_aside(root)

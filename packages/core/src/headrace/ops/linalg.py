@@ -173,7 +173,7 @@ def _column(b: Any) -> Any:
 def conjugated(value: Any) -> Any:
     """Return the complex conjugate; plain data stays without a dtype of its own."""
     if as_tensor(value) is None and not contains_tensor(value):
-        array = np.asarray(value)
+        array = to_array(value)
         return np.conj(array) if array.dtype.kind == "c" else value
     return conj(convert_to_tensor(value))
 

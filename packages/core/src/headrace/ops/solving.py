@@ -21,6 +21,7 @@ from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import shape
+from headrace.ops.cond import cond
 from headrace.ops.constant import constant, zeros_like
 from headrace.ops.conversion import cast
 from headrace.ops.declare import Spec, op
@@ -31,7 +32,7 @@ from headrace.ops.decompositions import (
     square_shape,
     svd_op,
 )
-from headrace.ops.elementwise import greater
+from headrace.ops.elementwise import greater, greater_equal
 from headrace.ops.kinds import Floating, Precise
 from headrace.ops.linalg import (
     choose,
@@ -341,15 +342,25 @@ def matrix_solve_ls(
         if not fast:
             return matmul(pinv(a), b)
         known = a.spec.shape[-2:] if a.shape.rank is not None else Shape(None)
-        regular = as_tensor(l2_regularizer) is not None or l2_regularizer != 0
-        if not known.is_fully_defined() and not regular:
-            # Which of the normal equations has a solution depends on the sizes.
-            return matmul(pinv(a), b)
-        if not known.is_fully_defined() or known[0] >= known[1]:
-            gram = _regularized(matmul(a, a, adjoint_a=True), l2_regularizer)
-            return cholesky_solve(cholesky(gram), matmul(a, b, adjoint_a=True))
-        gram = _regularized(matmul(a, a, adjoint_b=True), l2_regularizer)
-        return matmul(a, cholesky_solve(cholesky(gram), b), adjoint_a=True)
+        if known.is_fully_defined():
+            return _by_normal_equations(a, b, l2_regularizer, known[0] >= known[1])
+        # Which of the normal equations has a solution depends on the sizes.
+        sizes = shape(a)
+        solved: Tensor = cond(
+            greater_equal(sizes[-2], sizes[-1]),
+            lambda: _by_normal_equations(a, b, l2_regularizer, True),
+            lambda: _by_normal_equations(a, b, l2_regularizer, False),
+        )
+        return solved
+
+
+def _by_normal_equations(a: Tensor, b: Tensor, l2_regularizer: Any, tall: bool) -> Tensor:
+    """Solve ``a @ x = b`` by those of its columns where it is tall, or else of its rows."""
+    if tall:
+        gram = _regularized(matmul(a, a, adjoint_a=True), l2_regularizer)
+        return cholesky_solve(cholesky(gram), matmul(a, b, adjoint_a=True))
+    gram = _regularized(matmul(a, a, adjoint_b=True), l2_regularizer)
+    return matmul(a, cholesky_solve(cholesky(gram), b), adjoint_a=True)
 
 
 def _check_least_squares(a: Tensor, b: Tensor) -> None:

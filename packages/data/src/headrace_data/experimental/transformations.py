@@ -95,7 +95,8 @@ def map_and_batch(
                 "The `num_parallel_batches` and `num_parallel_calls` arguments are mutually "
                 "exclusive"
             )
-        calls = batch_size * whole(num_parallel_batches, "num_parallel_batches")
+        size = batch_size if hr.is_tensor(batch_size) else whole(batch_size, "batch_size")
+        calls = size * whole(num_parallel_batches, "num_parallel_batches")
     return lambda dataset: dataset.map(map_func, calls).batch(batch_size, drop_remainder)
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import DTypeError, shown
+from headrace.errors import ArgumentTypeError, DTypeError, shown
 from headrace.extend import Tensor
+from headrace.extend.arguments import real
 
 
 def known(training: Any) -> bool | None:
@@ -23,14 +24,21 @@ def known(training: Any) -> bool | None:
         DTypeError: if it is none of these.
     """
     if not isinstance(training, Tensor | hr.Variable):
-        number = np.asarray(training) if isinstance(training, Number | np.generic) else None
-        if training is not None and (number is None or number not in (0, 1)):
+        if training is not None and not _is_truth(training):
             raise DTypeError(
                 f"training must be True, False or a scalar bool tensor, got {shown(training)}"
             )
         return bool(training)
     value = hr.get_static_value(training)
     return None if value is None else bool(value)
+
+
+def _is_truth(value: Any) -> bool:
+    """Whether a number is 0 or 1."""
+    try:
+        return isinstance(value, Number | np.generic) and real(value, "training") in (0, 1)
+    except ArgumentTypeError:
+        return False
 
 
 def choose(training: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import headrace as hr
 from headrace.errors import AttributeValueError, shown, told
 from headrace.extend import Tensor
-from headrace.extend.arguments import items, whole
+from headrace.extend.arguments import items, real, whole
 from headrace_train.metrics.state import Metric, listed
 from headrace_train.metrics.thresholds import Counts, counts_at_thresholds
 
@@ -167,6 +167,7 @@ def sensitivity_at_specificity(
         ShapeError: if shapes do not fit. A step with predictions out of range raises
             ``InvalidArgumentError``.
     """
+    specificity = real(specificity, "specificity")
     if not 0 <= specificity <= 1:
         raise AttributeValueError(f"specificity must be in [0, 1], got {told(specificity)}")
     limits = [0.0 - _MARGIN, *_evenly(num_thresholds), 1.0 + _MARGIN]
@@ -220,6 +221,7 @@ def specificity_at_sensitivity(
         ShapeError: if shapes do not fit. A step with predictions out of range raises
             ``InvalidArgumentError``.
     """
+    sensitivity = real(sensitivity, "sensitivity")
     if not 0 <= sensitivity <= 1:
         raise AttributeValueError(f"sensitivity must be in [0, 1], got {told(sensitivity)}")
     limits = [0.0 - _MARGIN, *_evenly(num_thresholds), 1.0 - _MARGIN]

@@ -22,6 +22,7 @@ from headrace_train.pipelines.batching import MOST_THREADS, in_order, restored, 
 from headrace_train.pipelines.examples import Keep, Structure, components_of
 from headrace_train.pipelines.fullness import summarize_fullness
 from headrace_train.queues import PaddingFIFOQueue, QueueBase
+from headrace_train.queues.arguments import room
 from headrace_train.runners import QueueRunner, add_queue_runner
 
 _ENDS = (OutOfRangeError, CancelledError)
@@ -127,7 +128,7 @@ def bucket(
         )
         for queue in buckets:
             summary.scalar(f"bucket/{queue.name}/size", hr.cast(batches.size(), hr.float32))
-        full = f"bucket/{batches.name}/fraction_of_{capacity}_full"
+        full = f"bucket/{batches.name}/fraction_of_{room(whole(capacity, 'capacity'))}_full"
         summarize_fullness(batches, capacity, name=full)
         number, *taken = batches.dequeue(name="dequeue_top")
         return number, structure.arranged(restored(components, taken))

@@ -10,6 +10,7 @@ from headrace.errors import AttributeValueError, ShapeError, SymbolicTensorError
 from headrace.extend.arguments import items, whole
 from headrace_train.pipelines.fullness import summarize_fullness
 from headrace_train.queues import FIFOQueue
+from headrace_train.queues.arguments import room
 from headrace_train.runners import QueueRunner, add_queue_runner
 
 
@@ -145,7 +146,7 @@ def string_input_producer(
             seed,
             capacity,
             shared_name,
-            summary_name=f"fraction_of_{whole(capacity, 'capacity')}_full",
+            summary_name=f"fraction_of_{room(whole(capacity, 'capacity'))}_full",
             name=scope,
             cancel_op=cancel_op,
         )
@@ -181,7 +182,7 @@ def range_input_producer(
             seed,
             capacity,
             shared_name,
-            summary_name=f"fraction_of_{whole(capacity, 'capacity')}_full",
+            summary_name=f"fraction_of_{room(whole(capacity, 'capacity'))}_full",
             name=scope,
         )
 

@@ -11,6 +11,8 @@ from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, 
 from headrace.extend.arguments import items
 from headrace.extend.graphs import current_scope
 
+_MOST = 2**63 - 1
+
 
 def dtype_list(dtypes: Any) -> list[DType]:
     """Return the dtype of each component, given as a list or as that of the only one."""
@@ -89,8 +91,20 @@ def components(
 
 
 def room(capacity: Any) -> int:
-    """Return the capacity of a queue; that of one without a limit is -1, or given as None."""
-    return -1 if capacity is None else max(whole_number(capacity, "capacity"), -1)
+    """Return the capacity of a queue; that of one without a limit is -1, or given as None.
+
+    Raises:
+        ArgumentTypeError: if it is no integer.
+        AttributeValueError: if it is above 2^63 - 1.
+    """
+    if capacity is None:
+        return -1
+    number = max(whole_number(capacity, "capacity"), -1)
+    if number > _MOST:
+        raise AttributeValueError(
+            f"capacity must be at most {_MOST}, got {told(number)}; -1 is a queue without a limit"
+        )
+    return number
 
 
 def whole_number(value: Any, what: str) -> int:
