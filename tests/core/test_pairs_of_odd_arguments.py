@@ -165,7 +165,10 @@ def test_capacities_have_64_bits(capacity: int) -> None:
         lambda: hr.train.bucket([hr.ones([2])], **bucketed),
     ]
     for call in calls:
-        with hr.Graph().as_default(), pytest.raises(HeadraceError, match="capacity must be at most"):
+        with (
+            hr.Graph().as_default(),
+            pytest.raises(HeadraceError, match="capacity must be at most"),
+        ):
             call()
 
 

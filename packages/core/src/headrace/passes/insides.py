@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.graph.function import Function
-from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.passes.step_graph import StepGraph
 
@@ -29,9 +28,7 @@ def function_of(
     arguments = {
         i: made.add_parameter(old.parameters[i].spec, old.parameters[i].op.name) for i in kept
     }
-    tensors: dict[Tensor, Tensor] = {
-        t: made.add_parameter(t.spec, t.op.name) for t in step.feeds
-    }
+    tensors: dict[Tensor, Tensor] = {t: made.add_parameter(t.spec, t.op.name) for t in step.feeds}
     operations = {t.op: tensors[t].op for t in step.feeds}
     for op in step.graph.operations:
         if op in operations:
