@@ -158,10 +158,11 @@ class Session:
         values: tuple[Any, ...] = ()
         if feed_dict is not None:
             # A plain dict first: the check of others is slow, and they may have no end.
+            if type(feed_dict) is not dict and not isinstance(feed_dict, Mapping):
+                raise FeedError(
+                    f"feed_dict must be a dict of values by tensor, got {type(feed_dict).__name__}"
+                )
             if type(feed_dict) is not dict:
-                if not isinstance(feed_dict, Mapping):
-                    kind = type(feed_dict).__name__
-                    raise FeedError(f"feed_dict must be a dict of values by tensor, got {kind}")
                 feed_dict = mapping(feed_dict, "feed_dict")
             keys, values = tuple(feed_dict), tuple(feed_dict.values())
         # What is fetched most often is its own key.
