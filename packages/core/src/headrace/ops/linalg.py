@@ -36,7 +36,7 @@ from headrace.ops.reduce import reduce_sum
 from headrace.shapes import Dim, Shape, broadcast
 
 
-@op("MatMul", public="matmul")
+@op("MatMul", total=True, public="matmul")
 def _matmul(a: Numeric, b: Numeric, transpose_a: bool = False, transpose_b: bool = False) -> Spec:
     """Matrix product of the last two axes; leading axes broadcast.
 
