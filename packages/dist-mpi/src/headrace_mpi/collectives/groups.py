@@ -65,7 +65,7 @@ def _start() -> Group:
     job = world.get_world(START_TIMEOUT.read())
     if job.size == 1:
         return alone()
-    transport = Transport(job.comm, job.fail)
+    transport = Transport(job.comm, job.fail, job.take_links())
     group = Group(transport, range(job.size), COLLECTIVE_TIMEOUT.read())
     transport.start()
     # What is added last is closed first.
