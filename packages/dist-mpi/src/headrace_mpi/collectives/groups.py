@@ -164,3 +164,7 @@ class _Silence:
     def wait(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
         """Wait until woken; return whether it was in time."""
         return waiter.wait(timeout_s)
+
+    def is_near(self, rank: int) -> bool:
+        """Return nothing of the sort."""
+        return False
