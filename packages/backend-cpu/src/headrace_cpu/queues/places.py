@@ -51,10 +51,9 @@ class Places:
     def __len__(self) -> int:
         return self._count
 
-    def listed(self) -> list[int]:
-        """Return all numbers, in an order in which ``add`` may get them again."""
-        found: list[int] = self._held[: self._count].tolist()
-        return found
+    def listed(self) -> Array:
+        """Return all numbers, [n], in an order in which ``add`` may get them again."""
+        return self._held[: self._count].copy()
 
     def add(self, places: Sequence[int]) -> None:
         """Take numbers in, behind those that are there."""
@@ -66,31 +65,33 @@ class Places:
         self._held[before:after] = places
         self._count = after
 
-    def choose(self, drawn: Array) -> list[int]:
+    def choose(self, drawn: Array) -> Array:
         """Remove numbers by chance: the last one takes the place of each that leaves.
 
         Args:
             drawn: [n], float64 in [0, 1), one for each that leaves; at most as many as there are.
+
+        Returns:
+            [n], the numbers that leave.
         """
         count = len(drawn)
         loop = _LOOP.address() if count >= _MANY else None
         if loop is None:
             found = self._chosen(drawn)
         else:
-            chosen = np.empty(count, np.int64)
+            found = np.empty(count, np.int64)
             self._block[:] = (
                 address(self._held),
                 address(drawn),
-                address(chosen),
+                address(found),
                 self._count,
                 count,
             )
             short_kernel(loop)(self._at)
-            found = chosen.tolist()
         self._count -= count
         return found
 
-    def _chosen(self, drawn: Array) -> list[int]:
+    def _chosen(self, drawn: Array) -> Array:
         """Do what the loop does: look at no more numbers than leave or move."""
         there, held = self._count, self._held
         last = there - len(drawn)
@@ -103,7 +104,7 @@ class Places:
             chosen.append(now[place])
             now[place] = now[end]
         held[places] = [now[place] for place in places.tolist()]
-        return chosen
+        return np.array(chosen, np.int64)
 
     def clear(self) -> None:
         """Forget all numbers, and the memory of many."""
