@@ -20,7 +20,7 @@ from headrace.errors import (
 )
 from headrace.extend.state import Cancellation, ElementSource, WaitingLine
 from headrace_io.protos import reader_state
-from headrace_io.readers.run import Run, Values, joined, listed
+from headrace_io.readers.run import Run, Values, cut, joined, listed
 
 # What a reader makes: a key, which says where the value comes from, and the value.
 Record: TypeAlias = tuple[bytes, bytes]
@@ -292,7 +292,7 @@ class Reader:
             start, stop = self._at, min(self._at + self.wanted, len(self._run.values))
             if keyed:
                 keys += self._run.keys(start, stop)
-            values.append(self._run.values[start:stop])
+            values.append(cut(self._run.values, start, stop))
             self._at = stop
             self.wanted -= stop - start
         if self.single and self._failure is None:
