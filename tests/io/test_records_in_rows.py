@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import headrace as hr
 from headrace import errors
 from headrace.extend.kernels import StringRows, rows_of
 from headrace.extend.passes import extract
+from headrace_io.records.reading import read_runs
 from headrace_io.unlooked import spare_unlooked
 
 pytestmark = pytest.mark.needs("backend-cpu", "train")
@@ -304,3 +306,47 @@ class TestParts:
         whole = StringRows(self.rows)
         assert whole.made_together((object(),), make) is None
         assert whole.part(0, 20).made_together((object(),), make) is None
+
+
+@pytest.mark.parametrize("size", [0, 816])
+def test_records_are_read_by_whole_reads_of_the_caller(tmp_path, size):
+    # Of 816 bytes each with their frames, of which 321 go into what is read of unknown records.
+    name = write(tmp_path / "a", [bytes([n % 256]) * 800 for n in range(6000)])
+    each, counts = 500, []
+
+    def wanted():
+        return each - sum(counts) % each, each
+
+    for begins, data in read_runs(name, wanted=wanted, size=size):
+        assert begins[-1] - begins[-2] == 816
+        counts.append(len(data))
+    assert sum(counts) == 6000
+    whole = counts[1:] if not size else counts
+    assert whole[:-1] == [2500 if size else 2179, *[2500] * (len(whole) - 2)]
+
+
+def test_reads_of_many_files_share_what_is_parsed(tmp_path, monkeypatch):
+    # Kernels come after the ops that they compute.
+    assert callable(hr.parse_example)
+    parsing = importlib.import_module("headrace_io.kernels.parsing")
+    parsed_together = []
+    original = parsing.taken_together
+
+    def counted(rows, keys, label):
+        parsed_together.append(len(rows))
+        return original(rows, keys, label)
+
+    monkeypatch.setattr(parsing, "taken_together", counted)
+    whole = [example(image * 60, 1) for image in images(3000)]
+    names = [write(tmp_path / str(i), whole) for i in range(2)]
+    with hr.Session() as session:
+        reader = hr.TFRecordReader()
+        _, records = reader.read_up_to(work(session, names), 300)
+        values = parsed(records)
+        found = all_of(session, [hr.decode_raw(values["image"], hr.uint8), values["label"]])
+    assert [len(part[1]) for part in found] == [300] * 20
+    pixels = b"".join(part[0].tobytes() for part in found)
+    assert pixels == b"".join(image * 60 for image in images(3000)) * 2
+    # The first file tells how long its records are; of the second all is read and parsed at once.
+    assert parsed_together[-1] > 1500
+    assert len(parsed_together) <= 4

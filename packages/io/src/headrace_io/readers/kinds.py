@@ -65,11 +65,17 @@ class Records(Reader):
     def __init__(self, name: str, *, compression_type: str) -> None:
         super().__init__(name)
         self._compression = compression_type
+        # How long the records were that were read last: those of the next file are mostly alike.
+        self._size = 0
 
     def runs_of(self, work: bytes) -> Iterator[Run]:
         """Yield the records of a file."""
-        runs = read_runs(work, self._compression, wanted=lambda: self.wanted)
-        for begins, data in runs:
+
+        def wanted() -> tuple[int, int]:
+            return self.wanted, self.limit
+
+        for begins, data in read_runs(work, self._compression, wanted=wanted, size=self._size):
+            self._size = begins[-1] - begins[-2]
             values = data if isinstance(data, list) else StringRows(data)
             yield Run(numbered(work, begins), values)
 
