@@ -202,8 +202,10 @@ def node_dims(node: Node) -> tuple[int, ...] | None:
 
 @RULES.add("pad-nothing", "Pad", "MirrorPad", reason="a border of no elements")
 def _pad_nothing(node: Node, replacement: Replacement) -> Value | None:
-    paddings = array_of(node.inputs[1])
-    return node.inputs[0] if paddings is not None and not paddings.any() else None
+    x, paddings = node.inputs[0], array_of(node.inputs[1])
+    if paddings is None or paddings.any() or x.spec.shape.rank != len(paddings):
+        return None
+    return x
 
 
 @RULES.add("slice-everything", "Slice", reason="the block is the whole tensor")
@@ -272,4 +274,6 @@ def _reverse_nothing(node: Node, replacement: Replacement) -> Value | None:
     x, axes = node.inputs[0], ints_of(node.inputs[1])
     if axes is None or x.dims is None:
         return None
-    return x if all(x.dims[axis] <= 1 for axis in axes) else None
+    # An axis that is not there is for the kernel to refuse.
+    rank = len(x.dims)
+    return x if all(-rank <= axis < rank and x.dims[axis] <= 1 for axis in axes) else None
