@@ -1,4 +1,4 @@
-"""What a step is given may not fit what the program said of it; no compiled step passes over that."""
+"""What a step is given may not fit what the program said of it, and compiled steps say so."""
 
 from __future__ import annotations
 
@@ -52,6 +52,16 @@ def test_borders_of_nothing_are_of_as_many_axes_as_there_are(config: hr.Config, 
         pytest.raises(hr.errors.InvalidArgumentError, match=r"must have shape \[1, 2\]"),
     ):
         session.run(hr.pad(unknown([3.0]), [[0, 0], [0, 0]], mode))
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=["plain", "compiled"])
+@pytest.mark.parametrize("index", [1, -2, (slice(None), slice(None)), (0, 0)])
+def test_an_index_that_is_not_there_is_refused(config: hr.Config, index: Any) -> None:
+    with (
+        hr.Session(config=config) as session,
+        pytest.raises(hr.errors.InvalidArgumentError, match="ind"),
+    ):
+        session.run(unknown([3.0])[index])
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=["plain", "compiled"])
