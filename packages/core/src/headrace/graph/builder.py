@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -156,7 +156,7 @@ def _convert_inputs(
             ):
                 _check_kind(kind, slots[members[0]][0], first.spec.dtype)
                 continue
-            common = _common_dtype(schema, kind, [slots[i] for i in members], tensors, members)
+            common = _common_dtype(kind, [slots[i] for i in members], tensors, members)
             for i in members:
                 tensor = tensors[i]
                 name = names.of_input(labels[i]) if tensor is None else ""
@@ -190,8 +190,23 @@ def _variadic_items(value: Any, label: str, least: int) -> list[Any]:
     return items(value, label)
 
 
+def convert_alike(kind: Kind, values: Mapping[str, Any]) -> list[Tensor]:
+    """Return values as tensors of one dtype, as inputs of one op become such tensors.
+
+    Args:
+        kind: The dtypes that they may have.
+        values: The values by what messages call them.
+
+    Raises:
+        DTypeError: if they are of other dtypes, or of several that no dtype holds.
+    """
+    slots = [(label, kind, value) for label, value in values.items()]
+    tensors = [_tensor_of(kind, value) for value in values.values()]
+    common = _common_dtype(kind, slots, tensors, [*range(len(slots))])
+    return [_with_dtype(slot, t, common, None) for slot, t in zip(slots, tensors, strict=True)]
+
+
 def _common_dtype(
-    schema: OpSchema,
     kind: Kind,
     slots: list[tuple[str, Kind, Any]],
     tensors: list[Tensor | None],
@@ -279,7 +294,7 @@ def _dtype_of_nothing(kind: Kind) -> DType:
 
 
 def _with_dtype(
-    slot: tuple[str, Kind, Any], tensor: Tensor | None, dtype: DType, name: str
+    slot: tuple[str, Kind, Any], tensor: Tensor | None, dtype: DType, name: str | None
 ) -> Tensor:
     label, _, value = slot
     if tensor is None:

@@ -13,7 +13,9 @@ from headrace.given import items
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.early import EarlyValues, Limits
 from headrace.graph.operation import Operation
+from headrace.graph.schema import call_op
 from headrace.graph.tensor import Tensor
+from headrace.shapes import Shape
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
 
@@ -106,10 +108,12 @@ def as_int(value: Any, label: str) -> Any:
     """
     found = as_ints(value, label)
     if isinstance(found, list):
-        if len(found) == 1 and isinstance(found[0], int):
-            return found[0]
-        raise ShapeError(f"{label} must be one integer, got {found}")
-    if isinstance(found, Tensor) and found.shape.rank not in (None, 0):
+        alone = f"; pass {found[0]} alone" if len(found) == 1 and isinstance(found[0], int) else ""
+        raise ShapeError(f"{label} must be one integer, got {found}{alone}")
+    if isinstance(found, Tensor) and found.shape.rank is None:
+        # The step says so where it is a list.
+        return call_op("EnsureShape", found, Shape(()))
+    if isinstance(found, Tensor) and found.shape.rank != 0:
         raise ShapeError(f"{label} must be one integer, got a tensor of shape {found.spec.shape}")
     return found
 

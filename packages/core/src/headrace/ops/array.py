@@ -426,9 +426,11 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
         source = convert_to_tensor(input)
         whole = shape(source)
         at = reshape(call_op("Cast", at, dtypes.int32), [])
+        # The new size is looked up, so that an axis that is not there is refused.
+        one = call_op("ExpandDims", call_op("Fill", reshape(rank(source) + 1, [1]), 1)[at], 0)
         # Counted from the front, also where the rank is known in the step only.
         at = call_op("Select", call_op("Less", at, 0), at + rank(source) + 1, at)
-        grown = _reshape(source, concat([whole[:at], [1], whole[at:]], 0))
+        grown = _reshape(source, concat([whole[:at], one, whole[at:]], 0))
         if source.shape.rank is None:
             return grown
         return ensure_shape(grown, [None] * (source.shape.rank + 1))
