@@ -311,7 +311,8 @@ def _with_dtype(
 
 def _constant(kind: Kind, value: Any, name: str) -> Tensor:
     if not holds_nothing(value):
-        return convert_to_tensor(value, None, name)
+        lowered = kind.whole is not None and not kind.accepts(natural_dtype(value))
+        return convert_to_tensor(value, kind.whole if lowered else None, name)
     return convert_to_tensor(value, _dtype_of_nothing(kind), name)
 
 

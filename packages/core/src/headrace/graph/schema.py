@@ -29,11 +29,14 @@ class Kind:
         name: How error messages call it.
         accepts: Whether a dtype belongs to it.
         unify: Whether all inputs of this kind in one op share one dtype.
+        whole: The dtype that arrays of others become, if it holds all of their elements; None
+            where they are refused.
     """
 
     name: str
     accepts: Callable[[DType], bool] = field(compare=False)
     unify: bool = True
+    whole: DType | None = None
 
 
 @dataclass(frozen=True, slots=True)

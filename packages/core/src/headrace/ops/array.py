@@ -31,7 +31,7 @@ from headrace.ops.joining import split as split
 from headrace.ops.joining import stack as stack
 from headrace.ops.joining import tile as tile
 from headrace.ops.joining import unstack as unstack
-from headrace.ops.kinds import Anything, Index
+from headrace.ops.kinds import Anything, Index, Whole
 from headrace.ops.padding import pad as pad
 from headrace.shapes import UNKNOWN, Shape, broadcast, normalize_axis
 
@@ -215,7 +215,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 @op("Reshape", view=True, early=np.reshape, host_inputs=["shape"], public="")
-def _reshape(tensor: Anything, shape: Index) -> Spec:
+def _reshape(tensor: Anything, shape: Whole) -> Spec:
     """The same elements in row-major order under another shape.
 
     Args:
@@ -497,7 +497,7 @@ def squeeze(
 
 
 @op("BroadcastTo", repeats=True, host_inputs=["shape"], public="")
-def _broadcast_to(input: Anything, shape: Index) -> Spec:
+def _broadcast_to(input: Anything, shape: Whole) -> Spec:
     """The tensor repeated along axes of size 1, and leading new ones, to reach a shape.
 
     Args:
