@@ -28,13 +28,14 @@ from headrace.graph.convert import (
     is_python_literal,
     natural_dtype,
 )
+from headrace.graph.early import static_value
 from headrace.graph.function import note_waits
 from headrace.graph.graph_scopes import check_name, place_by_functions
 from headrace.graph.operation import Operation
-from headrace.graph.schema import AttrParam, Kind, OpSchema, call_op
+from headrace.graph.schema import AttrParam, InputParam, Kind, OpSchema, call_op
 from headrace.graph.scopes import current_scope
 from headrace.graph.site import user_site
-from headrace.graph.spec import MAX_RANK, TensorSpec
+from headrace.graph.spec import MAX_RANK, TensorSpec, constant_spec
 from headrace.graph.tensor import Tensor
 
 
@@ -58,7 +59,7 @@ def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> An
     try:
         attrs = {a.name: _attribute(a, values[a.name]) for a in schema.attrs}
         inputs, arity = _convert_inputs(schema, values, names)
-        specs, answer = schema.output_specs([t.spec for t in inputs], arity, attrs)
+        specs, answer = schema.output_specs(_known_specs(schema, inputs, arity), arity, attrs)
     except HeadraceError as error:
         if error.located:
             raise
@@ -83,6 +84,23 @@ def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> An
     if scope.device_functions:
         place_by_functions(op, scope)
     return shaped_like(answer, op)
+
+
+def _known_specs(
+    schema: OpSchema, inputs: Sequence[Tensor], arity: tuple[int, ...]
+) -> list[TensorSpec]:
+    """Return the specs of inputs, those of shapes with the values that constants lead to."""
+    specs = [t.spec for t in inputs]
+    for i in schema.flat_places(arity, _is_on_host) if schema.host_inputs else ():
+        if specs[i].value is None:
+            value = static_value(inputs[i])
+            if value is not None:
+                specs[i] = constant_spec(value, specs[i].dtype)
+    return specs
+
+
+def _is_on_host(param: InputParam) -> bool:
+    return param.on_host
 
 
 def shaped_like(answer: Any, op: Operation) -> Any:

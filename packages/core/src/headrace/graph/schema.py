@@ -138,6 +138,7 @@ class OpSchema:
         stateful: Whether it has any effect, so that it is never folded.
         changes: Whether a run of it leaves something behind, so that it must happen, and just once.
         holds: Whether its attributes may be functions.
+        host_inputs: Whether it has inputs that every device hands over on the host.
     """
 
     type: str
@@ -173,10 +174,12 @@ class OpSchema:
     stateful: bool = field(init=False)
     changes: bool = field(init=False)
     holds: bool = field(init=False)
+    host_inputs: bool = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stateful", bool(self.effects))
         object.__setattr__(self, "changes", "changes" in self.effects)
+        object.__setattr__(self, "host_inputs", any(p.on_host for p in self.inputs))
         object.__setattr__(self, "holds", any(may_hold_function(a.hint) for a in self.attrs))
 
     @property

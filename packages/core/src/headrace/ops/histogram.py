@@ -23,7 +23,13 @@ from headrace.ops.segment import index_tensor, unsorted_segment_sum
 from headrace.shapes import Shape
 
 
-@op("BincountSize", public="", no_gradient="it counts")
+def _size_early(arr: Any) -> Any:
+    if arr.size and arr.min() < 0:
+        return None
+    return arr.max(initial=-1) + 1
+
+
+@op("BincountSize", early=_size_early, public="", no_gradient="it counts")
 def _bincount_size(arr: Index) -> Spec:
     """How many numbers there are from 0 to the largest of ``arr``.
 
