@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import operator
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -94,6 +95,24 @@ def real(value: Any, label: str, expected: str = "a number") -> float:
         except (TypeError, ValueError, ArithmeticError, np.ma.MaskError):
             pass
     raise ArgumentTypeError(f"{label} must be {expected}, got {shown(value)}")
+
+
+# What iterates by these has the end that its length says.
+_ENDS = (list.__iter__, tuple.__iter__, dict.__iter__, OrderedDict.__iter__)
+
+
+def members(value: Any, label: str = "a list") -> Any:
+    """Return a list, tuple or mapping as it is, or a list of what it holds if that may never end.
+
+    Args:
+        value: The list, tuple or mapping.
+        label: What messages call it.
+
+    Raises:
+        AttributeValueError: if its class iterates it in a way of its own, and holds more than a
+            program lists.
+    """
+    return value if type(value).__iter__ in _ENDS else items(value, label)
 
 
 def items(value: Any, label: str, most: int = _MOST) -> list[Any]:

@@ -18,7 +18,7 @@ from headrace.errors import (
     located,
     shown,
 )
-from headrace.given import items
+from headrace.given import items, members
 from headrace.graph.attributes import fits, hint_name
 from headrace.graph.convert import (
     as_tensor,
@@ -35,7 +35,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.schema import AttrParam, InputParam, Kind, OpSchema, call_op
 from headrace.graph.scopes import current_scope
 from headrace.graph.site import user_site
-from headrace.graph.spec import MAX_RANK, TensorSpec, constant_spec
+from headrace.graph.spec import TensorSpec, constant_spec
 from headrace.graph.tensor import Tensor
 
 
@@ -356,13 +356,27 @@ def _present(tensor: Tensor | None) -> Tensor:
     return tensor
 
 
-def _tensors_in(values: Sequence[Any], depth: int = 0) -> list[Tensor]:
+def _tensors_in(values: Sequence[Any], known: set[int] | None = None) -> list[Tensor]:
     found: list[Tensor] = []
-    for value in values:
-        if isinstance(value, list | tuple) and depth < MAX_RANK:
-            found += _tensors_in(value, depth + 1)
+    # Lists may hold themselves, and more than once.
+    known = set() if known is None else known
+    if len(known) >= _MOST_LISTS or id(values) in known:
+        return found
+    known.add(id(values))
+    try:
+        held = members(values)
+    except HeadraceError:
+        # Of one without an end the error tells that is raised now.
+        return found
+    for value in held:
+        if isinstance(value, list | tuple):
+            found += _tensors_in(value, known)
         found += [value] if isinstance(value, Tensor) else []
     return found
+
+
+# Lists in which errors look for the tensors that they name.
+_MOST_LISTS = 200
 
 
 def _located(error: HeadraceError, schema: OpSchema, inputs: list[Tensor]) -> HeadraceError:

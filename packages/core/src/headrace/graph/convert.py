@@ -13,6 +13,7 @@ from headrace import dtypes
 from headrace.dimension import UNKNOWN_DIMENSION
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import DTypeError, HeadraceError, ResourceExhaustedError, ShapeError, shown
+from headrace.given import members
 from headrace.graph.conversions import CONVERSIONS, converted, converts
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import get_default_graph
@@ -208,6 +209,9 @@ def _natural_array(value: Any) -> _NDArray:
             array = np.array(value)
         except ValueError as error:
             raise DTypeError(f"{_brief(value)} cannot be converted to an array: {error}") from None
+        except MemoryError:
+            # It may be a view of few numbers, seen many times.
+            raise _too_large(value) from None
         if array.dtype.kind == "T":
             array = array.astype(object)
         if array.dtype.kind not in "USO":
@@ -220,6 +224,8 @@ def _natural_array(value: Any) -> _NDArray:
             "dtype; tensors are made of numbers, booleans and strings"
         )
     else:
+        if isinstance(value, list | tuple):
+            value = _with_end(value)
         try:
             array = np.array(value)
             if array.dtype.kind in "US":
@@ -238,9 +244,7 @@ def _natural_array(value: Any) -> _NDArray:
         except OverflowError:
             raise DTypeError(f"{_brief(value)} does not fit any integer dtype") from None
         except MemoryError:
-            raise ResourceExhaustedError(
-                f"{_brief(value)} has more elements than there is memory for"
-            ) from None
+            raise _too_large(value) from None
     if array.dtype.kind in "US":
         return _bytes_array(array.astype(object), value)
     if array.dtype.kind == "O":
@@ -260,9 +264,32 @@ def _listed(value: range) -> list[int]:
     try:
         return list(value)
     except (MemoryError, OverflowError):
-        raise ResourceExhaustedError(
-            f"{_brief(value)} has more elements than there is memory for"
-        ) from None
+        raise _too_large(value) from None
+
+
+def _too_large(value: Any) -> ResourceExhaustedError:
+    return ResourceExhaustedError(f"{_brief(value)} has more elements than there is memory for")
+
+
+def _with_end(value: list[Any] | tuple[Any, ...]) -> Any:
+    """Return a list as one that NumPy comes to the end of, and so its rows.
+
+    Raises:
+        AttributeValueError: if the class of one iterates it without an end.
+        ShapeError: if they are nested deeper than an array can be, as lists that hold themselves.
+    """
+    held = members(value)
+    row, depth = held, 1
+    while row and isinstance(row[0], list | tuple):
+        row, depth = row[0], depth + 1
+        if depth > MAX_RANK:
+            # Of lists that hold themselves twice, NumPy would look at 2^64.
+            raise ShapeError(
+                f"{_brief(value)} is nested more than {MAX_RANK} deep, which no array can be"
+            )
+    if all(type(item) in (list, tuple) or not isinstance(item, list | tuple) for item in held):
+        return held
+    return [members(item) if isinstance(item, list | tuple) else item for item in held]
 
 
 def _mixed_array(array: _NDArray, value: Any) -> _NDArray:
@@ -386,7 +413,7 @@ def contains_tensor(value: Any, depth: int = 0) -> bool:
         or hasattr(item, "_as_tensor")
         or contains_tensor(item, depth + 1)
         or (CONVERSIONS and converts(item))
-        for item in value
+        for item in members(value)
     )
 
 

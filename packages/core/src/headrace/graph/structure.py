@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from headrace.errors import GraphError, shown
-from headrace.given import items
+from headrace.given import members
 
 
 def flatten(structure: Any, composites: bool = True) -> list[Any]:
@@ -31,7 +31,7 @@ def _leaves(structure: Any, composites: bool, depth: int = 0) -> Iterator[Any]:
     if depth > _MAX_DEPTH:
         raise GraphError(f"a structure of tensors is nested more than {_MAX_DEPTH} deep")
     if isinstance(structure, list | tuple):
-        for item in structure:
+        for item in members(structure):
             yield from _leaves(item, composites, depth + 1)
     elif isinstance(structure, Mapping):
         for key in _keys(structure):
@@ -65,7 +65,7 @@ def pack(structure: Any, flat: Sequence[Any], composites: bool = True) -> Any:
 
 def _packed(structure: Any, leaves: Iterator[Any], composites: bool) -> Any:
     if isinstance(structure, list | tuple):
-        items = [_packed(item, leaves, composites) for item in structure]
+        items = [_packed(item, leaves, composites) for item in members(structure)]
         if isinstance(structure, list):
             return items
         return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
@@ -97,7 +97,7 @@ def same_structure(left: Any, right: Any) -> bool:
 
 
 def _keys(mapping: Mapping[Any, Any]) -> list[Any]:
-    keys = list(mapping) if isinstance(mapping, dict) else items(mapping, "a dict of tensors")
+    keys = list(members(mapping, "a dict of tensors"))
     try:
         return sorted(keys)
     except TypeError:

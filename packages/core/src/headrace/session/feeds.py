@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -213,3 +213,15 @@ def _converted(value: Any, tensor: Tensor) -> HostArray:
         raise FeedError(
             f"cannot feed {tensor.name!r}, which is {tensor.spec}: {error}\n  at {tensor.op.site}"
         ) from None
+
+
+def is_hashable(key: Any) -> bool:
+    """Whether a key can be looked up: its class may say so, and not all of its objects agree."""
+    if not isinstance(key, Hashable):
+        return False
+    try:
+        hash(key)
+    except (TypeError, ValueError):
+        # Of a tuple of lists, and of a view of bytes that may change.
+        return False
+    return True

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from headrace.errors import FetchError, GraphEmptyError, GraphError, shown
-from headrace.given import items
+from headrace.given import members
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
@@ -62,12 +62,10 @@ def _key(fetches: Any) -> Hashable:
     if type(fetches) in _ELEMENTS:
         return fetches  # type: ignore[no-any-return]
     if isinstance(fetches, _SEQUENCES):
-        return (type(fetches), *map(_key, fetches))
+        return (type(fetches), *map(_key, members(fetches, "fetches")))
     if isinstance(fetches, Mapping):
-        if not isinstance(fetches, dict):
-            # A dict has an end; another mapping may have none.
-            items(fetches, "fetches")
-        return (type(fetches), tuple(fetches), *map(_key, fetches.values()))
+        keys = tuple(members(fetches, "fetches"))
+        return (type(fetches), keys, *(_key(fetches[key]) for key in keys))
     if isinstance(fetches, Hashable) and not isinstance(fetches, np.generic):
         return fetches
     raise FetchError(_refusal(fetches))
@@ -110,7 +108,7 @@ def _visit(
         inner = [_visit(part, graph, tensors, targets, kept) for part in item.flatten()]
         return lambda values: value_of([part(values) for part in inner])
     if isinstance(item, list | tuple):
-        inner = [_visit(part, graph, tensors, targets, kept) for part in item]
+        inner = [_visit(part, graph, tensors, targets, kept) for part in members(item, "fetches")]
         make: Any = type(item)
         if hasattr(item, "_fields"):
             return lambda values: make(*(part(values) for part in inner))
@@ -124,7 +122,7 @@ def _visit(
                 ) from error
         return lambda values: make([part(values) for part in inner])
     if isinstance(item, Mapping):
-        keys = list(item)
+        keys = list(members(item, "fetches"))
         inner = [_visit(item[key], graph, tensors, targets, kept) for key in keys]
         mapping: Any = OrderedDict if isinstance(item, OrderedDict) else dict
         return lambda values: mapping(

@@ -43,6 +43,7 @@ from headrace.session.feeds import (
     binder,
     check_fed_variables,
     feed_tensors,
+    is_hashable,
 )
 from headrace.session.fetches import Fetches, fetch_key, flatten
 from headrace.session.growth import Growth
@@ -233,8 +234,7 @@ class Session:
         if feed_list is not None and not isinstance(feed_list, list | tuple):
             raise ArgumentTypeError(f"feed_list must be a list of tensors, got {shown(feed_list)}")
         keys = tuple(items(feed_list, "feed_list")) if feed_list else ()
-        odd = [key for key in keys if not isinstance(key, Hashable)]
-        if odd:
+        if odd := [key for key in keys if not is_hashable(key)]:
             raise FeedError(f"cannot feed {shown(odd[0])}: expected a tensor or its name")
         prepared = self._prepare(fetches, keys, (fetch_key(fetches), keys))
         names = [feed_tensors(key, self.graph)[0].name for key in keys]
