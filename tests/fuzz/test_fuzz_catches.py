@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -188,3 +189,20 @@ def test_all_else_of_convolutions_is_compared():
     assert verdict([1, inf], [1, inf], [1, 2]) == "results differ"
     assert verdict([1, inf], [1, inf], [1, -inf]) == "results differ"
     assert verdict([1, nan], [1, nan], [1, 2], convolves=False) == "results differ"
+
+
+@pytest.mark.parametrize(
+    ("name", "apart", "expected"),
+    [
+        ("hr.losses.log_loss", 1e-7, "right"),
+        ("hr.metrics.mean", 1e-7, "right"),
+        ("hr.losses.log_loss", 1e-2, "results differ"),
+        ("hr.reduce_mean", 1e-7, "results differ"),
+        ("hr.reduce_mean", 1e-14, "right"),
+    ],
+)
+def test_what_computes_in_float32_rounds_as_float32(name, apart, expected):
+    target = replace(function_target("mistaken", lambda x: x), name=name)
+    call = Call(target, 1, 1, {"x": Given(np.array([1.0]))})
+    runs = [execute._Run([np.array([x])]) for x in (1.0, 1.0 + apart)]
+    assert execute._compared(call, *runs).kind == expected
