@@ -29,11 +29,14 @@ class Kind:
         name: How error messages call it.
         accepts: Whether a dtype belongs to it.
         unify: Whether all inputs of this kind in one op share one dtype.
+        whole: The dtype that arrays of others become, if it holds all of their elements; None
+            where they are refused.
     """
 
     name: str
     accepts: Callable[[DType], bool] = field(compare=False)
     unify: bool = True
+    whole: DType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +140,7 @@ class OpSchema:
         stateful: Whether it has any effect, so that it is never folded.
         changes: Whether a run of it leaves something behind, so that it must happen, and just once.
         holds: Whether its attributes may be functions.
+        host_inputs: Whether it has inputs that every device hands over on the host.
     """
 
     type: str
@@ -173,10 +177,12 @@ class OpSchema:
     stateful: bool = field(init=False)
     changes: bool = field(init=False)
     holds: bool = field(init=False)
+    host_inputs: bool = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stateful", bool(self.effects))
         object.__setattr__(self, "changes", "changes" in self.effects)
+        object.__setattr__(self, "host_inputs", any(p.on_host for p in self.inputs))
         object.__setattr__(self, "holds", any(may_hold_function(a.hint) for a in self.attrs))
 
     @property

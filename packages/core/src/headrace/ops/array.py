@@ -31,7 +31,7 @@ from headrace.ops.joining import split as split
 from headrace.ops.joining import stack as stack
 from headrace.ops.joining import tile as tile
 from headrace.ops.joining import unstack as unstack
-from headrace.ops.kinds import Anything, Index
+from headrace.ops.kinds import Anything, Index, Whole
 from headrace.ops.padding import pad as pad
 from headrace.shapes import UNKNOWN, Shape, broadcast, normalize_axis
 
@@ -215,7 +215,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 
 
 @op("Reshape", total=True, view=True, early=np.reshape, host_inputs=["shape"], public="")
-def _reshape(tensor: Anything, shape: Index) -> Spec:
+def _reshape(tensor: Anything, shape: Whole) -> Spec:
     """The same elements in row-major order under another shape.
 
     Args:
@@ -426,9 +426,11 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
         source = convert_to_tensor(input)
         whole = shape(source)
         at = reshape(call_op("Cast", at, dtypes.int32), [])
+        # The new size is looked up, so that an axis that is not there is refused.
+        one = call_op("ExpandDims", call_op("Fill", reshape(rank(source) + 1, [1]), 1)[at], 0)
         # Counted from the front, also where the rank is known in the step only.
         at = call_op("Select", call_op("Less", at, 0), at + rank(source) + 1, at)
-        grown = _reshape(source, concat([whole[:at], [1], whole[at:]], 0))
+        grown = _reshape(source, concat([whole[:at], one, whole[at:]], 0))
         if source.shape.rank is None:
             return grown
         return ensure_shape(grown, [None] * (source.shape.rank + 1))
@@ -494,8 +496,8 @@ def squeeze(
 # -- broadcasting
 
 
-@op("BroadcastTo", repeats=True, host_inputs=["shape"], public="")
-def _broadcast_to(input: Anything, shape: Index) -> Spec:
+@op("BroadcastTo", repeats=True, early=np.broadcast_to, host_inputs=["shape"], public="")
+def _broadcast_to(input: Anything, shape: Whole) -> Spec:
     """The tensor repeated along axes of size 1, and leading new ones, to reach a shape.
 
     Args:

@@ -235,12 +235,15 @@ class LocalRuntime:
                 raise self._closed
             self._running.add(cancellation)
         try:
-            with deadline(timeout, cancellation.cancel):
+            if timeout is None:
                 execute(plan, step)
+            else:
+                with deadline(timeout, cancellation.cancel):
+                    execute(plan, step)
         finally:
             with self._lock:
                 self._running.discard(cancellation)
-            if plan.waits or plan.branches:
+            if plan.transfers:
                 self.rendezvous.close(step.id)
         return step.fetches
 
