@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.runtime.counting import count_of, counted_apart
+from headrace.runtime.counting import count_of, counters_apart
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -144,7 +144,7 @@ def test_what_only_counts_is_left_to_the_loop(name, rounds, config):
                 expected = body(*expected)
             assert list(values) == list(session.run(list(expected)))
     assert kinds == [np.int32, np.int32, np.float32]
-    apart = counted_apart(the_loop(graph))
+    apart = counters_apart(the_loop(graph))
     if read is None:
         assert apart is None
     else:

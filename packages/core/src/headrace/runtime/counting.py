@@ -165,11 +165,16 @@ def _moved(start: Any, step: Any, rounds: int) -> Any:
     return step.dtype.type((value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
 
 
-def counted_apart(loop: Operation) -> Counted | None:
-    """Return the body of a ``While`` without its counters; None where it has none of its own.
+def counters_apart(loop: Operation) -> Counted | None:
+    """Return the body of a ``While`` that counts without its counters; None where it has none.
 
-    A counter is a variable to which each round adds a number, which nothing else in the body reads.
+    A counter is a variable to which each round adds a number. It is left to the loop where nothing
+    else in the body reads the sum, and where it is known how the loop counts.
     """
+    return None if count_of(loop) is None else _without_counters(loop)
+
+
+def _without_counters(loop: Operation) -> Counted | None:
     body: Function = loop.attrs["body"]
     if body.is_part:
         return None

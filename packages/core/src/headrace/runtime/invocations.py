@@ -15,7 +15,7 @@ import numpy as np
 from headrace.errors import InvalidInputError
 from headrace.graph.function import Function
 from headrace.graph.operation import Operation
-from headrace.runtime.counting import Count, Counted, count_of, counted_apart
+from headrace.runtime.counting import Count, Counted, count_of, counters_apart
 from headrace.runtime.device import Device
 from headrace.runtime.tensor_list import ListValue, swapped
 
@@ -78,7 +78,7 @@ def while_invocations(
     """Return what runs a ``While``, and its plans."""
     cond_plan = nest(op.attrs["cond"], ())
     count = count_of(op)
-    apart = None if count is None else counted_apart(op)
+    apart = counters_apart(op)
     if count is not None and apart is not None:
         body_plan = nest(apart.body, apart.saves)
         return _counting_apart(op, device, cond_plan, body_plan, count, apart), (

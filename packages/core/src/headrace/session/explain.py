@@ -19,6 +19,7 @@ from headrace.passes.rewrites import Rewrite
 from headrace.plugins.ownership import Replacement
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
 from headrace.runtime.capabilities import DescribedProgram, PlannedProgram
+from headrace.runtime.counting import counters_apart
 from headrace.runtime.device import HostArray
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.report import plain_work
@@ -229,11 +230,15 @@ class _Walk:
             walks.append(walk)
             inside += walk.parts
         if op.type == "While":
-            # The shapes of the first round: a loop may change them.
-            walks, first = walks[1:], given[: op.arity[0]]
+            # The shapes of the first round: a loop may change them, but for those of counters.
+            (_, body), first = walks, given[: op.arity[0]]
+            apart = counters_apart(op)
+            others = range(len(first)) if apart is None else apart.others
+            after = {i: body.results.get(place) for place, i in enumerate(others)}
+            same = [after.get(i, shape) == shape for i, shape in enumerate(first)]
         else:
             first = [walks[0].results.get(i) for i in range(len(node.outputs))]
-        same = [all(w.results.get(i) == shape for w in walks) for i, shape in enumerate(first)]
+            same = [all(w.results.get(i) == shape for w in walks) for i, shape in enumerate(first)]
         static = [_sizes(t.spec) for t in op.outputs]
         return [
             shape if i < len(first) and same[i] and (shape := first[i]) is not None else static[i]
@@ -249,7 +254,9 @@ def _arguments(op: Operation, given: Sequence[Sizes]) -> list[tuple[str, Sequenc
     if op.type == "While":
         count, of_cond, _ = op.arity
         start = count + of_cond
-        return [("while.", given[:start]), ("body.", [*given[:count], *given[start:]])]
+        apart = counters_apart(op)
+        taken = range(count) if apart is None else (*apart.others, *apart.read)
+        return [("while.", given[:start]), ("body.", [*(given[i] for i in taken), *given[start:]])]
     return [("", given)]
 
 
