@@ -83,6 +83,38 @@ def test_every_explanation_says_why() -> None:
     assert all(set(row) == {"program", "difference", "why"} for row in EXPLAINED)
 
 
+# What ours may be where another thing is refused, or another value found: no row explains these.
+_OURS = "ours {'result': [{'static': [1], 'dtype': 'float32', 'shape': [1], 'value': ['nan']}]}"
+_REFUSED = "TensorFlow's {'refused': ['ValueError', 'Exception', 'BaseException'], 'message': "
+_UNEXPLAINED = [
+    f"{_OURS}, {_REFUSED}'Shape must be rank 0 but is rank 1 for an op of shapes [2], [1].'}}",
+    f"{_OURS}, {_REFUSED}'assertion failed: [width must be > 0.]'}}",
+    f"{_OURS}, {_REFUSED}'axis must be a scalar, not [1]'}}",
+    "part 0 is ['1'], TensorFlow's ['2']",
+    "part 0 has dtype float32, TensorFlow's int32",
+    "part 0 has shape [2], TensorFlow's [1, 2]",
+    "part 1 is {'is': None}, TensorFlow's {'static': [0], 'dtype': 'float32', 'shape': [0]}",
+]
+
+
+@pytest.mark.parametrize("found", _UNEXPLAINED)
+def test_explanations_look_at_what_tensorflow_says_and_at_the_function(found: str) -> None:
+    calls = programs(1000, 5)
+    wrong = [program for program in calls if explained(program, found)]
+    # Rows may explain a value or a dtype of a function, never of most.
+    assert len(wrong) <= (20 if found.startswith(("part 0 is", "part 0 has dtype")) else 0), wrong
+
+
+def test_a_gradient_that_is_not_there_differs_from_one_of_nothing() -> None:
+    nothing = {"static": [0], "dtype": "float32", "shape": [0], "value": []}
+    missing: dict[str, Any] = {"is": None}
+    assert difference({"result": [missing]}, {"result": [nothing]})
+    assert difference({"result": [nothing]}, {"result": [missing]})
+    # An array has no static shape to compare.
+    array = {key: nothing[key] for key in ("dtype", "shape", "value")}
+    assert not difference({"result": [nothing]}, {"result": [array]})
+
+
 @pytest.mark.needs("backend-cpu", "autodiff")
 def test_odd_calls_yield_a_result_or_one_of_our_errors() -> None:
     config = hr.Config(executor="plain")

@@ -155,7 +155,7 @@ REFUSED = {
         "indices must be a vector",
     ),
     "matrix": (lambda: hr.segment_sum(D, [[0, 1]]), ShapeError, "must be a vector"),
-    "weights": (lambda: hr.bincount([1, 2], [1.0]), ShapeError, "must have the shape of arr"),
+    "weights": (lambda: hr.bincount([1, 2], [1.0]), ShapeError, "must begin with the shape of arr"),
     "halves": (lambda: hr.bincount([0.5, 1.0]), DTypeError, "expected int32"),
     "halves in an array": (
         lambda: hr.bincount(np.float32([0.5, 1.0])),

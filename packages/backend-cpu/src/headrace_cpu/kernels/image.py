@@ -10,6 +10,7 @@ References:
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -243,13 +244,19 @@ def resize_grad(
 
 
 def _on_host(xp: Any, x: Array) -> Any:
-    return np.asarray(x if xp is np else x.get()).astype(np.float64)
+    # Not wider than given: an overlap of a tenth is to be equal to a threshold of a tenth.
+    array = np.asarray(x if xp is np else x.get())
+    return np.array(array, np.float64 if array.dtype == np.float64 else np.float32)
 
 
 def _greedy(
-    scores: Any, count: Any, score_threshold: Any, overlap: Callable[[int, Any], Any], limit: float
+    scores: Any,
+    count: Any,
+    score_threshold: Any,
+    overlap: Callable[[int, Any], Any],
+    suppressed: Callable[[Any], Any],
 ) -> Any:
-    """Return indices by falling score, each overlapping those before by ``limit`` at most."""
+    """Return indices by falling score, of which none overlaps one before too much."""
     most = int(scalar(count, "max_output_size"))
     if most < 0:
         raise ValueError(f"max_output_size must be >= 0, got {most}")
@@ -259,7 +266,7 @@ def _greedy(
     while order.size and len(picked) < most:
         best, order = int(order[0]), order[1:]
         picked.append(best)
-        order = order[~(overlap(best, order) > limit)]
+        order = order[~suppressed(overlap(best, order))]
     return np.array(picked, np.int32)
 
 
@@ -275,12 +282,13 @@ def non_max_suppression(
     """Pick boxes on the host: each choice depends on those before."""
     limit = _checked_limit(boxes, scores, iou_threshold)
     shares = _shares(_on_host(xp, boxes))
-    picked = _greedy(_on_host(xp, scores), max_output_size, score_threshold, shares, limit)
+    marks = _on_host(xp, scores)
+    picked = _greedy(marks, max_output_size, score_threshold, shares, lambda x: x >= limit)
     return xp.asarray(picked)
 
 
 def _checked_limit(boxes: Array, scores: Array, iou_threshold: Array) -> float:
-    """Check the shapes of boxes and scores, and return the largest overlap."""
+    """Check the shapes of boxes and scores, and return the overlap that is too much."""
     if boxes.ndim != 2 or boxes.shape[1] != 4:
         raise ValueError(f"boxes must be [n, 4], got shape {list(boxes.shape)}")
     check_shape(scores, boxes.shape[:1], "scores")
@@ -325,22 +333,44 @@ def soft_non_max_suppression(
         raise ValueError(f"max_output_size must be >= 0, got {most}")
     if not sigma >= 0:
         raise ValueError(f"soft_nms_sigma must be >= 0, got {sigma}")
-    shares, left = _shares(_on_host(xp, boxes)), _on_host(xp, scores)
-    rest = np.flatnonzero(left > least)
-    picked: list[int] = []
-    found: list[float] = []
-    while rest.size and len(picked) < most:
-        best = int(rest[left[rest].argmax()])
-        picked.append(best)
-        found.append(float(left[best]))
-        rest = rest[rest != best]
-        share = shares(best, rest)
-        if sigma:
-            left[rest] *= np.exp(-0.5 / sigma * share * share)
-            rest = rest[left[rest] > least]
-        else:
-            rest = rest[~(share > limit)]
+    shares, marks = _shares(_on_host(xp, boxes)), _on_host(xp, scores)
+    if sigma:
+        kept = _softened(marks, most, least, shares, limit, sigma)
+    else:
+        best = _greedy(marks, max_output_size, score_threshold, shares, lambda x: x >= limit)
+        kept = [(int(i), float(marks[i])) for i in best]
+    picked, found = [i for i, _ in kept], [score for _, score in kept]
     return xp.asarray(np.array(picked, np.int32)), xp.asarray(np.array(found).astype(scores.dtype))
+
+
+def _softened(
+    scores: Any,
+    most: int,
+    least: float,
+    shares: Callable[[int, Any], Any],
+    limit: float,
+    sigma: float,
+) -> list[tuple[int, float]]:
+    """Return boxes with their scores, lowered by those before when their turn comes.
+
+    A lowered score waits for its turn again, which matters where negative ones are not lowered
+    but raised.
+    """
+    waiting = [(-float(s), i, 0) for i, s in enumerate(scores) if s > least]
+    heapq.heapify(waiting)
+    kept: list[tuple[int, float]] = []
+    while waiting and len(kept) < most:
+        negated, box, seen = heapq.heappop(waiting)
+        score = -negated
+        share = shares(box, np.array([i for i, _ in kept[seen:]], np.intp))
+        if (share >= limit).any():
+            continue
+        lowered = float(score * np.exp(-0.5 / sigma * share.astype(np.float64) ** 2).prod())
+        if lowered == score:
+            kept.append((box, score))
+        elif lowered > least:
+            heapq.heappush(waiting, (-lowered, box, len(kept)))
+    return kept
 
 
 @KERNELS.plain("CombinedNonMaxSuppression")
@@ -381,7 +411,8 @@ def combined_non_max_suppression(
         rows: list[tuple[float, int, int]] = []
         for c in range(classes):
             shares = _shares(corners[b, :, c % kinds])
-            best = _greedy(marks[b, :, c], size, score_threshold, shares, limit)
+            # Of several classes, boxes at the threshold are kept.
+            best = _greedy(marks[b, :, c], size, score_threshold, shares, lambda x: x > limit)
             rows += [(float(marks[b, i, c]), c, int(i)) for i in best]
         rows.sort(key=lambda row: -row[0])
         numbers[b] = min(len(rows), places)
@@ -414,7 +445,7 @@ def non_max_suppression_overlaps(
         max_output_size,
         score_threshold,
         lambda best, rest: table[rest, best],
-        limit,
+        lambda x: x >= limit,
     )
     return xp.asarray(picked)
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from headrace import Operation, Tensor
+from headrace.errors import HeadraceError
 from headrace.extend.devices import Region, is_handle
 from headrace_cpu.program.schedule import Item
 
@@ -132,9 +133,22 @@ def is_unchecked(op: Operation) -> bool:
     """Whether an operation is to find out, when it runs, if a shape that is computed fits."""
     if not op.schema.view:
         return False
-    sizes = {t.shape.num_elements() for t in (op.inputs[0], op.outputs[0])}
+    given, made = op.inputs[0], op.outputs[0]
     # What a step was found to be given may not fit what the program said of it.
-    return len(sizes) > 1 or any(t.op.type != "Const" for t in op.inputs[1:])
+    if given.shape.num_elements() != made.shape.num_elements():
+        return True
+    if len(op.inputs) > 1:
+        return any(t.op.type != "Const" for t in op.inputs[1:])
+    return given.spec.shape.dims != made.spec.shape.dims and not _is_allowed(op)
+
+
+def _is_allowed(op: Operation) -> bool:
+    """Whether an op's rule takes what came in, whatever was known when the graph was built."""
+    try:
+        op.schema.output_specs([t.spec for t in op.inputs], op.arity, op.attrs)
+    except HeadraceError:
+        return False
+    return True
 
 
 def _contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

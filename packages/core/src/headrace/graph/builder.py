@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,13 +28,14 @@ from headrace.graph.convert import (
     is_python_literal,
     natural_dtype,
 )
+from headrace.graph.early import static_value
 from headrace.graph.function import note_waits
 from headrace.graph.graph_scopes import check_name, place_by_functions
 from headrace.graph.operation import Operation
-from headrace.graph.schema import AttrParam, Kind, OpSchema, call_op
+from headrace.graph.schema import AttrParam, InputParam, Kind, OpSchema, call_op
 from headrace.graph.scopes import current_scope
 from headrace.graph.site import user_site
-from headrace.graph.spec import MAX_RANK, TensorSpec
+from headrace.graph.spec import MAX_RANK, TensorSpec, constant_spec
 from headrace.graph.tensor import Tensor
 
 
@@ -58,7 +59,7 @@ def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> An
     try:
         attrs = {a.name: _attribute(a, values[a.name]) for a in schema.attrs}
         inputs, arity = _convert_inputs(schema, values, names)
-        specs, answer = schema.output_specs([t.spec for t in inputs], arity, attrs)
+        specs, answer = schema.output_specs(_known_specs(schema, inputs, arity), arity, attrs)
     except HeadraceError as error:
         if error.located:
             raise
@@ -83,6 +84,23 @@ def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> An
     if scope.device_functions:
         place_by_functions(op, scope)
     return shaped_like(answer, op)
+
+
+def _known_specs(
+    schema: OpSchema, inputs: Sequence[Tensor], arity: tuple[int, ...]
+) -> list[TensorSpec]:
+    """Return the specs of inputs, those of shapes with the values that constants lead to."""
+    specs = [t.spec for t in inputs]
+    for i in schema.flat_places(arity, _is_on_host) if schema.host_inputs else ():
+        if specs[i].value is None:
+            value = static_value(inputs[i])
+            if value is not None:
+                specs[i] = constant_spec(value, specs[i].dtype)
+    return specs
+
+
+def _is_on_host(param: InputParam) -> bool:
+    return param.on_host
 
 
 def shaped_like(answer: Any, op: Operation) -> Any:
@@ -156,7 +174,7 @@ def _convert_inputs(
             ):
                 _check_kind(kind, slots[members[0]][0], first.spec.dtype)
                 continue
-            common = _common_dtype(schema, kind, [slots[i] for i in members], tensors, members)
+            common = _common_dtype(kind, [slots[i] for i in members], tensors, members)
             for i in members:
                 tensor = tensors[i]
                 name = names.of_input(labels[i]) if tensor is None else ""
@@ -190,8 +208,23 @@ def _variadic_items(value: Any, label: str, least: int) -> list[Any]:
     return items(value, label)
 
 
+def convert_alike(kind: Kind, values: Mapping[str, Any]) -> list[Tensor]:
+    """Return values as tensors of one dtype, as inputs of one op become such tensors.
+
+    Args:
+        kind: The dtypes that they may have.
+        values: The values by what messages call them.
+
+    Raises:
+        DTypeError: if they are of other dtypes, or of several that no dtype holds.
+    """
+    slots = [(label, kind, value) for label, value in values.items()]
+    tensors = [_tensor_of(kind, value) for value in values.values()]
+    common = _common_dtype(kind, slots, tensors, [*range(len(slots))])
+    return [_with_dtype(slot, t, common, None) for slot, t in zip(slots, tensors, strict=True)]
+
+
 def _common_dtype(
-    schema: OpSchema,
     kind: Kind,
     slots: list[tuple[str, Kind, Any]],
     tensors: list[Tensor | None],
@@ -279,7 +312,7 @@ def _dtype_of_nothing(kind: Kind) -> DType:
 
 
 def _with_dtype(
-    slot: tuple[str, Kind, Any], tensor: Tensor | None, dtype: DType, name: str
+    slot: tuple[str, Kind, Any], tensor: Tensor | None, dtype: DType, name: str | None
 ) -> Tensor:
     label, _, value = slot
     if tensor is None:
@@ -296,7 +329,8 @@ def _with_dtype(
 
 def _constant(kind: Kind, value: Any, name: str) -> Tensor:
     if not holds_nothing(value):
-        return convert_to_tensor(value, None, name)
+        lowered = kind.whole is not None and not kind.accepts(natural_dtype(value))
+        return convert_to_tensor(value, kind.whole if lowered else None, name)
     return convert_to_tensor(value, _dtype_of_nothing(kind), name)
 
 

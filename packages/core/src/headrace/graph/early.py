@@ -172,3 +172,35 @@ def _frozen(value: _NDArray) -> _NDArray:
     array = value if value.flags.c_contiguous and value.base is None else np.array(value)
     array.flags.writeable = False
     return array
+
+
+# Axes, shapes and counts are small, and little arithmetic leads to them; more is data, which a
+# step computes.
+_LIMITS = Limits(elements=1 << 10, total=1 << 16, operations=1 << 9)
+
+
+def static_value(tensor: Tensor) -> _NDArray | None:
+    """Return the value of an integer tensor that depends on constants and static shapes alone.
+
+    None where it is known in a step only, or takes more than a little integer arithmetic.
+    """
+    if tensor.spec.value is not None:
+        return tensor.spec.value
+    # Most tensors are not: nothing is set up for those.
+    return EarlyValues(_computed, _LIMITS).value(tensor, _may_be) if _may_be(tensor.op) else None
+
+
+def _may_be(op: Operation) -> bool:
+    """Whether an operation computes one integer array, and says how."""
+    return op.schema.early is not None and len(op.outputs) == 1 and op.outputs[0].dtype.is_integer
+
+
+def _computed(op: Operation, given: Sequence[_NDArray]) -> list[_NDArray] | None:
+    assert op.schema.early is not None
+    try:
+        with np.errstate(all="raise"):
+            found = op.schema.early(*given, **op.attrs)
+    except Exception:
+        # The step will say what is wrong with it.
+        return None
+    return None if found is None else [np.asarray(found).astype(op.outputs[0].dtype.numpy)]

@@ -29,11 +29,14 @@ class Kind:
         name: How error messages call it.
         accepts: Whether a dtype belongs to it.
         unify: Whether all inputs of this kind in one op share one dtype.
+        whole: The dtype that arrays of others become, if it holds all of their elements; None
+            where they are refused.
     """
 
     name: str
     accepts: Callable[[DType], bool] = field(compare=False)
     unify: bool = True
+    whole: DType | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,8 @@ class OpSchema:
             such sums to chance, and says so.
         repeats: Its output holds elements of an input again and again, and no others.
         nonnegative: No element of its output is negative, nor -0.
+        total: Fails for no values of inputs whose shapes, and the values of those that it reads on
+            the host, are known when the graph is built. What its expression computes never fails.
         concurrent: The handle that it yields stands for what is made to be used in any order, such
             as a queue, so that uses of it in no order with each other are no race.
         concerted: Goes on only together with steps of other sessions, and keeps the order among
@@ -135,6 +140,7 @@ class OpSchema:
         stateful: Whether it has any effect, so that it is never folded.
         changes: Whether a run of it leaves something behind, so that it must happen, and just once.
         holds: Whether its attributes may be functions.
+        host_inputs: Whether it has inputs that every device hands over on the host.
     """
 
     type: str
@@ -155,6 +161,7 @@ class OpSchema:
     accumulates: bool = False
     repeats: bool = False
     nonnegative: bool = False
+    total: bool = False
     concurrent: bool = False
     concerted: bool = False
     aliases: tuple[str, ...] | None = None
@@ -170,10 +177,12 @@ class OpSchema:
     stateful: bool = field(init=False)
     changes: bool = field(init=False)
     holds: bool = field(init=False)
+    host_inputs: bool = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stateful", bool(self.effects))
         object.__setattr__(self, "changes", "changes" in self.effects)
+        object.__setattr__(self, "host_inputs", any(p.on_host for p in self.inputs))
         object.__setattr__(self, "holds", any(may_hold_function(a.hint) for a in self.attrs))
 
     @property

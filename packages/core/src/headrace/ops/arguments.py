@@ -11,42 +11,12 @@ from headrace.dimension import UNKNOWN_DIMENSION, UNKNOWN_IS_NO_INTEGER
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.given import items
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
-from headrace.graph.early import EarlyValues, Limits
-from headrace.graph.operation import Operation
+from headrace.graph.early import static_value as static_value
+from headrace.graph.schema import call_op
 from headrace.graph.tensor import Tensor
+from headrace.shapes import Shape
 
 _NDArray = np.ndarray[Any, np.dtype[Any]]
-
-# Axes, shapes and counts are small, and little arithmetic leads to them; more is data, which a
-# step computes.
-_LIMITS = Limits(elements=1 << 10, total=1 << 16, operations=1 << 9)
-
-
-def static_value(tensor: Tensor) -> _NDArray | None:
-    """Return the value of an integer tensor that depends on constants and static shapes alone.
-
-    None where it is known in a step only, or takes more than a little integer arithmetic.
-    """
-    if tensor.spec.value is not None:
-        return tensor.spec.value
-    # Most tensors are not: nothing is set up for those.
-    return EarlyValues(_computed, _LIMITS).value(tensor, _may_be) if _may_be(tensor.op) else None
-
-
-def _may_be(op: Operation) -> bool:
-    """Whether an operation computes one integer array, and says how."""
-    return op.schema.early is not None and len(op.outputs) == 1 and op.outputs[0].dtype.is_integer
-
-
-def _computed(op: Operation, given: Sequence[_NDArray]) -> list[_NDArray] | None:
-    assert op.schema.early is not None
-    try:
-        with np.errstate(all="raise"):
-            found = op.schema.early(*given, **op.attrs)
-    except Exception:
-        # The step will say what is wrong with it.
-        return None
-    return None if found is None else [np.asarray(found).astype(op.outputs[0].dtype.numpy)]
 
 
 def as_ints(value: Any, label: str) -> Any:
@@ -106,10 +76,12 @@ def as_int(value: Any, label: str) -> Any:
     """
     found = as_ints(value, label)
     if isinstance(found, list):
-        if len(found) == 1 and isinstance(found[0], int):
-            return found[0]
-        raise ShapeError(f"{label} must be one integer, got {found}")
-    if isinstance(found, Tensor) and found.shape.rank not in (None, 0):
+        alone = f"; pass {found[0]} alone" if len(found) == 1 and isinstance(found[0], int) else ""
+        raise ShapeError(f"{label} must be one integer, got {found}{alone}")
+    if isinstance(found, Tensor) and found.shape.rank is None:
+        # The step says so where it is a list.
+        return call_op("EnsureShape", found, Shape(()))
+    if isinstance(found, Tensor) and found.shape.rank != 0:
         raise ShapeError(f"{label} must be one integer, got a tensor of shape {found.spec.shape}")
     return found
 

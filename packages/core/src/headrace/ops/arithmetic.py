@@ -182,7 +182,7 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         return where_indices(condition, name=name)
     if x is None or y is None:
         raise AttributeValueError("where: give both of x and y, or none of them")
-    choice = convert_to_tensor(condition)
+    choice = convert_to_tensor(condition, preferred_dtype="bool")
     if choice.shape.rank not in (None, 1):
         return select(choice, x, y, name=name)
     with name_scope(name, "Select"):

@@ -31,7 +31,7 @@ from headrace.ops.joining import split as split
 from headrace.ops.joining import stack as stack
 from headrace.ops.joining import tile as tile
 from headrace.ops.joining import unstack as unstack
-from headrace.ops.kinds import Anything, Index
+from headrace.ops.kinds import Anything, Index, Whole
 from headrace.ops.padding import pad as pad
 from headrace.shapes import UNKNOWN, Shape, broadcast, normalize_axis
 
@@ -214,8 +214,8 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 # -- the same elements under another shape
 
 
-@op("Reshape", view=True, early=np.reshape, host_inputs=["shape"], public="")
-def _reshape(tensor: Anything, shape: Index) -> Spec:
+@op("Reshape", total=True, view=True, early=np.reshape, host_inputs=["shape"], public="")
+def _reshape(tensor: Anything, shape: Whole) -> Spec:
     """The same elements in row-major order under another shape.
 
     Args:
@@ -293,7 +293,7 @@ def shape_argument(shape: Any) -> Any:
     return known_ints(shape)
 
 
-@op("Transpose", public="", node_name="transpose")
+@op("Transpose", total=True, public="", node_name="transpose")
 def _transpose(a: Anything, perm: Sequence[int] | None = None) -> Spec:
     """The tensor with its axes in another order.
 
@@ -379,7 +379,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
     return moved
 
 
-@op("ExpandDims", view=True, early=np.expand_dims, public="")
+@op("ExpandDims", total=True, view=True, early=np.expand_dims, public="")
 def _expand_dims(input: Anything, axis: int) -> Spec:
     """The tensor with an axis of size 1 inserted.
 
@@ -426,15 +426,17 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
         source = convert_to_tensor(input)
         whole = shape(source)
         at = reshape(call_op("Cast", at, dtypes.int32), [])
+        # The new size is looked up, so that an axis that is not there is refused.
+        one = call_op("ExpandDims", call_op("Fill", reshape(rank(source) + 1, [1]), 1)[at], 0)
         # Counted from the front, also where the rank is known in the step only.
         at = call_op("Select", call_op("Less", at, 0), at + rank(source) + 1, at)
-        grown = _reshape(source, concat([whole[:at], [1], whole[at:]], 0))
+        grown = _reshape(source, concat([whole[:at], one, whole[at:]], 0))
         if source.shape.rank is None:
             return grown
         return ensure_shape(grown, [None] * (source.shape.rank + 1))
 
 
-@op("Squeeze", view=True, early=np.squeeze, public="")
+@op("Squeeze", total=True, view=True, early=np.squeeze, public="")
 def _squeeze(input: Anything, axis: int | Sequence[int] | None = None) -> Spec:
     """The tensor without axes of size 1.
 
@@ -494,8 +496,8 @@ def squeeze(
 # -- broadcasting
 
 
-@op("BroadcastTo", repeats=True, host_inputs=["shape"], public="")
-def _broadcast_to(input: Anything, shape: Index) -> Spec:
+@op("BroadcastTo", repeats=True, early=np.broadcast_to, host_inputs=["shape"], public="")
+def _broadcast_to(input: Anything, shape: Whole) -> Spec:
     """The tensor repeated along axes of size 1, and leading new ones, to reach a shape.
 
     Args:

@@ -188,6 +188,6 @@ def _check_kept(values: Tensor, result: Tensor, label: str) -> None:
 
 def _listed(t_list: Any) -> list[Any]:
     listed = isinstance(t_list, list | tuple) or hasattr(t_list, "__next__")
-    if not listed and not (isinstance(t_list, np.ndarray) and t_list.ndim):
+    if not listed:
         raise ArgumentTypeError(f"t_list must be a list of tensors, got {shown(t_list)}")
     return items(t_list, "t_list")

@@ -21,7 +21,7 @@ from headrace.ops.arguments import as_int, as_ints, static_value
 from headrace.ops.array import broadcast_to, expand_dims, shape_argument
 from headrace.ops.array import shape as shape_op
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import Anything, Floating, Index, Integer, Real, Same
+from headrace.ops.kinds import Anything, Floating, Index, Integer, Real, Same, Whole
 from headrace.shapes import Shape, normalize_axis
 
 
@@ -141,8 +141,8 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     return _placeholder(as_dtype(dtype), Shape(shape), name=name)
 
 
-@op("Fill", repeats=True, host_inputs=["dims"], public="")
-def _fill(dims: Index, value: Anything) -> Spec:
+@op("Fill", repeats=True, early=np.full, host_inputs=["dims"], public="")
+def _fill(dims: Whole, value: Anything) -> Spec:
     """A tensor of which every element is ``value``.
 
     Args:

@@ -171,9 +171,11 @@ def _unranked_dot(x: Tensor, y: Tensor, axes: Any) -> Tensor:
     with control_dependencies([assert_true(each, ["tensordot: axes", given]) for each in enough]):
         dims_x, dims_y = identity(shape(x)), identity(shape(y))
     split = shape(dims_x)[0] - given
-    inner = reduce_prod(dims_y[:given])
     rows, columns = reduce_prod(dims_x[:split]), reduce_prod(dims_y[given:])
-    product = matmul(reshape(x, [rows, inner]), reshape(y, [inner, columns]))
+    # Of either side its own: where nothing is in it, it has any shape.
+    matrix_x = reshape(x, [rows, reduce_prod(dims_x[split:])])
+    matrix_y = reshape(y, [reduce_prod(dims_y[:given]), columns])
+    product = matmul(matrix_x, matrix_y)
     return reshape(product, concat([dims_x[:split], dims_y[given:]], 0))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from headrace.errors import ShapeError
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
@@ -26,7 +28,11 @@ def _along(x: TensorSpec, axis: int) -> TensorSpec:
     return like(x)
 
 
-@op("Cumsum", public="")
+def _summed_early(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    return None if exclusive or reverse else np.cumsum(x, axis)
+
+
+@op("Cumsum", early=_summed_early, public="")
 def _cumsum(x: Numeric, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Spec:
     """Sums of the elements up to each one along an axis.
 

@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 
+from headrace import dtypes
 from headrace.errors import AttributeValueError, ShapeError, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
-from headrace.ops.array import reshape, shape
-from headrace.ops.constant import ones_like, shape_of
+from headrace.ops.array import expand_dims, reshape, shape
+from headrace.ops.constant import ones_like, shape_of, zeros_like
 from headrace.ops.conv import conv2d_op, conv2d_to_filter, conv2d_to_input
 from headrace.ops.convolution import conv2d, given
-from headrace.ops.elementwise import greater, negative, select
+from headrace.ops.elementwise import equal, greater, negative, select
+from headrace.ops.extremes import argmax
 from headrace.ops.pool import extract_patches_op
-from headrace.ops.reduce import reduce_max
+from headrace.ops.reduce import reduce_sum
 from headrace.ops.windows import Padding, channel_axis, checked_padding, per_axis, spatial_axes
 
 _Geometry = tuple[tuple[int, ...], Padding, str, tuple[int, ...]]
@@ -344,7 +346,14 @@ def dilation2d(
         if mode != "VALID":
             inside = greater(windows(ones_like(images)), 0)
             sums = select(inside, sums, _lowest(images))
-        return reduce_max(sums, 3)
+        return _first_maximum(sums, ksize[0] * ksize[1])
+
+
+def _first_maximum(sums: Tensor, count: int) -> Tensor:
+    """Return the maxima along the fourth of five axes; of equal ones the first has the gradient."""
+    place = expand_dims(argmax(sums, 3, output_type=dtypes.int32), 3)
+    chosen = equal(place, np.arange(count, dtype=np.int32)[:, None])
+    return reduce_sum(select(chosen, sums, zeros_like(sums)), 3)
 
 
 def _lowest(images: Tensor) -> Any:

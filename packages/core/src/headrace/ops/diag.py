@@ -18,11 +18,11 @@ from headrace.ops.arguments import as_int, as_ints
 from headrace.ops.array import broadcast_to, concat, expand_dims, rank, reshape, shape, transpose
 from headrace.ops.blocks import product_of, sizes_of
 from headrace.ops.constant import range as range_of
-from headrace.ops.elementwise import equal, greater
+from headrace.ops.elementwise import equal, greater, less_equal
 from headrace.ops.gather import gather
 from headrace.ops.identity import ensure_shape
 from headrace.ops.reduce import reduce_all, reduce_prod
-from headrace.ops.report import assert_true
+from headrace.ops.report import assert_true, holding
 from headrace.shapes import Shape
 
 # Where diagonals shorter than the longest stand in their rows: those above the main diagonal, and
@@ -140,6 +140,11 @@ def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | Non
             if isinstance(count, int) and isinstance(size, int) and count > size:
                 raise ShapeError(f"matrix_band_part: {label} must be at most {size}, got {count}")
         lower, upper = _narrow(lower), _narrow(upper)
+        for count, size, label in ((lower, rows, "num_lower"), (upper, columns, "num_upper")):
+            counted = isinstance(count, int)
+            if not ((counted and count <= 0) or (counted and isinstance(size, int))):
+                most = [f"matrix_band_part: {label} must be at most", size, "got", count]
+                x = holding(x, less_equal(count, size), most)
         down, across = _N.grid(rows, columns)
         offset = across - down
         # A negative count stands for all diagonals, and there are not more than that.
@@ -343,7 +348,8 @@ def _spread(
     places = _N.where(inside, (high - offset) * longest + along, 0)
     flat = reshape(diagonal, [*batch, product_of([count, longest])])
     if isinstance(longest, int) and longest == 0:
-        return broadcast_to(_filler(0, diagonal.dtype), [*batch, rows, columns]), inside
+        # Of nothing nothing can be taken, and the result depends on it all the same.
+        flat = concat([flat, broadcast_to(_filler(0, diagonal.dtype), [*batch, 1])], -1)
     return gather(flat, places, axis=len(batch)), inside
 
 
@@ -385,7 +391,10 @@ def matrix_set_diag(
             rest = shape(given)
             last = [rest[i - own] for i in range(own)]
             part = reshape(given, [reduce_prod(rest[:-own]), *last])
-            return _out_of_batch(matrix_set_diag(flat, part, k=k, align=align), lead)
+            found = _out_of_batch(matrix_set_diag(flat, part, k=k, align=align), lead)
+            if given.shape.rank is None:
+                return found
+            return ensure_shape(found, [*list(given.spec.shape)[:-own], None, None])
         rows, columns = sizes_of(x)[-2:]
         _check_band(rows, columns, low, high, "matrix_set_diag")
         size = _longest(rows, columns, low, high)
@@ -395,6 +404,10 @@ def matrix_set_diag(
         if given.shape.rank is None:
             known = [None] * (len(around) + (1 if low == high else 2))
             given = call_op("EnsureShape", given, Shape(known))
+        if longest is None or given.spec.shape[-1] is None:
+            length = shape(given)[-1]
+            needed = ["matrix_set_diag: diagonal must have", size, "elements last, got", length]
+            given = holding(given, equal(length, size), needed)
         found, inside = _spread(given, rows, columns, low, high, _aligned(align, "matrix_set_diag"))
         return _choose(inside, found, x)
 
@@ -490,6 +503,7 @@ def matrix_transpose(
             x.spec.shape.with_rank_at_least(2)
             return transpose(x, [*range(count - 2), count - 1, count - 2], conjugate=conjugate)
         axes = rank(x)
+        x = holding(x, greater(axes, 1), ["matrix_transpose: matrices have 2 axes, got", shape(x)])
         return transpose(
             x, concat([range_of(axes - 2), [axes - 1, axes - 2]], 0), conjugate=conjugate
         )

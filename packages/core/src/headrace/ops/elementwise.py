@@ -511,6 +511,7 @@ def is_finite(x: Floating) -> Spec:
 @pointwise(
     "Select",
     exact=True,
+    early=np.where,
     expression=lambda s, condition, x, y: s.where(condition, x, y),
     public="where_v2",
 )

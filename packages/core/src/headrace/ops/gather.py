@@ -19,7 +19,7 @@ from headrace.graph.tensor_shape import TensorShape
 from headrace.ops.arguments import as_int, as_list, known_ints, static_int
 from headrace.ops.declare import Spec, op
 from headrace.ops.joining import around
-from headrace.ops.kinds import Anything, Index, Same
+from headrace.ops.kinds import Anything, Index, Same, Whole
 from headrace.shapes import UNKNOWN, Dim, Shape, normalize_axis
 
 # A step with more outputs than this in one node is a mistake, or a trap in a document.
@@ -456,7 +456,7 @@ def _same_shape(wanted: Tensor, mask: Tensor, count: Tensor) -> Tensor:
 
 
 @op("DynamicPartition", public="")
-def _dynamic_partition(data: Anything, partitions: Index, num_partitions: int) -> list[Spec]:
+def _dynamic_partition(data: Anything, partitions: Whole, num_partitions: int) -> list[Spec]:
     """The slices of ``data`` sorted into parts by number.
 
     Args:

@@ -23,7 +23,13 @@ from headrace.ops.segment import index_tensor, unsorted_segment_sum
 from headrace.shapes import Shape
 
 
-@op("BincountSize", public="", no_gradient="it counts")
+def _size_early(arr: Any) -> Any:
+    if arr.size and arr.min() < 0:
+        return None
+    return arr.max(initial=-1) + 1
+
+
+@op("BincountSize", early=_size_early, public="", no_gradient="it counts")
 def _bincount_size(arr: Index) -> Spec:
     """How many numbers there are from 0 to the largest of ``arr``.
 
@@ -147,17 +153,17 @@ def bincount(
     Args:
         arr: [...], int32 or int64, not negative; others raise when it runs. Arrays of other
             dtypes do where they hold whole numbers.
-        weights: What each element counts, the shape of ``arr``, numeric; 1 if None.
+        weights: What each element counts, [..., more], numeric; 1 if None.
         minlength: The result has at least so many elements.
         maxlength: The result has at most so many elements; larger numbers are not counted.
         dtype: The dtype of the result where there are no weights.
         name: The name of the operations.
 
     Returns:
-        [largest number + 1], the dtype of ``weights``, else ``dtype``.
+        [largest number + 1, more], the dtype of ``weights``, else ``dtype``.
 
     Raises:
-        ShapeError: if ``weights`` has another shape.
+        ShapeError: if the shape of ``weights`` does not begin with that of ``arr``.
     """
     with name_scope(name, "bincount"):
         numbers = convert_to_tensor(arr, preferred_dtype=dtypes.int32)
@@ -175,11 +181,15 @@ def bincount(
             parts = ones_like(numbers, as_dtype(dtype))
         else:
             parts = convert_to_tensor(weights)
-            if not parts.shape.is_compatible_with(numbers.shape):
-                raise ShapeError(
-                    f"weights {parts.spec.shape} must have the shape of arr, {numbers.spec.shape}"
-                )
-        return unsorted_segment_sum(reshape(parts, [-1]), reshape(counted, [-1]), count)
+            count_of_axes = numbers.shape.rank
+            if parts.shape.rank is not None and count_of_axes is not None:
+                leading = parts.shape[:count_of_axes]
+                if not leading.is_compatible_with(numbers.shape):
+                    raise ShapeError(
+                        f"weights {parts.spec.shape} must begin with the shape of arr, "
+                        f"{numbers.spec.shape}"
+                    )
+        return unsorted_segment_sum(parts, counted, count)
 
 
 def histogram_fixed_width(

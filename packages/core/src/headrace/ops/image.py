@@ -106,7 +106,7 @@ def non_max_suppression_op(
         boxes: [n, 4], two opposite corners (y, x, y, x) each, floating.
         scores: [n], the dtype of ``boxes``.
         max_output_size: [], how many are picked at most.
-        iou_threshold: [], in [0, 1]: the largest share of two boxes' union that both may cover.
+        iou_threshold: [], in [0, 1]: the share of two boxes' union that both must not cover.
         score_threshold: [], what a score must exceed.
 
     Returns:
@@ -133,7 +133,7 @@ def soft_non_max_suppression_op(
         boxes: As for ``NonMaxSuppression``.
         scores: As for ``NonMaxSuppression``.
         max_output_size: As for ``NonMaxSuppression``.
-        iou_threshold: As for ``NonMaxSuppression``; it counts only where ``soft_nms_sigma`` is 0.
+        iou_threshold: As for ``NonMaxSuppression``, whatever ``soft_nms_sigma`` is.
         score_threshold: [], what a score must exceed, after it was lowered.
         soft_nms_sigma: [], >= 0. Scores are multiplied with ``exp(-iou**2 / (2 * sigma))`` for
             each box that was picked before; with 1 where it is 0.
@@ -236,7 +236,7 @@ def non_max_suppression_overlaps_op(
         overlaps: [n, n], how much two of them overlap, floating.
         scores: [n], the dtype of ``overlaps``.
         max_output_size: [], how many are picked at most.
-        overlap_threshold: [], the largest overlap of two that are picked.
+        overlap_threshold: [], the overlap that no two that are picked have.
         score_threshold: [], what a score must exceed.
 
     Returns:

@@ -30,10 +30,12 @@ from headrace.ops.elementwise import (
     select,
     square,
 )
+from headrace.ops.identity import ensure_shape
 from headrace.ops.joining import concat, stack, tile
 from headrace.ops.linalg import matmul
 from headrace.ops.random import random_uniform
 from headrace.ops.reduce import reduce_max, reduce_mean, reduce_min, reduce_sum
+from headrace.ops.report import holding
 from headrace.ops.transcendental import rsqrt, sqrt
 
 
@@ -438,23 +440,31 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Repeat the one channel of images three times.
 
     Args:
-        images: [..., 1], any dtype.
+        images: [..., h, w, 1], any dtype.
         name: The name of the operations.
 
     Returns:
-        [..., 3], the dtype of ``images``.
+        [..., h, w, 3], the dtype of ``images``.
 
     Raises:
-        ShapeError: if there is not one channel.
+        ShapeError: if there is not one channel, or the rank is less than 3.
     """
     with name_scope(name, "grayscale_to_rgb"):
         tensor = convert_to_tensor(images)
         dims = tensor.spec.shape.dims
         if dims is None:
-            front = fill(reshape(rank(tensor) - 1, [1]), 1)
-            return tile(tensor, concat([front, [3]], 0))
-        if not dims or dims[-1] not in (None, 1):
-            raise ShapeError(f"images must have 1 channel last, got shape {tensor.spec.shape}")
+            axes, sizes = rank(tensor), shape(tensor)
+            message = ["images must have 3 dimensions at least, and 1 channel last, got", sizes]
+            tensor = holding(tensor, greater(axes, 2), message)
+            tensor = holding(tensor, equal(sizes[-1], 1), message)
+            return tile(tensor, concat([fill(reshape(axes - 1, [1]), 1), [3]], 0))
+        if len(dims) < 3 or dims[-1] not in (None, 1):
+            raise ShapeError(
+                "images must have 3 dimensions at least, and 1 channel last, got shape "
+                f"{tensor.spec.shape}"
+            )
+        if dims[-1] is None:
+            tensor = ensure_shape(tensor, [*dims[:-1], 1])
         return tile(tensor, [1] * (len(dims) - 1) + [3])
 
 

@@ -13,14 +13,25 @@ from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import identity, shape, transpose
+from headrace.ops.array import rank as rank_of
 from headrace.ops.cond import switch_case
 from headrace.ops.conversion import cast, saturate_cast
-from headrace.ops.elementwise import floordiv, floormod, less, maximum, minimum, select
+from headrace.ops.elementwise import (
+    floordiv,
+    floormod,
+    greater,
+    greater_equal,
+    less,
+    maximum,
+    minimum,
+    select,
+)
 from headrace.ops.identity import ensure_shape
 from headrace.ops.indexing import slice_
 from headrace.ops.padding import pad
 from headrace.ops.random import random_uniform
 from headrace.ops.rearrange import reverse
+from headrace.ops.report import holding
 
 
 def image_tensor(
@@ -41,7 +52,8 @@ def image_tensor(
     tensor = convert_to_tensor(image)
     rank = tensor.shape.rank
     if rank is None and unknown:
-        return tensor
+        few = [f"{label} must have {told(least)} dimensions at least, got shape", shape(tensor)]
+        return holding(tensor, greater_equal(rank_of(tensor), least), few)
     if rank is None:
         return ensure_shape(tensor, [None] * least)
     if not least <= rank <= most:
@@ -248,6 +260,13 @@ def _check_sizes(**values: Any) -> None:
             raise AttributeValueError(f"{label} must be >= {least}, got {value}")
 
 
+def _positive(value: Any, label: str) -> Any:
+    """Return a number that a step checks where it is not known."""
+    if _known(value):
+        return value
+    return holding(value, greater(value, 0), [f"{label} must be >= 1, got", value])
+
+
 def pad_to_bounding_box(
     image: Any,
     offset_height: Any,
@@ -369,6 +388,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
             _integer(target_width, "target_width"),
         )
         _check_sizes(target_height=wanted[0], target_width=wanted[1])
+        wanted = (_positive(wanted[0], "target_height"), _positive(wanted[1], "target_width"))
         now = dims_of(tensor)
 
         def half(a: Any, b: Any) -> Any:

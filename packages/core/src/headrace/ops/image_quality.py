@@ -333,7 +333,7 @@ def non_max_suppression(
         boxes: [n, 4], floating: y and x of one corner, y and x of the other.
         scores: [n], the dtype of ``boxes``.
         max_output_size: [], how many are picked at most.
-        iou_threshold: [], in [0, 1]: the largest share of two boxes' union that both may cover.
+        iou_threshold: [], in [0, 1]: the share of two boxes' union that both must not cover.
         score_threshold: [], what a score must exceed.
         name: The name of the operation.
 
@@ -362,7 +362,7 @@ def non_max_suppression_overlaps(
         overlaps: [n, n], floating: how much two overlap.
         scores: [n], the dtype of ``overlaps``.
         max_output_size: [], how many are picked at most.
-        overlap_threshold: [], the largest overlap of two that are picked.
+        overlap_threshold: [], the overlap that no two that are picked have.
         score_threshold: [], what a score must exceed.
         name: The name of the operation.
 
@@ -392,7 +392,7 @@ def non_max_suppression_with_scores(
         boxes: As for ``non_max_suppression``.
         scores: As for ``non_max_suppression``.
         max_output_size: As for ``non_max_suppression``.
-        iou_threshold: As for ``non_max_suppression``; it counts only where ``soft_nms_sigma`` is 0.
+        iou_threshold: As for ``non_max_suppression``, whatever ``soft_nms_sigma`` is.
         score_threshold: [], what a score must exceed, after it was lowered.
         soft_nms_sigma: [], how gently scores are lowered: by ``exp(-iou**2 / (2 * sigma))``; not at
             all where it is 0.

@@ -25,7 +25,7 @@ _MOST_PARTS = 65536
 _SMALL = 4096
 
 
-@op("Concat", early=lambda *parts, axis: np.concatenate(parts, axis), public="")
+@op("Concat", total=True, early=lambda *parts, axis: np.concatenate(parts, axis), public="")
 def _concat(values: Sequence[Same], axis: int) -> Spec:
     """Tensors joined along an axis that they have.
 
@@ -134,7 +134,7 @@ def _tensor(op_type: str, *args: Any, **kwargs: Any) -> Tensor:
     return result
 
 
-@op("Stack", early=lambda *parts, axis: np.stack(parts, axis), public="")
+@op("Stack", total=True, early=lambda *parts, axis: np.stack(parts, axis), public="")
 def _stack(values: Sequence[Same], axis: int = 0) -> Spec:
     """Tensors of one shape joined along a new axis.
 
@@ -179,8 +179,10 @@ def stack(values: Any, axis: int | None = 0, name: str | None = "stack") -> Tens
         ShapeError: if the shapes are known to differ.
     """
     at = 0 if axis is None else static_int(axis, "axis")
-    if at == 0 and (as_tensor(values) is not None or (isinstance(values, list) and not values)):
-        return convert_to_tensor(values, preferred_dtype="float32")
+    # Of an array all rows are one array already, and it may have none.
+    whole = as_tensor(values) is not None or (isinstance(values, np.ndarray) and values.ndim)
+    if at == 0 and (whole or (isinstance(values, list) and not values)):
+        return convert_to_tensor(values, preferred_dtype=None if whole else "float32")
     return _stack(as_list(values, "values"), at, name=name)
 
 
@@ -197,7 +199,7 @@ def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
     return stack(values, 0, name=name)
 
 
-@op("Unstack", public="")
+@op("Unstack", total=True, public="")
 def _unstack(value: Anything, num: int, axis: int = 0) -> list[Spec]:
     """The slices of a tensor along an axis.
 
@@ -249,7 +251,7 @@ def unstack(
     return _unstack(tensor, count, axis, name=name)
 
 
-@op("Split", public="")
+@op("Split", total=True, public="")
 def _split(value: Anything, sizes: Sequence[int], axis: int = 0) -> list[Spec]:
     """Consecutive parts of a tensor along an axis.
 
@@ -273,7 +275,7 @@ def _split(value: Anything, sizes: Sequence[int], axis: int = 0) -> list[Spec]:
     return [TensorSpec(value.dtype, Shape([*dims[:at], s, *dims[at + 1 :]])) for s in sizes]
 
 
-@op("SplitBy", host_inputs=["sizes"], public="")
+@op("SplitBy", total=True, host_inputs=["sizes"], public="")
 def _split_by(value: Anything, sizes: Index, num: int, axis: int = 0) -> list[Spec]:
     """Consecutive parts of a tensor along an axis, of sizes that the step decides.
 
@@ -329,12 +331,14 @@ def split(
         ShapeError: if the axis is known not to divide so, or the number of parts is not known.
     """
     tensor = convert_to_tensor(value)
-    at = as_only_int(axis, "axis")
     num = None if num is None else static_int(num, "num")
     sizes = as_tensor(num_or_size_splits)
     if sizes is not None and sizes.shape.rank == 0:
         raise ShapeError("split: a number of parts must be a number, not a tensor")
     given = as_ints(num_or_size_splits, "num_or_size_splits")
+    # By sizes a tensor of one element is as good as a scalar, by their number it is not.
+    lenient = as_tensor(axis) is not None and not isinstance(given, int)
+    at = as_only_int(axis, "axis") if lenient else as_int(axis, "axis")
     if sizes is None:
         pass_over("Const")
     if isinstance(at, Tensor):
@@ -399,7 +403,7 @@ def _split_around(
         return whole
 
 
-@op("Tile", repeats=True, host_inputs=["multiples"], public="")
+@op("Tile", repeats=True, early=np.tile, host_inputs=["multiples"], public="")
 def _tile(input: Anything, multiples: Index) -> Spec:
     """The tensor repeated along its axes.
 

@@ -34,6 +34,16 @@ Integer: TypeAlias = Annotated[Any, Kind("an integer", lambda d: d.is_integer)]
 Index: TypeAlias = Annotated[
     Any, Kind("int32 or int64", lambda d: d in (dtypes.int32, dtypes.int64), unify=False)
 ]
+# Of shapes and counts, which programs compute with NumPy in whatever integers there are.
+Whole: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "int32 or int64",
+        lambda d: d in (dtypes.int32, dtypes.int64),
+        unify=False,
+        whole=dtypes.int32,
+    ),
+]
 Bool: TypeAlias = Annotated[Any, Kind("bool", lambda d: d.is_bool)]
 String: TypeAlias = Annotated[Any, Kind("string", lambda d: d.kind == "string")]
 Resource: TypeAlias = Annotated[

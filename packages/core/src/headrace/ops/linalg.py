@@ -9,10 +9,11 @@ import numpy as np
 
 from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.graph.builder import convert_alike
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor, to_array
 from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
-from headrace.graph.schema import call_op
+from headrace.graph.schema import Kind, call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -35,8 +36,10 @@ from headrace.ops.kinds import Numeric
 from headrace.ops.reduce import reduce_sum
 from headrace.shapes import Dim, Shape, broadcast
 
+_REAL = Kind("a real number", lambda d: d.is_numeric and not d.is_complex)
 
-@op("MatMul", public="matmul")
+
+@op("MatMul", total=True, public="matmul")
 def _matmul(a: Numeric, b: Numeric, transpose_a: bool = False, transpose_b: bool = False) -> Spec:
     """Matrix product of the last two axes; leading axes broadcast.
 
@@ -186,7 +189,8 @@ def swap_last_axes(x: Tensor) -> Tensor:
             raise ShapeError(f"a matrix has at least 2 dimensions, got shape {x.spec.shape}")
         return transpose(x, [*range(size - 2), size - 1, size - 2])
     order = range_op(rank(x))
-    return transpose(x, concat([order[:-2], order[-1:], order[-2:-1]], 0))
+    # One by one, so that a step refuses what has no two axes.
+    return transpose(x, concat([order[:-2], stack([order[-1], order[-2]])], 0))
 
 
 @dispatched()
@@ -331,12 +335,8 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
         ShapeError: if the shapes differ, or the last axis has not 3 elements.
     """
     with name_scope(name, "Cross"):
-        first = as_tensor(a)
-        y = convert_to_tensor(b, None, None, None if first is None else first.dtype)
-        x = convert_to_tensor(a, None, None, y.dtype)
+        x, y = convert_alike(_REAL, {"cross: a": a, "cross: b": b})
         for part, label in ((x, "a"), (y, "b")):
-            if not part.dtype.is_numeric or part.dtype.is_complex:
-                raise DTypeError(f"cross: {label} must be a real number, got {part.dtype}")
             if part.shape.rank == 0 or (
                 part.shape.rank is not None and part.spec.shape[-1] not in (3, None)
             ):

@@ -13,17 +13,19 @@ from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import get_default_graph, name_scope
 from headrace.graph.tensor import Tensor
+from headrace.ops.array import rank as rank_of
 from headrace.ops.array import reshape, shape
 from headrace.ops.complex import abs_ as absolute
 from headrace.ops.constant import range as range_of
 from headrace.ops.constant import shape_of
 from headrace.ops.conversion import cast
 from headrace.ops.convolution import given
-from headrace.ops.elementwise import add, greater_equal, less_equal, maximum, power, square
+from headrace.ops.elementwise import add, greater, greater_equal, less_equal, maximum, power, square
 from headrace.ops.identity import ensure_shape
 from headrace.ops.linalg import matmul
 from headrace.ops.random import random_uniform
 from headrace.ops.reduce import reduce_mean, reduce_sum
+from headrace.ops.report import holding
 from headrace.ops.transcendental import rsqrt
 from headrace.ops.windows import LAYOUTS, channel_axis
 
@@ -488,9 +490,12 @@ def bias_add(
     if offsets.shape.rank is None:
         # A matrix would be added, too, where a step brings one.
         offsets = ensure_shape(offsets, [channels])
-    if first:
-        if rank is None:
+    if rank is None:
+        if first:
             raise ShapeError(f"bias_add: the rank of value must be known for {shown(data_format)}")
+        message = ["bias_add: value must have 2 dimensions at least, got shape", shape_of(tensor)]
+        tensor = holding(tensor, greater(rank_of(tensor), 1), message)
+    elif first:
         offsets = reshape(offsets, [-1] + [1] * (rank - 2))
     return add(tensor, offsets, name=name or "BiasAdd")
 

@@ -23,14 +23,18 @@ from headrace.ops.constant import sequence_mask
 from headrace.ops.declare import Spec, op
 from headrace.ops.gather import gather, where_indices
 from headrace.ops.identity import ensure_shape
-from headrace.ops.kinds import Anything, Index
+from headrace.ops.kinds import Anything, Index, Whole
 from headrace.shapes import Shape, normalize_axis
 
 # Longer lists of rows are made in the step.
 _MOST_ROWS = 65536
 
 
-@op("Reverse", host_inputs=["axis"], public="", node_name="ReverseV2")
+def _reversed_early(tensor: Any, axis: Any) -> Any:
+    return np.flip(tensor, tuple(axis.tolist()))
+
+
+@op("Reverse", early=_reversed_early, host_inputs=["axis"], public="", node_name="ReverseV2")
 def _reverse(tensor: Anything, axis: Index) -> Spec:
     """The tensor with the order of its elements reversed along axes.
 
@@ -69,7 +73,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 
 @op("ReverseSequence", public="")
 def _reverse_sequence(
-    input: Anything, seq_lengths: Index, seq_axis: int, batch_axis: int = 0
+    input: Anything, seq_lengths: Whole, seq_axis: int, batch_axis: int = 0
 ) -> Spec:
     """The tensor with the first elements of each sequence reversed.
 

@@ -11,7 +11,8 @@ from headrace.errors import shown as _shown
 from headrace.given import items, nesting
 from headrace.graph.convert import as_tensor
 from headrace.graph.operation import Operation
-from headrace.graph.scopes import name_scope
+from headrace.graph.schema import call_op
+from headrace.graph.scopes import control_dependencies, name_scope
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
@@ -298,6 +299,19 @@ def assert_true(
     """
     shown = _SUMMARIZE if summarize is None else summarize
     return _assert(condition, shown, items(data, "data"), name=name or "Assert")
+
+
+def holding(x: Tensor, condition: Any, data: Sequence[Any]) -> Tensor:
+    """Return a tensor that a step computes only where a condition holds.
+
+    Args:
+        x: The tensor.
+        condition: [], bool.
+        data: What the error shows where it does not hold: tensors and strings.
+    """
+    with control_dependencies([assert_true(condition, data)]):
+        same: Tensor = call_op("Identity", x)
+    return same
 
 
 @op("Timestamp", effects="observes", no_gradient="time does not depend on tensors")

@@ -17,7 +17,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.aliases import flag
 from headrace.ops.arguments import as_int
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import Floating, Index, Real
+from headrace.ops.kinds import Floating, Index, Real, Whole
 from headrace.ops.reduce import axis_last
 from headrace.shapes import Shape
 
@@ -46,7 +46,7 @@ def _sort(values: Real, descending: bool = False) -> tuple[Spec, Spec]:
 
 
 @op("TopK", host_inputs=["k"], public="", node_name="TopKV2")
-def _top_k(input: Real, k: Index, sorted: bool = True) -> tuple[Spec, Spec]:
+def _top_k(input: Real, k: Whole, sorted: bool = True) -> tuple[Spec, Spec]:
     """The ``k`` largest elements along the last axis, the first of equals, and where they were.
 
     Args:

@@ -174,7 +174,7 @@ def _iou(a: NDArray, b: NDArray) -> float:
 def _picked(overlaps: Any, scores: NDArray, most: Any, limit: Any, least: Any) -> NDArray:
     kept: list[int] = []
     for i in sorted(range(len(scores)), key=lambda i: (-scores[i], i)):
-        fits = all(overlaps(i, j) <= limit for j in kept)
+        fits = all(overlaps(i, j) < limit for j in kept)
         if scores[i] > least and fits and len(kept) < most:
             kept.append(i)
     return np.array(kept, np.int32)
@@ -195,7 +195,7 @@ def _softly_suppressed(
         for i in list(left):
             share = _iou(boxes[best], boxes[i])
             left[i] *= math.exp(-(share**2) / (2 * sigma)) if sigma else 1.0
-            if not left[i] > least or (not sigma and share > limit):
+            if not left[i] > least or share >= limit:
                 del left[i]
     return np.array([i for i, _ in kept], np.int32), np.array([score for _, score in kept])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.passes.simplify.matching import array_of, inner, uniform
+from headrace.passes.simplify.matching import array_of, cannot_fail, inner, uniform
 from headrace.passes.simplify.replacement import Replacement
 from headrace.passes.simplify.rules import ELEMENTWISE, RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
@@ -45,7 +45,7 @@ def _broadcast_units(node: Node, replacement: Replacement) -> Value | None:
 def _reshape_of_scalar(node: Node, replacement: Replacement) -> Value | None:
     first = inner(node.inputs[0], "BroadcastTo", "Fill")
     dims = Value(node, 0).dims
-    if first is None or dims is None:
+    if first is None or dims is None or not cannot_fail(node):
         return None
     x = first.inputs[first.type == "Fill"]
     if x.dims is None or any(d != 1 for d in x.dims):
@@ -125,7 +125,7 @@ def _is_large_uniform(value: Value) -> bool:
 )
 def _uniform_constant(node: Node, replacement: Replacement) -> Value | None:
     x, dims = node.inputs[0], Value(node, 0).dims
-    if dims is None or x.node.type != "Const" or uniform(x) is None:
+    if dims is None or x.node.type != "Const" or uniform(x) is None or not cannot_fail(node):
         return None
     if x.rank == 0 and node.type == "BroadcastTo":
         return None

@@ -47,6 +47,13 @@ def ints_of(value: Value) -> list[int] | None:
     return None if found is None or found.ndim != 1 else [int(v) for v in found]
 
 
+def cannot_fail(node: Node) -> bool:
+    """Whether a reshape cannot fail: its shape is known, or is that of a tensor."""
+    if node.type != "Reshape" or node.inputs[1].node.type == "Const":
+        return True
+    return inner(node.inputs[1], "Shape") is not None
+
+
 def uniform(value: Value) -> Any:
     """Return the scalar that all elements of a value are, None where they are not known equal.
 

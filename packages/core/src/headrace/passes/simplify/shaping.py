@@ -10,6 +10,7 @@ from headrace.ops.indexing import decode
 from headrace.passes.simplify.matching import (
     MAX_LOOKED_INTO,
     array_of,
+    cannot_fail,
     inner,
     ints_of,
 )
@@ -101,19 +102,12 @@ def _keeps_values(source: DType, between: DType, target: DType) -> bool:
 # -- reshapes
 
 
-def _fits(node: Node) -> bool:
-    """Whether a reshape cannot fail: its shape is known, or is that of a tensor."""
-    if node.type != "Reshape" or node.inputs[1].node.type == "Const":
-        return True
-    return inner(node.inputs[1], "Shape") is not None
-
-
 @RULES.add(
     *("reshape-nothing", "Reshape", "ExpandDims", "Squeeze"), reason="the shape stays as it is"
 )
 def _reshape_nothing(node: Node, replacement: Replacement) -> Value | None:
     x = node.inputs[0]
-    dims = Value(node, 0).dims if _fits(node) else None
+    dims = Value(node, 0).dims if cannot_fail(node) else None
     if dims is not None:
         return x if x.dims == dims else None
     if node.type != "Reshape" or x.spec.shape.dims is None:
@@ -134,7 +128,7 @@ def _reshape_nothing(node: Node, replacement: Replacement) -> Value | None:
 )
 def _reshape_of_reshape(node: Node, replacement: Replacement) -> Value | None:
     first = inner(node.inputs[0], "Reshape", "ExpandDims", "Squeeze")
-    if first is None or not _fits(first) or not _fits(node):
+    if first is None or not cannot_fail(first) or not cannot_fail(node):
         return None
     x, dims = first.inputs[0], Value(node, 0).dims
     if dims is not None:
@@ -202,8 +196,10 @@ def node_dims(node: Node) -> tuple[int, ...] | None:
 
 @RULES.add("pad-nothing", "Pad", "MirrorPad", reason="a border of no elements")
 def _pad_nothing(node: Node, replacement: Replacement) -> Value | None:
-    paddings = array_of(node.inputs[1])
-    return node.inputs[0] if paddings is not None and not paddings.any() else None
+    x, paddings = node.inputs[0], array_of(node.inputs[1])
+    if paddings is None or paddings.any() or x.spec.shape.rank != len(paddings):
+        return None
+    return x
 
 
 @RULES.add("slice-everything", "Slice", reason="the block is the whole tensor")
@@ -227,6 +223,8 @@ def _index_everything(node: Node, replacement: Replacement) -> Value | None:
     if begin is None or end is None or strides is None or x.spec.shape.dims is None:
         return None
     index = decode(begin, end, strides, **node.attrs)
+    if sum(i is not None and i is not Ellipsis for i in index) > len(x.spec.shape.dims):
+        return None
     if index in ((), (Ellipsis,)) or all(i == slice(None, None, 1) for i in index):
         return x
     dims = Value(node, 0).dims
@@ -247,7 +245,7 @@ def _names_all(index: tuple[Any, ...], dims: tuple[int, ...]) -> bool:
             start, stop, step = entry.indices(dim)
             if step != 1 or start != 0 or stop != dim:
                 return False
-        elif dim != 1:
+        elif dim != 1 or entry not in (0, -1):
             return False
     return True
 
@@ -272,4 +270,6 @@ def _reverse_nothing(node: Node, replacement: Replacement) -> Value | None:
     x, axes = node.inputs[0], ints_of(node.inputs[1])
     if axes is None or x.dims is None:
         return None
-    return x if all(x.dims[axis] <= 1 for axis in axes) else None
+    # An axis that is not there is for the kernel to refuse.
+    rank = len(x.dims)
+    return x if all(-rank <= axis < rank and x.dims[axis] <= 1 for axis in axes) else None
