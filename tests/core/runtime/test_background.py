@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -114,6 +116,38 @@ def test_a_process_that_fails_does_not_wait_for_what_was_not_begun() -> None:
     assert ended.returncode == 1
     assert "all" not in ended.stdout
     assert ended.stderr.count("ValueError: mine") == 1
+
+
+@pytest.mark.parametrize(
+    ("ends", "code"),
+    [
+        ("raise KeyboardInterrupt", -signal.SIGINT),
+        ("raise ValueError", 1),
+        ("sys.exit(3)", 3),
+        ("pass", 0),
+    ],
+)
+def test_work_that_runs_texts_leaves_how_a_process_ends(
+    tmp_path: Path, ends: str, code: int
+) -> None:
+    """Python forgets an interrupt that nobody caught where a thread runs a text meanwhile."""
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, time\n"
+        "from headrace.runtime.background import Background\n"
+        "begun = []\n"
+        "def piece():\n"
+        "    begun.append(0)\n"
+        "    time.sleep(0.3)\n"
+        "    exec('1')\n"
+        "Background().submit([piece], lambda: None)\n"
+        "while not begun:\n"
+        "    time.sleep(0.01)\n"
+        f"{ends}\n"
+    )
+    command = [sys.executable, str(program)]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    assert ended.returncode == code
 
 
 def test_a_forked_process_holds_no_lock_and_is_told_what_it_lost() -> None:

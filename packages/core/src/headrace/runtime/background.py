@@ -7,6 +7,8 @@ for the next process. Where a session ends by an error, what was not begun is dr
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import itertools
 import os
 import sys
@@ -194,6 +196,19 @@ def _is_crashing() -> bool:
     return ended and getattr(sys, "last_value", None) is not None
 
 
+def _end_as_interrupted() -> None:
+    """Let a process that an interrupt has ended say so by how it ends.
+
+    Python remembers that nobody caught an interrupt, and ends by the signal, as shells expect. It
+    forgets that where any thread runs a text meanwhile, as importing named tuples does. Running
+    one that is interrupted reminds it.
+    """
+    interactive = sys.flags.interactive or hasattr(sys, "ps1")
+    if not interactive and getattr(sys, "last_type", None) is KeyboardInterrupt:
+        with contextlib.suppress(KeyboardInterrupt):
+            exec("raise KeyboardInterrupt")  # noqa: S102 - a text, as above
+
+
 def _before_fork() -> None:
     """Let what runs come to its end: a fork would keep the locks that it holds for ever."""
     _GATE.acquire()
@@ -216,4 +231,5 @@ def _in_child() -> None:
     _GATE.release()
 
 
+atexit.register(_end_as_interrupted)
 os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
