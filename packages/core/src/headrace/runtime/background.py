@@ -206,7 +206,7 @@ def _end_as_interrupted() -> None:
     interactive = sys.flags.interactive or hasattr(sys, "ps1")
     if not interactive and getattr(sys, "last_type", None) is KeyboardInterrupt:
         with contextlib.suppress(KeyboardInterrupt):
-            exec("raise KeyboardInterrupt")  # noqa: S102 - a text, as above
+            exec("raise KeyboardInterrupt")
 
 
 def _before_fork() -> None:
