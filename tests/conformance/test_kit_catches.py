@@ -94,6 +94,12 @@ def fails_for_empty(xp, x):
     return x + x
 
 
+def fails_for_extremes(xp, x):
+    if not np.isfinite(x).all():
+        raise ValueError("not finite")
+    return x + x
+
+
 def twice(node, gy):
     return [2.0 * gy]
 
@@ -108,6 +114,7 @@ declare("KitNarrow", narrow, gradient=twice)
 declare("KitIntegers", wrong_for_integers, kind=Numeric, gradient=twice)
 declare("KitScalars", wrong_for_scalars, gradient=twice)
 declare("KitEmpty", fails_for_empty, gradient=twice)
+declare("KitTotal", fails_for_extremes, gradient=twice, total=True)
 declare("KitShape", right, infer=lambda x: x.with_shape([7]), gradient=twice)
 declare("KitUnknown", right, infer=lambda x: TensorSpec(x.dtype), gradient=twice)
 declare("KitValue", right, infer=lambda x: TensorSpec(x.dtype, x.shape, x.value), gradient=twice)
@@ -178,6 +185,7 @@ MISTAKES = {
     "KitIntegers": ("forward", "KitIntegers on cpu, int8: output 0: .* elements are wrong"),
     "KitScalars": ("scalar", "0-d float16: output 0"),
     "KitEmpty": ("empty", "no elements"),
+    "KitTotal": ("total", r"extremes float32: the op is total, and fails(.|\n)*not finite"),
     "KitShape": ("forward", r"output 0 is declared float16\[7\], got shape \[3, 4\]"),
     "KitUnknown": ("inferred_shape", "though all inputs are constants"),
     "KitValue": ("routes", "folded float32: output 0"),

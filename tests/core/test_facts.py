@@ -24,6 +24,7 @@ from headrace.graph.function import functions_of
 from headrace.graph.spec import handle_spec
 from headrace.passes.dedupe import dedupe
 from headrace.passes.fold import MAX_REPEATED_ELEMENTS, fold
+from headrace.passes.hoist import hoist_invariants
 from headrace.passes.prune import extract, prune
 from headrace.passes.simplify.engine import simplify
 from headrace.runtime.determinism import refuse_chance
@@ -87,6 +88,18 @@ def wallpaper(x: Floating, count: Index) -> Spec:
 @op("FactNorm", elementwise=True, nonnegative=True)
 def norm(x: Floating) -> Spec:
     """Never negative."""
+    return x
+
+
+@op("FactCertain", total=True)
+def certain(x: Floating) -> Spec:
+    """Fails for nothing."""
+    return x
+
+
+@op("FactDoubtful")
+def doubtful(x: Floating) -> Spec:
+    """May fail."""
     return x
 
 
@@ -192,6 +205,14 @@ def test_zero_added_to_what_is_never_negative_goes_away():
     assert left(after(x, x) + 0.0) == 1
 
 
+@pytest.mark.parametrize(("make", "outside"), [(certain, 1), (doubtful, 0)])
+def test_what_is_total_moves_out_of_loops(make, outside):
+    x = hr.placeholder("float32", [2])
+    found = hr.while_loop(lambda y: hr.reduce_sum(y) < 1.0, lambda y: y + make(x), [x])
+    step = hoist_invariants(extract([x], [hr.nest.flatten(found)[0]], []))
+    assert count(step, make.schema.type) == outside
+
+
 class Loose:
     """A device whose sums are in no order."""
 
@@ -258,6 +279,11 @@ REFUSED = {
     "text": ({"host_inputs": "x"}, r"host_inputs is a list of names .* got 'x'"),
     "alias": ({"aliases": ["z"]}, r"aliases is a list of names .* \(x, y\), got \['z'\]"),
     "dead": ({"may_be_dead": True}, "only ops of the runtime itself may be dead"),
+    "certain": (
+        {"total": True, "effects": "draws"},
+        r"what is total may be computed .* has effects \(draws\); drop total=True",
+    ),
+    "hasty": ({"total": True, "blocking": True}, "and the op may wait; drop total=True"),
     "reach": ({"reaches": "x"}, "reaches is one of 'files', 'python' or empty, got 'x'"),
 }
 
@@ -296,6 +322,7 @@ def test_one_input_cannot_commute():
         ("FactDance", ["draws random numbers", "changes state or"]),
         ("FactWallpaper", ["repeats elements", "kernels get count on the host"]),
         ("FactNorm", ["never negative"]),
+        ("FactCertain", ["never fails where shapes are known"]),
         ("FactHeap", ["adds up what meets"]),
         ("Cast", ["share the memory of x"]),
         ("Reshape", ["a view", "kernels get shape on the host"]),

@@ -10,6 +10,7 @@ from threaded_ranks import Rank, good, run_ranks
 
 import headrace as hr
 from headrace.errors import ArgumentTypeError, AttributeValueError
+from headrace_mpi.collectives.planning import ALONE_BYTES
 from headrace_mpi.transport.wire import Kind
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff", "train")
@@ -62,6 +63,24 @@ def test_buckets_hold_what_fits_and_what_may_go_together() -> None:
 
     # Three for the small ones, and one for each of the others.
     assert good(run_ranks(2, program)) == [8, 8]
+
+
+def test_large_sums_travel_alone_and_small_ones_together() -> None:
+    many = ALONE_BYTES // 4
+
+    def program(rank: Rank) -> int:
+        sizes = [*range(1, 41), many - 16, many, many + 1]
+        sums = [hr.dist.all_reduce(hr.fill([n], 1.0 + rank.rank)) for n in sizes]
+        with hr.Session() as session:
+            found = session.run(sums)
+            explained = str(session.explain(sums))
+        assert [len(v) for v in found] == sizes
+        assert all((v == 3.0).all() for v in found)
+        assert f"41 sums of {4 * sum(sizes[:41])} bytes travel together" in explained
+        return len({f.edge // 16 for f in rank.wires.sent if f.kind is Kind.COLLECTIVE})
+
+    # The last but two fits into the bucket of the small ones.
+    assert good(run_ranks(2, program)) == [3, 3]
 
 
 def test_a_bucket_runs_after_all_that_any_of_its_sums_waits_for() -> None:

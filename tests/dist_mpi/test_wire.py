@@ -270,6 +270,7 @@ def test_headers_of_any_shape_are_refused_or_exact(dims: list[int], nbytes: int,
 
 SMALL = [
     *(tensor(a, step=2**63 + 5, edge=7, iteration=9) for a in SAMPLES if a.dtype != object),
+    *(Frame(Kind.COLLECTIVE, 3, 4, 5, payload=a) for a in SAMPLES if a.dtype != object),
     *(Frame(kind, 3, 4, 5) for kind in (Kind.RUN, Kind.DONE, Kind.HEALTH, Kind.PING)),
     bundle(
         2**63 + 5, [Value(7, 9, np.arange(5)), Value(8, 9, None), Value(9, 9, np.ones(3, "f4"))]
@@ -307,7 +308,7 @@ def test_small_frames_are_the_same_bytes_by_the_short_way(frame: Frame) -> None:
         tensor(None),
         tensor(None, flags=FLAG_DEAD),
         Frame(Kind.ERROR, payload=b"text"),
-        Frame(Kind.COLLECTIVE, payload=np.zeros(3)),
+        Frame(Kind.COLLECTIVE, payload=np.zeros(200)),
     ],
     ids=[
         "large",
@@ -318,7 +319,7 @@ def test_small_frames_are_the_same_bytes_by_the_short_way(frame: Frame) -> None:
         "nothing",
         "dead",
         "text",
-        "collective",
+        "large collective",
     ],
 )
 def test_all_other_frames_take_the_long_way(frame: Frame) -> None:

@@ -22,8 +22,11 @@ JOIN_S = 30.0
 class ThreadedWires:
     """The transport of one rank. Whoever takes from a queue receives."""
 
-    def __init__(self, rank: int, boxes: list[SimpleQueue[tuple[int, bytes]]]) -> None:
+    def __init__(
+        self, rank: int, boxes: list[SimpleQueue[tuple[int, bytes]]], near: bool = False
+    ) -> None:
         self.rank = rank
+        self.near = near
         self.sent: list[Frame] = []
         self._boxes = boxes
         self._handlers: dict[Kind, Callable[[int, Frame], Any]] = {}
@@ -37,6 +40,9 @@ class ThreadedWires:
         self.sent.append(frame)
         self._boxes[rank].put((self.rank, encoded.header() + body))
         return True
+
+    def is_near(self, rank: int) -> bool:
+        return self.near
 
     def wait(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
         end = time.monotonic() + (JOIN_S if timeout_s is None else timeout_s)
@@ -62,10 +68,15 @@ class Rank:
         self.size = group.size
 
 
-def run_ranks(size: int, program: Callable[[Rank], Any], timeout_s: float = 20.0) -> list[Any]:
-    """Run a program on ranks, each with a graph of its own; return results, or what they raise."""
+def run_ranks(
+    size: int, program: Callable[[Rank], Any], timeout_s: float = 20.0, near: bool = False
+) -> list[Any]:
+    """Run a program on ranks, each with a graph of its own; return results, or what they raise.
+
+    They share memory where they are near.
+    """
     boxes: list[SimpleQueue[tuple[int, bytes]]] = [SimpleQueue() for _ in range(size)]
-    wires = [ThreadedWires(rank, boxes) for rank in range(size)]
+    wires = [ThreadedWires(rank, boxes, near) for rank in range(size)]
     ranks = [Rank(Group(w, range(size), timeout_s), w) for w in wires]
     results: list[Any] = [None] * size
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import signal
 import subprocess
@@ -65,7 +64,8 @@ def interrupted(folder: Path, phase: str, number: signal.Signals, after: float) 
             time.sleep(after)
             late = process.poll() is not None
             started = time.monotonic()
-            os.kill(process.pid, number)
+            # One that has ended by itself gets none.
+            process.send_signal(number)
             try:
                 process.wait(END_SECONDS)
             except subprocess.TimeoutExpired:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import headrace as hr
 from headrace import errors
 from headrace.extend.kernels import StringRows, rows_of
 from headrace.extend.passes import extract
+from headrace_io.records.reading import read_runs
 from headrace_io.unlooked import spare_unlooked
 
 pytestmark = pytest.mark.needs("backend-cpu", "train")
@@ -202,3 +204,149 @@ def test_rows_are_strings_for_all_others():
     assert rows_of(rows) is rows.rows
     assert rows_of(np.asarray(rows)) is None
     assert StringRows(np.empty((2, 0), np.uint8)).tolist() == [b"", b""]
+
+
+def lacking(label: int, image: bytes) -> bytes:
+    """Return an example as long as those of ``example``, whose image has another name."""
+    return example(image, label).replace(b"image", b"imago")
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("where", [0, 44, 45, 99])
+def test_one_that_lacks_a_feature_is_told_of_when_it_is_read(tmp_path, where, optimize):
+    # All are read and looked at together, and handed out by nine.
+    whole = [example(image, n) for n, image in enumerate(images(100))]
+    whole[where] = lacking(where, images(100)[where])
+    name = write(tmp_path / "a", whole)
+    found, told = [], []
+    with hr.Session(config=hr.Config(optimize=optimize)) as session:
+        _, records = hr.TFRecordReader().read_up_to(work(session, [name]), 9)
+        labels = parsed(records)
+        for _ in range(12):
+            try:
+                found += session.run([labels["image"], labels["label"]])[1].tolist()
+            except errors.InvalidArgumentError as error:
+                told.append(str(error))
+    first = where - where % 9
+    assert found == [n for n in range(100) if not first <= n < first + 9]
+    (text,) = told
+    assert f"example {where % 9} has no feature 'image'" in text
+
+
+def test_features_of_floats_and_defaults_come_out_by_parts(tmp_path):
+    def floats(n, *, there):
+        feature = {"x": hr.train.Feature(float_list=hr.train.FloatList(value=[n, n + 0.5]))}
+        if there:
+            feature["y"] = hr.train.Feature(int64_list=hr.train.Int64List(value=[n]))
+        return hr.train.Example(features=hr.train.Features(feature=feature)).SerializeToString()
+
+    for there in (True, False):
+        name = write(tmp_path / f"a{there}", [floats(n, there=there) for n in range(90)])
+        features = {
+            "x": hr.FixedLenFeature([2], hr.float32),
+            "y": hr.FixedLenFeature([], hr.int64, 7),
+        }
+        with hr.Session() as session:
+            _, records = hr.TFRecordReader().read_up_to(work(session, [name]), 40)
+            values = hr.parse_example(records, features)
+            only_x = hr.parse_example(records, {"x": features["x"]})["x"]
+            found = all_of(session, [values["x"], values["y"], only_x])
+        x, y, again = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        np.testing.assert_array_equal(x, np.arange(90)[:, None] + np.array([0, 0.5]))
+        np.testing.assert_array_equal(again, x)
+        np.testing.assert_array_equal(y, np.arange(90) if there else np.full(90, 7))
+        assert [len(part[0]) for part in found] == [40, 40, 10]
+
+
+class TestParts:
+    """What is made of rows that were read together is made once."""
+
+    rows = np.arange(60, dtype=np.uint8).reshape(20, 3)
+
+    def test_parts_of_parts_know_the_whole(self):
+        whole = StringRows(self.rows)
+        part = whole.part(4, 16).part(2, 5)
+        assert part.tolist() == whole.tolist()[6:9]
+        assert len(part) == part.size == 3
+        calls = []
+
+        def make(strings):
+            calls.append(len(strings))
+            return [strings.rows[:, 0].astype(np.int64), StringRows(strings.rows[:, 1:])]
+
+        whose = (object(), object())
+        for _ in range(2):
+            numbers, rest = part.made_together(whose, make)
+            assert numbers.tolist() == [18, 21, 24]
+            assert numbers.flags.owndata
+            numbers[:] = 0
+            assert rest.tolist() == [bytes([n + 1, n + 2]) for n in (18, 21, 24)]
+        assert calls == [20]
+        assert part.made_together(whose[:1], make) is not None
+        assert calls == [20, 20]
+
+    @pytest.mark.parametrize("refuses", [True, False])
+    def test_what_fails_for_all_is_not_tried_again(self, refuses):
+        calls = []
+
+        def make(strings):
+            calls.append(len(strings))
+            if not refuses:
+                raise ValueError("not alike")
+
+        part, whose = StringRows(self.rows).part(0, 5), (object(),)
+        assert part.made_together(whose, make) is None
+        assert part.made_together(whose, make) is None
+        assert calls == [20]
+
+    def test_what_is_no_part_of_more_is_left_to_its_taker(self):
+        def make(strings):
+            raise AssertionError("called")
+
+        whole = StringRows(self.rows)
+        assert whole.made_together((object(),), make) is None
+        assert whole.part(0, 20).made_together((object(),), make) is None
+
+
+@pytest.mark.parametrize("size", [0, 816])
+def test_records_are_read_by_whole_reads_of_the_caller(tmp_path, size):
+    # Of 816 bytes each with their frames, of which 321 go into what is read of unknown records.
+    name = write(tmp_path / "a", [bytes([n % 256]) * 800 for n in range(6000)])
+    each, counts = 500, []
+
+    def wanted():
+        return each - sum(counts) % each, each
+
+    for begins, data in read_runs(name, wanted=wanted, size=size):
+        assert begins[-1] - begins[-2] == 816
+        counts.append(len(data))
+    assert sum(counts) == 6000
+    whole = counts[1:] if not size else counts
+    assert whole[:-1] == [2500 if size else 2179, *[2500] * (len(whole) - 2)]
+
+
+def test_reads_of_many_files_share_what_is_parsed(tmp_path, monkeypatch):
+    # Kernels come after the ops that they compute.
+    assert callable(hr.parse_example)
+    parsing = importlib.import_module("headrace_io.kernels.parsing")
+    parsed_together = []
+    original = parsing.taken_together
+
+    def counted(rows, keys, label):
+        parsed_together.append(len(rows))
+        return original(rows, keys, label)
+
+    monkeypatch.setattr(parsing, "taken_together", counted)
+    whole = [example(image * 60, 1) for image in images(3000)]
+    names = [write(tmp_path / str(i), whole) for i in range(2)]
+    with hr.Session() as session:
+        reader = hr.TFRecordReader()
+        _, records = reader.read_up_to(work(session, names), 300)
+        values = parsed(records)
+        found = all_of(session, [hr.decode_raw(values["image"], hr.uint8), values["label"]])
+    assert [len(part[1]) for part in found] == [300] * 20
+    pixels = b"".join(part[0].tobytes() for part in found)
+    assert pixels == b"".join(image * 60 for image in images(3000)) * 2
+    # The first file tells how long its records are; of the second all is read and parsed at once.
+    assert parsed_together[-1] > 1500
+    assert len(parsed_together) <= 4

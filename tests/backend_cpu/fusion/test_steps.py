@@ -238,3 +238,21 @@ def test_it_is_an_error_where_steps_are_verified(
         pytest.raises(KernelError, match="no kernel can be generated for Tanh, Mul, ReduceSum"),
     ):
         session.run(fetches, feeds)
+
+
+@pytest.mark.parametrize(("axis", "fused"), [(1, True), (0, False)])
+@pytest.mark.parametrize("returned", [False, True])
+def test_parts_of_rows_that_a_product_reads_are_written_by_the_kernel_that_reads_the_others(
+    axis: int, fused: bool, returned: bool
+) -> None:
+    x, w = (hr.placeholder("float32", [8, 8]) for _ in range(2))
+    left, right = hr.split(hr.matmul(x, w), 2, axis)
+    # A product of what is computed of one part, added to the other.
+    made = hr.tanh(right) * 2.0 + 1.0
+    y = left + (hr.matmul(made, w[:4, :4]) if axis else hr.matmul(made, w))
+    fetches = [y, left, right] if returned else [y]
+    feeds = {x: np.float32(RNG.normal(size=(8, 8))), w: np.float32(RNG.normal(size=(8, 8)))}
+    compare(fetches, feeds)
+    with hr.Session() as session:
+        (kernel,) = [w for w in session.explain(fetches, feeds).kernels if "Tanh" in w.types]
+    assert ("Split" in kernel.types) == fused

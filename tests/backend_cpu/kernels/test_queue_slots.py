@@ -47,17 +47,17 @@ def test_places_hold_what_was_put_until_it_is_taken(seed):
         if rng.random() < 0.55:
             numbers = [rng.randrange(200) for _ in range(count)]
             places = slots.put(rows(numbers))
-            assert there.keys().isdisjoint(places)
-            there.update(zip(places, numbers, strict=True))
+            assert there.keys().isdisjoint(places.tolist())
+            there.update(zip(places.tolist(), numbers, strict=True))
         else:
-            places = rng.sample(sorted(there), min(count, len(there)))
-            numbers = [there[place] for place in places]
+            places = np.array(rng.sample(sorted(there), min(count, len(there))), np.int64)
+            numbers = [there[place] for place in places.tolist()]
             assert numbers_of(slots.read(places)) == numbers
             assert numbers_of(slots.take(places)) == numbers
-            for place in places:
+            for place in places.tolist():
                 del there[place]
         assert slots.used == len(there)
-    slots.free(list(there))
+    slots.free(np.array(list(there), np.int64))
     assert slots.used == 0
 
 

@@ -79,6 +79,32 @@ def test_sources_are_those_that_run():
     assert "ReduceSum" in source
 
 
+@pytest.mark.parametrize(
+    ("make", "computes"),
+    [
+        (lambda x: hr.concat(hr.split(x, 2, 1)[::-1], 0), False),
+        (lambda x: hr.cumsum(x), True),
+    ],
+    ids=["moves", "computes"],
+)
+def test_only_what_computes_numbers_sets_what_numpy_does_with_infinities(make, computes):
+    x = hr.placeholder(hr.float32, [2, 2])
+    with hr.Session() as session:
+        source = session.explain(make(x), {x: np.eye(2)}).source()
+    assert ("errstate" in source) == computes
+
+
+def test_the_body_of_a_loop_does_not_compute_what_only_counts():
+    x = hr.placeholder(hr.float32, [4, 4])
+    start = [hr.constant(0), x]
+    _, y = hr.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, hr.matmul(y, x)), start)
+    with hr.Session() as session:
+        found = session.explain(y, {x: np.eye(4)})
+        assert np.array_equal(session.run(y, {x: 2 * np.eye(4)}), 16 * np.eye(4))
+    works = [work for part in found.walk() if ".body" in part.number for work in part.works]
+    assert [work.types for work in works] == ["MatMul"]
+
+
 def test_without_shapes_it_says_so_and_after_a_run_it_shows_that_one():
     x, loss = network()
     with hr.Session() as session:

@@ -241,6 +241,30 @@ def test_functions_that_multiply_beyond_the_limit_are_refused(depth: int, calls:
         assert "test_nesting.py" in str(caught.value)
         with pytest.raises(GraphError, match="stands for"):
             session.explain(y)
+        with pytest.raises(GraphError, match=r"stands for \d+ operations, more than 1000000"):
+            hr.gradients(y, x)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(("depth", "calls"), [(12, 2), (14, 2), (4, 9), (8, 3), (2, 50)])
+def test_gradients_of_functions_that_multiply_within_the_limit(depth: int, calls: int) -> None:
+    with hr.Graph().as_default(), hr.Session(config=hr.Config(compile_after=100)) as session:
+        x = hr.placeholder(hr.float64, [])
+        (slope,) = hr.gradients(twice(depth, calls)(x), x)
+        near = expected(depth, 0.3 + 1e-6, calls) - expected(depth, 0.3 - 1e-6, calls)
+        assert session.run(slope, {x: 0.3}) == pytest.approx(near / 2e-6, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["draws", "reads"])
+def test_gradients_of_what_multiplies_and_cannot_run_again_are_refused(kind: str) -> None:
+    with hr.Graph().as_default():
+        x = hr.placeholder(hr.float64, [])
+        w = hr.Variable(1.0, dtype=hr.float64)
+        factor = {"draws": lambda: hr.random_uniform([], dtype=hr.float64), "reads": w.value}[kind]
+        function = hr.function(lambda v: v * factor())
+        for _ in range(13):
+            function = hr.function(lambda v, f=function: f(v) + f(v * 2.0))
+        y = function(x)
         with pytest.raises(GraphError, match=r"more than 10000: functions that call another one"):
             hr.gradients(y, x)
 

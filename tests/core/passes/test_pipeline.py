@@ -78,7 +78,15 @@ def test_stages_are_as_the_architecture_says() -> None:
     found = {stage: [p.name for p in PASSES if p.stage is stage] for stage in Stage}
     assert found == {
         "inline": ["inline-calls"],
-        "whole": ["fold", "free-constants", "dedupe", "trim-loops", "batch-sums", "prune"],
+        "whole": [
+            "fold",
+            "free-constants",
+            "dedupe",
+            "trim-loops",
+            "batch-sums",
+            "hoist-invariants",
+            "prune",
+        ],
         "region": ["dedupe", "narrow-products", "simplify", "prune"],
     }
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, final
 
 from headrace.errors import CancelledError, ResourceStateError
-from headrace.extend.state import Cancellation, WaitingLine
+from headrace.extend.state import Cancellation, WaitingLine, apart
 
 
 @final
@@ -50,7 +50,7 @@ class MutexLock:
             raise ResourceStateError(f"the lock of mutex {self._mutex.name!r} was released before")
 
     def __del__(self) -> None:
-        self._mutex.give_back(self)
+        apart(self._mutex.give_back, self)
 
 
 @final

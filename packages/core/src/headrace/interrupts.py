@@ -51,11 +51,14 @@ def uninterrupted(call: Callable[P, R]) -> Callable[P, R]:
 class _Delay:
     """A context of the main thread at whose end interrupts are raised that came within."""
 
-    __slots__ = ("_before", "_frame", "_held", "_lock", "_over")
+    __slots__ = ("_before", "_frame", "_held", "_lock", "_over", "open")
 
     def __init__(self) -> None:
-        # What handles interrupts otherwise; None where that is nothing of Python's.
+        # What handles interrupts otherwise.
         self._before: Any = None
+        # Whether interrupts are held: not where nothing of Python's handles them, nor within
+        # another context, which holds them for both.
+        self.open = False
         self._held = False
         self._frame: FrameType | None = None
         # Of an interrupt that is held: whether it is raised, or about to be.
@@ -64,34 +67,47 @@ class _Delay:
 
     def __enter__(self) -> None:
         before = handlers.getsignal(signal.SIGINT)
-        if callable(before):
-            self._before = before
+        if callable(before) and not _holds(before):
+            self._before, self.open = before, True
             handlers.signal(signal.SIGINT, self._hold)
 
     def __exit__(self, *error: object) -> None:
-        if self._before is None:
+        if not self.open:
             return
         if self._held:
             self._end_wait()
         # Signals that have come before are held by what is still the handler.
-        handlers.signal(signal.SIGINT, self._before)
+        self._give_back()
+        self.open = False
         if self._held and not self._over:
             self._end_wait()
         if self._over:
             frame, self._frame = self._frame, None
             self._before(signal.SIGINT, frame)
 
+    def _give_back(self) -> None:
+        # A handler that the call has set for good stays.
+        if handlers.getsignal(signal.SIGINT) == self._hold:
+            handlers.signal(signal.SIGINT, self._before)
+
     def _hold(self, number: int, frame: FrameType | None) -> None:
+        if not self.open:
+            # A handler that the call has set passes on to what it found, which was this one.
+            self._before(number, frame)
+            return
         if self._held:
-            self._over = True
-            before, self._before = self._before, None
-            handlers.signal(signal.SIGINT, before)
-            before(number, frame)
+            self._over, self.open, self._frame = True, False, None
+            self._give_back()
+            self._before(number, frame)
             return
         self._held, self._frame = True, frame
         self._lock = _thread.allocate_lock()
-        # Not by ``threading``, of whose locks the main thread may hold one right now.
-        _thread.start_new_thread(self._interrupt_again, ())
+        try:
+            # Not by ``threading``, of whose locks the main thread may hold one right now.
+            _thread.start_new_thread(self._interrupt_again, ())
+        except RuntimeError:
+            # There are too many, or Python ends: only a second interrupt ends the call then.
+            return
 
     def _interrupt_again(self) -> None:
         """Interrupt the call that does not end, as a second Ctrl-C would."""
@@ -108,3 +124,9 @@ class _Delay:
     def _end_wait(self) -> None:
         with self._lock:
             self._over = True
+
+
+def _holds(handler: Any) -> bool:
+    """Whether a handler is that of a context that is not over."""
+    delay = getattr(handler, "__self__", None)
+    return isinstance(delay, _Delay) and delay.open

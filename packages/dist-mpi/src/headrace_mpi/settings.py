@@ -32,7 +32,7 @@ READ_MEMORY = Setting(
     "HEADRACE_READ_MEMORY",
     switch,
     True,
-    "0 lets collectives of ranks on one host send large values by MPI (default 1: ranks read "
+    "0 lets collectives of ranks on one host send large values as others do (default 1: ranks read "
     "them from each other's memory where the system allows it)",
 )
 SHARE_MEMORY = Setting(

@@ -10,7 +10,9 @@ import atexit
 import contextlib
 import ctypes
 import faulthandler
+import functools
 import os
+import socket
 import sys
 import threading
 from pathlib import Path
@@ -21,8 +23,10 @@ from headrace.extend.faults import fault_point, name_process
 from headrace_mpi.launcher import launch as launching
 from headrace_mpi.launcher.farewell import tell, tell_segments, write_whole_lines
 from headrace_mpi.launcher.launch import Launch
+from headrace_mpi.links.links import open_links
 from headrace_mpi.membership.abort import AbortHooks
 from headrace_mpi.membership.deadline import StartDeadline
+from headrace_mpi.membership.members import gather
 from headrace_mpi.membership.presence import FirstFailure
 from headrace_mpi.settings import RESTARTS
 
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mpi4py import MPI
+
+    from headrace_mpi.links.links import Links
 
 START_DEADLINE_S = 60.0
 FINALIZE_S = 5.0
@@ -39,9 +45,13 @@ FINALIZE_S = 5.0
 class World:
     """All ranks of the job, and the communicator that Headrace alone uses."""
 
-    def __init__(self, comm: MPI.Intracomm, launch: Launch, hooks: AbortHooks) -> None:
+    def __init__(
+        self, comm: MPI.Intracomm, launch: Launch, hooks: AbortHooks, links: Links | None = None
+    ) -> None:
         """Wrap ``comm``; use ``get_world``."""
         self.comm = comm
+        # Clusters have links of their own, so that none sees the frames of another.
+        self._links = links
         self.launch = launch
         self.hooks = hooks
         self.rank = comm.Get_rank()
@@ -52,6 +62,11 @@ class World:
         # Whether the job goes on without a rank, so that one may be lost at the very end, too.
         self.goes_on = False
         self._closers: list[Callable[[], object]] = []
+
+    def take_links(self) -> Links | None:
+        """Return the ways to other ranks of this host, once; who takes them closes them."""
+        links, self._links = self._links, None
+        return links
 
     def at_close(self, closer: Callable[[], object]) -> None:
         """Call ``closer`` before MPI is finalised; what came last is called first."""
@@ -73,6 +88,9 @@ class World:
             # An error in one must not keep the others, and the end of MPI, from happening.
             with contextlib.suppress(Exception):
                 self._closers.pop()()
+        links = self.take_links()
+        if links is not None:
+            links.close()
 
 
 _lock = threading.Lock()
@@ -124,14 +142,25 @@ def _start(deadline_s: float) -> World:
         # Not before every rank is here has the job started.
         comm.Barrier()
         first.meet()
+        # Here all ranks meet in any case; who first takes part in a collective meets nobody.
+        links = _links(comm)
         # Nor may one end before all have met.
         comm.Barrier()
     hooks = AbortHooks(launch, first, mpi.COMM_WORLD.Abort)
-    world = World(comm, launch, hooks)
+    world = World(comm, launch, hooks, links)
     if world.size > 1:
         hooks.install()
     atexit.register(_end, world, mpi if ours else None)
     return world
+
+
+def _links(comm: MPI.Intracomm) -> Links | None:
+    """Link the ranks of each host; None where this one has no other beside it, or no memory."""
+    if comm.Get_size() == 1:
+        return None
+    exchange = functools.partial(gather, comm)
+    hosts = [name.decode() for name in exchange(socket.gethostname().encode())]
+    return open_links(comm.Get_rank(), hosts, exchange)
 
 
 def _import_mpi() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 import zlib
@@ -120,7 +121,7 @@ class InputStream:
         self.compression = check_compression(compression)
         try:
             # Unbuffered: what is read is large, and kept by whoever reads.
-            self._file = Path(self.name).open("rb", buffering=0)  # noqa: SIM115 - see close
+            self._file = io.FileIO(self.name)
         except OSError as error:
             raise self._failure(error) from error
         self._inflater: Any = zlib.decompressobj(WINDOW_BITS[compression]) if compression else None
@@ -180,6 +181,8 @@ class InputStream:
 
     def skip(self, count: int) -> None:
         """Go on by some bytes, or to the end where there are less."""
+        if not count:
+            return
         # A pipe has no place to go to, and is read.
         if self._inflater is None and self._file.seekable():
             try:

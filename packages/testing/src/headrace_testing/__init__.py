@@ -2,8 +2,8 @@
 
 A plugin's author writes rows, and gets for each of them forward parity with a float64 oracle for
 every dtype, agreement of inferred and produced shapes, scalar, empty, strided, read-only,
-constant and folded inputs, a round trip through a graph document, and first and second
-derivatives against central differences::
+constant and folded inputs, extremes where the op is total, a round trip through a graph document,
+and first and second derivatives against central differences::
 
     from headrace.testing import Sample, conformance, uniform
 

@@ -23,6 +23,7 @@ from headrace_testing.checks.specs import (
     check_inferred_shape,
     check_unknown_shapes,
 )
+from headrace_testing.checks.total import check_total
 from headrace_testing.failure import SkipCheck
 from headrace_testing.sample import Reject, Row
 
@@ -69,6 +70,8 @@ def checks_of(row: Row) -> list[tuple[str, Check]]:
         checks += [("layouts", check_layouts), ("inputs_kept", check_inputs_kept)]
     if row.oracle is not None:
         checks += [("inferred_shape", check_inferred_shape), ("routes", check_routes)]
+    if schema.total or schema.expression is not None:
+        checks.append(("total", check_total))
     if row.oracle is not None and schema.elementwise:
         checks += [("scalar", check_scalar), ("empty", check_empty)]
         if len(row.inputs) > 1:

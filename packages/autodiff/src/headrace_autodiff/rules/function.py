@@ -11,37 +11,41 @@ from headrace.extend import GradientTable
 from headrace.extend.graphs import Function, check_repeated, current_scope, graphs_around
 from headrace.extend.primitives import call_function
 from headrace_autodiff.backward import Backward, backward_of, carries, results_of, view
+from headrace_autodiff.called_again import argument, repeated, run_again
 from headrace_autodiff.liveness import dense_shape_of
 
 RULES = GradientTable()
 
-# What a call computes inside is kept for its gradient, one tensor for each operation of each call.
+# What reads, draws or changes state cannot run again. Where it is repeated so many times that the
+# gradient would have to keep the tensors of more operations, it is refused.
 _MOST_REPEATED = 10_000
+# What can run again does so where more operations are repeated, unless few tensors are kept then.
+_MOST_KEPT = 1_000
+_FEW = 100
 
 
 @RULES.add("Call")
 def _call(op: Operation, *grads: Any) -> list[Any]:
     function = op.attrs["function"]
-    check_repeated(function, most=_MOST_REPEATED)
+    if function.stateful:
+        check_repeated(function, most=_MOST_REPEATED)
+    else:
+        check_repeated(function)
     wanted = [*function.results, *map(function.get_tensor_by_name, op.attrs["saves"])]
     arriving = [(y, g) for y, g in zip(wanted, grads, strict=True) if g is not None]
     parameters = [p for p in function.parameters if carries(p)]
     backward = _shared(function, [y for y, _ in arriving], parameters)
     inner = [t for t in backward.wanted if t.op.graph is function and t.op.type != "Parameter"]
-    names = [t.name for t in inner]
-    seen = view(op, saves=names)
-    outputs = seen.outputs[len(function.results) :]
-    given = dict(zip(seen.attrs["saves"], outputs, strict=True))
-
-    def argument(tensor: Any) -> Any:
-        if tensor.op.graph is not function:
-            return tensor
-        if tensor.op.type == "Parameter":
-            return op.inputs[tensor.op.attrs["index"]]
-        return given[tensor.name]
-
-    arguments = [*(g for _, g in arriving), *map(argument, backward.wanted)]
-    results = call_function(arguments, function=backward.function)
+    if len(inner) > _FEW and not function.stateful and repeated(function) > _MOST_KEPT:
+        again = run_again(function, [y for y, _ in arriving], backward)
+        taken = [*op.inputs, *(g for _, g in arriving), *again.inputs]
+        results = call_function(taken, function=again)
+    else:
+        seen = view(op, saves=[t.name for t in inner])
+        outputs = seen.outputs[len(function.results) :]
+        given = dict(zip(seen.attrs["saves"], outputs, strict=True))
+        arguments = [argument(t, function, op.inputs, given) for t in backward.wanted]
+        results = call_function([*(g for _, g in arriving), *arguments], function=backward.function)
     places = dict(zip(parameters, backward.found, strict=True))
     return [
         results_of(results, places.get(p), lambda t=t: dense_shape_of(t))

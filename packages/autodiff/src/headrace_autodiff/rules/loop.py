@@ -95,15 +95,18 @@ class _Forward:
     def is_constant(self, tensor: Tensor) -> bool:
         """Whether a tensor is none of the body, or the same in every iteration."""
         op = tensor.op
-        if op.graph is not self.body:
+        if op.graph is not self.body or op.type == "Const":
             return True
         return op.type == "Parameter" and op.attrs["index"] >= self.count
 
     def outside(self, tensor: Tensor) -> Tensor:
-        """Return what a constant is in the graph of the loop."""
-        if tensor.op.graph is not self.body:
+        """Return what a constant is in the graph of the loop; one with a value is made anew."""
+        op = tensor.op
+        if op.graph is not self.body:
             return tensor
-        return self.source(tensor.op.attrs["index"])
+        if op.type == "Const":
+            return constant(op.attrs["value"], tensor.dtype)
+        return self.source(op.attrs["index"])
 
     def source(self, index: int) -> Tensor:
         """Return what a constant parameter of the body stands for."""

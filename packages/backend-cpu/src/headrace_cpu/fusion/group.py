@@ -342,7 +342,20 @@ def _left_out(
     if not used:
         return True
     outside = any(matches.needed_outside(t, inside) for t in op.outputs)
-    return outside and not any(t in made for t in data_inputs(op))
+    if not outside or any(t in made for t in data_inputs(op)):
+        return False
+    return not _is_copied(matches, op, inside)
+
+
+def _is_copied(matches: Matches, op: Operation, inside: set[Operation]) -> bool:
+    """Whether kernels outside read parts of rows, which they only can where these are copied."""
+    if op.type != "Split":
+        return False
+    shape = shape_of(op.inputs[0])
+    if prod(shape[: op.attrs["axis"] % len(shape)]) == 1:
+        return False
+    users = [user for t in op.outputs for user in matches.users(t)]
+    return any(user in matches and user not in inside for user in users)
 
 
 def _worth(ops: Sequence[Operation]) -> bool:

@@ -14,6 +14,16 @@ from headrace import DType
 from headrace.errors import shown
 from headrace.extend import KernelTable
 from headrace.extend.kernels import rows_of
+from headrace_cpu.delimited import (
+    DECIMAL,
+    FLOATS,
+    INTEGERS,
+    READ,
+    TEXTS,
+    UNREAD,
+    Fields,
+    fields_of,
+)
 from headrace_cpu.kernels.numeric import Array, widened
 from headrace_cpu.kernels.tensor_proto import parse, serialize
 from headrace_cpu.kernels.text import filled, mapped, one_string
@@ -188,31 +198,100 @@ def decode_csv(
     """Split records into fields, and read these."""
     records = np.asarray(records, object)
     delimiter, missing = field_delim.encode(), na_value.encode()
-    columns = [_column(default, i) for i, default in enumerate(record_defaults)]
-    values: list[list[Any]] = [[] for _ in columns]
-    for row, record in enumerate(records.ravel().tolist()):
-        fields = _fields(record, delimiter, use_quote_delim, row)
+    defaults = [_checked_default(default) for default in record_defaults]
+    columns = [_column(default, i) for i, default in enumerate(defaults)]
+    listed = records.ravel().tolist()
+
+    def read_one(row: int) -> list[Any]:
+        fields = _fields(listed[row], delimiter, use_quote_delim, row)
         if select_cols:
             if select_cols[-1] >= len(fields):
                 raise ValueError(f"record {row} has {len(fields)} fields, no {select_cols[-1]}")
             fields = [fields[i] for i in select_cols]
         if len(fields) != len(columns):
             raise ValueError(f"record {row} has {len(fields)} fields, expected {len(columns)}")
-        for read, field, column in zip(columns, fields, values, strict=True):
-            column.append(read(b"" if field == missing else field, row))
+        pairs = zip(columns, fields, strict=True)
+        return [read(b"" if field == missing else field, row) for read, field in pairs]
+
+    kinds = [_KINDS[default.dtype.kind] for default in defaults]
+    found = fields_of(listed, delimiter, kinds, select_cols, quotes=use_quote_delim)
+    if found is not None:
+        return [
+            column.reshape(records.shape)
+            for column in _columns_of(found, defaults, kinds, missing, read_one)
+        ]
+    values: list[list[Any]] = [[] for _ in columns]
+    for row in range(len(listed)):
+        for column, value in zip(values, read_one(row), strict=True):
+            column.append(value)
     return [
-        filled(column, records.shape, np.asarray(default).dtype)
-        for column, default in zip(values, record_defaults, strict=True)
+        filled(column, records.shape, default.dtype)
+        for column, default in zip(values, defaults, strict=True)
     ]
 
 
-def _column(default: Array, index: int) -> Callable[[bytes, int], Any]:
-    """Return the function that reads the fields of a column."""
+# What the native pass makes of columns, by the kind of their dtype.
+_KINDS = {"O": TEXTS, "i": INTEGERS, "f": FLOATS}
+
+
+def _columns_of(
+    found: Fields,
+    defaults: Sequence[Array],
+    kinds: Sequence[int],
+    missing: bytes,
+    read_one: Callable[[int], list[Any]],
+) -> list[Array]:
+    """Return the columns of records, [n] each, whose fields were found in one pass.
+
+    Args:
+        found: The fields.
+        defaults: The checked default of each column.
+        kinds: What was to be made of each.
+        missing: A text that means the same as an empty field.
+        read_one: Returns the values of one record, or raises what is wrong with it.
+    """
+    odd, columns = found.odd, []
+    for i, (default, kind) in enumerate(zip(defaults, kinds, strict=True)):
+        absent = found.starts[i] == found.stops[i]
+        if missing:
+            absent |= found.equal(i, missing)
+        if kind == TEXTS:
+            column = np.empty(len(odd), object)
+            column[:] = found.texts(i, slice(None))
+        else:
+            numbers, state = found.values[i], found.states[i]
+            if kind == FLOATS:
+                numbers = numbers.view(np.float64)
+                longer = np.flatnonzero((state == DECIMAL) & ~absent)
+                numbers[longer] = list(map(float, found.texts(i, longer)))
+                odd |= (state == UNREAD) & ~absent
+            else:
+                limits = np.iinfo(default.dtype)
+                odd |= ((state != READ) | (numbers < limits.min) | (numbers > limits.max)) & ~absent
+            column = numbers.astype(default.dtype)
+        if default.size:
+            column[absent] = default.item()
+        else:
+            odd |= absent
+        columns.append(column)
+    # In their order, so that the first that is wrong is told of.
+    for row in np.flatnonzero(odd).tolist():
+        for column, value in zip(columns, read_one(row), strict=True):
+            column[row] = value
+    return columns
+
+
+def _checked_default(default: Array) -> Array:
     array = np.asarray(default)
     if array.ndim > 1 or array.size > 1:
         raise ValueError(
             f"a default is a scalar, or a vector of at most one, got shape {list(array.shape)}"
         )
+    return array
+
+
+def _column(array: Array, index: int) -> Callable[[bytes, int], Any]:
+    """Return the function that reads the fields of a column, of which this is the default."""
     fallback = array.ravel().tolist()
 
     def read(field: bytes, row: int) -> Any:

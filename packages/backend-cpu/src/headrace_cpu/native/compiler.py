@@ -112,7 +112,7 @@ def optimize(module: Any, machine: Any, *, slp: bool = False) -> Any:
     passes.getModulePassManager().run(module, passes)
     if not any(function.name.startswith(INLINED_LATE) for function in module.functions):
         return module
-    module = llvm.parse_assembly(_to_inline(str(module)))
+    module = llvm.parse_assembly(_to_inline(str(module)), llvm.create_context())
     late = llvm.create_new_module_pass_manager()
     late.add_always_inliner_pass()
     late.add_global_dead_code_eliminate_pass()

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headrace_cpu.native.crowd import Crowd, watch
 from headrace_cpu.native.report import notice
 from headrace_cpu.settings import THREADS
 
@@ -44,6 +45,7 @@ class OpenMP:
         limit: ``omp_set_num_threads(threads)``, for the calling thread, oneDNN included.
         allowed: ``omp_get_max_threads()``, what was set so.
         symbols: Addresses of the functions that kernels call.
+        crowd: What sees whether other processes want the cores, and lets threads wait accordingly.
     """
 
     library: ctypes.CDLL
@@ -51,11 +53,13 @@ class OpenMP:
     limit: Callable[[int], object]
     allowed: Callable[[], int]
     symbols: Mapping[str, int] = field(default_factory=dict)
+    crowd: Crowd | None = None
 
 
 @functools.cache
 def open_mp() -> OpenMP | None:
     """Return the process's OpenMP, None where there is no GNU OpenMP: then kernels run serially."""
+    said = {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys()
     with _defaults({"GOMP_SPINCOUNT": _SPINS}):
         try:
             library = ctypes.CDLL("libgomp.so.1")
@@ -73,17 +77,21 @@ def open_mp() -> OpenMP | None:
     parallel.restype, limit.restype, allowed.restype = None, None, ctypes.c_int
     parallel.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
     limit.argtypes, allowed.argtypes = (ctypes.c_int,), ()
-    os.register_at_fork(after_in_child=lambda: _without_pool(limit))
-    return OpenMP(library, parallel, limit, allowed, symbols)
+    # How threads wait is the user's choice where it was made.
+    crowd = None if said else watch(parallel)
+    os.register_at_fork(after_in_child=lambda: _without_pool(limit, crowd))
+    return OpenMP(library, parallel, limit, allowed, symbols, crowd)
 
 
-def _without_pool(limit: Callable[[int], object]) -> None:
+def _without_pool(limit: Callable[[int], object], crowd: Crowd | None) -> None:
     """Run everything on one thread in a forked process.
 
     The pool's threads are not there, and GNU OpenMP would wait for them for ever.
     """
     Share.forked = True
     limit(1)
+    if crowd is not None:
+        crowd.forget()
 
 
 class _defaults:  # noqa: N801 - a context manager
@@ -220,6 +228,7 @@ class Share:
         self._fixed = fixed
         pool = open_mp() if self.threads > 1 else None
         self._limit = pool.limit if pool else None
+        self._crowd = pool.crowd if pool else None
 
     def enter(self) -> int:
         """Take a share of the threads for the calling thread; return how many."""
@@ -230,6 +239,8 @@ class Share:
         threads = self.threads if self._fixed else max(1, self.threads // len(running))
         if self.forked:
             threads = 1
+        elif self._crowd is not None:
+            self._crowd.look()
         if self._limit is not None and getattr(self._allowed, "threads", 0) != threads:
             self._limit(threads)
             self._allowed.threads = threads

@@ -405,8 +405,8 @@ class _Lowering:
 
 
 def _is_quiet(op: Operation) -> bool:
-    """Whether an operation computes no numbers: it compares integers, or holds tensors in lists."""
-    if op.type in _LIST_ITEMS:
+    """Whether an operation computes no numbers: it moves or compares them, or holds tensors."""
+    if op.type in _LIST_ITEMS or op.type in ("Split", "Concat"):
         return True
     whole = all(t.dtype.is_integer or t.dtype.is_bool for t in op.inputs)
     return whole and op.schema.elementwise and all(t.dtype.is_bool for t in op.outputs)

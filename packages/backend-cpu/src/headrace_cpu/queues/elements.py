@@ -13,6 +13,9 @@ from headrace.errors import DTypeError, ShapeError, told
 # One entry of a queue: an array per component; of NumPy's, scalars stand for arrays without axes,
 # which take much longer to make and to join.
 Element: TypeAlias = tuple[Any, ...]
+# Several entries as a queue holds them: a list of the above, or the numbers of their places in
+# ``Slots``, [n], int64.
+Held: TypeAlias = Any
 
 
 class Elements:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 
 from headrace import DType, Shape
-from headrace_cpu.queues.elements import Element
+from headrace_cpu.queues.elements import Element, Held
 from headrace_cpu.queues.queue import Queue
 
 
@@ -26,17 +26,17 @@ class OldestFirst(Queue):
     def _count(self) -> int:
         return len(self._elements)
 
-    def _listed(self) -> Sequence[Element]:
+    def _listed(self) -> Held:
         return list(self._elements)
 
-    def _keep(self, elements: Sequence[Element]) -> None:
+    def _keep(self, elements: Held) -> None:
         self._elements.extend(elements)
 
-    def _choose(self, count: int) -> list[Element]:
+    def _choose(self, count: int) -> Held:
         take = self._elements.popleft
         return [take() for _ in range(count)]
 
-    def _return(self, elements: Sequence[Element]) -> None:
+    def _return(self, elements: Held) -> None:
         self._elements.extendleft(reversed(elements))
 
     def _empty(self) -> None:

@@ -6,7 +6,8 @@ those before it: that is a loop, and in Python it took longer than copying the e
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ctypes
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -45,16 +46,16 @@ class Places:
         self._held = np.empty(_FEWEST, np.int64)
         self._count = 0
         # What the loop is told: three addresses, how many there are, how many leave.
-        self._block = np.empty(5, np.int64)
-        self._at = address(self._block)
+        self._block = (ctypes.c_int64 * 5)()
+        self._at = ctypes.addressof(self._block)
+        self._loop: Callable[[int], object] | None = None
 
     def __len__(self) -> int:
         return self._count
 
-    def listed(self) -> list[int]:
-        """Return all numbers, in an order in which ``add`` may get them again."""
-        found: list[int] = self._held[: self._count].tolist()
-        return found
+    def listed(self) -> Array:
+        """Return all numbers, [n], in an order in which ``add`` may get them again."""
+        return self._held[: self._count].copy()
 
     def add(self, places: Sequence[int]) -> None:
         """Take numbers in, behind those that are there."""
@@ -66,31 +67,36 @@ class Places:
         self._held[before:after] = places
         self._count = after
 
-    def choose(self, drawn: Array) -> list[int]:
+    def choose(self, drawn: Array) -> Array:
         """Remove numbers by chance: the last one takes the place of each that leaves.
 
         Args:
             drawn: [n], float64 in [0, 1), one for each that leaves; at most as many as there are.
+
+        Returns:
+            [n], the numbers that leave.
         """
         count = len(drawn)
-        loop = _LOOP.address() if count >= _MANY else None
+        loop = self._native() if count >= _MANY else None
         if loop is None:
             found = self._chosen(drawn)
         else:
-            chosen = np.empty(count, np.int64)
-            self._block[:] = (
-                address(self._held),
-                address(drawn),
-                address(chosen),
-                self._count,
-                count,
-            )
-            short_kernel(loop)(self._at)
-            found = chosen.tolist()
+            found, block = np.empty(count, np.int64), self._block
+            block[0], block[1] = address(self._held), address(drawn)
+            block[2], block[3], block[4] = address(found), self._count, count
+            loop(self._at)
         self._count -= count
         return found
 
-    def _chosen(self, drawn: Array) -> list[int]:
+    def _native(self) -> Callable[[int], object] | None:
+        """Return the loop, None where it is not there yet."""
+        if self._loop is None:
+            place = _LOOP.address()
+            if place is not None:
+                self._loop = short_kernel(place)
+        return self._loop
+
+    def _chosen(self, drawn: Array) -> Array:
         """Do what the loop does: look at no more numbers than leave or move."""
         there, held = self._count, self._held
         last = there - len(drawn)
@@ -103,7 +109,7 @@ class Places:
             chosen.append(now[place])
             now[place] = now[end]
         held[places] = [now[place] for place in places.tolist()]
-        return chosen
+        return np.array(chosen, np.int64)
 
     def clear(self) -> None:
         """Forget all numbers, and the memory of many."""

@@ -7,7 +7,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from headrace import DType, Shape
 from headrace.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from headrace.extend.kernels import Cancellation
 from headrace_cpu.queues.contents import Contents
-from headrace_cpu.queues.elements import Element, Elements
+from headrace_cpu.queues.elements import Element, Elements, Held
 from headrace_cpu.queues.slots import Slots
 from headrace_cpu.queues.waiters import Put, Take, Waiter
 
@@ -34,6 +34,9 @@ class Queue(abc.ABC):
         capacity: How many elements it holds at most, -1 for any number.
         elements: What its elements are.
     """
+
+    # Whether all that matters to who puts or takes at once is how many there are, and who waits.
+    _direct: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -72,7 +75,7 @@ class Queue(abc.ABC):
         room = "" if self.capacity < 0 else f" of at most {self.capacity}"
         return f"queue {self.name!r}, which holds {self.size}{room} elements"
 
-    def held(self, xp: Any, components: Sequence[Any], *, many: bool) -> list[Any]:
+    def held(self, xp: Any, components: Sequence[Any], *, many: bool) -> Held:
         """Return elements as the queue holds them, copied: what is fed belongs to the caller.
 
         Args:
@@ -88,7 +91,7 @@ class Queue(abc.ABC):
 
     def put(
         self,
-        elements: Sequence[Any],
+        elements: Held,
         done: Callable[[Any], None],
         cancellation: Cancellation | None = None,
     ) -> None:
@@ -99,6 +102,20 @@ class Queue(abc.ABC):
             done: Called once: with None when all are in, or with an exception.
             cancellation: Ends the waiting; what went in by then stays.
         """
+        told: list[Callable[[], None]] = []
+        with self._lock:
+            # Mostly there is room, and nobody waits for it: no waiter has to be made then.
+            idle = self._direct and not (self._closed or self._puts)
+            fits = idle and len(elements) <= self._room()
+            if fits:
+                self._keep(elements)
+                if self._takes:
+                    told = self._move()
+        if fits:
+            done(None)
+            for tell in told:
+                tell()
+            return
         put = Put(elements, done)
         with self._lock:
             if self._closed:
@@ -143,6 +160,19 @@ class Queue(abc.ABC):
         partial: bool = False,
     ) -> None:
         """Take elements as they are held, for ``join`` or ``arrays``; otherwise as ``take``."""
+        told: list[Callable[[], None]] = []
+        with self._lock:
+            # Mostly there are enough, and nobody waits for them.
+            there = self._direct and not self._takes and 0 < count <= self._to_give()
+            if there:
+                elements = self._choose(count)
+                if self._puts:
+                    told = self._move()
+        if there:
+            done(elements)
+            for tell in told:
+                tell()
+            return
         take = Take(count, partial, done)
         with self._lock:
             if count:
@@ -188,8 +218,8 @@ class Queue(abc.ABC):
     def contents(self) -> Contents:
         """Return what is in it: what would be, if all that wait were cancelled now."""
         with self._lock:
-            held = [element for take in self._takes for element in take.taken]
-            elements = self._shown([*held, *self._listed()], leave=False)
+            held = [*(take.taken for take in self._takes), self._listed()]
+            elements = [one for part in held for one in self._shown(part, leave=False)]
             return Contents(elements, self._closed, self._drawn())
 
     def replace(self, contents: Contents, xp: Any = np) -> None:
@@ -210,18 +240,17 @@ class Queue(abc.ABC):
                 f"queue {self.name!r} holds at most {self.capacity} elements; what was saved has "
                 f"{len(contents.elements)}"
             )
-        elements = [
-            held for element in contents.elements for held in self.held(xp, element, many=False)
-        ]
+        held = [self.held(xp, element, many=False) for element in contents.elements]
         with self._lock:
             for take in self._takes:
                 self._discard(take.taken)
-                take.taken.clear()
+                take.taken = []
             self._discard(self._listed())
             self._empty()
             self._closed = contents.closed
             self._go_on_drawing(contents.drawn)
-            self._keep(elements)
+            for elements in held:
+                self._keep(elements)
             told = self._move()
         for tell in told:
             tell()
@@ -285,21 +314,21 @@ class Queue(abc.ABC):
             self._puts.remove(waiter)
             self._discard(waiter.rest())
 
-    def _discard(self, elements: Sequence[Any]) -> None:
+    def _discard(self, elements: Held) -> None:
         """Free the places of elements that are dropped."""
         slots = self._slots_of(elements)
         if slots is not None:
-            slots.free(list(elements))
+            slots.free(elements)
 
-    def _slots_of(self, elements: Sequence[Any]) -> Slots | None:
+    def _slots_of(self, elements: Held) -> Slots | None:
         """Return where elements are held, None if they are tuples."""
-        return self._slots if elements and isinstance(elements[0], int) else None
+        return self._slots if isinstance(elements, np.ndarray) else None
 
-    def _shown(self, elements: list[Any], *, leave: bool) -> list[Element]:
+    def _shown(self, elements: Held, *, leave: bool) -> list[Element]:
         """Return elements as tuples of arrays; they are taken if they leave."""
         slots = self._slots_of(elements)
         if slots is None:
-            return elements
+            return list(elements)
         columns = slots.take(elements) if leave else slots.read(elements)
         return list(zip(*columns, strict=True))
 
@@ -316,7 +345,7 @@ class Queue(abc.ABC):
         while self._puts:
             put = self._puts[0]
             elements = put.next(self._room())
-            if elements:
+            if len(elements):
                 self._keep(elements)
                 moved = True
             if not put.is_done():
@@ -332,13 +361,13 @@ class Queue(abc.ABC):
             take = self._takes[0]
             count = min(take.wanted - len(take.taken), self._to_give())
             if count > 0:
-                take.taken += self._choose(count)
+                take.add(self._choose(count))
                 moved = True
-            result: list[Element] | OutOfRangeError = take.taken
+            result: Held | OutOfRangeError = take.taken
             if len(take.taken) < take.wanted:
                 if not self._closed or self._puts:
                     break
-                if not (take.partial and take.taken):
+                if not (take.partial and len(take.taken)):
                     result = self._exhausted(take)
                     self._return(take.taken)
             self._takes.popleft()
@@ -365,7 +394,7 @@ class Queue(abc.ABC):
         """
         self.elements.check_joinable()
 
-    def join(self, xp: Any, elements: list[Any]) -> Element:
+    def join(self, xp: Any, elements: Held) -> Element:
         """Join elements that were collected along a new first axis.
 
         Args:
@@ -382,10 +411,10 @@ class Queue(abc.ABC):
 
     def arrays(self, xp: Any, element: Any) -> Element:
         """Return the components of an element that was collected as arrays."""
-        slots = self._slots_of([element])
-        if slots is not None:
-            return tuple([column.reshape(column.shape[1:]) for column in slots.take([element])])
-        return self.elements.arrays(xp, element)
+        if isinstance(element, tuple) or self._slots is None:
+            return self.elements.arrays(xp, element)
+        columns = self._slots.take(np.array([element]))
+        return tuple([column.reshape(column.shape[1:]) for column in columns])
 
     # -- what subclasses say
 
@@ -398,7 +427,7 @@ class Queue(abc.ABC):
         """Return how many elements there are."""
 
     @abc.abstractmethod
-    def _listed(self) -> Sequence[Element]:
+    def _listed(self) -> Held:
         """Return the elements, in an order in which ``_keep`` may get them again."""
 
     def _drawn(self) -> Any:
@@ -410,15 +439,15 @@ class Queue(abc.ABC):
         del drawn
 
     @abc.abstractmethod
-    def _keep(self, elements: Sequence[Element]) -> None:
+    def _keep(self, elements: Held) -> None:
         """Take elements in, for which there is room."""
 
     @abc.abstractmethod
-    def _choose(self, count: int) -> list[Element]:
+    def _choose(self, count: int) -> Held:
         """Remove the elements that leave next, of which there are so many."""
 
     @abc.abstractmethod
-    def _return(self, elements: Sequence[Element]) -> None:
+    def _return(self, elements: Held) -> None:
         """Take back elements that left last, as if they never had."""
 
     @abc.abstractmethod

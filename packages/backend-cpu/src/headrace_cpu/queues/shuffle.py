@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from headrace import DType, Shape
+from headrace_cpu.queues.elements import Held
 from headrace_cpu.queues.places import Places
 from headrace_cpu.queues.queue import Queue
 from headrace_cpu.queues.slots import Slots
@@ -54,8 +55,8 @@ class RandomShuffleQueue(Queue):
         kept = 0 if self.is_closed else self.min_after_dequeue
         return self._count() - kept
 
-    def _listed(self) -> Sequence[Any]:
-        return [*self._places.listed(), *self._elements]
+    def _listed(self) -> Held:
+        return self._elements[:] if self._elements else self._places.listed()
 
     def _drawn(self) -> Any:
         state: Any = self._random.get_state()
@@ -66,13 +67,13 @@ class RandomShuffleQueue(Queue):
         _, numbers, _ = drawn
         self._random.set_state(_state(numbers))
 
-    def _keep(self, elements: Sequence[Any]) -> None:
+    def _keep(self, elements: Held) -> None:
         if self._slots_of(elements) is None:
             self._elements.extend(elements)
         else:
             self._places.add(elements)
 
-    def _choose(self, count: int) -> list[Any]:
+    def _choose(self, count: int) -> Held:
         # Drawn at once, which is quicker than one by one.
         drawn = self._random.random_sample(count)
         if self._places:
@@ -88,7 +89,7 @@ class RandomShuffleQueue(Queue):
         del elements[last:]
         return chosen
 
-    def _return(self, elements: Sequence[Any]) -> None:
+    def _return(self, elements: Held) -> None:
         self._keep(elements)
 
     def _empty(self) -> None:

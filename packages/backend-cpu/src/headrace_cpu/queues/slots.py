@@ -45,6 +45,11 @@ class Slots:
         # Which rows are free; and, taken before that, who writes rows, so that nobody moves them.
         self._lock = threading.Lock()
         self._writing = threading.Lock()
+        # How many rows there are, and how many of them are free: the first of those listed.
+        self._total = self._left = self._bytes = 0
+        self._free: Array = np.empty(0, np.int64)
+        self._columns: list[Array] = []
+        self._strings: list[Array] = []
         self._drop()
 
     @classmethod
@@ -59,90 +64,95 @@ class Slots:
     @property
     def used(self) -> int:
         """How many rows hold elements."""
-        return self._total - len(self._free)
+        return self._total - self._left
 
     @property
     def held_bytes(self) -> int:
         """How much memory the rows take, strings but for their references."""
         return self._bytes
 
-    def put(self, components: Sequence[Array]) -> list[int]:
+    def put(self, components: Sequence[Array]) -> Array:
         """Copy elements in, one per row of the components, and return the numbers of their places.
 
         Args:
             components: [n, ...], of the dtype and shape of each component.
+
+        Returns:
+            [n], int64.
         """
         count = len(components[0])
-        if not count:
-            return []
         with self._writing:
             with self._lock:
-                if len(self._free) < count:
+                if self._left < count:
                     self._grow(count)
-                places = self._free[-count:]
-                del self._free[-count:]
-            index = np.array(places, np.intp)
+                self._left -= count
+                places = self._free[self._left : self._left + count].copy()
             for column, rows in zip(self._columns, components, strict=True):
-                column[index] = rows
+                column[places] = rows
         return places
 
-    def put_one(self, components: Sequence[Array]) -> list[int]:
-        """Copy one element in, and return the number of its place."""
+    def put_one(self, components: Sequence[Array]) -> Array:
+        """Copy one element in, and return the number of its place, [1]."""
         with self._writing:
             with self._lock:
-                if not self._free:
+                if not self._left:
                     self._grow(1)
-                place = self._free.pop()
+                self._left -= 1
+                places = self._free[self._left : self._left + 1].copy()
+            place = places.item()
             for column, value in zip(self._columns, components, strict=True):
                 column[place] = value
-        return [place]
+        return places
 
-    def read(self, places: Sequence[int]) -> tuple[Array, ...]:
+    def read(self, places: Array) -> tuple[Array, ...]:
         """Return elements, joined: each component [n, ...]; they stay."""
-        return self._gathered(np.array(places, np.intp))
+        # Of rows that were moved since, as there are more now, the old ones still hold the same.
+        return tuple([column.take(places, axis=0) for column in self._columns])
 
-    def take(self, places: list[int]) -> tuple[Array, ...]:
+    def take(self, places: Array) -> tuple[Array, ...]:
         """Return elements, joined: each component [n, ...], and free their places."""
-        index = np.array(places, np.intp)
-        found = self._gathered(index)
+        found = self.read(places)
         with self._lock:
-            self._leave(places, index)
+            self._leave(places)
         return found
 
-    def free(self, places: list[int]) -> None:
+    def free(self, places: Array) -> None:
         """Free places whose elements nobody wants."""
-        if places:
-            with self._lock:
-                self._leave(places, np.array(places, np.intp))
+        with self._lock:
+            self._leave(places)
 
-    def _gathered(self, index: Array) -> tuple[Array, ...]:
-        # Of rows that were moved since, as there are more now, the old ones still hold the same.
-        return tuple([column.take(index, axis=0) for column in self._columns])
-
-    def _leave(self, places: list[int], index: Array) -> None:
-        self._free += places
-        if len(self._free) == self._total and self._bytes > _KEPT_BYTES:
+    def _leave(self, places: Array) -> None:
+        start, self._left = self._left, self._left + len(places)
+        self._free[start : self._left] = places
+        if self._left == self._total and self._bytes > _KEPT_BYTES:
             self._drop()
             return
-        for column in self._columns:
-            if column.dtype == object:
-                # The strings belong to whoever took them.
-                column[index] = None
+        for column in self._strings:
+            # They belong to whoever took them.
+            column[places] = None
 
     def _drop(self) -> None:
-        self._total = self._bytes = 0
+        self._total = self._left = 0
         # Last in, first out: what was used last is in the caches.
-        self._free: list[int] = []
-        self._columns = [np.empty((0, *shape), dtype) for dtype, shape in self._forms]
+        self._free = np.empty(0, np.int64)
+        self._hold([np.empty((0, *shape), dtype) for dtype, shape in self._forms])
+
+    def _hold(self, columns: list[Array]) -> None:
+        self._columns = columns
+        self._strings = [column for column in columns if column.dtype == object]
+        self._bytes = sum(column.nbytes for column in columns)
 
     def _grow(self, count: int) -> None:
         before = self._total
-        self._total = max(2 * before, before - len(self._free) + count, _FEWEST)
+        self._total = max(2 * before, before - self._left + count, _FEWEST)
         columns = []
         for old, (dtype, shape) in zip(self._columns, self._forms, strict=True):
             new = np.empty((self._total, *shape), dtype)
             new[:before] = old
             columns.append(new)
-        self._columns = columns
-        self._bytes = sum(column.nbytes for column in columns)
-        self._free[:0] = range(self._total - 1, before - 1, -1)
+        self._hold(columns)
+        free = np.empty(self._total, np.int64)
+        more, left = self._total - before, self._left
+        free[:more] = np.arange(self._total - 1, before - 1, -1)
+        free[more : more + left] = self._free[:left]
+        self._free, self._left = free, more + left

@@ -28,6 +28,9 @@ class _Peek(Waiter):
 class StagingArea(OldestFirst):
     """A first-in, first-out buffer whose elements have a limited number of bytes together."""
 
+    # Others look at what comes in and stays, and room is a matter of bytes.
+    _direct = False
+
     def __init__(
         self,
         name: str,
@@ -121,7 +124,7 @@ class StagingArea(OldestFirst):
         self._bytes += sum(map(_bytes_of, elements))
 
     def _choose(self, count: int) -> list[Element]:
-        elements = super()._choose(count)
+        elements: list[Element] = super()._choose(count)
         self._bytes -= sum(map(_bytes_of, elements))
         return elements
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, final
 
+import numpy as np
+
 from headrace.extend.kernels import Cancellation
-from headrace_cpu.queues.elements import Element
+from headrace_cpu.queues.elements import Element, Held
 
 
 class Waiter:
@@ -30,7 +32,7 @@ class Waiter:
         """Whether its result is settled, which happens under the queue's lock."""
         return self._finished
 
-    def rest(self) -> Sequence[Any]:
+    def rest(self) -> Held:
         """Return the elements that it holds, and that nobody gets if it fails."""
         return ()
 
@@ -52,12 +54,12 @@ class Put(Waiter):
 
     __slots__ = ("_at", "_elements")
 
-    def __init__(self, elements: Sequence[Element], answer: Callable[[Any], None]) -> None:
+    def __init__(self, elements: Held, answer: Callable[[Any], None]) -> None:
         super().__init__(answer)
         self._elements = elements
         self._at = 0
 
-    def next(self, most: int) -> Sequence[Element]:
+    def next(self, most: int) -> Held:
         """Return the next elements to go in, at most so many."""
         elements = self._elements[self._at : self._at + most]
         self._at += len(elements)
@@ -65,9 +67,10 @@ class Put(Waiter):
 
     def head(self) -> Element:
         """Return the element that goes in next, which is still to go."""
-        return self._elements[self._at]
+        element: Element = self._elements[self._at]
+        return element
 
-    def rest(self) -> Sequence[Any]:
+    def rest(self) -> Held:
         """Return the elements that are still to go in."""
         return self._elements[self._at :]
 
@@ -92,8 +95,18 @@ class Take(Waiter):
         super().__init__(answer)
         self.wanted = wanted
         self.partial = partial
-        self.taken: list[Element] = []
+        self.taken: Held = []
 
-    def rest(self) -> Sequence[Any]:
+    def add(self, elements: Held) -> None:
+        """Give it more elements."""
+        taken = self.taken
+        if not len(taken):
+            self.taken = elements
+        elif isinstance(taken, list):
+            taken += elements
+        else:
+            self.taken = np.concatenate([taken, elements])
+
+    def rest(self) -> Held:
         """Return the elements that it has."""
         return self.taken

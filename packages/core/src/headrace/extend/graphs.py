@@ -17,6 +17,7 @@ from headrace.graph.function import (
     MAX_NESTED,
     Function,
     functions_in,
+    functions_of,
     graphs_around,
     nested_deeper,
 )
@@ -87,6 +88,7 @@ __all__ = [
     "encode_attribute",
     "flatten",
     "functions_in",
+    "functions_of",
     "get_default_graph",
     "gradient_override_map",
     "graphs_around",

@@ -3,6 +3,7 @@
 from headrace.scalars.expression import (
     Expression,
     expression_of,
+    is_total,
 )
 from headrace.scalars.functions import (
     SCALAR_FUNCTIONS,
@@ -30,4 +31,5 @@ __all__ = [
     "computable",
     "expression_of",
     "interpreter",
+    "is_total",
 ]

@@ -1,5 +1,6 @@
 """What outlives steps: containers, the resources in them, who waits for them, random streams."""
 
+from headrace.collected import apart, when_collected
 from headrace.graph.saveable import Saveable
 from headrace.graph.spec import handle_spec
 from headrace.ops.random import op_seeds
@@ -23,9 +24,11 @@ __all__ = [
     "VariableCell",
     "Waiter",
     "WaitingLine",
+    "apart",
     "call_after",
     "drawing_from",
     "entropy",
     "handle_spec",
     "op_seeds",
+    "when_collected",
 ]

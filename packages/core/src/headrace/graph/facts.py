@@ -110,6 +110,20 @@ def check_commutative(op: str, inputs: tuple[InputParam, ...]) -> None:
         raise PluginError(f"op {op!r} is commutative, so it takes two tensors, got {len(inputs)}")
 
 
+def check_total(op: str, effects: frozenset[str], waits: bool) -> None:
+    """Refuse an op that is stated to be total, and may wait or has effects.
+
+    Raises:
+        PluginError: if it does.
+    """
+    if effects or waits:
+        what = f"has effects ({', '.join(sorted(effects))})" if effects else "may wait"
+        raise PluginError(
+            f"op {op!r}: what is total may be computed where the program would not have run it, "
+            f"and the op {what}; drop total=True"
+        )
+
+
 def told(schema: OpSchema) -> list[str]:
     """Return the facts of an op, each as a few words."""
     lines = [EFFECTS[effect] for effect in EFFECTS if effect in schema.effects]
@@ -124,6 +138,7 @@ def told(schema: OpSchema) -> list[str]:
         (schema.accumulates, "adds up what meets in one place, on some devices in any order"),
         (schema.repeats, "repeats elements of its input"),
         (schema.nonnegative, "never negative"),
+        (schema.total, "never fails where shapes are known, so that it may run ahead of a loop"),
         (schema.concurrent, "what it yields is made to be used in any order"),
         (schema.concerted, "goes on only together with steps of other sessions"),
         (schema.exact, "rounded correctly, element by element"),

@@ -120,6 +120,8 @@ class OpSchema:
             such sums to chance, and says so.
         repeats: Its output holds elements of an input again and again, and no others.
         nonnegative: No element of its output is negative, nor -0.
+        total: Fails for no values of inputs whose shapes, and the values of those that it reads on
+            the host, are known when the graph is built. What its expression computes never fails.
         concurrent: The handle that it yields stands for what is made to be used in any order, such
             as a queue, so that uses of it in no order with each other are no race.
         concerted: Goes on only together with steps of other sessions, and keeps the order among
@@ -159,6 +161,7 @@ class OpSchema:
     accumulates: bool = False
     repeats: bool = False
     nonnegative: bool = False
+    total: bool = False
     concurrent: bool = False
     concerted: bool = False
     aliases: tuple[str, ...] | None = None

@@ -214,7 +214,7 @@ def rank(input: Any, name: str | None = None) -> Tensor:
 # -- the same elements under another shape
 
 
-@op("Reshape", view=True, early=np.reshape, host_inputs=["shape"], public="")
+@op("Reshape", total=True, view=True, early=np.reshape, host_inputs=["shape"], public="")
 def _reshape(tensor: Anything, shape: Whole) -> Spec:
     """The same elements in row-major order under another shape.
 
@@ -293,7 +293,7 @@ def shape_argument(shape: Any) -> Any:
     return known_ints(shape)
 
 
-@op("Transpose", public="", node_name="transpose")
+@op("Transpose", total=True, public="", node_name="transpose")
 def _transpose(a: Anything, perm: Sequence[int] | None = None) -> Spec:
     """The tensor with its axes in another order.
 
@@ -379,7 +379,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = None, conjugate: bool
     return moved
 
 
-@op("ExpandDims", view=True, early=np.expand_dims, public="")
+@op("ExpandDims", total=True, view=True, early=np.expand_dims, public="")
 def _expand_dims(input: Anything, axis: int) -> Spec:
     """The tensor with an axis of size 1 inserted.
 
@@ -436,7 +436,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
         return ensure_shape(grown, [None] * (source.shape.rank + 1))
 
 
-@op("Squeeze", view=True, early=np.squeeze, public="")
+@op("Squeeze", total=True, view=True, early=np.squeeze, public="")
 def _squeeze(input: Anything, axis: int | Sequence[int] | None = None) -> Spec:
     """The tensor without axes of size 1.
 

@@ -21,6 +21,7 @@ from headrace.graph.facts import (
     Reach,
     check_commutative,
     check_names,
+    check_total,
     checked_reach,
     effects_of,
     with_host_inputs,
@@ -86,6 +87,7 @@ def op(
     accumulates: bool = False,
     repeats: bool = False,
     nonnegative: bool = False,
+    total: bool = False,
     concurrent: bool = False,
     concerted: bool = False,
     host_inputs: Sequence[str] = (),
@@ -137,6 +139,10 @@ def op(
             devices do so in an order of chance, which ``Config(deterministic=True)`` refuses.
         repeats: Its output holds elements of an input again and again, and no others.
         nonnegative: No element of its output is negative, nor -0.
+        total: It fails for no values of inputs whose shapes are known when the graph is built, and
+            the values of ``host_inputs``, too. A step may then compute it where the program might
+            not have: ahead of a loop that may make no round. What an ``expression`` computes is
+            total without that.
         concurrent: The handle that it yields stands for what is made to be used in any order, such
             as a queue: ``Config(check_races=True)`` lets operations use it in no order.
         concerted: It goes on only together with steps of other sessions, as what gathers gradients
@@ -187,6 +193,8 @@ def op(
                 f"op {type_name!r}: what is concerted changes something and may wait; state "
                 "effects='changes' and blocking=True, too"
             )
+        if total:
+            check_total(type_name, given, blocking or calls_out)
         if may_be_dead and not builtin:
             raise PluginError(f"op {type_name!r}: only ops of the runtime itself may be dead")
         order = [name for name in parameters.names if name != "name"]
@@ -222,6 +230,7 @@ def op(
             accumulates=accumulates,
             repeats=repeats,
             nonnegative=nonnegative,
+            total=total,
             concurrent=concurrent,
             concerted=concerted,
             aliases=None if aliases is None else tuple(aliases),

@@ -15,7 +15,7 @@ from headrace.ops.kinds import Anything, Value
 from headrace.shapes import Shape
 
 
-@op("Identity", elements_of="input", view=True, early=np.asarray)
+@op("Identity", total=True, elements_of="input", view=True, early=np.asarray)
 def identity(input: Value) -> Spec:
     """The tensor itself, as a node of its own.
 
@@ -43,6 +43,7 @@ def identity_n(input: Sequence[Value]) -> list[Spec]:
 
 @op(
     "StopGradient",
+    total=True,
     elements_of="input",
     view=True,
     early=np.asarray,
@@ -106,7 +107,7 @@ def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     return identity(input, name="GuaranteeConst" if name is None else name)
 
 
-@op("EnsureShape", view=True, public="")
+@op("EnsureShape", total=True, view=True, public="")
 def _ensure_shape(x: Anything, shape: Shape) -> Spec:
     """The tensor, of which the shape is checked when it runs.
 

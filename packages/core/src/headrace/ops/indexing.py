@@ -31,7 +31,13 @@ def _sliced_early(input: Any, begin: Any, end: Any, strides: Any, **attrs: Any) 
     return input[decode(begin, end, strides, **attrs)]
 
 
-@op("StridedSlice", early=_sliced_early, host_inputs=["begin", "end", "strides"], public="")
+@op(
+    "StridedSlice",
+    total=True,
+    early=_sliced_early,
+    host_inputs=["begin", "end", "strides"],
+    public="",
+)
 def _strided_slice(
     input: Anything,
     begin: Index,
@@ -430,7 +436,7 @@ def _block_early(input: Any, begin: Any, size: Any) -> Any:
     return input[tuple(slice(a, None if n == -1 else a + n) for a, n in starts)]
 
 
-@op("Slice", early=_block_early, host_inputs=["begin", "size"], public="")
+@op("Slice", total=True, early=_block_early, host_inputs=["begin", "size"], public="")
 def _slice(input: Anything, begin: Index, size: Index) -> Spec:
     """A block of a tensor.
 

@@ -25,7 +25,7 @@ _MOST_PARTS = 65536
 _SMALL = 4096
 
 
-@op("Concat", early=lambda *parts, axis: np.concatenate(parts, axis), public="")
+@op("Concat", total=True, early=lambda *parts, axis: np.concatenate(parts, axis), public="")
 def _concat(values: Sequence[Same], axis: int) -> Spec:
     """Tensors joined along an axis that they have.
 
@@ -134,7 +134,7 @@ def _tensor(op_type: str, *args: Any, **kwargs: Any) -> Tensor:
     return result
 
 
-@op("Stack", early=lambda *parts, axis: np.stack(parts, axis), public="")
+@op("Stack", total=True, early=lambda *parts, axis: np.stack(parts, axis), public="")
 def _stack(values: Sequence[Same], axis: int = 0) -> Spec:
     """Tensors of one shape joined along a new axis.
 
@@ -199,7 +199,7 @@ def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
     return stack(values, 0, name=name)
 
 
-@op("Unstack", public="")
+@op("Unstack", total=True, public="")
 def _unstack(value: Anything, num: int, axis: int = 0) -> list[Spec]:
     """The slices of a tensor along an axis.
 
@@ -251,7 +251,7 @@ def unstack(
     return _unstack(tensor, count, axis, name=name)
 
 
-@op("Split", public="")
+@op("Split", total=True, public="")
 def _split(value: Anything, sizes: Sequence[int], axis: int = 0) -> list[Spec]:
     """Consecutive parts of a tensor along an axis.
 
@@ -275,7 +275,7 @@ def _split(value: Anything, sizes: Sequence[int], axis: int = 0) -> list[Spec]:
     return [TensorSpec(value.dtype, Shape([*dims[:at], s, *dims[at + 1 :]])) for s in sizes]
 
 
-@op("SplitBy", host_inputs=["sizes"], public="")
+@op("SplitBy", total=True, host_inputs=["sizes"], public="")
 def _split_by(value: Anything, sizes: Index, num: int, axis: int = 0) -> list[Spec]:
     """Consecutive parts of a tensor along an axis, of sizes that the step decides.
 

@@ -39,7 +39,7 @@ from headrace.shapes import Dim, Shape, broadcast
 _REAL = Kind("a real number", lambda d: d.is_numeric and not d.is_complex)
 
 
-@op("MatMul", public="matmul")
+@op("MatMul", total=True, public="matmul")
 def _matmul(a: Numeric, b: Numeric, transpose_a: bool = False, transpose_b: bool = False) -> Spec:
     """Matrix product of the last two axes; leading axes broadcast.
 

@@ -18,7 +18,7 @@ from headrace.ops.reduce import axis_last
 from headrace.shapes import Shape, normalize_axis
 
 
-@op("Softmax", nonnegative=True, public="")
+@op("Softmax", total=True, nonnegative=True, public="")
 def softmax_op(logits: Floating, axis: int | None = None) -> Spec:
     """``exp(logits) / sum(exp(logits))`` along an axis, without overflow.
 
@@ -33,7 +33,7 @@ def softmax_op(logits: Floating, axis: int | None = None) -> Spec:
     return like(logits)
 
 
-@op("LogSoftmax", public="")
+@op("LogSoftmax", total=True, public="")
 def log_softmax_op(logits: Floating, axis: int | None = None) -> Spec:
     """``logits - log(sum(exp(logits)))`` along an axis, without overflow.
 
@@ -172,7 +172,7 @@ def sparse_softmax_cross_entropy(features: Floating, labels: Index) -> tuple[Spe
     return TensorSpec(features.dtype, rows), TensorSpec(features.dtype, rows.concatenate(shape[1:]))
 
 
-@op("L2Loss", reduction=True, public="nn.l2_loss")
+@op("L2Loss", total=True, reduction=True, public="nn.l2_loss")
 def l2_loss(t: Floating) -> Spec:
     """Half the sum of squares.
 

@@ -72,7 +72,7 @@ def _in_dtype(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, *, axis, keepdims: function(x, axis, dtype=x.dtype, keepdims=keepdims)
 
 
-@op("ReduceSum", reduction=True, early=_in_dtype(np.sum), public="", node_name="Sum")
+@op("ReduceSum", total=True, reduction=True, early=_in_dtype(np.sum), public="", node_name="Sum")
 def _sum(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Sum of the elements along axes; 0 where there are none.
 
@@ -87,7 +87,7 @@ def _sum(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Sp
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceMean", reduction=True, public="", node_name="Mean")
+@op("ReduceMean", total=True, reduction=True, public="", node_name="Mean")
 def _mean(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Mean of the elements along axes; NaN where there are none.
 
@@ -102,7 +102,7 @@ def _mean(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> S
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceProd", reduction=True, early=_in_dtype(np.prod), public="", node_name="Prod")
+@op("ReduceProd", total=True, reduction=True, early=_in_dtype(np.prod), public="", node_name="Prod")
 def _prod(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Product of the elements along axes; 1 where there are none.
 
@@ -117,7 +117,7 @@ def _prod(input_tensor: Numeric, axis: Axis = None, keepdims: bool = False) -> S
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceMax", reduction=True, early=np.max, public="", node_name="Max")
+@op("ReduceMax", total=True, reduction=True, early=np.max, public="", node_name="Max")
 def _max(input_tensor: Real, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Largest element along axes; the dtype's lowest value where there are none.
 
@@ -132,7 +132,7 @@ def _max(input_tensor: Real, axis: Axis = None, keepdims: bool = False) -> Spec:
     return _reduced(input_tensor, axis, keepdims)
 
 
-@op("ReduceMin", reduction=True, early=np.min, public="", node_name="Min")
+@op("ReduceMin", total=True, reduction=True, early=np.min, public="", node_name="Min")
 def _min(input_tensor: Real, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Smallest element along axes; the dtype's highest value where there are none.
 
@@ -148,7 +148,12 @@ def _min(input_tensor: Real, axis: Axis = None, keepdims: bool = False) -> Spec:
 
 
 @op(
-    "ReduceAll", reduction=True, public="", no_gradient="booleans have no gradient", node_name="All"
+    "ReduceAll",
+    total=True,
+    reduction=True,
+    public="",
+    no_gradient="booleans have no gradient",
+    node_name="All",
 )
 def _all(input_tensor: Bool, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Whether all elements along axes hold; true where there are none.
@@ -165,7 +170,12 @@ def _all(input_tensor: Bool, axis: Axis = None, keepdims: bool = False) -> Spec:
 
 
 @op(
-    "ReduceAny", reduction=True, public="", no_gradient="booleans have no gradient", node_name="Any"
+    "ReduceAny",
+    total=True,
+    reduction=True,
+    public="",
+    no_gradient="booleans have no gradient",
+    node_name="Any",
 )
 def _any(input_tensor: Bool, axis: Axis = None, keepdims: bool = False) -> Spec:
     """Whether any element along axes holds; false where there are none.

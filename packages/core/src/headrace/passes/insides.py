@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.graph.function import Function
-from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.passes.step_graph import StepGraph
 
@@ -17,7 +16,8 @@ def function_of(
 
     Args:
         old: The function whose inside was rewritten.
-        step: The inside: its targets are the function's effects.
+        step: The inside: its targets are the function's effects, and what it is fed are further
+            parameters, behind those that are kept.
         kept: The parameters that the function has, by their numbers in the old one, in order.
         results: How many of what is fetched the function returns.
 
@@ -28,9 +28,11 @@ def function_of(
     arguments = {
         i: made.add_parameter(old.parameters[i].spec, old.parameters[i].op.name) for i in kept
     }
-    tensors: dict[Tensor, Tensor] = {}
-    operations: dict[Operation, Operation] = {}
+    tensors: dict[Tensor, Tensor] = {t: made.add_parameter(t.spec, t.op.name) for t in step.feeds}
+    operations = {t.op: tensors[t].op for t in step.feeds}
     for op in step.graph.operations:
+        if op in operations:
+            continue
         if op.type == "Parameter":
             tensors[op.outputs[0]] = arguments[op.attrs["index"]]
             operations[op] = tensors[op.outputs[0]].op

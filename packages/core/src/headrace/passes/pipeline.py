@@ -28,6 +28,7 @@ from headrace.passes.dedupe import dedupe
 from headrace.passes.evaluate import Evaluate, evaluate
 from headrace.passes.fold import fold
 from headrace.passes.free import free_constants
+from headrace.passes.hoist import hoist_invariants
 from headrace.passes.inline import inline_calls
 from headrace.passes.narrow import narrow_products
 from headrace.passes.prune import prune
@@ -122,6 +123,7 @@ PASSES = (
     Pass("dedupe", Stage.WHOLE, lambda step, context: dedupe(step)),
     Pass("trim-loops", Stage.WHOLE, lambda step, context: trim_loops(step)),
     Pass("batch-sums", Stage.WHOLE, lambda step, context: batch_sums(step)),
+    Pass("hoist-invariants", Stage.WHOLE, lambda step, context: hoist_invariants(step)),
     Pass("prune", Stage.WHOLE, lambda step, context: prune(step)),
     Pass("dedupe", Stage.REGION, lambda step, context: dedupe(step)),
     Pass("narrow-products", Stage.REGION, lambda step, context: narrow_products(step)),

@@ -2,13 +2,15 @@
 
 Most loops ask in each round whether a counter has reached a number, a plan of its own for one
 comparison. Where the condition only compares counters with numbers that the loop does not change,
-the rounds are counted before the first one, in Python's integers.
+the rounds are counted before the first one, in Python's integers. And what only counts is left out
+of the body, where it would take a kernel for one sum of two numbers.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,8 @@ from headrace.graph.function import Function
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import has_effect
+from headrace.passes.insides import function_of
+from headrace.passes.prune import extract
 from headrace.records import dataclass
 from headrace.scalars.functions import SCALAR_FUNCTIONS
 
@@ -124,6 +128,72 @@ def count_of(loop: Operation) -> Count | None:
             return None
         found.append(comparison)
     return Count(tuple(found))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counted:
+    """The body of a loop without what only counts, which is not worth a kernel in each round.
+
+    Attributes:
+        body: The body; it takes the other variables, then the counters that it reads, then what it
+            captured, and returns the other variables.
+        saves: What is saved of it, by name.
+        others: The other variables, by number, in the order in which it has them.
+        read: The counters that it reads, by number, in the order in which it takes them.
+        steps: What each round adds to each counter, by number.
+    """
+
+    body: Function
+    saves: tuple[str, ...]
+    others: tuple[int, ...]
+    read: tuple[int, ...]
+    steps: Mapping[int, Any]
+
+    def ordered(self, current: Sequence[Any], counts: Mapping[int, Any]) -> list[Any]:
+        """Return the values of all variables, in the order in which the loop has them."""
+        found = {**counts, **dict(zip(self.others, current, strict=True))}
+        return [found[i] for i in range(len(found))]
+
+    def after(self, counts: Mapping[int, Any], rounds: int) -> dict[int, Any]:
+        """Return the counters after some rounds; they come round where their dtype ends."""
+        return {i: _moved(value, self.steps[i], rounds) for i, value in counts.items()}
+
+
+def _moved(start: Any, step: Any, rounds: int) -> Any:
+    bits = 8 * step.dtype.itemsize
+    value = int(start) + rounds * int(step)
+    return step.dtype.type((value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))
+
+
+def counted_apart(loop: Operation) -> Counted | None:
+    """Return the body of a ``While`` without its counters; None where it has none of its own.
+
+    A counter is a variable to which each round adds a number, which nothing else in the body reads.
+    """
+    body: Function = loop.attrs["body"]
+    if body.is_part:
+        return None
+    saved = [body.get_tensor_by_name(name) for name in loop.attrs["saves"]]
+    uses = Counter(t for op in body.operations for t in op.inputs)
+    uses.update((*body.results, *saved))
+    waited = {c for op in body.operations for c in (*op.control_inputs, *op.colocated_with)}
+    waited.update(body.effects)
+    steps: dict[int, Any] = {}
+    for i, (held, result) in enumerate(zip(body.parameters, body.results, strict=False)):
+        if uses[result] == 1 and result.op not in waited and result.spec.rank == 0:
+            step = _step(loop, held)
+            if step is not None and result.dtype.name in ("int32", "int64"):
+                steps[i] = held.dtype.numpy.type(step)
+    if not steps:
+        return None
+    count = len(body.results)
+    others = [i for i in range(count) if i not in steps]
+    read = [i for i in steps if uses[body.parameters[i]] > 1]
+    inside = extract((), [*(body.results[i] for i in others), *saved], body.effects)
+    kept = [*others, *read, *range(count, len(body.parameters))]
+    made, fetched = function_of(body, inside, kept, len(others))
+    names = tuple(t.name for t in fetched[len(others) :])
+    return Counted(made, names, tuple(others), tuple(read), steps)
 
 
 def _comparison(loop: Operation, op: Operation) -> _Comparison | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import threading
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from headrace.collected import when_collected
 from headrace.device_name import DeviceName
 from headrace.errors import CancelledError, NoDeviceError
 from headrace.graph.function import Function
@@ -199,7 +199,7 @@ class LocalRuntime:
         self._closed: BaseException | None = None
         # Threads of resources know the state, and not the runtime: it goes with the session.
         left = CancelledError("the session was left without being closed")
-        weakref.finalize(self, self.state.close, left).atexit = False
+        when_collected(self, self.state.close, left, at_exit=False)
 
     def machine(self) -> Machine:
         """Return the devices of this process."""
@@ -235,12 +235,15 @@ class LocalRuntime:
                 raise self._closed
             self._running.add(cancellation)
         try:
-            with deadline(timeout, cancellation.cancel):
+            if timeout is None:
                 execute(plan, step)
+            else:
+                with deadline(timeout, cancellation.cancel):
+                    execute(plan, step)
         finally:
             with self._lock:
                 self._running.discard(cancellation)
-            if plan.waits or plan.branches:
+            if plan.transfers:
                 self.rendezvous.close(step.id)
         return step.fetches
 

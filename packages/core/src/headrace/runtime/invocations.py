@@ -7,13 +7,15 @@ decides how a run is made, and a run that waits for something need not hold up a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from headrace.errors import InvalidInputError
 from headrace.graph.function import Function
 from headrace.graph.operation import Operation
-from headrace.runtime.counting import count_of
+from headrace.runtime.counting import Count, Counted, count_of, counted_apart
 from headrace.runtime.device import Device
 from headrace.runtime.tensor_list import ListValue, swapped
 
@@ -74,18 +76,25 @@ def while_invocations(
     op: Operation, device: Device, nest: Nest
 ) -> tuple[Callable[..., Invocations], Any]:
     """Return what runs a ``While``, and its plans."""
-    saves = op.attrs["saves"]
     cond_plan = nest(op.attrs["cond"], ())
-    body_plan = nest(op.attrs["body"], saves)
+    count = count_of(op)
+    apart = None if count is None else counted_apart(op)
+    if count is not None and apart is not None:
+        body_plan = nest(apart.body, apart.saves)
+        return _counting_apart(op, device, cond_plan, body_plan, count, apart), (
+            cond_plan,
+            body_plan,
+        )
+    body_plan = nest(op.attrs["body"], op.attrs["saves"])
     variables, cond_count, _ = op.arity
     body_start = variables + cond_count
-    count = count_of(op)
-    swap = op.attrs["swap_memory"]
+    kept_of = _keeper(op, device)
 
     def invocations(*values: Any) -> Invocations:
-        current = values[:variables]
+        current: Sequence[Any] = values[:variables]
         of_cond, of_body = values[variables:body_start], values[body_start:]
-        kept: list[list[Any]] = [[] for _ in saves]
+        # What each round leaves behind.
+        kept: list[list[Any]] = []
         iteration = 0
         rounds = None if count is None else count.rounds((*current, *of_cond))
         while iteration != rounds:
@@ -94,13 +103,72 @@ def while_invocations(
                 if not _truth(going):
                     break
             found = yield body_plan, (*current, *of_body), str(iteration)
-            current = tuple(found[:variables])
-            for items, value in zip(kept, found[variables:], strict=True):
-                items.append(swapped(value, device) if swap else value)
+            current = found[:variables]
+            if kept_of is not None:
+                kept.append(kept_of(found[variables:]))
             iteration += 1
-        return [*current, *map(ListValue, kept)]
+        return [*current, *_lists(kept, op)]
 
     return invocations, (cond_plan, body_plan)
+
+
+def _counting_apart(
+    op: Operation, device: Device, cond_plan: Plan, body_plan: Plan, count: Count, apart: Counted
+) -> Callable[..., Invocations]:
+    """Return what runs a ``While`` whose body leaves its counters to the loop."""
+    variables, cond_count, _ = op.arity
+    body_start, others = variables + cond_count, len(apart.others)
+    kept_of = _keeper(op, device)
+    growths = [apart.steps[i] for i in apart.read]
+
+    def invocations(*values: Any) -> Invocations:
+        starts = {i: values[i] for i in apart.steps}
+        given = all(isinstance(v, np.ndarray | np.generic) for v in starts.values())
+        current: Sequence[Any] = [values[i] for i in apart.others]
+        counts = [np.asarray(device.to_host(starts[i])) for i in apart.read]
+        of_cond, of_body = values[variables:body_start], values[body_start:]
+        kept: list[list[Any]] = []
+        iteration = 0
+        rounds = count.rounds(values[:body_start])
+        while iteration != rounds:
+            if rounds is None:
+                known = _placed(apart.after(starts, iteration), device, given)
+                asked = (*apart.ordered(current, known), *of_cond)
+                (going,) = yield cond_plan, asked, f"?{iteration}"
+                if not _truth(going):
+                    break
+            taken = counts if given else map(device.from_host, counts)
+            found = yield body_plan, (*current, *taken, *of_body), str(iteration)
+            current = found[:others]
+            if kept_of is not None:
+                kept.append(kept_of(found[others:]))
+            if growths:
+                counts = [np.add(c, g) for c, g in zip(counts, growths, strict=True)]
+            iteration += 1
+        ended = _placed(apart.after(starts, iteration), device, given) if iteration else starts
+        return [*apart.ordered(current, ended), *_lists(kept, op)]
+
+    return invocations
+
+
+def _placed(counts: Mapping[int, Any], device: Device, given: bool) -> Mapping[int, Any]:
+    """Return counters as arrays of a device; ``given`` says whether those are NumPy's."""
+    return counts if given else {i: device.from_host(np.asarray(c)) for i, c in counts.items()}
+
+
+def _keeper(op: Operation, device: Device) -> Callable[[list[Any]], list[Any]] | None:
+    """Return what makes of a round's saved values what is kept; None where nothing is saved."""
+    if not op.attrs["saves"]:
+        return None
+    if op.attrs["swap_memory"]:
+        return lambda values: [swapped(value, device) for value in values]
+    return lambda values: values
+
+
+def _lists(kept: Sequence[Sequence[Any]], op: Operation) -> list[ListValue]:
+    """Return the lists of what all rounds have left."""
+    columns = zip(*kept, strict=True) if kept else [()] * len(op.attrs["saves"])
+    return [ListValue(column) for column in columns]
 
 
 INVOCATIONS: dict[

@@ -190,8 +190,9 @@ class RegionCall:
         self._device = device
         self._around = around
         inside = set(operations)
-        feeds = [op for op in operations if op.type in ARGUMENTS]
-        fetches = [op for op in operations if op.type in RESULTS]
+        # In the order of the step's, so that what runs often takes and hands lists as they are.
+        feeds = sorted((op for op in operations if op.type in ARGUMENTS), key=_place)
+        fetches = sorted((op for op in operations if op.type in RESULTS), key=_place)
         self.feeds = tuple(op.attrs["index"] for op in feeds)
         self.fetches = tuple(op.attrs["index"] for op in fetches)
         self.inputs = tuple(
@@ -232,15 +233,14 @@ class RegionCall:
 
     def whole(self, fetches: int) -> Program | None:
         """Return what runs it as a whole plan, from feeds to fetches; None where there is more."""
-        if self.inputs or self.exports or sorted(self.fetches) != list(range(fetches)):
+        if self.inputs or self.exports or list(self.fetches) != list(range(fetches)):
             return None
-        feeds, order = self.feeds, [self.fetches.index(i) for i in range(fetches)]
-        if all(i == index for i, index in enumerate(feeds)) and order == list(range(fetches)):
+        feeds = self.feeds
+        if all(i == index for i, index in enumerate(feeds)):
             return self.run
 
         def run(values: Sequence[Any]) -> list[Any]:
-            results = self.run([values[i] for i in feeds])
-            return [results[i] for i in order]
+            return self.run([values[i] for i in feeds])
 
         return run
 
@@ -429,6 +429,12 @@ class RegionCall:
 
 
 _UNSHAPED = ("resource", "list")
+
+
+def _place(op: Operation) -> int:
+    """Return which of the step's feeds or fetches an operation takes or fills."""
+    index: int = op.attrs["index"]
+    return index
 
 
 def _known_as(tensor: Tensor) -> str:

@@ -92,15 +92,17 @@ def _run_invocations(
     cancellation = step.cancellation
     try:
         run = next(invocations)
+        send = invocations.send
         while True:
-            if run[0].whole is not None:
+            whole = run[0].whole
+            if whole is not None:
                 if cancellation.reason is not None:
                     raise cancellation.reason
-                run = invocations.send(run[0].whole(run[1]))
+                run = send(whole(run[1]))
                 continue
             inner = inner_step(node, step, run)
             execute(run[0], inner)
-            run = invocations.send(inner.fetches)
+            run = send(inner.fetches)
     except StopIteration as stop:
         results: list[Any] = stop.value
         return results

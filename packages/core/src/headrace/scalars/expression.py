@@ -82,6 +82,23 @@ def expression_of(op: Operation) -> Expression | None:
     return found
 
 
+def is_total(op: Operation) -> bool:
+    """Whether an operation fails for no values of its inputs, so that it may run unasked.
+
+    That holds where its op says so, or what it computes of each element; where all shapes are
+    known; and where its rule has seen the values of what it reads on the host, such as sizes.
+    """
+    schema = op.schema
+    if schema.stateful or schema.blocking or schema.calls_out:
+        return False
+    if not all(t.spec.shape.is_fully_defined() for t in (*op.inputs, *op.outputs)):
+        return False
+    if not schema.total and expression_of(op) is None:
+        return False
+    read = schema.flat_places(op.arity, lambda param: param.on_host)
+    return all(op.inputs[i].spec.value is not None for i in read)
+
+
 def _promised(op: Operation) -> Expression | None:
     """Return the expression of an operation, of which the dtype is that of the output."""
     schema = op.schema

@@ -9,7 +9,10 @@
 ``group``          the steps of a group, one after the other, and the frames between its ranks
 ``ticket``         one step of a group: its exchanges, and how it fails
 ``algorithms``     what the ranks send each other in each collective
+``values``         what an algorithm sees of the group, and of what other ranks give
+``checks``         what the ranks give has to fit together
 ``parts``          values of other ranks: arrived, or read from their memory when needed
+``boards``         memory in which the ranks of one host make a sum together
 ``reduction``      sums, means, minima and maxima, in the order of the ranks
 ``buffers``        memory for results, used again
 =================  ===========================================================================

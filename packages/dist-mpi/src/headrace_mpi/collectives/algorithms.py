@@ -7,8 +7,9 @@ there; what it returns is the result. So it never waits itself, and no thread do
 Tensors to be added up go from every rank to every other one where that is not much: one latency.
 Large ones are cut into a piece for each rank, which adds up the pieces of all and hands the result
 around: each rank sends and receives twice the data, whatever the number of ranks (the bounds of
-Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009). The order in which a piece is
-added up is that of the ranks.
+Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009). Ranks of one host do so on a
+board (``boards.py``), so that nothing has to be handed around. The order in which a piece is added
+up is that of the ranks.
 
 What was given to others must stay as it is until they have it, so a rank that gives large values
 ends with the thanks of those who got them.
@@ -19,65 +20,25 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Sequence
 from itertools import pairwise
 from math import prod
-from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError
-from headrace_mpi.collectives.parts import Array, Here, Part
+from headrace_mpi.collectives.boards import Board
+from headrace_mpi.collectives.checks import (
+    card_in,
+    check_alike,
+    check_told,
+    in_order,
+    opening_of,
+)
+from headrace_mpi.collectives.parts import Array, Here
 from headrace_mpi.collectives.reduction import reduce_parts
-from headrace_mpi.transport.buffers import Buffers
+from headrace_mpi.collectives.values import Algorithm, Link, Values
 
 # Up to here a value travels in one message with its header, and may be changed at once.
 SMALL_BYTES = 32 * 1024
 # Up to so many bytes from all others, a rank rather takes them whole than in pieces.
 DIRECT_BYTES = 1 << 20
-
-
-class Value(NamedTuple):
-    """A value that another rank gave.
-
-    Attributes:
-        part: Its elements.
-        dtype: Their dtype.
-        shape: Its dimensions.
-    """
-
-    part: Part
-    dtype: np.dtype[Any]
-    shape: tuple[int, ...]
-
-    def array(self, buffers: Buffers) -> Array:
-        """Return it as an array in this process."""
-        if isinstance(self.part, Here):
-            return self.part.array.reshape(self.shape)
-        room = buffers.empty(self.shape, self.dtype)
-        self.part.read(0, room.size, room.reshape(-1))
-        return room
-
-
-# Who gave it -> the value.
-Values: TypeAlias = dict[int, Value]
-Algorithm: TypeAlias = Generator[tuple[int, Sequence[int]], Values, list[Any]]
-
-
-class Link(Protocol):
-    """What an algorithm sees of the group.
-
-    Attributes:
-        rank: This rank.
-        size: The number of ranks.
-        buffers: Memory for results.
-        what: The collective, for messages.
-    """
-
-    rank: int
-    size: int
-    buffers: Buffers
-    what: str
-
-    def give(self, rank: int, phase: int, array: Array) -> None:
-        """Send an array to a rank, which must stay as it is until that rank has thanked for it."""
 
 
 def _others(link: Link) -> list[int]:
@@ -150,39 +111,116 @@ def _reduced(
     link: Link, x: Array, reduction: str
 ) -> Generator[tuple[int, Sequence[int]], Values, Array]:
     others = _others(link)
-    out = link.buffers.empty(x.shape, x.dtype)
     if x.nbytes * len(others) <= DIRECT_BYTES:
         for rank in others:
             link.give(rank, 0, x)
         given = yield 0, others
-        _check_alike(link, x, given)
-        reduce_parts(_in_order(link, given, x.reshape(-1)), reduction, out.reshape(-1))
+        check_alike(link, x, given)
+        out = link.buffers.empty(x.shape, x.dtype)
+        reduce_parts(in_order(link, given, x.reshape(-1)), reduction, out.reshape(-1))
         if _large(x.nbytes):
             yield from _thanks(link, 1, others, others)
         return out
-    # All tell their shapes first, since pieces have none.
-    opening = _opening(x)
-    for rank in others:
-        link.give(rank, 0, opening)
-    given = yield 0, others
-    _check_told(link, opening, given)
-    flat, result = x.reshape(-1), out.reshape(-1)
+    # All tell their shapes first, since pieces have none, and the first one where its board is.
+    boards = link.boards
+    board = boards.offer(x.nbytes) if link.rank == 0 else None
+    try:
+        opening = opening_of(x, card="" if board is None else board.card)
+        for rank in others:
+            link.give(rank, 0, opening)
+        given = yield 0, others
+        check_told(link, opening, given)
+        card = card_in(opening if link.rank == 0 else given[0].part)
+        if card:
+            board = board or boards.find(card)
+            there = yield from _written(link, board, x)
+            if there:
+                assert board is not None
+                whole = yield from _reduced_on_board(link, board, x, reduction)
+                return whole
+            boards.usable = False
+            if board is not None:
+                boards.give_up(board)
+                board = None
+        out = yield from _reduced_in_pieces(link, x, reduction)
+        return out
+    except BaseException:
+        if board is not None:
+            boards.give_up(board)
+        raise
+
+
+def _pieces(link: Link, x: Array) -> list[slice]:
     bounds = [x.size * rank // link.size for rank in range(link.size + 1)]
-    pieces = [slice(a, b) for a, b in pairwise(bounds)]
+    return [slice(a, b) for a, b in pairwise(bounds)]
+
+
+def _row(giver: int, taker: int) -> int:
+    """Return which row of a board has what one rank gives of the piece of another."""
+    return giver - (giver > taker)
+
+
+def _written(
+    link: Link, board: Board | None, x: Array
+) -> Generator[tuple[int, Sequence[int]], Values, bool]:
+    """Write what others need of a tensor on a board; return whether all ranks could do so."""
+    others = _others(link)
+    if board is not None:
+        flat = x.reshape(-1)
+        pieces = _pieces(link, x)
+        for rank in others:
+            row = board.row(_row(link.rank, rank), x.nbytes, x.dtype)
+            row[pieces[rank]] = flat[pieces[rank]]
+    answer = np.array([board is not None])
     for rank in others:
-        link.give(rank, 1, flat[pieces[rank]])
-    mine = pieces[link.rank]
+        link.give(rank, 1, answer)
     given = yield 1, others
-    reduce_parts(_in_order(link, given, flat[mine]), reduction, result[mine])
+    answers = [value.array(link.buffers) for value in given.values()]
+    return bool(answer.all()) and all(bool(a.all()) for a in answers)
+
+
+def _reduced_on_board(
+    link: Link, board: Board, x: Array, reduction: str
+) -> Generator[tuple[int, Sequence[int]], Values, Array]:
+    """Return what all ranks have written on a board, each having reduced its piece there."""
+    others = _others(link)
+    mine = _pieces(link, x)[link.rank]
+    parts = [
+        Here(x.reshape(-1)[mine])
+        if rank == link.rank
+        else Here(board.row(_row(rank, link.rank), x.nbytes, x.dtype)[mine])
+        for rank in range(link.size)
+    ]
+    # The first row is read before it is written, element by element.
+    reduce_parts(parts, reduction, board.row(0, x.nbytes, x.dtype)[mine])
     for rank in others:
-        link.give(rank, 2, result[mine])
-    given = yield 2, others
+        link.give(rank, 2, _NOTHING)
+    yield 2, others
+    return board.result(x.nbytes, x.dtype).reshape(x.shape)
+
+
+def _reduced_in_pieces(
+    link: Link, x: Array, reduction: str
+) -> Generator[tuple[int, Sequence[int]], Values, Array]:
+    """Return what all ranks make together, of which each hands its piece around."""
+    others = _others(link)
+    out = link.buffers.empty(x.shape, x.dtype)
+    flat, result = x.reshape(-1), out.reshape(-1)
+    pieces = _pieces(link, x)
+    for rank in others:
+        link.give(rank, 3, flat[pieces[rank]])
+    mine = pieces[link.rank]
+    given = yield 3, others
+    reduce_parts(in_order(link, given, flat[mine]), reduction, result[mine])
+    for rank in others:
+        link.give(rank, 4, result[mine])
+    given = yield 4, others
     for rank, value in given.items():
         room = result[pieces[rank]]
         got = value.part.read(0, room.size, room)
         if got is not room and got.base is not room:
             room[...] = got
-    yield from _thanks(link, 3, others, others)
+    yield from _thanks(link, 5, others, others)
     return out
 
 
@@ -190,11 +228,11 @@ def reduce_scatter(link: Link, x: Array, sizes: Sequence[int], reduction: str) -
     """Return this rank's rows of what the tensors of all ranks make together."""
     x = np.ascontiguousarray(x)
     others = _others(link)
-    opening = _opening(x, f" in rows {list(sizes)}")
+    opening = opening_of(x, f" in rows {list(sizes)}")
     for rank in others:
         link.give(rank, 0, opening)
     given = yield 0, others
-    _check_told(link, opening, given)
+    check_told(link, opening, given)
     starts = np.cumsum([0, *sizes]).tolist()
     blocks = [x[a:b] for a, b in pairwise(starts)]
     for rank in others:
@@ -202,7 +240,7 @@ def reduce_scatter(link: Link, x: Array, sizes: Sequence[int], reduction: str) -
     own = blocks[link.rank]
     given = yield 1, others
     out = link.buffers.empty(own.shape, x.dtype)
-    reduce_parts(_in_order(link, given, own.reshape(-1)), reduction, out.reshape(-1))
+    reduce_parts(in_order(link, given, own.reshape(-1)), reduction, out.reshape(-1))
     large = [rank for rank in others if _large(blocks[rank].nbytes)]
     yield from _thanks(link, 2, others if _large(own.nbytes) else (), large)
     return [out]
@@ -218,9 +256,9 @@ def reduce_to_rank(link: Link, x: Array, root: int) -> Algorithm:
         return [np.zeros_like(x)]
     others = _others(link)
     given = yield 0, others
-    _check_alike(link, x, given)
+    check_alike(link, x, given)
     out = link.buffers.empty(x.shape, x.dtype)
-    reduce_parts(_in_order(link, given, x.reshape(-1)), "sum", out.reshape(-1))
+    reduce_parts(in_order(link, given, x.reshape(-1)), "sum", out.reshape(-1))
     yield from _thanks(link, 1, others if _large(x.nbytes) else (), ())
     return [out]
 
@@ -235,7 +273,7 @@ def all_gather(link: Link, x: Array) -> Algorithm:
     for rank in others:
         link.give(rank, 0, x)
     given = yield 0, others
-    _check_alike(link, x, given, rows=True)
+    check_alike(link, x, given, rows=True)
     result = yield from _joined(link, x, given, others if _large(x.nbytes) else ())
     return result
 
@@ -250,7 +288,7 @@ def all_to_all(link: Link, x: Array, sizes: Sequence[int]) -> Algorithm:
         link.give(rank, 0, blocks[rank])
     given = yield 0, others
     own = blocks[link.rank]
-    _check_alike(link, own, given, rows=True)
+    check_alike(link, own, given, rows=True)
     takers = [rank for rank in others if _large(blocks[rank].nbytes)]
     result = yield from _joined(link, own, given, takers)
     return result
@@ -288,7 +326,7 @@ def broadcast(link: Link, x: Array, root: int) -> Algorithm:
         yield from _thanks(link, 1, (), others if large else ())
         return [x]
     given = yield 0, [root]
-    _check_alike(link, x, given)
+    check_alike(link, x, given)
     out = given[root].array(link.buffers)
     yield from _thanks(link, 1, [root] if large else (), ())
     return [out]
@@ -301,60 +339,3 @@ def barrier(link: Link) -> Algorithm:
         link.give(rank, 0, _NOTHING)
     yield 0, others
     return []
-
-
-# -- checks
-
-
-def _in_order(link: Link, given: Values, own: Array) -> list[Part]:
-    parts: list[Part] = [
-        Here(own) if rank == link.rank else given[rank].part for rank in range(link.size)
-    ]
-    for rank, part in enumerate(parts):
-        if part.size != own.size:
-            raise InvalidArgumentError(
-                f"{link.what}: rank {rank} gave {part.size} elements, expected {own.size}"
-            )
-    return parts
-
-
-def _check_alike(link: Link, own: Array, given: Values, *, rows: bool = False) -> None:
-    """Refuse values of another dtype or shape; ``rows`` may differ in number."""
-
-    def key(dtype: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
-        return (dtype, len(shape), *(shape[1:] if rows else shape))
-
-    expected = key(own.dtype, own.shape)
-    if all(key(v.dtype, v.shape) == expected for v in given.values()):
-        return
-    _refuse(link, {**{rank: _told(v) for rank, v in given.items()}, link.rank: _text(own)})
-
-
-def _text(x: Array) -> str:
-    return f"{x.dtype}{list(x.shape)}"
-
-
-def _opening(x: Array, more: str = "") -> Array:
-    """Return what a rank tells of a tensor before it gives parts of it."""
-    return np.array([f"{_text(x)}{more}".encode()], object)
-
-
-def _told(value: Value) -> str:
-    """Return what a rank gave: a tensor, or what it tells of one."""
-    if value.dtype.hasobject and isinstance(value.part, Here):
-        return str(value.part.array[0].decode())
-    return f"{value.dtype}{list(value.shape)}"
-
-
-def _check_told(link: Link, opening: Array, given: Values) -> None:
-    """Refuse tensors of another dtype or shape, of which ranks tell."""
-    own = str(opening[0].decode())
-    told = {rank: _told(value) for rank, value in given.items()}
-    if any(text != own for text in told.values()):
-        _refuse(link, {**told, link.rank: own})
-
-
-def _refuse(link: Link, told: dict[int, str]) -> None:
-    lines = [f"{link.what}: the ranks give tensors that do not fit together"]
-    lines += [f"  rank {rank}: {told[rank]}" for rank in sorted(told)]
-    raise InvalidArgumentError("\n".join(lines))

@@ -25,10 +25,11 @@ from headrace.errors import (
     listing,
 )
 from headrace.extend.runtime import Cancellation, Wakeup
-from headrace_mpi.collectives.algorithms import Algorithm, Link
+from headrace_mpi.collectives.boards import Boards
 from headrace_mpi.collectives.parts import Array, Probe
 from headrace_mpi.collectives.planning import text_of
 from headrace_mpi.collectives.ticket import Done, Ticket, digest_of
+from headrace_mpi.collectives.values import Algorithm, Link
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.buffers import Buffers
 from headrace_mpi.transport.wire import Frame, Kind
@@ -59,6 +60,9 @@ class Wires(Protocol):
     def wait(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
         """Wait until woken, receiving meanwhile; return whether it was in time."""
 
+    def is_near(self, rank: int) -> bool:
+        """Whether a rank can be reached through memory that it shares with this one."""
+
 
 @final
 class Group:
@@ -77,6 +81,7 @@ class Group:
         gone: Ranks that will not come any more, and why.
         probe: Lets others see whether they can.
         buffers: Memory for results.
+        boards: Memory for results that all ranks make together.
     """
 
     def __init__(self, transport: Wires, members: Sequence[int], timeout_s: float) -> None:
@@ -101,6 +106,8 @@ class Group:
         self.gone: dict[int, BaseException] = {}
         self.probe = Probe()
         self.buffers = Buffers()
+        near = all(transport.is_near(member) for member in members if member != transport.rank)
+        self.boards = Boards(self.rank, self.size, near)
         self._lock = threading.RLock()
         self._begun = 0
         self._now: Ticket | None = None
@@ -283,6 +290,7 @@ class Group:
             for rank in self.others:
                 if rank not in self.gone:
                     self.send(rank, Frame(Kind.COLLECTIVE_FAILED, payload=reason.encode()))
+            self.boards.close()
 
 
 def _told(reason: BaseException, rank: int) -> BaseException:
@@ -298,6 +306,7 @@ class _Link:
         self.rank = group.rank
         self.size = group.size
         self.buffers = group.buffers
+        self.boards = group.boards
         self.what = what
         self._ticket = ticket
         self._place = place

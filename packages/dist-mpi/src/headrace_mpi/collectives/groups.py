@@ -65,7 +65,7 @@ def _start() -> Group:
     job = world.get_world(START_TIMEOUT.read())
     if job.size == 1:
         return alone()
-    transport = Transport(job.comm, job.fail)
+    transport = Transport(job.comm, job.fail, job.take_links())
     group = Group(transport, range(job.size), COLLECTIVE_TIMEOUT.read())
     transport.start()
     # What is added last is closed first.
@@ -164,3 +164,7 @@ class _Silence:
     def wait(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
         """Wait until woken; return whether it was in time."""
         return waiter.wait(timeout_s)
+
+    def is_near(self, rank: int) -> bool:
+        """Return nothing of the sort."""
+        return False

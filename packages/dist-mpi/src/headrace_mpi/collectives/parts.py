@@ -86,7 +86,7 @@ class There:
             raise UnavailableError(
                 f"the memory of rank {self._rank} (pid {self._pid}) cannot be read: "
                 f"{os.strerror(code)}; has the rank ended? {READ_MEMORY.variable}=0 lets values "
-                "travel by MPI instead"
+                "travel in another way"
             )
         return target
 

@@ -6,7 +6,9 @@ then in the order in which the inputs were built. Gradients are built from the l
 first, so the layers whose gradients are there first come first.
 
 Sums of one level travel together, as long as they fit in a bucket: no way leads from one of a level
-to another, so what needs one of a bucket never comes before what another one needs.
+to another, so what needs one of a bucket never comes before what another one needs. Large ones
+travel alone: they are not copied into a bucket, do not wait for the others, and what needs them
+does not, either.
 
 Each collective gets its place in the step, and the lines that describe all of them; the ranks
 compare these before they exchange values (``ticket.py``).
@@ -37,6 +39,8 @@ COLLECTIVES = frozenset(
     )
 )
 PASS = "plan-collectives"
+# To copy so much into a bucket takes longer than a message of its own.
+ALONE_BYTES = 4 << 20
 _ALL_REDUCE = ops.all_reduce.schema.type
 
 
@@ -121,7 +125,7 @@ def _buckets(ordered: Sequence[tuple[int, Operation]]) -> list[_Bucket]:
         nbytes = _nbytes(op)
         limit = op.attrs.get("bucket_bytes", 0)
         alone = _Bucket([op], nbytes or 0)
-        if op.type != _ALL_REDUCE or nbytes is None or nbytes >= limit:
+        if op.type != _ALL_REDUCE or nbytes is None or nbytes >= min(limit, ALONE_BYTES):
             buckets.append(alone)
             continue
         key = (level, op.inputs[0].dtype, op.attrs["reduction"], limit, str(op.device_name))

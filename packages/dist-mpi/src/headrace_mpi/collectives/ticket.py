@@ -25,9 +25,10 @@ from headrace.errors import (
     TaskLostError,
     shorten,
 )
-from headrace_mpi.collectives.algorithms import SMALL_BYTES, Algorithm, Value
+from headrace_mpi.collectives.algorithms import SMALL_BYTES
 from headrace_mpi.collectives.parts import Array, Here, There
 from headrace_mpi.collectives.planning import text_of
+from headrace_mpi.collectives.values import Algorithm, Value
 from headrace_mpi.steps import faults
 from headrace_mpi.transport.wire import Frame, Kind
 

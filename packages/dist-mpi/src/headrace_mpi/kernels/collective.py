@@ -10,10 +10,10 @@ import numpy as np
 from headrace.errors import FailedPreconditionError, InvalidArgumentError
 from headrace.extend import KernelContext, KernelTable
 from headrace_mpi.collectives import algorithms
-from headrace_mpi.collectives.algorithms import Algorithm, Link
 from headrace_mpi.collectives.groups import current_group
 from headrace_mpi.collectives.parts import Array
 from headrace_mpi.collectives.planning import places_of
+from headrace_mpi.collectives.values import Algorithm, Link
 
 KERNELS = KernelTable()
 

@@ -32,7 +32,7 @@ from headrace_mpi.transport.wire import (
 _DIMS = [struct.Struct(f"<{rank}Q") for rank in range(MAX_RANK + 1)]
 _PACK, _UNPACK = HEADER.pack, HEADER.unpack_from
 # Looking a member of an enumeration up takes as long as comparing five.
-_TENSOR, _BUNDLE = Kind.TENSOR, Kind.BUNDLE
+_TENSOR, _BUNDLE, _COLLECTIVE = Kind.TENSOR, Kind.BUNDLE, Kind.COLLECTIVE
 _BYTES = np.dtype(np.uint8)
 
 
@@ -61,7 +61,7 @@ def small_message(frame: Frame, most_bytes: int) -> bytes | None:
             head = _PACK(MAGIC, VERSION, kind, 0, step, edge, iteration, nbytes, RAW, 0, 0, 0)
             message: bytes = head + payload.tobytes()
             return message
-        if kind is not _TENSOR or type(payload) is not np.ndarray:
+        if (kind is not _TENSOR and kind is not _COLLECTIVE) or type(payload) is not np.ndarray:
             return None
         nbytes = payload.nbytes
         code = CODE_OF_NUMPY.get(payload.dtype, STRING)
@@ -100,7 +100,9 @@ def small_frame(message: bytearray) -> Frame | None:
             return None
         payload = np.frombuffer(message, _BYTES, nbytes, HEADER_BYTES)
         return frame_of((kind, step, edge, iteration, 0, payload))
-    if kind is not _TENSOR or size != start + nbytes or rank > MAX_RANK:
+    if kind is not _TENSOR and kind is not _COLLECTIVE:
+        return None
+    if size != start + nbytes or rank > MAX_RANK:
         return None
     dtype = NUMPY_OF_CODE.get(code)
     if dtype is None or code == STRING or not nbytes:

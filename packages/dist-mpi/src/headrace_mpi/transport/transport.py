@@ -250,6 +250,10 @@ class Transport:
             link.drop()
             self._leases.reclaim(rank)
 
+    def is_near(self, rank: int) -> bool:
+        """Whether a rank can be reached through memory that it shares with this one."""
+        return rank in self._to
+
     def is_forgotten(self, rank: int) -> bool:
         """Whether a rank is lost."""
         return rank in self._forgotten

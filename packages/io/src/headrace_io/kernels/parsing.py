@@ -14,7 +14,7 @@ from headrace.extend import KernelTable
 from headrace.extend.kernels import StringRows
 from headrace_io.kernels.strings import strings_of
 from headrace_io.parsing.columns import Array, Label, column, dense, padded, sparse
-from headrace_io.parsing.contents import Contents, contents_of, features_of
+from headrace_io.parsing.contents import Contents, contents_of, features_of, taken_together
 from headrace_io.parsing.wire import Content, sequence_of
 
 KERNELS = KernelTable()
@@ -100,6 +100,31 @@ def parse_example(
 ) -> Any:
     """Parse examples."""
     examples, label = _batch(serialized, names, single=single)
+    if isinstance(examples, StringRows) and not (sparse_keys or np.size(names)):
+        # Of features that all examples have, each gets what is its own.
+        required = not any(map(np.size, dense_defaults))
+        fixed = all(shape.is_fully_defined() for shape in dense_shapes)
+
+        def together(whole: StringRows) -> list[Array] | None:
+            found = taken_together(whole.rows, {key.encode() for key in dense_keys}, label)
+            if found is None:
+                return None
+            return _dense_outputs(
+                found,
+                dense_keys,
+                dense_types,
+                dense_shapes,
+                dense_defaults,
+                label,
+                single=False,
+                in_rows=in_rows,
+            )
+
+        if required and fixed:
+            whose = (dense_keys, dense_types, dense_shapes, in_rows)
+            made = examples.made_together(whose, together)
+            if made is not None:
+                return _outputs(made)
     keys = {key.encode() for key in (*sparse_keys, *dense_keys)}
     contents = features_of(examples, keys, label)
     return _outputs(

@@ -9,7 +9,6 @@ import numpy as np
 
 from headrace.errors import InvalidArgumentError
 from headrace.extend import KernelContext, KernelTable
-from headrace.extend.kernels import StringRows
 from headrace_io.kernels.strings import one_string, string_array, string_scalar
 from headrace_io.readers.kinds import (
     FixedLengthRecords,
@@ -46,7 +45,7 @@ def read(
             done(result)
         else:
             keys, values = result
-            (value,) = values if isinstance(values, list) else StringRows(values).tolist()
+            (value,) = values if isinstance(values, list) else values.tolist()
             done((string_scalar(keys[0] if keyed else b""), string_scalar(value)))
 
     reader.read(reader.check_queue(queue), 1, answer, step.cancellation, keyed=keyed)
@@ -74,9 +73,8 @@ def read_up_to(
             done(result)
         else:
             keys, values = result
-            if not isinstance(values, list):
-                rows = StringRows(values)
-                values = rows if in_rows else rows.tolist()
+            if not (in_rows or isinstance(values, list)):
+                values = values.tolist()
             done((string_array(keys), string_array(values) if isinstance(values, list) else values))
 
     reader.read(reader.check_queue(queue), limit, answer, step.cancellation, keyed=keyed)

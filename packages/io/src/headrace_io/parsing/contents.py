@@ -56,7 +56,7 @@ def features_of(
     """
     if isinstance(examples, StringRows):
         if examples.size:
-            together = _taken_together(examples.rows, keys, label)
+            together = taken_together(examples.rows, keys, label)
             if together is not None:
                 return together
         examples = examples.tolist()
@@ -64,8 +64,8 @@ def features_of(
     lengths = list(map(len, examples))
     even = total > 1 and total * lengths[0] <= _BLOCK_BYTES and len(set(lengths)) == 1
     # One that differs does so at once, mostly.
-    if even and _taken_together(_rows(examples[:2]), keys, label) is not None:
-        together = _taken_together(_rows(examples), keys, label)
+    if even and taken_together(_rows(examples[:2]), keys, label) is not None:
+        together = taken_together(_rows(examples), keys, label)
         if together is not None:
             return together
     found = {key: Contents(np.full(total, NOTHING, np.uint8), [b""] * total) for key in keys}
@@ -88,7 +88,7 @@ def _rows(examples: Sequence[bytes]) -> Array:
     return np.frombuffer(b"".join(examples), np.uint8).reshape(len(examples), -1)
 
 
-def _taken_together(
+def taken_together(
     rows: Array, keys: Collection[bytes], label: Callable[[int], str]
 ) -> dict[bytes, Contents] | None:
     """Return the contents of examples of one length; None where they differ but in values.

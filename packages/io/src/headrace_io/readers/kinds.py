@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import final
 
+from headrace.extend.kernels import StringRows
 from headrace_io.fixed import read_fixed_runs
 from headrace_io.lines import read_runs_of_lines
 from headrace_io.readers.reader import Reader, Record
@@ -52,7 +53,8 @@ class FixedLengthRecords(Reader):
         number = 0
         runs = read_fixed_runs(work, *self._lengths, self._encoding, wanted=lambda: self.wanted)
         for rows in runs:
-            yield Run(numbered(work, range(number, number + len(rows))), rows)
+            numbers = range(number, number + len(rows))
+            yield Run(numbered(work, numbers), StringRows(rows))
             number += len(rows)
 
 
@@ -63,12 +65,19 @@ class Records(Reader):
     def __init__(self, name: str, *, compression_type: str) -> None:
         super().__init__(name)
         self._compression = compression_type
+        # How long the records were that were read last: those of the next file are mostly alike.
+        self._size = 0
 
     def runs_of(self, work: bytes) -> Iterator[Run]:
         """Yield the records of a file."""
-        runs = read_runs(work, self._compression, wanted=lambda: self.wanted)
-        for begins, data in runs:
-            yield Run(numbered(work, begins), data)
+
+        def wanted() -> tuple[int, int]:
+            return self.wanted, self.limit
+
+        for begins, data in read_runs(work, self._compression, wanted=wanted, size=self._size):
+            self._size = begins[-1] - begins[-2]
+            values = data if isinstance(data, list) else StringRows(data)
+            yield Run(numbered(work, begins), values)
 
 
 @final

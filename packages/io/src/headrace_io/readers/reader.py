@@ -20,7 +20,7 @@ from headrace.errors import (
 )
 from headrace.extend.state import Cancellation, ElementSource, WaitingLine
 from headrace_io.protos import reader_state
-from headrace_io.readers.run import Run, Values, joined, listed
+from headrace_io.readers.run import Run, Values, cut, joined, listed
 
 # What a reader makes: a key, which says where the value comes from, and the value.
 Record: TypeAlias = tuple[bytes, bytes]
@@ -111,7 +111,8 @@ class Reader:
 
     Attributes:
         name: The name in its container.
-        wanted: How many records the read that is being served still lacks.
+        limit: How many records the read wants that is being served.
+        wanted: How many of them it still lacks.
         records_produced: How many records it has made.
         work_finished: How many pieces of work it has read to the end.
     """
@@ -139,7 +140,7 @@ class Reader:
         # What came of the last run, and how much of it was handed out.
         self._run = _NOTHING
         self._at = 0
-        self.wanted = 0
+        self.limit = self.wanted = 0
         self._failure: Exception | None = None
 
     def records_of(self, work: bytes) -> Iterator[Record]:
@@ -285,14 +286,14 @@ class Reader:
         if self._runs is None:
             return None
         keys, values = list[bytes](), list[Values]()
-        self.wanted = limit
+        self.limit = self.wanted = limit
         while self.wanted:
             if self._at == len(self._run.values) and not self._go_to_next_run():
                 break
             start, stop = self._at, min(self._at + self.wanted, len(self._run.values))
             if keyed:
                 keys += self._run.keys(start, stop)
-            values.append(self._run.values[start:stop])
+            values.append(cut(self._run.values, start, stop))
             self._at = stop
             self.wanted -= stop - start
         if self.single and self._failure is None:

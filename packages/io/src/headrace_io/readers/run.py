@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from headrace.extend.kernels import StringRows
 
-# The values of some records: strings, or their bytes [n, length], in uint8 and to be read only,
-# where they are of one length and stand side by side.
-Values: TypeAlias = list[bytes] | Any
+# The values of some records; rows where they are of one length and stand side by side.
+Values: TypeAlias = list[bytes] | StringRows
 # From the first record and the one behind the last to their keys.
 Keys: TypeAlias = Callable[[int, int], list[bytes]]
 
@@ -40,17 +39,19 @@ def listed(keys: list[bytes]) -> Keys:
     return lambda start, stop: keys[start:stop]
 
 
+def cut(values: Values, start: int, stop: int) -> Values:
+    """Return some of the values."""
+    return values[start:stop] if isinstance(values, list) else values.part(start, stop)
+
+
 def joined(parts: Sequence[Values]) -> Values:
     """Return the values of several runs as those of one."""
     if len(parts) == 1:
         return parts[0]
-    if len({_width(part) for part in parts}) == 1 and not isinstance(parts[0], list):
-        return np.concatenate(parts)
+    rows = [part.rows for part in parts if not isinstance(part, list)]
+    if len(rows) == len(parts) and len({part.shape[1] for part in rows}) == 1:
+        return StringRows(np.concatenate(rows))
     found: list[bytes] = []
     for part in parts:
-        found += part if isinstance(part, list) else StringRows(part).tolist()
+        found += part if isinstance(part, list) else part.tolist()
     return found
-
-
-def _width(values: Values) -> int:
-    return -1 if isinstance(values, list) else values.shape[1]

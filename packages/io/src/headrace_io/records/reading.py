@@ -81,7 +81,8 @@ def read_runs(
     *,
     start: int = 0,
     ignore_errors: bool = False,
-    wanted: Callable[[], int] = lambda: 0,
+    wanted: Callable[[], tuple[int, int]] = lambda: (0, 0),
+    size: int = 0,
 ) -> Iterator[Run]:
     """Yield the records of a file, many at once; otherwise as ``read_records``.
 
@@ -90,12 +91,14 @@ def read_runs(
         options: As for ``read_records``.
         start: As for ``read_records``.
         ignore_errors: As for ``read_records``.
-        wanted: Returns how many records its caller would like to get next, so that they come
-            together if they are of one length.
+        wanted: Returns how many records its caller would like to get next, and how many after
+            those each time, so that they come together if they are of one length.
+        size: How long records are, with their lengths and checksums, if they are like others that
+            the caller has read; 0 for unknown.
     """
     compression = TFRecordOptions.get_compression_type_string(options)
     with InputStream(path, compression) as stream:
-        records = _Records(stream, start, wanted)
+        records = _Records(stream, start, wanted, size)
         while True:
             try:
                 yield from records.runs()
@@ -111,11 +114,17 @@ def read_runs(
 class _Records:
     """The records of a stream, from which one can go on after damaged data."""
 
-    def __init__(self, stream: InputStream, start: int, wanted: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        stream: InputStream,
+        start: int,
+        wanted: Callable[[], tuple[int, int]],
+        size: int,
+    ) -> None:
         self._stream = stream
         self._wanted = wanted
         # How long the last record was as a whole.
-        self._size = 0
+        self._size = size
         self._buffer = b""
         # Where in the buffer the next record begins, and where that is in the file.
         self._at = 0
@@ -218,8 +227,10 @@ class _Records:
 
     def _wished(self) -> int:
         """Return how many bytes to read: some whole reads of the caller, where these are small."""
-        once = self._wanted() * self._size
-        return min(once * max(1, _AHEAD // once), LARGEST) if once else 0
+        now, then = (count * self._size for count in self._wanted())
+        if not now:
+            return 0
+        return min(now + then * max(0, (_AHEAD - now) // then), LARGEST)
 
     def _damaged(self, why: str, what: str = "is damaged") -> DataLossError:
         return DataLossError(

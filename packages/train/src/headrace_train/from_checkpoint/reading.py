@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -15,6 +14,7 @@ from headrace.errors import (
     UnimplementedError,
     shown,
 )
+from headrace.extend.state import when_collected
 from headrace_train.checkpoint import latest_checkpoint
 from headrace_train.checkpoint.opening import open_checkpoint
 
@@ -34,7 +34,7 @@ class TensorReader:
     def __init__(self, opened: OpenCheckpoint) -> None:
         """Take over an open checkpoint."""
         self._opened = opened
-        weakref.finalize(self, opened.close)
+        when_collected(self, opened.close)
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """Return the shape of each tensor, a list of sizes, by name."""

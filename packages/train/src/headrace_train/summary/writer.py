@@ -21,6 +21,7 @@ from headrace.errors import (
     shown,
 )
 from headrace.extend.arguments import real, text, whole
+from headrace.extend.state import when_collected
 from headrace_io import protos
 from headrace_io.graph_protos import graph_def_of
 from headrace_io.meta_graph import meta_graph_def_of
@@ -106,7 +107,7 @@ class FileWriter:
         self._seen_tags: set[str] = set()
         self._closed = True
         self._writer: EventWriter | None = None
-        self._at_end: weakref.finalize[[EventWriter], FileWriter] | None = None
+        self._at_end: weakref.finalize[..., FileWriter] | None = None
         self._open()
         if graph is not None or graph_def is not None:
             self.add_graph(graph, graph_def=graph_def)
@@ -280,7 +281,7 @@ class FileWriter:
     def _open(self) -> None:
         if self._writes:
             self._writer = EventWriter(*self._arguments, patience_s=PATIENCE_S)
-            self._at_end = weakref.finalize(self, _close, self._writer)
+            self._at_end = when_collected(self, _close, self._writer)
         self._closed = False
 
     def _check_open(self) -> bool:

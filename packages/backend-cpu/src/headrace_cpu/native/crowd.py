@@ -1,0 +1,173 @@
+"""How long idle threads of the pool look for work, where other processes want their cores.
+
+A thread of the pool that waits for others looks at memory for a while before it sleeps, because
+waking it takes longer than most kernels. Where each thread has a core to itself, that costs
+nothing. Where another process has one of the cores, two threads of the pool share what is left, and
+the one that looks keeps the one it waits for from running: until it has given up, or until the
+scheduler takes its core, milliseconds in which nothing is done, at the start and the end of every
+kernel. On two cores beside one busy process, steps of kernels of 20 microseconds took 20 to 40
+times as long as on one core.
+
+GNU OpenMP has a short form of looking, a hundred times at most, which it takes where it manages
+more threads than there are cores. It asks whenever a thread begins to wait. So a second team, whose
+threads sleep, switches to the short form, and its end switches back: nothing else in the process
+can, because the number of looks is read once, when the library is loaded.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ctypes
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+# Between two measurements; and how many times as long as one takes, so that a process of many
+# threads pays less than half a percent.
+_INTERVAL_S, _TIMES_COST = 0.02, 250
+# Seconds that the process's threads waited for a core, by seconds that passed. By themselves two
+# threads wait 0.00 to 0.04; beside a busy process 0.7 to 1.2, in both forms.
+_CROWDED, _FREE = 0.15, 0.05
+# The short form makes steps of small kernels 1.4 times as long where cores are free, so it is left
+# only when they have been so for a while: what comes and goes would pay for each change.
+_FREE_S = 0.2
+# What happened before a pause says nothing of now.
+_PAUSE_S = 0.5
+# A machine of more cores has one to spare for a process that comes along, and a team of so many
+# threads would be a burden of its own.
+_MOST_CORES = 16
+
+
+def waited(folder: Path = Path("/proc/self/task")) -> float | None:
+    """Return for how many seconds the process's threads were ready to run and had no core.
+
+    It is the second number of ``schedstat`` (Linux, Documentation/scheduler/sched-stats.rst), added
+    up over the threads there are. Returns None where the system does not tell.
+    """
+    total = 0
+    try:
+        for name in os.listdir(folder):  # noqa: PTH208 - half the time of a look
+            try:
+                with open(f"{folder}/{name}/schedstat", "rb") as file:  # noqa: PTH123 - as above
+                    total += int(file.read().split()[1])
+            except (FileNotFoundError, ProcessLookupError):
+                if not (folder / name).exists():
+                    continue  # The thread has ended.
+                raise
+    except (OSError, ValueError, IndexError):
+        return None
+    return total * 1e-9
+
+
+class Team:
+    """Threads of GNU OpenMP that sleep, and are counted.
+
+    Called, it starts them; ``end`` ends them.
+    """
+
+    def __init__(self, parallel: Callable[..., object], size: int) -> None:
+        """Start nothing yet.
+
+        Args:
+            parallel: ``GOMP_parallel(kernel, block, threads, flags)``.
+            size: how many threads the team has, with the one that calls it.
+        """
+        self._parallel, self._size = parallel, size
+        self._nothing = ctypes.cast(ctypes.CDLL(None)["free"], ctypes.c_void_p)
+        self._leave: _thread.LockType | None = None
+
+    def start(self) -> None:
+        """Start a thread that has a team and sleeps; return when the team is counted."""
+        started, self._leave = _thread.allocate_lock(), _thread.allocate_lock()
+        started.acquire()
+        self._leave.acquire()
+        # No thread of `threading`: it has no part in the program, whose threads are counted there.
+        _thread.start_new_thread(self._stay, (started, self._leave))
+        started.acquire()
+
+    def _stay(self, started: _thread.LockType, leave: _thread.LockType) -> None:
+        self._parallel(self._nothing, None, self._size, 0)
+        started.release()
+        leave.acquire()
+
+    def end(self) -> None:
+        """Let the thread end; GNU OpenMP ends its team with it."""
+        if self._leave is not None:
+            self._leave.release()
+            self._leave = None
+
+
+class Crowd:
+    """Says whether others want the process's cores, and lets the pool wait accordingly.
+
+    Attributes:
+        seen: Whether others want them, as of the last look.
+    """
+
+    def __init__(
+        self,
+        team: Team,
+        waited: Callable[[], float | None] = waited,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin with cores that are free.
+
+        Args:
+            team: What makes waiting threads sleep soon, while it is there.
+            waited: Returns for how long threads had no core, in seconds; None for unknown, after
+                which nothing is asked or changed any more.
+            clock: Returns the time in seconds.
+        """
+        self.seen = False
+        self._team, self._waited, self._clock = team, waited, clock
+        self._turn = threading.Lock()
+        self._at, self._next, self._free_since = 0.0, 0.0, 0.0
+        self._before: float | None = None
+
+    def look(self) -> None:
+        """Look again, if it is time; it takes 0.1 microseconds where it is not."""
+        now = self._clock()
+        if now < self._next or not self._turn.acquire(blocking=False):
+            return
+        try:
+            self._measure(now)
+        finally:
+            self._turn.release()
+
+    def forget(self) -> None:
+        """Never look again: in a forked process there is no team."""
+        self._next = float("inf")
+
+    def _measure(self, now: float) -> None:
+        total = self._waited()
+        if total is None:
+            self._next = float("inf")
+            return
+        since, before = self._at, self._before
+        self._at, self._before = now, total
+        self._next = now + max(_INTERVAL_S, _TIMES_COST * (self._clock() - now))
+        if before is None or now - since > _PAUSE_S:
+            self._free_since = now
+            return
+        # Less than before where threads have ended, and took their numbers with them.
+        share = max(0.0, total - before) / (now - since)
+        if share >= _FREE:
+            self._free_since = now
+        if not self.seen and share >= _CROWDED:
+            self.seen = True
+            self._team.start()
+        elif self.seen and now - self._free_since >= _FREE_S:
+            self.seen = False
+            self._team.end()
+
+
+def watch(parallel: Callable[..., object]) -> Crowd | None:
+    """Return what watches the process's cores; None where there is one, or there are many.
+
+    Args:
+        parallel: ``GOMP_parallel``.
+    """
+    cores = len(os.sched_getaffinity(0))
+    return Crowd(Team(parallel, cores)) if 1 < cores <= _MOST_CORES else None

@@ -1,0 +1,60 @@
+"""What the algorithms of collectives see of the group, and of what other ranks give."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+from headrace_mpi.collectives.boards import Boards
+from headrace_mpi.collectives.parts import Array, Here, Part
+from headrace_mpi.transport.buffers import Buffers
+
+
+class Value(NamedTuple):
+    """A value that another rank gave.
+
+    Attributes:
+        part: Its elements.
+        dtype: Their dtype.
+        shape: Its dimensions.
+    """
+
+    part: Part
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+
+    def array(self, buffers: Buffers) -> Array:
+        """Return it as an array in this process."""
+        if isinstance(self.part, Here):
+            return self.part.array.reshape(self.shape)
+        room = buffers.empty(self.shape, self.dtype)
+        self.part.read(0, room.size, room.reshape(-1))
+        return room
+
+
+# Who gave it -> the value.
+Values: TypeAlias = dict[int, Value]
+Algorithm: TypeAlias = Generator[tuple[int, Sequence[int]], Values, list[Any]]
+
+
+class Link(Protocol):
+    """What an algorithm sees of the group.
+
+    Attributes:
+        rank: This rank.
+        size: The number of ranks.
+        buffers: Memory for results.
+        boards: Memory for results that all ranks make together.
+        what: The collective, for messages.
+    """
+
+    rank: int
+    size: int
+    buffers: Buffers
+    boards: Boards
+    what: str
+
+    def give(self, rank: int, phase: int, array: Array) -> None:
+        """Send an array to a rank, which must stay as it is until that rank has thanked for it."""

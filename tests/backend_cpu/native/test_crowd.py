@@ -1,0 +1,259 @@
+"""Cores that other processes want: when it is seen, and that the pool's threads then sleep soon."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from headrace_cpu.native.crowd import Crowd, waited, watch
+from headrace_cpu.native.threads import open_mp
+
+pytestmark = pytest.mark.needs("backend-cpu")
+
+needs_pool = pytest.mark.skipif(
+    open_mp() is None or len(os.sched_getaffinity(0)) < 2, reason="wants GNU OpenMP and two cores"
+)
+
+
+class Team:
+    """Says what was asked of it."""
+
+    def __init__(self) -> None:
+        self.there = False
+        self.started = 0
+
+    def start(self) -> None:
+        assert not self.there
+        self.there, self.started = True, self.started + 1
+
+    def end(self) -> None:
+        assert self.there
+        self.there = False
+
+
+class Machine:
+    """A clock, and how long threads have waited for cores as it went on."""
+
+    def __init__(self) -> None:
+        self.now, self.total, self.looks = 100.0, 7.0, 0
+        self.team = Team()
+        self.crowd = Crowd(self.team, self.waited, lambda: self.now)
+
+    def waited(self) -> float:
+        self.looks += 1
+        return self.total
+
+    def spend(self, seconds: float, share: float, step: float = 0.005) -> None:
+        """Run steps for some seconds, in a share of which threads wait for a core."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now += step
+            self.total += step * share
+            self.crowd.look()
+
+
+def test_free_cores_are_left_alone():
+    machine = Machine()
+    machine.spend(5, 0.02)
+    assert (machine.crowd.seen, machine.team.started) == (False, 0)
+
+
+def test_a_crowd_is_seen_within_two_looks_and_its_end_a_while_later():
+    machine = Machine()
+    machine.spend(1, 0)
+    machine.spend(0.05, 0.9)
+    assert machine.crowd.seen
+    assert machine.team.there
+    machine.spend(3, 0.7)
+    assert machine.team.started == 1
+    machine.spend(0.15, 0)
+    assert machine.team.there
+    machine.spend(0.15, 0)
+    assert not machine.crowd.seen
+    assert not machine.team.there
+
+
+@pytest.mark.parametrize("share", [0.06, 0.1, 0.14])
+def test_between_both_shares_nothing_changes(share: float):
+    machine = Machine()
+    machine.spend(2, share)
+    assert machine.team.started == 0
+    machine.spend(0.1, 1)
+    machine.spend(2, share)
+    assert machine.team.there
+    assert machine.team.started == 1
+
+
+def test_what_comes_and_goes_costs_no_changes():
+    machine = Machine()
+    for _ in range(20):
+        machine.spend(0.1, 1)
+        machine.spend(0.1, 0)
+    assert machine.team.started == 1
+
+
+def test_what_happened_in_a_pause_says_nothing():
+    machine = Machine()
+    machine.spend(0.1, 0)
+    machine.now, machine.total = machine.now + 3, machine.total + 3
+    machine.spend(0.1, 0)
+    assert machine.team.started == 0
+
+
+def test_threads_that_ended_took_their_numbers_with_them():
+    machine = Machine()
+    machine.spend(0.1, 0)
+    machine.total -= 5
+    machine.spend(0.1, 0)
+    assert machine.team.started == 0
+
+
+def test_looks_are_rare():
+    machine = Machine()
+    machine.spend(1, 0, step=0.0001)
+    assert 40 < machine.looks <= 52
+
+
+def test_looks_are_rarer_where_each_takes_long():
+    machine = Machine()
+
+    def slow() -> float:
+        machine.looks += 1
+        machine.now += 0.001
+        return 0.0
+
+    machine.crowd = Crowd(machine.team, slow, lambda: machine.now)
+    machine.spend(10, 0, step=0.0001)
+    assert 30 < machine.looks < 42
+
+
+def test_a_system_that_does_not_tell_is_asked_once():
+    asked = []
+    crowd = Crowd(Team(), lambda: asked.append(0))
+    for _ in range(3):
+        crowd.look()
+        time.sleep(0.03)
+    assert len(asked) == 1
+
+
+def test_nothing_is_looked_at_after_a_fork():
+    machine = Machine()
+    machine.crowd.forget()
+    machine.spend(1, 1)
+    assert machine.looks == 0
+
+
+def test_threads_look_one_at_a_time():
+    inside, most = [], []
+
+    def slow() -> float:
+        inside.append(0)
+        most.append(len(inside))
+        time.sleep(0.01)
+        inside.pop()
+        return 0.0
+
+    crowd = Crowd(Team(), slow)
+    threads = [threading.Thread(target=crowd.look) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(most) == 1
+
+
+def told(folder: Path, **threads: str) -> None:
+    for name, text in threads.items():
+        (folder / name).mkdir()
+        (folder / name / "schedstat").write_text(text)
+
+
+def test_waits_of_all_threads_are_added(tmp_path: Path):
+    told(tmp_path, a="5 1500000000 3\n", b="1 250000000 3\n")
+    assert waited(tmp_path) == 1.75
+
+
+@pytest.mark.parametrize("text", ["", "12\n", "1 many 2\n"])
+def test_other_forms_tell_nothing(tmp_path: Path, text: str):
+    told(tmp_path, a=text)
+    assert waited(tmp_path) is None
+
+
+def test_systems_without_these_files_tell_nothing(tmp_path: Path):
+    (tmp_path / "a").mkdir()
+    assert waited(tmp_path) is None
+    assert waited(tmp_path / "none") is None
+
+
+@pytest.mark.skipif(waited() is None, reason="this system does not say how long threads wait")
+def test_threads_of_this_process_are_read():
+    assert waited() >= 0
+
+
+@pytest.mark.parametrize(("cores", "there"), [(1, False), (2, True), (16, True), (17, False)])
+def test_machines_of_some_cores_are_watched(monkeypatch, cores: int, there: bool):
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(cores)))
+    assert (watch(print) is not None) == there
+
+
+_SLEEPING = """
+import os, resource, time
+os.environ["GOMP_SPINCOUNT"] = "3000000000"
+from headrace_cpu.native.crowd import Team
+from headrace_cpu.native.threads import open_mp
+cores = len(os.sched_getaffinity(0))
+pool = open_mp()
+team = Team(pool.parallel, cores)
+
+def spent():
+    # After work for all threads, all but one wait for more.
+    pool.parallel(pool.symbols["omp_get_num_threads"], None, cores, 0)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+    time.sleep(0.3)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
+
+print(spent())
+team.start()
+print(spent())
+team.end()
+# The thread that has the team ends when the scheduler lets it.
+print(next((x for x in (spent() for _ in range(50)) if x > 0.002), 0))
+"""
+
+
+@needs_pool
+def test_a_second_team_lets_idle_threads_sleep_soon():
+    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
+    command = [sys.executable, "-c", _SLEEPING]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    looking, sleeping, again = map(float, done.stdout.split())
+    # On a busy machine those that look get little of a core; those that sleep spend microseconds.
+    assert looking > 0.002, done.stderr
+    assert sleeping < 0.002
+    assert again > 0.002
+
+
+_CHOICE = """
+from headrace_cpu.native.threads import open_mp
+print(open_mp().crowd is not None)
+"""
+
+
+@needs_pool
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({}, "True"), ({"OMP_WAIT_POLICY": "active"}, "False"), ({"GOMP_SPINCOUNT": "9"}, "False")],
+)
+def test_a_users_choice_stays(given: dict[str, str], expected: str):
+    own = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+    environment = {k: v for k, v in os.environ.items() if k not in own} | given
+    done = subprocess.run(
+        [sys.executable, "-c", _CHOICE], env=environment, capture_output=True, text=True, timeout=50
+    )
+    assert done.stdout.strip() == expected, done.stderr
