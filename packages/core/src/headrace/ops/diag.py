@@ -408,6 +408,12 @@ def matrix_set_diag(
             length = shape(given)[-1]
             needed = ["matrix_set_diag: diagonal must have", size, "elements last, got", length]
             given = holding(given, equal(length, size), needed)
+        leading = list(given.spec.shape)[: len(around)]
+        if around and None in (*around, *leading):
+            # What has one axis of matrices for many would be repeated.
+            count = len(around)
+            same = reduce_all(equal(shape(given)[:count], shape(x)[:count]))
+            given = holding(given, same, ["matrix_set_diag: diagonal of shape", shape(given)])
         found, inside = _spread(given, rows, columns, low, high, _aligned(align, "matrix_set_diag"))
         return _choose(inside, found, x)
 
