@@ -10,10 +10,11 @@ costs less than reading it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from math import prod
-from typing import Any
+from typing import Any, TypeAlias
 
+from headrace.device_name import DeviceName
 from headrace.graph.function import Function
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
@@ -29,21 +30,34 @@ from headrace.scalars.expression import is_total
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Opened:
-    """A loop with what can move out of it.
+    """A loop's body with what can move out of it.
 
     Attributes:
-        inside: Its body with calls inline; the results come first among what is fetched.
         moved: What moves, in order.
+        wanted: What of it is given to the loop.
+        body: The body that takes it.
+        saves: The names in it of what the loop saves.
     """
 
-    inside: StepGraph
     moved: list[Operation]
+    wanted: list[Tensor]
+    body: Function
+    saves: tuple[str, ...]
+
+
+# By a loop's body, what it saves of it, and where it runs: loops that share a body n deep have 2^n
+# ways through them, and share what becomes of it.
+_Known: TypeAlias = dict[tuple[Function, tuple[str, ...], DeviceName], _Opened | None]
 
 
 def hoist_invariants(step: StepGraph) -> StepGraph:
     """Return the step with what is the same in all rounds of a loop computed before the loop."""
+    return _hoist(step, {})
+
+
+def _hoist(step: StepGraph, known: _Known) -> StepGraph:
     loops = [op for op in step.graph.operations if is_open(op)]
-    found = {op: opened for op in loops if (opened := _open(op)) is not None}
+    found = {op: opened for op in loops if (opened := _opened(op, known)) is not None}
     if not found:
         return step
     rewriter = Rewriter("hoist")
@@ -56,17 +70,32 @@ def hoist_invariants(step: StepGraph) -> StepGraph:
     return rewriter.finish(step)
 
 
-def _open(loop: Operation) -> _Opened | None:
+def _opened(loop: Operation, known: _Known) -> _Opened | None:
     """Return what can move out of a loop, None where nothing can."""
+    key = loop.attrs["body"], tuple(loop.attrs["saves"]), loop.device_name
+    if key not in known:
+        known[key] = _open(loop, known)
+    return known[key]
+
+
+def _open(loop: Operation, known: _Known) -> _Opened | None:
     body: Function = loop.attrs["body"]
+    count = len(body.results)
     saves = [body.get_tensor_by_name(name) for name in loop.attrs["saves"]]
     inside = prune(inline_calls(extract((), [*body.results, *saves], body.effects)))
     # A product of which one part is needed may then be one with a part of a weight.
     inside = prune(narrow_products(inside))
     # What is the same in all rounds of a loop inside may be so in those of this one.
-    inside = hoist_invariants(inside)
-    moved = _worth_moving(inside, _invariant(loop, inside, len(body.results)))
-    return _Opened(inside, moved) if moved else None
+    inside = _hoist(inside, known)
+    moved = _worth_moving(inside, _invariant(loop, inside, count))
+    if not moved:
+        return None
+    inner = set(moved)
+    read = [t for op in inside.graph.operations if op not in inner for t in op.inputs]
+    wanted = [t for t in dict.fromkeys((*read, *inside.fetches)) if t.op in inner]
+    rest = extract(wanted, inside.fetches, inside.targets)
+    new, fetched = function_of(body, rest, range(len(body.parameters)), count)
+    return _Opened(moved, wanted, new, tuple(t.name for t in fetched[count:]))
 
 
 def _invariant(loop: Operation, inside: StepGraph, count: int) -> dict[Operation, None]:
@@ -128,28 +157,20 @@ def _size(tensor: Tensor) -> int:
 
 def _hoisted(rewriter: Rewriter, loop: Operation, opened: _Opened) -> None:
     """Add what moves, and a loop that takes the results."""
-    inside, body = opened.inside, loop.attrs["body"]
-    count, moved = len(body.results), set(opened.moved)
-    read = [t for op in inside.graph.operations if op not in moved for t in op.inputs]
-    wanted = [t for t in dict.fromkeys((*read, *inside.fetches)) if t.op in moved]
-    rest = extract(wanted, inside.fetches, inside.targets)
-    new, fetched = function_of(body, rest, range(len(body.parameters)), count)
     attrs: dict[str, Any] = dict(loop.attrs)
-    attrs["body"], attrs["saves"] = new, tuple(t.name for t in fetched[count:])
-    results = _computed_before(rewriter, loop, opened, wanted)
+    attrs["body"], attrs["saves"] = opened.body, opened.saves
+    results = _computed_before(rewriter, loop, opened)
     made = rewriter.copy_with(
         loop,
         inputs=[*map(rewriter.tensor, loop.inputs), *results],
-        arity=(*loop.arity[:2], loop.arity[2] + len(wanted)),
+        arity=(*loop.arity[:2], loop.arity[2] + len(results)),
         attrs=attrs,
     )
     for old, tensor in zip(loop.outputs, made.outputs, strict=True):
         rewriter.stand_for_tensor(old, tensor)
 
 
-def _computed_before(
-    rewriter: Rewriter, loop: Operation, opened: _Opened, wanted: Sequence[Tensor]
-) -> list[Tensor]:
+def _computed_before(rewriter: Rewriter, loop: Operation, opened: _Opened) -> list[Tensor]:
     """Add what moves before a loop, and return what stands there for tensors of its inside."""
     count = len(loop.attrs["body"].results)
     after = loop.arity[0] + loop.arity[1] - count
@@ -182,4 +203,4 @@ def _computed_before(
     # In their order, so that only constants are found by those who read them.
     for op in opened.moved:
         moved(op)
-    return [tensors[t] for t in wanted]
+    return [tensors[t] for t in opened.wanted]

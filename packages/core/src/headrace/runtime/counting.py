@@ -171,7 +171,15 @@ def counters_apart(loop: Operation) -> Counted | None:
     A counter is a variable to which each round adds a number. It is left to the loop where nothing
     else in the body reads the sum, and where it is known how the loop counts.
     """
-    return None if count_of(loop) is None else _without_counters(loop)
+    if count_of(loop) is None:
+        return None
+    # Loops that share a body share what becomes of it, or there would be 2^n of them n deep.
+    derived = loop.attrs["body"].derived
+    key = ("counters apart", tuple(loop.attrs["saves"]))
+    if key not in derived:
+        derived[key] = _without_counters(loop)
+    found: Counted | None = derived[key]
+    return found
 
 
 def _without_counters(loop: Operation) -> Counted | None:
