@@ -62,6 +62,7 @@ USES: dict[str, Callable[[Any], Any]] = {
     "typed": lambda v: hr.constant(v, hr.float32),
     "row": lambda v: hr.constant([[1.0, 2.0], v]),
     "operand": lambda v: hr.constant([1.0]) + v,
+    "operand beside kinds": lambda v: (hr.ragged.constant([[1.0]]), hr.constant([1.0]) + v),
     "feed": lambda v: hr.Session().run("x:0", {hr.placeholder(hr.float32, None, "x"): v}),
 }
 OF_ANY: dict[str, Callable[[Any], Any]] = {

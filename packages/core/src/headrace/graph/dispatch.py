@@ -10,12 +10,16 @@ at an empty table.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from headrace.records import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+# Calls take no more values than that in a list.
+_MOST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,5 +85,7 @@ def _kind_in(value: Any) -> type | None:
     if type(value) in KINDS:
         return type(value)
     if isinstance(value, list | tuple):
-        return next((type(item) for item in value if type(item) in KINDS), None)
+        # A list of a class of the program's own may have no end, which is refused where it is read.
+        held = itertools.islice(value, _MOST)
+        return next((type(item) for item in held if type(item) in KINDS), None)
     return None
