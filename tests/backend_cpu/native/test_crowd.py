@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from headrace_cpu.native import crowd as crowd_module
 from headrace_cpu.native.crowd import Crowd, waited, watch
 from headrace_cpu.native.threads import open_mp
 
@@ -205,6 +206,7 @@ def test_machines_of_some_cores_are_watched(monkeypatch, cores: int, there: bool
 _SLEEPING = """
 import os, resource, time
 os.environ["GOMP_SPINCOUNT"] = "3000000000"
+from headrace_cpu.native import crowd as crowd_module
 from headrace_cpu.native.crowd import Team
 from headrace_cpu.native.threads import open_mp
 cores = len(os.sched_getaffinity(0))
@@ -225,6 +227,28 @@ team.end()
 # The thread that has the team ends when the scheduler lets it.
 print(next((x for x in (spent() for _ in range(50)) if x > 0.002), 0))
 """
+
+
+def test_where_no_thread_can_be_started_steps_go_on(monkeypatch):
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    asked: list[object] = []
+    team = crowd_module.Team(asked.append, 2)
+    monkeypatch.setattr("_thread.start_new_thread", refuse)
+    team.start()
+    team.end()
+    assert asked == []
+
+
+def test_a_thread_that_does_not_come_to_run_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr(crowd_module, "_START_S", 0.05)
+    monkeypatch.setattr("_thread.start_new_thread", lambda *_: 0)
+    team = crowd_module.Team(print, 2)
+    begun = time.monotonic()
+    team.start()
+    team.end()
+    assert time.monotonic() - begun < 10
 
 
 @needs_pool

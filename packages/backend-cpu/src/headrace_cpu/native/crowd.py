@@ -35,6 +35,8 @@ _CROWDED, _FREE = 0.15, 0.05
 _FREE_S = 0.2
 # What happened before a pause says nothing of now.
 _PAUSE_S = 0.5
+# How long a step waits for the team to be there.
+_START_S = 1.0
 # A machine of more cores has one to spare for a process that comes along, and a team of so many
 # threads would be a burden of its own.
 _MOST_CORES = 16
@@ -62,10 +64,7 @@ def waited(folder: Path = Path("/proc/self/task")) -> float | None:
 
 
 class Team:
-    """Threads of GNU OpenMP that sleep, and are counted.
-
-    Called, it starts them; ``end`` ends them.
-    """
+    """Threads of GNU OpenMP that sleep, and are counted, from ``start`` to ``end``."""
 
     def __init__(self, parallel: Callable[..., object], size: int) -> None:
         """Start nothing yet.
@@ -79,13 +78,21 @@ class Team:
         self._leave: _thread.LockType | None = None
 
     def start(self) -> None:
-        """Start a thread that has a team and sleeps; return when the team is counted."""
-        started, self._leave = _thread.allocate_lock(), _thread.allocate_lock()
+        """Start a thread that has a team and sleeps; return when the team is counted.
+
+        Where no thread can be started, since there are too many or Python ends, nothing changes.
+        """
+        started, leave = _thread.allocate_lock(), _thread.allocate_lock()
         started.acquire()
-        self._leave.acquire()
-        # No thread of `threading`: it has no part in the program, whose threads are counted there.
-        _thread.start_new_thread(self._stay, (started, self._leave))
-        started.acquire()
+        leave.acquire()
+        try:
+            # None of `threading`: it has no part in the program, whose threads are counted there.
+            _thread.start_new_thread(self._stay, (started, leave))
+        except RuntimeError:
+            return
+        self._leave = leave
+        # It does not run any more where Python has come to its end meanwhile.
+        started.acquire(timeout=_START_S)
 
     def _stay(self, started: _thread.LockType, leave: _thread.LockType) -> None:
         self._parallel(self._nothing, None, self._size, 0)
