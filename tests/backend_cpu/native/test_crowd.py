@@ -65,10 +65,10 @@ def test_free_cores_are_left_alone():
     assert (machine.crowd.seen, machine.team.started) == (False, 0)
 
 
-def test_a_crowd_is_seen_within_two_looks_and_its_end_a_while_later():
+def test_a_crowd_is_seen_within_three_looks_and_its_end_a_while_later():
     machine = Machine()
     machine.spend(1, 0)
-    machine.spend(0.05, 0.9)
+    machine.spend(0.07, 0.9)
     assert machine.crowd.seen
     assert machine.team.there
     machine.spend(3, 0.7)
@@ -78,6 +78,38 @@ def test_a_crowd_is_seen_within_two_looks_and_its_end_a_while_later():
     machine.spend(0.15, 0)
     assert not machine.crowd.seen
     assert not machine.team.there
+
+
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_what_is_over_at_once_is_no_crowd(share: float):
+    machine = Machine()
+    for _ in range(20):
+        machine.spend(0.02, share)
+        machine.spend(0.2, 0)
+    assert machine.team.started == 0
+
+
+def changes(machine: Machine, seconds: float) -> int:
+    """Return how often the form changes where a crowd is seen only in the long form."""
+    before, end = machine.team.started, machine.now + seconds
+    while machine.now < end:
+        machine.spend(0.005, 0 if machine.crowd.seen else 0.5)
+    return machine.team.started - before
+
+
+def test_a_crowd_that_is_there_again_at_once_is_taken_to_stay_longer_each_time():
+    machine = Machine()
+    assert changes(machine, 1) == 3
+    assert changes(machine, 10) == 3
+    assert changes(machine, 60) == 12
+
+
+def test_after_a_long_time_without_others_a_crowd_is_left_soon_again():
+    machine = Machine()
+    changes(machine, 60)
+    machine.spend(20, 0)
+    assert not machine.crowd.seen
+    assert changes(machine, 1) == 3
 
 
 @pytest.mark.parametrize("share", [0.06, 0.1, 0.14])

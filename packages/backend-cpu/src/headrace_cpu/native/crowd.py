@@ -30,9 +30,14 @@ _INTERVAL_S, _TIMES_COST = 0.02, 250
 # Seconds that the process's threads waited for a core, by seconds that passed. By themselves two
 # threads wait 0.00 to 0.04; beside a busy process 0.7 to 1.2, in both forms.
 _CROWDED, _FREE = 0.15, 0.05
-# The short form makes steps of small kernels 1.4 times as long where cores are free, so it is left
-# only when they have been so for a while: what comes and goes would pay for each change.
-_FREE_S = 0.2
+# For how many seconds threads have waited, in looks in a row that saw others, before others count:
+# two threads that are put on the same core wait for 20 ms at most until one is moved.
+_BELIEVED_S = 0.03
+# The short form makes steps of small kernels up to 2.5 times as long where cores are free, so it is
+# left only when they have been so for a while: what comes and goes would pay for each change. Where
+# others are there again within as long a time after that, which is so too where programs run on one
+# thread in a crowd and therefore see nothing of it, the time is doubled, up to the second number.
+_FREE_S, _MOST_FREE_S = 0.2, 5.0
 # What happened before a pause says nothing of now.
 _PAUSE_S = 0.5
 # How long a step waits for the team to be there.
@@ -131,6 +136,9 @@ class Crowd:
         self._team, self._waited, self._clock = team, waited, clock
         self._turn = threading.Lock()
         self._at, self._next, self._free_since = 0.0, 0.0, 0.0
+        # For how long threads have waited in the looks in a row that saw others; for how long cores
+        # are free before the short form is left, and when it was left.
+        self._waits, self._patience, self._left = 0.0, _FREE_S, float("-inf")
         self._before: float | None = None
 
     def look(self) -> None:
@@ -162,11 +170,14 @@ class Crowd:
         share = max(0.0, total - before) / (now - since)
         if share >= _FREE:
             self._free_since = now
-        if not self.seen and share >= _CROWDED:
+        self._waits = self._waits + share * (now - since) if share >= _CROWDED else 0.0
+        if not self.seen and self._waits >= _BELIEVED_S:
+            soon = now - self._left < self._patience
+            self._patience = min(2 * self._patience, _MOST_FREE_S) if soon else _FREE_S
             self.seen = True
             self._team.start()
-        elif self.seen and now - self._free_since >= _FREE_S:
-            self.seen = False
+        elif self.seen and now - self._free_since >= self._patience:
+            self.seen, self._left = False, now
             self._team.end()
 
 

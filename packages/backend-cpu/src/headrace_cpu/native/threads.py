@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headrace_cpu.native.choice import Choice
 from headrace_cpu.native.crowd import Crowd, watch
 from headrace_cpu.native.report import notice
 from headrace_cpu.settings import THREADS
@@ -229,6 +230,8 @@ class Share:
         pool = open_mp() if self.threads > 1 else None
         self._limit = pool.limit if pool else None
         self._crowd = pool.crowd if pool else None
+        # What is computed on a fixed number of threads does not depend on others.
+        self._choice = None if fixed or self._crowd is None else Choice()
 
     def enter(self) -> int:
         """Take a share of the threads for the calling thread; return how many."""
@@ -241,6 +244,8 @@ class Share:
             threads = 1
         elif self._crowd is not None:
             self._crowd.look()
+            if self._crowd.seen and threads > 1 and self._choice is not None:
+                threads = threads if self._choice.several() else 1
         if self._limit is not None and getattr(self._allowed, "threads", 0) != threads:
             self._limit(threads)
             self._allowed.threads = threads
@@ -254,5 +259,7 @@ class Share:
     def leave(self) -> None:
         """Give the share back."""
         self._running.pop()
+        if self._crowd is not None and self._crowd.seen and self._choice is not None:
+            self._choice.done()
         if self._fixed:
             self._turn.release()
