@@ -53,8 +53,18 @@ def headrace_register_gradients(registry: GradientRegistry) -> None:
 
 @hookimpl
 def headrace_register_passes(registry: PassRegistry) -> None:
-    """Add the pass that orders and packs the collectives of a step."""
+    """Add the passes that find products in sums, and that order and pack collectives."""
+    registry.add_pass("inline", _sum_factors, name="sum-factors")
     registry.add_pass("inline", _plan_collectives, name="plan-collectives")
+
+
+def _sum_factors(step: StepGraph, context: PassContext) -> StepGraph:
+    if _OPS not in sys.modules:
+        return step
+    # lazy: most programs have no collectives
+    from headrace_mpi.collectives.factors import sum_factors
+
+    return sum_factors(step, context)
 
 
 def _plan_collectives(step: StepGraph, context: PassContext) -> StepGraph:

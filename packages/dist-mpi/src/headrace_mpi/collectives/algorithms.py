@@ -41,14 +41,15 @@ SMALL_BYTES = 32 * 1024
 DIRECT_BYTES = 1 << 20
 
 
-def _others(link: Link) -> list[int]:
+def others_of(link: Link) -> list[int]:
+    """Return the numbers of the other ranks."""
     return [rank for rank in range(link.size) if rank != link.rank]
 
 
 _NOTHING = np.empty(0, np.uint8)
 
 
-def _thanks(link: Link, phase: int, givers: Iterable[int], takers: Sequence[int]) -> Algorithm:
+def thanks(link: Link, phase: int, givers: Iterable[int], takers: Sequence[int]) -> Algorithm:
     """Thank those who gave large values, and wait for the thanks of those who took some."""
     for rank in givers:
         link.give(rank, phase, _NOTHING)
@@ -68,10 +69,10 @@ def all_reduce(link: Link, tensors: Sequence[Array], reduction: str) -> Algorith
     """Return for each tensor what those of all ranks make together."""
     if len(tensors) == 1:
         x = np.ascontiguousarray(tensors[0]).reshape(tensors[0].shape)
-        found = yield from _reduced(link, x, reduction)
+        found = yield from reduced(link, x, reduction)
         return [found]
     flat = _packed(link, tensors)
-    whole = yield from _reduced(link, flat, reduction)
+    whole = yield from reduced(link, flat, reduction)
     return _unpacked(whole, tensors)
 
 
@@ -107,19 +108,27 @@ def _unpacked(flat: Array, tensors: Sequence[Array]) -> list[Array]:
     ]
 
 
-def _reduced(
-    link: Link, x: Array, reduction: str
+def reduced(
+    link: Link, x: Array, reduction: str, phase: int = 0
 ) -> Generator[tuple[int, Sequence[int]], Values, Array]:
-    others = _others(link)
+    """Return what the tensors of all ranks make together.
+
+    Args:
+        link: The group.
+        x: This rank's tensor, contiguous.
+        reduction: ``"sum"``, ``"mean"``, ``"min"`` or ``"max"``.
+        phase: The first of the six phases that it takes.
+    """
+    others = others_of(link)
     if x.nbytes * len(others) <= DIRECT_BYTES:
         for rank in others:
-            link.give(rank, 0, x)
-        given = yield 0, others
+            link.give(rank, phase, x)
+        given = yield phase, others
         check_alike(link, x, given)
         out = link.buffers.empty(x.shape, x.dtype)
         reduce_parts(in_order(link, given, x.reshape(-1)), reduction, out.reshape(-1))
         if _large(x.nbytes):
-            yield from _thanks(link, 1, others, others)
+            yield from thanks(link, phase + 1, others, others)
         return out
     # All tell their shapes first, since pieces have none, and the first one where its board is.
     boards = link.boards
@@ -127,22 +136,22 @@ def _reduced(
     try:
         opening = opening_of(x, card="" if board is None else board.card)
         for rank in others:
-            link.give(rank, 0, opening)
-        given = yield 0, others
+            link.give(rank, phase, opening)
+        given = yield phase, others
         check_told(link, opening, given)
         card = card_in(opening if link.rank == 0 else given[0].part)
         if card:
             board = board or boards.find(card)
-            there = yield from _written(link, board, x)
+            there = yield from _written(link, board, x, phase + 1)
             if there:
                 assert board is not None
-                whole = yield from _reduced_on_board(link, board, x, reduction)
+                whole = yield from _reduced_on_board(link, board, x, reduction, phase + 2)
                 return whole
             boards.usable = False
             if board is not None:
                 boards.give_up(board)
                 board = None
-        out = yield from _reduced_in_pieces(link, x, reduction)
+        out = yield from _reduced_in_pieces(link, x, reduction, phase + 3)
         return out
     except BaseException:
         if board is not None:
@@ -161,10 +170,10 @@ def _row(giver: int, taker: int) -> int:
 
 
 def _written(
-    link: Link, board: Board | None, x: Array
+    link: Link, board: Board | None, x: Array, phase: int
 ) -> Generator[tuple[int, Sequence[int]], Values, bool]:
     """Write what others need of a tensor on a board; return whether all ranks could do so."""
-    others = _others(link)
+    others = others_of(link)
     if board is not None:
         flat = x.reshape(-1)
         pieces = _pieces(link, x)
@@ -173,17 +182,17 @@ def _written(
             row[pieces[rank]] = flat[pieces[rank]]
     answer = np.array([board is not None])
     for rank in others:
-        link.give(rank, 1, answer)
-    given = yield 1, others
+        link.give(rank, phase, answer)
+    given = yield phase, others
     answers = [value.array(link.buffers) for value in given.values()]
     return bool(answer.all()) and all(bool(a.all()) for a in answers)
 
 
 def _reduced_on_board(
-    link: Link, board: Board, x: Array, reduction: str
+    link: Link, board: Board, x: Array, reduction: str, phase: int
 ) -> Generator[tuple[int, Sequence[int]], Values, Array]:
     """Return what all ranks have written on a board, each having reduced its piece there."""
-    others = _others(link)
+    others = others_of(link)
     mine = _pieces(link, x)[link.rank]
     parts = [
         Here(x.reshape(-1)[mine])
@@ -194,40 +203,40 @@ def _reduced_on_board(
     # The first row is read before it is written, element by element.
     reduce_parts(parts, reduction, board.row(0, x.nbytes, x.dtype)[mine])
     for rank in others:
-        link.give(rank, 2, _NOTHING)
-    yield 2, others
+        link.give(rank, phase, _NOTHING)
+    yield phase, others
     return board.result(x.nbytes, x.dtype).reshape(x.shape)
 
 
 def _reduced_in_pieces(
-    link: Link, x: Array, reduction: str
+    link: Link, x: Array, reduction: str, phase: int
 ) -> Generator[tuple[int, Sequence[int]], Values, Array]:
     """Return what all ranks make together, of which each hands its piece around."""
-    others = _others(link)
+    others = others_of(link)
     out = link.buffers.empty(x.shape, x.dtype)
     flat, result = x.reshape(-1), out.reshape(-1)
     pieces = _pieces(link, x)
     for rank in others:
-        link.give(rank, 3, flat[pieces[rank]])
+        link.give(rank, phase, flat[pieces[rank]])
     mine = pieces[link.rank]
-    given = yield 3, others
+    given = yield phase, others
     reduce_parts(in_order(link, given, flat[mine]), reduction, result[mine])
     for rank in others:
-        link.give(rank, 4, result[mine])
-    given = yield 4, others
+        link.give(rank, phase + 1, result[mine])
+    given = yield phase + 1, others
     for rank, value in given.items():
         room = result[pieces[rank]]
         got = value.part.read(0, room.size, room)
         if got is not room and got.base is not room:
             room[...] = got
-    yield from _thanks(link, 5, others, others)
+    yield from thanks(link, phase + 2, others, others)
     return out
 
 
 def reduce_scatter(link: Link, x: Array, sizes: Sequence[int], reduction: str) -> Algorithm:
     """Return this rank's rows of what the tensors of all ranks make together."""
     x = np.ascontiguousarray(x)
-    others = _others(link)
+    others = others_of(link)
     opening = opening_of(x, f" in rows {list(sizes)}")
     for rank in others:
         link.give(rank, 0, opening)
@@ -242,7 +251,7 @@ def reduce_scatter(link: Link, x: Array, sizes: Sequence[int], reduction: str) -
     out = link.buffers.empty(own.shape, x.dtype)
     reduce_parts(in_order(link, given, own.reshape(-1)), reduction, out.reshape(-1))
     large = [rank for rank in others if _large(blocks[rank].nbytes)]
-    yield from _thanks(link, 2, others if _large(own.nbytes) else (), large)
+    yield from thanks(link, 2, others if _large(own.nbytes) else (), large)
     return [out]
 
 
@@ -254,12 +263,12 @@ def reduce_to_rank(link: Link, x: Array, root: int) -> Algorithm:
         if _large(x.nbytes):
             yield 1, [root]
         return [np.zeros_like(x)]
-    others = _others(link)
+    others = others_of(link)
     given = yield 0, others
     check_alike(link, x, given)
     out = link.buffers.empty(x.shape, x.dtype)
     reduce_parts(in_order(link, given, x.reshape(-1)), "sum", out.reshape(-1))
-    yield from _thanks(link, 1, others if _large(x.nbytes) else (), ())
+    yield from thanks(link, 1, others if _large(x.nbytes) else (), ())
     return [out]
 
 
@@ -269,7 +278,7 @@ def reduce_to_rank(link: Link, x: Array, root: int) -> Algorithm:
 def all_gather(link: Link, x: Array) -> Algorithm:
     """Return the rows of all ranks, and how many rows each has."""
     x = np.ascontiguousarray(x).reshape(x.shape)
-    others = _others(link)
+    others = others_of(link)
     for rank in others:
         link.give(rank, 0, x)
     given = yield 0, others
@@ -281,7 +290,7 @@ def all_gather(link: Link, x: Array) -> Algorithm:
 def all_to_all(link: Link, x: Array, sizes: Sequence[int]) -> Algorithm:
     """Return the rows that all ranks have for this one, and how many rows each has."""
     x = np.ascontiguousarray(x)
-    others = _others(link)
+    others = others_of(link)
     starts = np.cumsum([0, *sizes]).tolist()
     blocks = [x[a:b] for a, b in pairwise(starts)]
     for rank in others:
@@ -311,7 +320,7 @@ def _joined(link: Link, own: Array, given: Values, takers: Sequence[int]) -> Alg
         if isinstance(given[rank].part, Here):
             flat[...] = got
     givers = [rank for rank, value in given.items() if _large(prod(value.shape) * out.itemsize)]
-    yield from _thanks(link, 1, givers, takers)
+    yield from thanks(link, 1, givers, takers)
     return [out, np.array(rows, np.int64)]
 
 
@@ -320,21 +329,21 @@ def broadcast(link: Link, x: Array, root: int) -> Algorithm:
     x = np.ascontiguousarray(x).reshape(x.shape)
     large = _large(x.nbytes) or x.dtype.hasobject
     if link.rank == root:
-        others = _others(link)
+        others = others_of(link)
         for rank in others:
             link.give(rank, 0, x)
-        yield from _thanks(link, 1, (), others if large else ())
+        yield from thanks(link, 1, (), others if large else ())
         return [x]
     given = yield 0, [root]
     check_alike(link, x, given)
     out = given[root].array(link.buffers)
-    yield from _thanks(link, 1, [root] if large else (), ())
+    yield from thanks(link, 1, [root] if large else (), ())
     return [out]
 
 
 def barrier(link: Link) -> Algorithm:
     """Return nothing, when all ranks have come."""
-    others = _others(link)
+    others = others_of(link)
     for rank in others:
         link.give(rank, 0, _NOTHING)
     yield 0, others

@@ -81,6 +81,11 @@ class Board:
         for rank in range(ranks):
             self._words[_FIRST_HOLDER + rank] = 1
 
+    def take_back(self, ranks: int) -> None:
+        """Count it as held by none: it was offered, and nobody needed it."""
+        for rank in range(ranks):
+            self._words[_FIRST_HOLDER + rank] = 0
+
     def is_free(self, ranks: int) -> bool:
         """Whether no rank holds what is on it."""
         return not any(self._words[_FIRST_HOLDER : _FIRST_HOLDER + ranks])
@@ -136,9 +141,14 @@ class Boards:
         """How many this rank has made and not given up; for tests."""
         return len(self._own)
 
-    def offer(self, nbytes: int) -> Board | None:
-        """Return a board with room for a tensor of all ranks; None if there is none to be had."""
-        total = nbytes * (self._ranks - 1)
+    def offer(self, nbytes: int, rows: int | None = None) -> Board | None:
+        """Return a board with room for a tensor of all ranks; None if there is none to be had.
+
+        Args:
+            nbytes: The bytes of the tensor.
+            rows: How many of its size are written side by side; None for one less than the ranks.
+        """
+        total = nbytes * (self._ranks - 1 if rows is None else rows)
         if not self.usable or total > MOST_BYTES:
             return None
         free = [board for board in self._own if board.is_free(self._ranks)]

@@ -97,6 +97,15 @@ def of_cluster(transport: Transport, layout: Layout) -> Group | None:
     return Group(transport, members, COLLECTIVE_TIMEOUT.read())
 
 
+def is_alone() -> bool:
+    """Whether no other ranks can take part in collectives of this process; does not start MPI."""
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen.size == 1
+    with _lock:
+        return not _of_clusters and launch.detect().launcher == "none"
+
+
 def enter(group: Group | None) -> None:
     """Let collectives run in the group of a cluster until ``leave``."""
     with _lock:

@@ -30,6 +30,7 @@ COLLECTIVES = frozenset(
     function.schema.type
     for function in (
         ops.all_reduce,
+        ops.all_reduce_product,
         ops.all_gather,
         ops.reduce_scatter,
         ops.all_to_all,
@@ -122,7 +123,7 @@ def _buckets(ordered: Sequence[tuple[int, Operation]]) -> list[_Bucket]:
     buckets: list[_Bucket] = []
     filling: dict[tuple[object, ...], _Bucket] = {}
     for level, op in ordered:
-        nbytes = _nbytes(op)
+        nbytes = nbytes_of(op)
         limit = op.attrs.get("bucket_bytes", 0)
         alone = _Bucket([op], nbytes or 0)
         if op.type != _ALL_REDUCE or nbytes is None or nbytes >= min(limit, ALONE_BYTES):
@@ -139,7 +140,7 @@ def _buckets(ordered: Sequence[tuple[int, Operation]]) -> list[_Bucket]:
     return buckets
 
 
-def _nbytes(op: Operation) -> int | None:
+def nbytes_of(op: Operation) -> int | None:
     """Return the bytes of the inputs of an operation, None where a shape is not known."""
     total = 0
     for tensor in op.inputs:
@@ -159,7 +160,10 @@ def describe(op: Operation) -> str:
     if "root" in op.attrs:
         parts.append(f"root={op.attrs['root']}")
     by_rows = op.type in (ops.all_gather.schema.type, ops.all_to_all.schema.type)
-    if op.type != ops.barrier.schema.type:
+    if op.type == ops.all_reduce_product.schema.type:
+        # How many rows the factors have is each rank's own matter.
+        parts.append(_spec(op.outputs[0], by_rows=False))
+    elif op.type != ops.barrier.schema.type:
         # Other inputs say how many rows go where, which is each rank's own matter.
         parts += [_spec(t, by_rows) for t in op.inputs if op.arity[0] > 1 or t is op.inputs[0]]
     return f"{' '.join(parts)} {op.name!r}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace.errors import FailedPreconditionError, InvalidArgumentError
 from headrace.extend import KernelContext, KernelTable
-from headrace_mpi.collectives import algorithms
+from headrace_mpi.collectives import algorithms, products
 from headrace_mpi.collectives.groups import current_group
 from headrace_mpi.collectives.parts import Array
 from headrace_mpi.collectives.planning import places_of
@@ -105,6 +105,33 @@ def all_reduce(
         plan,
         lambda link: algorithms.all_reduce(link, tensors, reduction),
         lambda: tensors,
+    )
+
+
+@KERNELS.blocking("AllReduceProduct")
+def all_reduce_product(
+    ctx: KernelContext,
+    step: Any,
+    done: Done,
+    a: Array,
+    b: Array,
+    *,
+    transpose_a: bool,
+    transpose_b: bool,
+    reduction: str,
+    place: int,
+    plan: Plan,
+) -> None:
+    """Begin to add up products of all ranks."""
+    left = a if transpose_a else a.T
+    right = b.T if transpose_b else b
+    _begin(
+        ctx,
+        step,
+        done,
+        plan,
+        lambda link: products.all_reduce_product(link, left, right, reduction),
+        lambda: [left.T @ right],
     )
 
 

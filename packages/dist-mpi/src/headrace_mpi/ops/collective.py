@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace import Shape, int64
+from headrace import Shape, float32, float64, int64
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.extend import Anything, Index, Numeric, Same, Spec, TensorSpec, op
 
@@ -85,6 +85,49 @@ def all_reduce(
     if bucket_bytes < 0:
         raise AttributeValueError(f"bucket_bytes must not be negative, got {bucket_bytes}")
     return [TensorSpec(t.dtype, t.shape) for t in tensors]
+
+
+@op(
+    "AllReduceProduct",
+    effects="changes",
+    blocking=True,
+    concerted=True,
+    public="",
+    no_gradient="a pass makes it of what has been differentiated",
+)
+def all_reduce_product(
+    a: Numeric,
+    b: Numeric,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    reduction: str = "sum",
+    place: int = UNPLANNED,
+    plan: tuple[str, ...] = (),
+) -> Spec:
+    """The sum or mean over all ranks of the products of matrices that each has, on every rank.
+
+    Args:
+        a: [n, k] ([k, n] where transposed), float32 or float64; ranks may differ in ``k``.
+        b: [k, m] ([m, k] where transposed), the dtype of ``a``.
+        transpose_a: Swap the axes of ``a`` first.
+        transpose_b: Swap the axes of ``b`` first.
+        reduction: ``"sum"`` or ``"mean"``.
+        place: Which collective of its step it is.
+        plan: The collectives of its step.
+
+    Returns:
+        [n, m], the dtype of ``a``.
+    """
+    if reduction not in ("sum", "mean"):
+        raise AttributeValueError(f"op must be 'sum' or 'mean', got {shown(reduction)}")
+    for part, label in ((a, "a"), (b, "b")):
+        if part.dtype not in (float32, float64):
+            raise DTypeError(f"{label} must be float32 or float64, got {part.dtype}")
+        if part.rank not in (None, 2):
+            raise ShapeError(f"{label} must be a matrix, got shape {part.shape}")
+    rows = None if a.rank is None else a.shape[1 if transpose_a else 0]
+    columns = None if b.rank is None else b.shape[0 if transpose_b else 1]
+    return TensorSpec(a.dtype, Shape([rows, columns]))
 
 
 @op("AllGather", effects="changes", blocking=True, concerted=True, public="", aliases=["x"])
