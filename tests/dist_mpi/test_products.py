@@ -201,7 +201,7 @@ def waited_for(a: Any, b: Any) -> Any:
         (fetched, False),
         (waited_for, False),
     ],
-    ids="sum mean max scaled small batch fetched waited".split(),
+    ids=["sum", "mean", "max", "scaled", "small", "batch", "fetched", "waited"],
 )
 def test_only_large_products_that_nothing_else_needs_are_found(make: Any, found: bool) -> None:
     assert (PASS in explained(make)) == found
