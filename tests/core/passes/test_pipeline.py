@@ -77,7 +77,7 @@ def run(fetch, feed=None, **config):
 def test_stages_are_as_the_architecture_says() -> None:
     found = {stage: [p.name for p in PASSES if p.stage is stage] for stage in Stage}
     assert found == {
-        "inline": ["inline-calls"],
+        "inline": ["inline-calls", "trim-unread"],
         "whole": [
             "fold",
             "free-constants",

@@ -107,8 +107,9 @@ def cond(
         fn2: An old name of ``false_fn``.
 
     Returns:
-        The structure of tensors that the branches return. An operation among them gives a tensor
-        that is there once it has finished.
+        The structure of tensors that the branches return. An operation among them gives the value
+        of ``pred``, once it has finished. What a step does not need of the structure is not
+        computed in it.
 
     Raises:
         DTypeError: if ``pred`` is no bool tensor, or the dtypes of the branches differ.
@@ -139,7 +140,7 @@ def cond(
             (else_branch, right, "false_fn"),
         ):
             with inside(branch):
-                found = result_tensors(flatten(returned), label)
+                found = result_tensors(flatten(returned), label, done=branch is then_branch)
                 for i in wide:
                     found[i] = cast(found[i], dtypes.int64)
                 branch.finish(found)

@@ -111,10 +111,13 @@ def trace(
         return structure, flatten(structure)
 
 
-def result_tensors(flat: Sequence[Any], what: str) -> list[Tensor]:
+def result_tensors(flat: Sequence[Any], what: str, done: bool = False) -> list[Tensor]:
     """Return what the inside of a function returns as tensors of its graph.
 
-    An operation becomes an empty tensor that is there once it has finished.
+    Args:
+        flat: What it returns.
+        what: The function, for messages.
+        done: The value of the tensor that stands for an operation, once that has finished.
 
     Raises:
         GraphError: if something is no tensor, operation, or data.
@@ -123,7 +126,7 @@ def result_tensors(flat: Sequence[Any], what: str) -> list[Tensor]:
     for item in flat:
         if isinstance(item, Operation):
             with control_dependencies([item]):
-                results.append(identity(convert_to_tensor(False), name="done"))
+                results.append(identity(convert_to_tensor(done), name="done"))
         elif item is None:
             raise GraphError(f"{what} returned None; return tensors")
         else:

@@ -34,7 +34,7 @@ from headrace.passes.narrow import narrow_products
 from headrace.passes.prune import prune
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.step_graph import StepGraph, verify
-from headrace.passes.trim import trim_loops
+from headrace.passes.trim import trim_loops, trim_unread
 from headrace.plugins.blame import blamed
 from headrace.plugins.ownership import CORE, Provider
 from headrace.records import dataclass
@@ -118,6 +118,7 @@ def _simplify(step: StepGraph, context: PassContext) -> StepGraph:
 
 PASSES = (
     Pass("inline-calls", Stage.INLINE, lambda step, context: inline_calls(step)),
+    Pass("trim-unread", Stage.INLINE, lambda step, context: trim_unread(step)),
     Pass("fold", Stage.WHOLE, lambda step, context: fold(step, context.evaluate)),
     Pass("free-constants", Stage.WHOLE, lambda step, context: free_constants(step)),
     Pass("dedupe", Stage.WHOLE, lambda step, context: dedupe(step)),

@@ -20,6 +20,7 @@ from headrace.passes.pipeline import Stage
 from headrace.passes.prune import extract
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.step_graph import StepGraph
+from headrace.passes.trim import trim_unread
 from headrace.placement.place import Machine, Placement
 from headrace.plugins.host import host
 from headrace.runtime.device_options import surroundings, within
@@ -103,7 +104,8 @@ def missing_feeds(
     feeds: Sequence[Tensor], fetches: Sequence[Tensor], targets: Sequence[Operation]
 ) -> list[Tensor]:
     """Return the placeholders that a step needs besides its feeds."""
-    names = {op.name for op in _placeholders(inline_calls(extract(feeds, fetches, targets)))}
+    step = trim_unread(inline_calls(extract(feeds, fetches, targets)))
+    names = {op.name for op in _placeholders(step)}
     graph = next(iter((*(t.graph for t in fetches), *(op.graph for op in targets))), None)
     return [] if graph is None else [op.outputs[0] for op in graph.operations if op.name in names]
 
