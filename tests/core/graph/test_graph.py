@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import GraphError, PlacementError
+from headrace.errors import ArgumentTypeError, GraphError, PlacementError
 
 
 def test_names_are_unique_and_scoped():
@@ -103,7 +103,7 @@ def test_control_dependencies():
             free = hr.no_op()
     assert both.control_inputs == (first, second)
     assert free.control_inputs == ()
-    with pytest.raises(GraphError, match="expected an operation, tensor or variable"):
+    with pytest.raises(ArgumentTypeError, match="expected an operation, tensor or variable"):
         hr.control_dependencies([3]).__enter__()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import headrace as hr
-from headrace.errors import DTypeError, GraphError
+from headrace.errors import ArgumentTypeError, DTypeError
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -36,7 +36,9 @@ def test_a_group_of_nothing():
 
 
 def test_a_group_of_what_is_no_node():
-    with pytest.raises(GraphError, match="expected an operation, tensor or variable, got 'x'"):
+    with pytest.raises(
+        ArgumentTypeError, match="expected an operation, tensor or variable, got 'x'"
+    ):
         hr.group("x")
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from headrace.device_name import DeviceName
-from headrace.errors import GraphError, NameTypeError, PlacementError, shown
+from headrace.errors import ArgumentTypeError, GraphError, NameTypeError, PlacementError, shown
 from headrace.given import mapping
 from headrace.graph.operation import Operation
 from headrace.graph.scope import SCOPE, Scope, entered
@@ -205,7 +205,8 @@ def as_operation(item: Any, graph: Graph) -> Operation:
     """Return the operation behind an operation, tensor or variable of ``graph``.
 
     Raises:
-        GraphError: if it is none of these, or of another graph.
+        ArgumentTypeError: if it is none of these.
+        GraphError: if it is of another graph.
     """
     op = operation_of(item)
     if op.graph is not graph:
@@ -217,11 +218,11 @@ def operation_of(item: Any) -> Operation:
     """Return the operation behind an operation, tensor or variable.
 
     Raises:
-        GraphError: if it is none of these.
+        ArgumentTypeError: if it is none of these.
     """
     op = item if isinstance(item, Operation) else getattr(item, "op", None)
     if not isinstance(op, Operation):
-        raise GraphError(
+        raise ArgumentTypeError(
             f"expected an operation, tensor or variable, got {shown(item)}, which nothing computes"
             "; leave it out"
         )
