@@ -327,7 +327,7 @@ def test_methods_take_slices(name: str, session: hr.Session) -> None:
 def test_rows_change_in_place_unless_the_value_is_held(name: str, executor: str) -> None:
     v = hr.Variable(np.ones((5, 2), np.float32))
     change = getattr(hr, f"scatter_{name}")(v, [1, 3, 1], np.full((3, 2), 2.0, np.float32)).op
-    with hr.Session(config=hr.Config(executor=executor)) as session:
+    with hr.Session(config=hr.Config(executor=executor, compile_wait=True)) as session:
         initialized(session)
         session.run(change)
         held = session.run(v)
