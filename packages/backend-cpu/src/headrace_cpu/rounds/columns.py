@@ -81,10 +81,10 @@ class Stack(Column):
         return self.array[self.first + number * self.step, ...]
 
     def items(self, count: int) -> Sequence[Any]:
-        """Return them, as one array where they follow each other."""
-        if self.step == 1:
-            return StackedItems(self.array[self.first : self.first + count])
-        return super().items(count)
+        """Return them, as parts of one array."""
+        # A slice that ends before the first element has no end.
+        last = self.first + self.step * count
+        return StackedItems(self.array[self.first : (last if last >= 0 else None) : self.step])
 
     def integers(self, count: int) -> Array:
         """Return what they hold."""

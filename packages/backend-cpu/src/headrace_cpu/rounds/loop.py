@@ -33,7 +33,7 @@ from headrace_cpu.rounds.driver import Table, driver
 
 # A slice should take so long: it cannot be interrupted. The first one is short, as nobody knows yet
 # how long a round takes.
-_SLICE_S, _FIRST_ROUNDS = 0.004, 4
+_SLICE_S, _FIRST_ROUNDS = 0.005, 4
 # So many rounds have their addresses written down at once.
 _MOST_ROUNDS = 4096
 
@@ -76,6 +76,8 @@ class LoopProgram:
         self._places = places
         self._arena = arena
         self._free = [_Instance(self)]
+        # How many seconds a round took last, 0.0 while nobody knows.
+        self.pace = 0.0
 
     def start(self, arguments: Sequence[Any], count: int) -> _LoopRun | None:
         """Begin a run; None where these arguments do not fit."""
@@ -156,31 +158,41 @@ class _LoopRun:
         self._program, self._instance, self._free = program, instance, free
         self._setting = _Setting(program.body, arguments, count)
         root = program.body.values.root
-        self._columns = [self._setting.find(root(t)) for t in instance.table.columns]
+        columns = [self._setting.find(root(t)) for t in instance.table.columns]
+        # What is at one place in all rounds, and the numbers of the columns of what is not.
+        self._places = np.zeros(len(columns), np.int64)
+        self._moving: list[tuple[int, Column]] = []
+        for number, column in enumerate(columns):
+            if isinstance(column, Fixed):
+                self._places[number] = address(column.array)
+            else:
+                self._moving.append((number, column))
         # What is put into lists may be no kernel's.
         self._lists = {i: self._setting.changed(i) for i in program.body.changes}
-        self._count, self._done, self._pace = count, 0, 0.0
+        self._count, self._done = count, 0
         self._failed = False
 
     def advance(self) -> bool:
         """Run some rounds; return whether more are left."""
         first = self._done
-        many = int(_SLICE_S / self._pace) if self._pace else _FIRST_ROUNDS
+        program = self._program
+        many = int(_SLICE_S / program.pace) if program.pace else _FIRST_ROUNDS
         last = min(self._count, first + min(max(many, 1), _MOST_ROUNDS))
-        rows = np.empty((last - first, len(self._columns)), np.int64)
-        for number, column in enumerate(self._columns):
+        rows = np.empty((last - first, len(self._places)), np.int64)
+        rows[:] = self._places
+        for number, column in self._moving:
             rows[:, number] = column.addresses(first, last)
-        share, table = self._program.share, self._instance.table
+        share, table = program.share, self._instance.table
         threads = share.enter()
         began = perf_counter()
         try:
             # A library was prepared for as many threads as a step has that runs alone.
             made = 0
             if threads == share.threads or not table.own:
-                made = table.run(self._program.drive, rows, threads)
+                made = table.run(program.drive, rows, threads)
         finally:
             share.leave()
-        self._pace = (perf_counter() - began) / (last - first)
+        program.pace = (perf_counter() - began) / (last - first)
         self._done, self._failed = last, made < last - first
         more = last < self._count and not self._failed
         if not more:
@@ -265,7 +277,7 @@ class _Setting:
             return _chosen(array, self._indices(pick, len(array), wraps=True))
         places = self._indices(pick, len(source))
         stacked = source.stacked
-        if stacked is not None:
+        if stacked is not None and stacked.flags.c_contiguous:
             return _chosen(solid(stacked, (len(stacked), *shape), dtype), places)
         items = source.items
         zeros: Any = None
@@ -290,7 +302,7 @@ class _Setting:
             raise Misfit
         change = self.body.changes.get(self.body.argument[pick.source])
         # What was cleared in an earlier round is not there any more.
-        if change is not None and pick.index is not None and len(np.unique(found)) < len(found):
+        if change is not None and pick.index is not None and not _differ(found):
             raise Misfit
         return found
 
@@ -333,9 +345,10 @@ class _Setting:
 def _set(items: Sequence[Any], places: Array, values: Column | None, count: int) -> ListValue:
     """Return a list with some of its items set, or cleared where there are no values."""
     made = [None] * count if values is None else values.items(count)
-    whole = len(items) == count and bool((places == np.arange(count)).all())
-    if whole and isinstance(made, StackedItems):
-        return ListValue(made)
+    if len(items) == count and isinstance(made, StackedItems):
+        order = places.tolist()
+        if order == list(range(count)):
+            return ListValue(made)
     found = list(items)
     for place, item in zip(places.tolist(), made, strict=True):
         found[place] = item
@@ -345,7 +358,12 @@ def _set(items: Sequence[Any], places: Array, values: Column | None, count: int)
 def _written(items: Sequence[Any], places: Array) -> bool:
     """Whether an item was there already, or is set twice."""
     there = any(items[place] is not None for place in places.tolist())
-    return there or len(np.unique(places)) < len(places)
+    return there or not _differ(places)
+
+
+def _differ(places: Array) -> bool:
+    """Whether no place comes twice."""
+    return len(set(places.tolist())) == len(places)
 
 
 def _here(item: Any) -> Any:
