@@ -41,9 +41,9 @@ class Column(ABC):
         """Return its arrays of the first rounds."""
         return [self.item(i) for i in range(count)]
 
-    def integers(self, count: int) -> Array:
-        """Return the integers that it holds, [count], int64."""
-        return np.array([int(self.item(i)) for i in range(count)], np.int64)
+    def integers(self, count: int) -> Sequence[int]:
+        """Return the integers that it holds, as a range where one is as far from the next."""
+        return [int(self.item(i)) for i in range(count)]
 
 
 @final
@@ -80,16 +80,18 @@ class Stack(Column):
         """Return one."""
         return self.array[self.first + number * self.step, ...]
 
-    def items(self, count: int) -> Sequence[Any]:
+    def items(self, count: int) -> StackedItems:
         """Return them, as parts of one array."""
         # A slice that ends before the first element has no end.
         last = self.first + self.step * count
         return StackedItems(self.array[self.first : (last if last >= 0 else None) : self.step])
 
-    def integers(self, count: int) -> Array:
+    def integers(self, count: int) -> Sequence[int]:
         """Return what they hold."""
-        places = self.first + self.step * np.arange(count)
-        return np.asarray(self.array[places], np.int64)
+        found: list[int] = self.items(count).array.tolist()
+        step = found[1] - found[0] if count > 1 else 1
+        even = range(found[0], found[0] + step * count, step) if step else ()
+        return even if found == list(even) else found
 
 
 @final

@@ -11,7 +11,7 @@ import numpy as np
 from headrace import Tensor
 from headrace.extend.devices import LoopForm
 from headrace.extend.kernels import ListValue, StackedItems, Swapped
-from headrace_cpu.native.memory import Array, address
+from headrace_cpu.native.memory import address
 from headrace_cpu.native.threads import Share
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 from headrace_cpu.program.lifetimes import Places
@@ -282,7 +282,7 @@ class _Setting:
         items = source.items
         zeros: Any = None
         found = []
-        for place in places.tolist():
+        for place in places:
             item = items[place]
             if item is None and pick.zeros:
                 zeros = np.zeros(shape, dtype) if zeros is None else zeros
@@ -290,21 +290,31 @@ class _Setting:
             found.append(solid(_here(item), shape, dtype))
         return Several(found)
 
-    def _indices(self, pick: Pick, length: int, *, wraps: bool = False) -> Array:
+    def _indices(self, pick: Pick, length: int, *, wraps: bool = False) -> Sequence[int]:
         """Return which item each round takes."""
         if pick.index is None:
-            found: Array = length - 1 - np.arange(self.count)
+            found: Sequence[int] = range(length - 1, length - 1 - self.count, -1)
         else:
-            found = self.find(pick.index).integers(self.count)
-            if wraps:
-                found = np.where(found < 0, found + length, found)
-        if found.min() < 0 or found.max() >= length:
-            raise Misfit
+            found = self._integers(pick.index)
+            if wraps and min(found) < 0:
+                found = [i + length if i < 0 else i for i in found]
+        _check_within(found, length)
         change = self.body.changes.get(self.body.argument[pick.source])
         # What was cleared in an earlier round is not there any more.
         if change is not None and pick.index is not None and not _differ(found):
             raise Misfit
         return found
+
+    def _integers(self, root: Tensor) -> Sequence[int]:
+        """Return the integers that a tensor holds, as a range where it counts."""
+        number = self.body.argument.get(root)
+        step = 0 if number is None else self._steps.get(number, 0)
+        if number is not None and step:
+            start = int(self.arguments[number])
+            found = range(start, start + step * self.count, step)
+            if abs(found[-1]) <= np.iinfo(root.dtype.numpy).max:
+                return found
+        return self.find(root).integers(self.count)
 
     # -- what comes of it
 
@@ -330,10 +340,8 @@ class _Setting:
         if change.index is None:
             assert values is not None
             return lambda: ListValue([*given.items, *values.items(self.count)])
-        places = self.find(change.index).integers(self.count)
-        items = given.items
-        if places.min() < 0 or places.max() >= len(items):
-            raise Misfit
+        places, items = self._integers(change.index), given.items
+        _check_within(places, len(items))
         if change.once and _written(items, places):
             raise Misfit
         like = change.like
@@ -342,37 +350,46 @@ class _Setting:
         return lambda: _set(items, places, values, self.count)
 
 
-def _set(items: Sequence[Any], places: Array, values: Column | None, count: int) -> ListValue:
+def _set(
+    items: Sequence[Any], places: Sequence[int], values: Column | None, count: int
+) -> ListValue:
     """Return a list with some of its items set, or cleared where there are no values."""
     made = [None] * count if values is None else values.items(count)
-    if len(items) == count and isinstance(made, StackedItems):
-        order = places.tolist()
-        if order == list(range(count)):
-            return ListValue(made)
+    if places == range(len(items)) and isinstance(made, StackedItems):
+        return ListValue(made)
     found = list(items)
-    for place, item in zip(places.tolist(), made, strict=True):
+    for place, item in zip(places, made, strict=True):
         found[place] = item
     return ListValue(found)
 
 
-def _written(items: Sequence[Any], places: Array) -> bool:
+def _written(items: Sequence[Any], places: Sequence[int]) -> bool:
     """Whether an item was there already, or is set twice."""
-    there = any(items[place] is not None for place in places.tolist())
-    return there or not _differ(places)
+    return any(items[place] is not None for place in places) or not _differ(places)
 
 
-def _differ(places: Array) -> bool:
+def _check_within(places: Sequence[int], length: int) -> None:
+    """Check that there are items at places.
+
+    Raises:
+        Misfit: if there are none.
+    """
+    ends = (places[0], places[-1]) if isinstance(places, range) else places
+    if min(ends) < 0 or max(ends) >= length:
+        raise Misfit
+
+
+def _differ(places: Sequence[int]) -> bool:
     """Whether no place comes twice."""
-    return len(set(places.tolist())) == len(places)
+    return isinstance(places, range) or len(set(places)) == len(places)
 
 
 def _here(item: Any) -> Any:
     return item.array if type(item) is Swapped else item
 
 
-def _chosen(array: Any, places: Array) -> Column:
+def _chosen(array: Any, places: Sequence[int]) -> Column:
     """Return the column of parts of an array."""
-    step = int(places[1] - places[0]) if len(places) > 1 else 1
-    if step and bool((np.diff(places) == step).all()):
-        return Stack(array, int(places[0]), step)
-    return Several([array[place, ...] for place in places.tolist()])
+    if isinstance(places, range):
+        return Stack(array, places.start, places.step)
+    return Several([array[place, ...] for place in places])
