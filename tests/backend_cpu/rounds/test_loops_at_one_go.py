@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import resource
 import threading
 import time
 
@@ -12,6 +13,7 @@ import pytest
 import headrace as hr
 from headrace.errors import DeadlineExceededError, HeadraceError
 from headrace.runtime.rounds import LoopRunner
+from headrace_cpu.rounds import columns, loop
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -413,16 +415,49 @@ def test_loops_yield_the_same_bits_however_kernels_run(name, config, by_rounds):
     alike(found, by_rounds(build, config, wrt=True))
 
 
+@pytest.mark.parametrize("name", ["written", "scan of a pair", "dynamic_rnn", "the one before"])
+def test_what_is_large_is_kept_in_arrays_by_themselves(name, by_rounds, monkeypatch):
+    monkeypatch.setattr(columns, "LARGE_BYTES", 40)
+    build = LOOPS[name][0]
+    alike(runs(build, EXACT, wrt=True)[0], by_rounds(build, EXACT, wrt=True))
+
+
+@pytest.mark.parametrize("many", [1, 3, 5])
+@pytest.mark.parametrize("name", ["numbers of the round", "whole numbers", "scan", "swapped"])
+def test_loops_run_in_slices_of_any_length(name, many, by_rounds, monkeypatch):
+    monkeypatch.setattr(loop, "_MOST_ROUNDS", many)
+    build = LOOPS[name][0]
+    alike(runs(build, EXACT, wrt=True)[0], by_rounds(build, EXACT, wrt=True))
+
+
+def test_a_counter_of_many_rounds_takes_no_memory():
+    with hr.Graph().as_default():
+        n = hr.placeholder("int32", [])
+        (s,) = times(lambda t, s: [hr.maximum(s, t)], 0, n=n)
+        with hr.Session(config=hr.Config(**EXACT)) as session:
+            session.run(s, {n: 50})
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            assert session.run(s, {n: 5_000_000}) == 4_999_999
+            # In KiB; its values would take 20 MB.
+            assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4000
+
+
 def test_a_session_that_measures_runs_round_by_round():
     _, explained = runs(by_index, {**EXACT, "profile": True})
     assert told(explained) == ["runs round by round: the session measures each kernel"]
 
 
-@pytest.mark.parametrize("n", [0, 1, 3, 4, 5, 7])
-@pytest.mark.parametrize("name", sorted(set(LOOPS) - WHOLE - {"in any order", "a loop within"}))
+FED = [
+    (name, n)
+    for name in sorted(set(LOOPS) - WHOLE - {"in any order", "a loop within"})
+    for n in (0, 1, 3, 4, 5, 7)
+    # Of no rounds nothing was written that could be read.
+    if n or "written" not in name
+]
+
+
+@pytest.mark.parametrize(("name", "n"), FED)
 def test_the_number_of_rounds_may_be_fed(name, n, by_rounds):
     build = LOOPS[name][0]
-    if not n and "written" in name:
-        pytest.skip("nothing was written")
     wrt = n > 0 and "written" not in name
     alike(runs(build, EXACT, n=n, wrt=wrt)[0], by_rounds(build, EXACT, n=n, wrt=wrt))

@@ -95,6 +95,34 @@ class Stack(Column):
 
 
 @final
+class Counting(Column):
+    """A counter, written down for those rounds only that are run next."""
+
+    def __init__(self, start: Any, step: int) -> None:
+        self.start, self.step = start, step
+        self._written = np.empty(0, start.dtype)
+
+    def _values(self, first: int, last: int) -> Array:
+        # It comes round where its dtype ends, as NumPy's sums do.
+        counts = int(self.start) + self.step * np.arange(first, last)
+        found: Array = counts.astype(self.start.dtype)
+        return found
+
+    def addresses(self, first: int, last: int) -> Array:
+        """Write it down, and return where it is."""
+        self._written = self._values(first, last)
+        return Stack(self._written).addresses(0, last - first)
+
+    def item(self, number: int) -> Any:
+        """Return one."""
+        return self._values(number, number + 1)[0, ...]
+
+    def items(self, count: int) -> StackedItems:
+        """Return them."""
+        return StackedItems(self._values(0, count))
+
+
+@final
 class Several(Column):
     """Arrays by themselves; after the last comes the first again."""
 
@@ -131,17 +159,25 @@ class Shifted(Column):
         return self.rest.item(number - 1) if number else self.start
 
 
-def shaped(column: Column, shape: tuple[int, ...]) -> Column:
-    """Return a column with each of its arrays under another shape of as many elements."""
+def shaped(column: Column, shape: tuple[int, ...], count: int) -> Column:
+    """Return a column with each of its arrays under another shape of as many elements.
+
+    Args:
+        column: It.
+        shape: The shape.
+        count: How many rounds there are.
+    """
     if isinstance(column, Fixed):
         return Fixed(column.array.reshape(shape))
     if isinstance(column, Stack):
         array = column.array.reshape(len(column.array), *shape)
         return Stack(array, column.first, column.step)
+    if isinstance(column, Counting):
+        return Stack(column.items(count).array.reshape(count, *shape))
     if isinstance(column, Several):
         return Several([array.reshape(shape) for array in column.arrays])
     assert isinstance(column, Shifted)
-    return Shifted(column.start.reshape(shape), shaped(column.rest, shape))
+    return Shifted(column.start.reshape(shape), shaped(column.rest, shape, count))
 
 
 def solid(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

@@ -20,6 +20,7 @@ from headrace_cpu.program.values import Home, Values
 from headrace_cpu.rounds.body import Body, Made, Pick, Unfit, read
 from headrace_cpu.rounds.columns import (
     Column,
+    Counting,
     Fixed,
     Misfit,
     Several,
@@ -232,7 +233,7 @@ class _Setting:
         root = self.body.values.root(tensor)
         found = self.find(root)
         same = root is tensor or root.spec.shape.known == tensor.spec.shape.known
-        return found if same else shaped(found, tensor.spec.shape.known)
+        return found if same else shaped(found, tensor.spec.shape.known, self.count)
 
     def _new(self, root: Tensor) -> Column:
         body = self.body
@@ -245,8 +246,7 @@ class _Setting:
         number = body.argument[root]
         start = solid(self.arguments[number], root.spec.shape.known, root.dtype.numpy)
         if number in self._steps:
-            counts = int(start) + self._steps[number] * np.arange(self.count)
-            return Stack(counts.astype(start.dtype))
+            return Counting(start, self._steps[number])
         if number >= body.form.carried or body.values.root(body.results[number]) is root:
             return Fixed(start)
         result = body.values.root(body.results[number])
