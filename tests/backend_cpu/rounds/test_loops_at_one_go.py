@@ -167,26 +167,26 @@ def summed(x, n):
 # step says that their rounds run, and those of the gradient.
 LOOPS = {
     "by index": (by_index, "many", "StridedSliceGrad"),
-    "always the last": (from_the_end, "many", None),
+    "always the last": (from_the_end, "many", "StridedSliceGrad"),
     "written": (written, "many", "many"),
-    "written only": (written_only, "many", None),
-    "in any order": (any_order, None, None),
+    "written only": (written_only, "many", "StridedSliceGrad"),
+    "in any order": (any_order, "many", "StridedSliceGrad"),
     "scan": (scanned, "many", "many"),
-    "scan backwards": (scanned_backwards, None, None),
+    "scan backwards": (scanned_backwards, "many", "many"),
     "scan of a pair": (pair, "many", "many"),
-    "map": (mapped, "many", None),
+    "map": (mapped, "many", "many"),
     "dynamic_rnn": (network, "many", "many"),
-    "dynamic_rnn of lengths": (network_of_lengths, None, None),
+    "dynamic_rnn of lengths": (network_of_lengths, "many", "many"),
     "numbers of the round": (numbers_of_the_round, "many", "StridedSliceGrad"),
-    "whole numbers": (whole_numbers, "many", None),
+    "whole numbers": (whole_numbers, "many", "many"),
     "doubles": (doubles, "many", "StridedSliceGrad"),
     "the one before": (the_one_before, "many", "StridedSliceGrad"),
     "changing places": (changing_places, "variables change places", None),
-    "left alone": (left_alone, "many", None),
-    "of another shape": (of_another_shape, "many", None),
+    "left alone": (left_alone, "many", "StridedSliceGrad"),
+    "of another shape": (of_another_shape, "many", "StridedSliceGrad"),
     "a loop within": (within, "not one compiled program", None),
     "swapped": (swapped, "many", "StridedSliceGrad"),
-    "sums": (summed, "many", None),
+    "sums": (summed, "many", "StridedSliceGrad"),
 }
 # Their number of rounds is that of their items.
 WHOLE = {n for n, (f, *_) in LOOPS.items() if f in (scanned, scanned_backwards, pair, mapped)}
@@ -364,6 +364,26 @@ def test_a_long_loop_is_interrupted():
             assert time.monotonic() - began < 5
             timer.join()
             session.run(s, {n: 50})
+
+
+def test_a_loop_runs_beside_what_waits():
+    with hr.Graph().as_default():
+        x = hr.placeholder("float32", [7, 3, 4])
+        queue = hr.FIFOQueue(1, [hr.float32], [[]])
+        number, item = hr.placeholder("float32", []), queue.dequeue()
+        put = queue.enqueue(number)
+        h, made = written(x + 0.0, None)
+        with hr.Session(config=hr.Config(**EXACT, timeout=20.0)) as session:
+            wanted = None
+            for k in range(4):
+                timer = threading.Timer(0.05, session.run, (put, {number: float(k)}))
+                timer.start()
+                found = session.run([h, made, item], {x: X})
+                timer.join()
+                assert found[2] == k
+                wanted = wanted or found[:2]
+                alike(found[:2], wanted)
+            assert told(session.explain([h, made, item], {x: X})) == ["runs many rounds at one go"]
 
 
 def test_steps_that_run_at_the_same_time_have_memory_of_their_own():
