@@ -12,6 +12,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import DeadlineExceededError, HeadraceError
+from headrace.runtime import rounds
 from headrace.runtime.rounds import LoopRunner
 from headrace_cpu.rounds import columns, loop
 
@@ -440,6 +441,31 @@ def test_what_is_large_is_kept_in_arrays_by_themselves(name, by_rounds, monkeypa
     monkeypatch.setattr(columns, "LARGE_BYTES", 40)
     build = LOOPS[name][0]
     alike(runs(build, EXACT, wrt=True)[0], by_rounds(build, EXACT, wrt=True))
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+@pytest.mark.parametrize(
+    "name", ["written", "scan of a pair", "dynamic_rnn", "numbers of the round"]
+)
+def test_a_first_run_goes_on_at_one_go_when_its_kernels_are_there(
+    name, after, by_rounds, monkeypatch
+):
+    build = LOOPS[name][0]
+    config = {**EXACT, "compile_after": after}
+    wanted = by_rounds(build, config, wrt=True, steps=1)
+    begun, start = [], LoopRunner.start
+
+    def noted(self, arguments, count):
+        run = start(self, arguments, count)
+        begun.append((count, run is not None))
+        return run
+
+    monkeypatch.setattr(LoopRunner, "start", noted)
+    monkeypatch.setattr(rounds, "_FEWEST", 2)
+    found, _ = runs(build, config, wrt=True, steps=1)
+    alike(found, wanted)
+    assert (7, False) in begun
+    assert any(went for count, went in begun if count < 7)
 
 
 @pytest.mark.parametrize("many", [1, 3, 5])

@@ -106,13 +106,17 @@ def while_invocations(
         kept: list[list[Any]] = []
         iteration = 0
         rounds = None if count is None else count.rounds((*current, *of_cond))
-        at_once = runner.start((*current, *of_body), rounds)
-        if at_once is not None:
-            yield from slices(at_once)
-            done = at_once.results()
-            if done is not None:
-                return [*done[0], *done[1]]
+        # Whether rounds run one by one to the end.
+        alone = rounds is None
         while iteration != rounds:
+            if not alone and _is_turn(iteration):
+                run = runner.start((*current, *of_body), (rounds or 0) - iteration)
+                if run is not None:
+                    yield from slices(run)
+                    done = run.results()
+                    if done is not None:
+                        return [*done[0], *_lists(kept, op, done[1])]
+                    alone = True
             if rounds is None:
                 (going,) = yield cond_plan, (*current, *of_cond), f"?{iteration}"
                 if not _truth(going):
@@ -161,15 +165,19 @@ def _counting_apart(
         kept: list[list[Any]] = []
         iteration = 0
         rounds = count.rounds(values[:body_start])
-        at_once = runner.start((*current, *counts, *of_body), rounds)
-        if at_once is not None:
-            yield from slices(at_once)
-            done = at_once.results()
-            if done is not None:
-                assert rounds is not None
-                ended = _placed(apart.after(starts, rounds), device, given)
-                return [*apart.ordered(done[0], ended), *done[1]]
+        # Whether rounds run one by one to the end.
+        alone = rounds is None
         while iteration != rounds:
+            if not alone and _is_turn(iteration):
+                left = (rounds or 0) - iteration
+                run = runner.start((*current, *counts, *of_body), left)
+                if run is not None:
+                    yield from slices(run)
+                    done = run.results()
+                    if done is not None:
+                        ended = _placed(apart.after(starts, rounds or 0), device, given)
+                        return [*apart.ordered(done[0], ended), *_lists(kept, op, done[1])]
+                    alone = True
             if rounds is None:
                 known = _placed(apart.after(starts, iteration), device, given)
                 asked = (*apart.ordered(current, known), *of_cond)
@@ -190,6 +198,11 @@ def _counting_apart(
     return invocations
 
 
+def _is_turn(iteration: int) -> bool:
+    """Whether to ask before a round if the rest can run at one go, as kernels may be there now."""
+    return iteration & (iteration - 1) == 0
+
+
 def _placed(counts: Mapping[int, Any], device: Device, given: bool) -> Mapping[int, Any]:
     """Return counters as arrays of a device; ``given`` says whether those are NumPy's."""
     return counts if given else {i: device.from_host(np.asarray(c)) for i, c in counts.items()}
@@ -204,10 +217,22 @@ def _keeper(op: Operation, device: Device) -> Callable[[list[Any]], list[Any]] |
     return lambda values: values
 
 
-def _lists(kept: Sequence[Sequence[Any]], op: Operation) -> list[ListValue]:
-    """Return the lists of what all rounds have left."""
+def _lists(
+    kept: Sequence[Sequence[Any]], op: Operation, rest: Sequence[ListValue] | None = None
+) -> list[ListValue]:
+    """Return the lists of what all rounds have left.
+
+    Args:
+        kept: What rounds that ran one by one have left.
+        op: The loop.
+        rest: What the rounds after these have left, None where there are none.
+    """
+    if rest is not None and not kept:
+        return list(rest)
     columns = zip(*kept, strict=True) if kept else [()] * len(op.attrs["saves"])
-    return [ListValue(column) for column in columns]
+    if rest is None:
+        return [ListValue(column) for column in columns]
+    return [ListValue([*a, *b.items]) for a, b in zip(columns, rest, strict=True)]
 
 
 INVOCATIONS: dict[
