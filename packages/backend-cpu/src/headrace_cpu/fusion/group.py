@@ -258,8 +258,8 @@ def _kernel(
     matches: Matches, group: FusionGroup, settings: CompileSettings, name: str, known: _Known
 ) -> FusedKernel | None:
     """Return the kernel of operations, without those that would only copy; None if not worth it."""
-    ops = _trimmed(matches, group.ops)
-    if not _worth(ops):
+    ops = _trimmed(matches, group.ops, keen=settings.keen)
+    if not (_moves(ops) if settings.keen else _worth(ops)):
         return None
     # A read may be what others wait for that this kernel waits for.
     reads = [read for read in _reads_of_updated(matches, ops) if matches.can_join([read, *ops])]
@@ -320,13 +320,21 @@ def _comes_after(later: Operation, op: Operation) -> bool:
     return False
 
 
-def _trimmed(matches: Matches, ops: list[Operation]) -> list[Operation]:
-    """Leave out views that others need: they cost nothing where they are."""
+def _trimmed(matches: Matches, ops: list[Operation], *, keen: bool) -> list[Operation]:
+    """Leave out views that others need: they cost nothing where they are.
+
+    Args:
+        matches: What the region's operations are used for.
+        ops: The operations of a group.
+        keen: Whether views whose elements do not follow each other in memory stay, which are
+            objects of Python.
+    """
     kept = list(ops)
+    free = [op for op in ops if is_view(op) and (op.schema.view or not keen)]
     while True:
         inside = set(kept)
         made = {t for op in kept for t in op.outputs}
-        left = [op for op in kept if not is_view(op) or not _left_out(matches, op, inside, made)]
+        left = [op for op in kept if op not in free or not _left_out(matches, op, inside, made)]
         if len(left) == len(kept):
             return kept
         kept = left
@@ -356,6 +364,11 @@ def _is_copied(matches: Matches, op: Operation, inside: set[Operation]) -> bool:
         return False
     users = [user for t in op.outputs for user in matches.users(t)]
     return any(user in matches and user not in inside for user in users)
+
+
+def _moves(ops: Sequence[Operation]) -> bool:
+    """Whether operations make something that is not where it was."""
+    return any(not op.schema.view for op in ops)
 
 
 def _worth(ops: Sequence[Operation]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from math import prod
 from typing import Any, final
 
@@ -170,7 +171,9 @@ def _native(kernel: FusedKernel, address: int, at: Addresses) -> Bound:
         words.setdefault(tensor, []).append((FIRST_WORD + index, offset))
     call = block.launch(address, kernel.threads)
     if kernel.checks:
+        native = replace(call.__dict__["native"], report=block.address + 8 * REPORT_WORD)
         call = functools.partial(_checked, call, block.words, kernel.checks, words)
+        call.__dict__["native"] = native
     return bound(call, [block], (*kernel.reads, *kernel.writes, *kernel.updates), at)
 
 

@@ -183,7 +183,7 @@ class NestWriter:
         memory = self.writer.homes[reduction]
         if memory.code != reduction.code:
             name = f"to_{memory.code}({name})"
-        lines.append(self.store(memory, f"{reduction.name}({self.load(memory)}, {name})"))
+        lines.append(self.store(memory, self.writer.further(reduction, self.load(memory), name)))
         self._begin(reduction)
 
     def _begin(self, reduction: Value) -> None:
@@ -236,7 +236,7 @@ class NestWriter:
                 stores.append(f"f{value.number} = {value.name}(f{value.number}, {name})")
             else:
                 memory = self.writer.homes[value]
-                whole = f"{value.name}({self.load(memory)}, {name})"
+                whole = self.writer.further(value, self.load(memory), name)
                 stores.append(self.store(memory, whole))
                 self._begin(value)
         for value in registers:
@@ -265,7 +265,7 @@ class NestWriter:
             name = f"w{reduction.number}"
         elif memory.code != reduction.code:
             name = f"to_{memory.code}({name})"
-        lines.append(self.store(memory, f"{reduction.name}({self.load(memory)}, {name})"))
+        lines.append(self.store(memory, self.writer.further(reduction, self.load(memory), name)))
         self._begin(reduction)
 
     # -- loops

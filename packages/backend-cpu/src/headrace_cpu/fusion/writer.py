@@ -24,6 +24,10 @@ _INFIX = {
     "greater_equal": ">=", "equal": "==", "not_equal": "!=",
 }  # fmt: skip
 
+# What takes one more element to what is in memory, where that is quicker than what LLVM makes
+# vectors of.
+_FURTHER = {"largest": "larger", "smallest": "smaller"}
+
 
 @dataclass(slots=True, eq=False)
 class Memory:
@@ -191,6 +195,10 @@ class Writer:
     def report(self, store: Store, condition: str) -> list[str]:
         """Return what reports a check."""
         return [f"if {condition}:", f"    set_word(block, {REPORT_WORD}, {store.report})"]
+
+    def further(self, reduction: Value, so_far: str, name: str) -> str:
+        """Return what a reduction is with one more element than what is in memory."""
+        return f"{_FURTHER.get(reduction.name, reduction.name)}({so_far}, {name})"
 
     def identity(self, reduction: Value, code: str) -> str:
         """Return where a reduction starts."""

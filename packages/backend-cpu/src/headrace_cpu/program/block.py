@@ -15,7 +15,7 @@ import numpy as np
 from headrace import Tensor
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.threads import launch, open_mp
-from headrace_cpu.program.instruction import Addresses, Bound
+from headrace_cpu.program.instruction import Addresses, Bound, Native, NativeCall
 
 
 class Block:
@@ -68,7 +68,9 @@ class Block:
 
     def launch(self, kernel: int, threads: int) -> Callable[[], object]:
         """Return what runs a kernel on the block, on so many threads."""
-        return self.kept(launch(kernel, self.address, threads))
+        call = self.kept(launch(kernel, self.address, threads))
+        call.__dict__["native"] = NativeCall(kernel, (self.address,), threads)
+        return call
 
     def kept(self, call: Callable[[], object]) -> Callable[[], object]:
         """Return a call that keeps the block alive: what reads it knows its address only."""
@@ -82,7 +84,7 @@ def bound(
     """Return an instruction bound to its buffers.
 
     Args:
-        call: Runs it.
+        call: Runs it. Where its ``native`` is a ``NativeCall``, that does all that it does.
         blocks: The blocks of its kernels.
         tensors: All that the instruction names. Those without an address yet get one in each step,
             whether or not a kernel reads them.
@@ -91,10 +93,14 @@ def bound(
     late: dict[Tensor, list[Callable[[int], object]]] = {
         tensor: [] for tensor in tensors if at.of(tensor) is None
     }
+    words = []
     for block in blocks:
         for tensor, places in block.late.items():
             late[tensor].append(_setter(block.words, places))
-    return Bound(call, {tensor: _all(setters) for tensor, setters in late.items()})
+            words += [(tensor, block.address + 8 * word, offset) for word, offset in places]
+    made = getattr(call, "native", None)
+    native = None if made is None else Native((made,), tuple(words))
+    return Bound(call, {tensor: _all(setters) for tensor, setters in late.items()}, native)
 
 
 def _setter(words: np.ndarray, places: list[tuple[int, int]]) -> Callable[[int], object]:

@@ -81,6 +81,11 @@ class Compilation:
                 give_up((op.type for op in instruction.ops), error, self._settings.verify)
         self._found.clear()
 
+    @property
+    def done(self) -> bool:
+        """Whether instructions run what was compiled."""
+        return self._done
+
     def describe(self, left: int | None) -> str:
         """Return what became of the kernels.
 

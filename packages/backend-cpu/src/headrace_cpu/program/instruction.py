@@ -18,17 +18,61 @@ ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
+class NativeCall:
+    """A call of a function of the machine, of at most four words.
+
+    Attributes:
+        function: Its address.
+        words: What it takes.
+        threads: 1 for a kernel, ``void kernel(int64_t *block)``, of the calling thread; more for
+            one of as many threads of the pool, or of the step's share of them where that is
+            smaller.
+        checked: Whether it returns an int that is not 0 where it fails.
+        report: The address of a word that is not 0 after it where it has refused something.
+        late: The tensors whose addresses are words of it, by the number of the word.
+        own: How many threads the library behind it must be set to, 0 for any number.
+    """
+
+    function: int
+    words: tuple[int, ...]
+    threads: int = 1
+    checked: bool = False
+    report: int = 0
+    late: Mapping[int, Tensor] = field(default_factory=dict)
+    own: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Native:
+    """What an instruction runs without Python.
+
+    Attributes:
+        calls: The calls, in order.
+        words: Where words lie that are the address of a tensor and so many bytes, for those whose
+            address was not known when it was bound.
+        set_threads: The address of what sets the number of threads that ``NativeCall.own`` asks
+            for, 0 where no call does.
+    """
+
+    calls: tuple[NativeCall, ...]
+    words: tuple[tuple[Tensor, int, int], ...] = ()
+    set_threads: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Bound:
     """An instruction bound to the buffers of one instance of a program.
 
     Attributes:
-        call: Runs it.
+        call: Runs it; it keeps everything that ``native`` knows by its address.
         point: For each tensor or handle whose address is not known when it is bound, the function
             that takes the address, called in each step before ``call``.
+        native: What does the same as ``call`` without Python, None where there is no such thing.
     """
 
     call: Callable[[], object]
     point: Mapping[Tensor, Callable[[int], object]] = field(default_factory=dict)
+    native: Native | None = None
 
 
 class Addresses(ABC):

@@ -11,8 +11,10 @@ import numpy as np
 
 from headrace import Operation, Tensor
 from headrace.errors import ResourceExhaustedError
-from headrace.extend.devices import ProgramReport, Region, located
+from headrace.extend.devices import LoopForm, ProgramReport, Region, Rounds, located
+from headrace_cpu.native.compiler import KernelError
 from headrace_cpu.native.memory import address, allocate, view
+from headrace_cpu.native.threads import Share
 from headrace_cpu.program.compilation import Compilation
 from headrace_cpu.program.describe import describe
 from headrace_cpu.program.environment import ENVIRONMENT
@@ -75,6 +77,8 @@ class Program:
         self._share = settings.share() if native else None
         # The tensors that are read, found where somebody asks.
         self._read: frozenset[Tensor] | None = None
+        # What runs it as the body of a loop, by how the loop hands values on.
+        self._loops: dict[LoopForm, Rounds | str] = {}
         # Without instructions nothing is kept in an instance, and one serves all.
         self._only = None if native else self._instance()
 
@@ -88,6 +92,28 @@ class Program:
         made, left = self._compilation, self._countdown
         compiled = "" if made is None else made.describe(left)
         return describe(self.region, self.items, self._values, self._places, self.source, compiled)
+
+    def rounds(self, form: LoopForm) -> Rounds | str:
+        """Return what runs it as the body of a loop, many rounds at one go, or why it cannot."""
+        found = self._loops.get(form)
+        if found is None:
+            if self._share is None or self._compilation is None:
+                return "the body has no kernels"
+            if not self._compilation.done:
+                return "the kernels of the body are not compiled yet"
+            found = self._loops[form] = self._loop(form, self._share)
+        return found
+
+    def _loop(self, form: LoopForm, share: Share) -> Rounds | str:
+        # lazy: few programs are bodies of loops
+        from headrace_cpu.rounds.body import Unfit
+        from headrace_cpu.rounds.loop import LoopProgram
+
+        given = self.region, self.items, self._values, self._places, form
+        try:
+            return LoopProgram(*given, self._arena, share)
+        except (Unfit, KernelError) as reason:
+            return str(reason)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """Run once: return the outputs for values of the inputs."""

@@ -28,6 +28,8 @@ class CompileSettings:
         verify: Whether it is an error when a kernel cannot be generated; otherwise NumPy does its
             work, and a line tells of it.
         flush: Whether the threads of kernels flush denormals to zero.
+        keen: Whether kernels compute also what NumPy does as fast: what is nothing but kernels can
+            be run many times at one go.
     """
 
     threads: int = 1
@@ -37,6 +39,7 @@ class CompileSettings:
     wait: bool = False
     verify: bool = False
     flush: bool = False
+    keen: bool = False
 
     @classmethod
     def of(cls, options: Options) -> CompileSettings:
@@ -56,6 +59,7 @@ class CompileSettings:
             wait=options.compile_wait or options.verify or not after,
             verify=options.verify,
             flush=flushes(DENORMALS_OPTION.read(given)),
+            keen=options.repeated,
         )
 
     def share(self) -> Share:

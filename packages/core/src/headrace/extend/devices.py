@@ -13,6 +13,7 @@ from headrace.runtime.capabilities import (
     EagerDevice,
     HostDevice,
     LimitedDevice,
+    LoopingProgram,
     ThreadedDevice,
     UnorderedDevice,
 )
@@ -48,6 +49,11 @@ from headrace.runtime.report import (
     bytes_of,
     plain_work,
 )
+from headrace.runtime.rounds import (
+    LoopForm,
+    LoopRun,
+    Rounds,
+)
 from headrace.runtime.trace import (
     clock,
 )
@@ -68,11 +74,15 @@ __all__ = [
     "HostArray",
     "HostDevice",
     "LimitedDevice",
+    "LoopForm",
+    "LoopRun",
+    "LoopingProgram",
     "MachineLimits",
     "Options",
     "Program",
     "ProgramReport",
     "Region",
+    "Rounds",
     "ThreadedDevice",
     "UnorderedDevice",
     "Work",

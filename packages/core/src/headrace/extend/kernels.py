@@ -38,6 +38,8 @@ from headrace.runtime.string_rows import (
 )
 from headrace.runtime.tensor_list import (
     ListValue,
+    StackedItems,
+    Swapped,
 )
 from headrace.summarize import (
     both_ends,
@@ -53,7 +55,9 @@ __all__ = [
     "KernelTable",
     "ListValue",
     "NodeView",
+    "StackedItems",
     "StringRows",
+    "Swapped",
     "TensorSpec",
     "both_ends",
     "check_sorted_ids",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from headrace.runtime.plan import Plan
     from headrace.runtime.region import Program, Region
     from headrace.runtime.report import ProgramReport
+    from headrace.runtime.rounds import LoopForm, Rounds
 
 
 @runtime_checkable
@@ -103,6 +104,18 @@ class DescribedProgram(Protocol):
 
     def describe(self) -> ProgramReport:
         """Return what it does."""
+
+
+@runtime_checkable
+class LoopingProgram(Protocol):
+    """A compiled program of the body of a loop that may run many rounds at one go."""
+
+    def rounds(self, form: LoopForm) -> Rounds | str:
+        """Return what runs rounds, or why it cannot.
+
+        Args:
+            form: How the loop hands values from round to round.
+        """
 
 
 @runtime_checkable

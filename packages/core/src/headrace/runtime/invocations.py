@@ -17,6 +17,7 @@ from headrace.graph.function import Function
 from headrace.graph.operation import Operation
 from headrace.runtime.counting import Count, Counted, count_of, counters_apart
 from headrace.runtime.device import Device
+from headrace.runtime.rounds import LoopRunner, slices
 from headrace.runtime.tensor_list import ListValue, swapped
 
 if TYPE_CHECKING:
@@ -30,10 +31,10 @@ Nest = Callable[[Function, tuple[str, ...]], "Plan"]
 
 
 def call_invocations(
-    op: Operation, device: Device, nest: Nest
+    op: Operation, device: Device, nest: Nest, repeat: Nest
 ) -> tuple[Callable[..., Invocations], Any]:
     """Return what runs a ``Call``, and its plans."""
-    del device
+    del device, repeat
     plan = nest(op.attrs["function"], op.attrs["saves"])
 
     def invocations(*values: Any) -> Invocations:
@@ -43,10 +44,10 @@ def call_invocations(
 
 
 def if_invocations(
-    op: Operation, device: Device, nest: Nest
+    op: Operation, device: Device, nest: Nest, repeat: Nest
 ) -> tuple[Callable[..., Invocations], Any]:
     """Return what runs an ``If``, and its plans."""
-    del device
+    del device, repeat
     then_saves, else_saves = op.attrs["then_saves"], op.attrs["else_saves"]
     then_plan = nest(op.attrs["then_branch"], then_saves)
     else_plan = nest(op.attrs["else_branch"], else_saves)
@@ -73,19 +74,27 @@ def _truth(value: Any) -> bool:
 
 
 def while_invocations(
-    op: Operation, device: Device, nest: Nest
+    op: Operation, device: Device, nest: Nest, repeat: Nest
 ) -> tuple[Callable[..., Invocations], Any]:
-    """Return what runs a ``While``, and its plans."""
+    """Return what runs a ``While``, and its plans.
+
+    Args:
+        op: The loop.
+        device: Its device.
+        nest: Plans its condition, and a body that asks in each round whether it goes on.
+        repeat: Plans a body whose rounds are counted.
+    """
     cond_plan = nest(op.attrs["cond"], ())
     count = count_of(op)
     apart = counters_apart(op)
     if count is not None and apart is not None:
-        body_plan = nest(apart.body, apart.saves)
+        body_plan = repeat(apart.body, apart.saves)
         return _counting_apart(op, device, cond_plan, body_plan, count, apart), (
             cond_plan,
             body_plan,
         )
-    body_plan = nest(op.attrs["body"], op.attrs["saves"])
+    body_plan = (nest if count is None else repeat)(op.attrs["body"], op.attrs["saves"])
+    runner = runner_of(op, body_plan, None)
     variables, cond_count, _ = op.arity
     body_start = variables + cond_count
     kept_of = _keeper(op, device)
@@ -97,7 +106,17 @@ def while_invocations(
         kept: list[list[Any]] = []
         iteration = 0
         rounds = None if count is None else count.rounds((*current, *of_cond))
+        # Whether rounds run one by one to the end.
+        alone = rounds is None
         while iteration != rounds:
+            if not alone and _is_turn(iteration):
+                run = runner.start((*current, *of_body), (rounds or 0) - iteration)
+                if run is not None:
+                    yield from slices(run)
+                    done = run.results()
+                    if done is not None:
+                        return [*done[0], *_lists(kept, op, done[1])]
+                    alone = True
             if rounds is None:
                 (going,) = yield cond_plan, (*current, *of_cond), f"?{iteration}"
                 if not _truth(going):
@@ -112,6 +131,21 @@ def while_invocations(
     return invocations, (cond_plan, body_plan)
 
 
+def runner_of(op: Operation, body: Plan, apart: Counted | None) -> LoopRunner:
+    """Return what runs the rounds of a ``While`` at one go, where that can be done.
+
+    Args:
+        op: The loop, whose rounds are counted.
+        body: The plan of its body.
+        apart: The body without its counters, where the plan is of that.
+    """
+    if apart is None:
+        return LoopRunner(body, op.arity[0], {})
+    others = len(apart.others)
+    growths = [apart.steps[i] for i in apart.read]
+    return LoopRunner(body, others, dict(enumerate(growths, others)))
+
+
 def _counting_apart(
     op: Operation, device: Device, cond_plan: Plan, body_plan: Plan, count: Count, apart: Counted
 ) -> Callable[..., Invocations]:
@@ -120,6 +154,7 @@ def _counting_apart(
     body_start, others = variables + cond_count, len(apart.others)
     kept_of = _keeper(op, device)
     growths = [apart.steps[i] for i in apart.read]
+    runner = runner_of(op, body_plan, apart)
 
     def invocations(*values: Any) -> Invocations:
         starts = {i: values[i] for i in apart.steps}
@@ -130,7 +165,19 @@ def _counting_apart(
         kept: list[list[Any]] = []
         iteration = 0
         rounds = count.rounds(values[:body_start])
+        # Whether rounds run one by one to the end.
+        alone = rounds is None
         while iteration != rounds:
+            if not alone and _is_turn(iteration):
+                left = (rounds or 0) - iteration
+                run = runner.start((*current, *counts, *of_body), left)
+                if run is not None:
+                    yield from slices(run)
+                    done = run.results()
+                    if done is not None:
+                        ended = _placed(apart.after(starts, rounds or 0), device, given)
+                        return [*apart.ordered(done[0], ended), *_lists(kept, op, done[1])]
+                    alone = True
             if rounds is None:
                 known = _placed(apart.after(starts, iteration), device, given)
                 asked = (*apart.ordered(current, known), *of_cond)
@@ -151,6 +198,11 @@ def _counting_apart(
     return invocations
 
 
+def _is_turn(iteration: int) -> bool:
+    """Whether to ask before a round if the rest can run at one go, as kernels may be there now."""
+    return iteration & (iteration - 1) == 0
+
+
 def _placed(counts: Mapping[int, Any], device: Device, given: bool) -> Mapping[int, Any]:
     """Return counters as arrays of a device; ``given`` says whether those are NumPy's."""
     return counts if given else {i: device.from_host(np.asarray(c)) for i, c in counts.items()}
@@ -165,14 +217,26 @@ def _keeper(op: Operation, device: Device) -> Callable[[list[Any]], list[Any]] |
     return lambda values: values
 
 
-def _lists(kept: Sequence[Sequence[Any]], op: Operation) -> list[ListValue]:
-    """Return the lists of what all rounds have left."""
+def _lists(
+    kept: Sequence[Sequence[Any]], op: Operation, rest: Sequence[ListValue] | None = None
+) -> list[ListValue]:
+    """Return the lists of what all rounds have left.
+
+    Args:
+        kept: What rounds that ran one by one have left.
+        op: The loop.
+        rest: What the rounds after these have left, None where there are none.
+    """
+    if rest is not None and not kept:
+        return list(rest)
     columns = zip(*kept, strict=True) if kept else [()] * len(op.attrs["saves"])
-    return [ListValue(column) for column in columns]
+    if rest is None:
+        return [ListValue(column) for column in columns]
+    return [ListValue([*a, *b.items]) for a, b in zip(columns, rest, strict=True)]
 
 
 INVOCATIONS: dict[
-    str, Callable[[Operation, Device, Nest], tuple[Callable[..., Invocations], Any]]
+    str, Callable[[Operation, Device, Nest, Nest], tuple[Callable[..., Invocations], Any]]
 ] = {
     "Call": call_invocations,
     "If": if_invocations,

@@ -27,6 +27,8 @@ class Options:
         check_numerics: Whether the first operation that makes a NaN or an infinity is an error.
         compile_after: How often a region runs before kernels are generated for it.
         compile_wait: Whether steps wait for kernels, rather than run plainly until they are there.
+        repeated: Whether it is the body of a loop whose rounds are counted: kernels pay for less
+            there, since a loop that is nothing but kernels can be run at one go.
         recorder: Records what steps do, None where nobody asks.
         compress_transfers: The dtype as which float32 goes between tasks, None for float32.
         consistency: How stale what changes variables may be, as ``Config(consistency=...)``.
@@ -42,6 +44,7 @@ class Options:
     check_numerics: bool = False
     compile_after: int = 2
     compile_wait: bool = False
+    repeated: bool = False
     recorder: Recorder | None = None
     compress_transfers: str | None = None
     consistency: str = "relaxed"

@@ -199,7 +199,9 @@ class _PlanBuilder:
         for op in order:
             if op.type in INVOCATIONS:
                 nest = functools.partial(self.nest, home=op.device_name)
-                call, plans = INVOCATIONS[op.type](op, self.devices[op.device_name], nest)
+                repeat = functools.partial(nest, options=replace(self.options, repeated=True))
+                device = self.devices[op.device_name]
+                call, plans = INVOCATIONS[op.type](op, device, nest, repeat)
                 self.inner[op] = tuple(plans)
                 self.waits = self.waits or any(plan.waits for plan in plans)
                 self.transfers = self.transfers or any(plan.transfers for plan in plans)

@@ -321,6 +321,21 @@ class RegionCall:
             return None if program is None else bare(program)
         return bare(self.program(key))
 
+    def settled(self, feeds: Sequence[Any]) -> Program | None:
+        """Return the program for values of a whole plan's feeds, if it is there to stay.
+
+        Args:
+            feeds: All feeds of the plan.
+
+        Returns:
+            It; None where none was compiled for these shapes, or where it is still measured.
+        """
+        program = self._only
+        if program is None:
+            given = [feeds[i] for i in self.feeds]
+            program = self._programs.get(tuple([_shape(given[i]) for i in self._varying]))
+        return None if isinstance(program, MeasuredProgram) else program
+
     def _fed_shapes_vary(self, shapes: tuple[Any, ...]) -> bool:
         """Whether programs were made for other shapes of what is fed; the user can mend that.
 

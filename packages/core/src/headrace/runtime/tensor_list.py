@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, final, overload
 
 from headrace.runtime.device import Device, HostArray
 
@@ -15,6 +15,35 @@ class Swapped:
 
     def __init__(self, array: HostArray) -> None:
         self.array = array
+
+
+@final
+class StackedItems(Sequence[Any]):
+    """Items that lie one behind the other, as the parts of one array along its first axis.
+
+    What wants all of them takes the array. A part of it is made where an item is asked for.
+
+    Attributes:
+        array: [n, ...], which nobody changes any more.
+    """
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> StackedItems: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        """Return an item as an array, also where it has no axes; of a slice, the items in it."""
+        if isinstance(index, slice):
+            return StackedItems(self.array[index])
+        return self.array[index, ...]
 
 
 class ListValue:
@@ -30,10 +59,12 @@ class ListValue:
         """Take items: arrays of a device, ``Swapped`` ones, or None where nothing was put.
 
         Args:
-            items: They; of a list or tuple, which nobody may change any more, no copy is made.
+            items: They; of a list, a tuple or what is stacked, which nobody may change any more,
+                no copy is made.
             length: How many of them belong to the list; all if None.
         """
-        self._all: Sequence[Any] = items if isinstance(items, list | tuple) else tuple(items)
+        kept = isinstance(items, list | tuple | StackedItems)
+        self._all: Sequence[Any] = items if kept else tuple(items)  # type: ignore[assignment]
         self._length = len(self._all) if length is None else length
 
     @property
@@ -45,9 +76,15 @@ class ListValue:
     def __len__(self) -> int:
         return self._length
 
-    def without_last(self) -> ListValue:
-        """Return the list without its last item; there is one."""
-        return ListValue(self._all, self._length - 1)
+    @property
+    def stacked(self) -> Any:
+        """All items as one array [n, ...], None where they do not lie in one."""
+        found = self._all
+        return found.array[: self._length] if type(found) is StackedItems else None
+
+    def without_last(self, count: int = 1) -> ListValue:
+        """Return the list without its last items; there are as many."""
+        return ListValue(self._all, self._length - count)
 
     def parted(self, device: Device) -> tuple[ListValue, Any]:
         """Return the list without its last item, and that item, None where nothing was put.

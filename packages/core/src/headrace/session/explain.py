@@ -19,8 +19,9 @@ from headrace.passes.rewrites import Rewrite
 from headrace.plugins.ownership import Replacement
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
 from headrace.runtime.capabilities import DescribedProgram, PlannedProgram
-from headrace.runtime.counting import counters_apart
+from headrace.runtime.counting import count_of, counters_apart
 from headrace.runtime.device import HostArray
+from headrace.runtime.invocations import runner_of
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.report import plain_work
 from headrace.session.explanation import Explanation, Part, Placed, Transfer
@@ -218,6 +219,7 @@ class _Walk:
             works=() if node.inner else (plain_work(op, device, node.package),),
             line=str(op.site),
             inside=tuple(inside),
+            rounds=_rounds(node) if op.type == "While" else "",
         )
 
     def _functions(
@@ -244,6 +246,14 @@ class _Walk:
             shape if i < len(first) and same[i] and (shape := first[i]) is not None else static[i]
             for i in range(len(static))
         ]
+
+
+def _rounds(node: PlanNode) -> str:
+    """Return how the rounds of a loop run."""
+    if count_of(node.op) is None:
+        return "runs round by round: its condition is asked before each"
+    _, body = node.inner
+    return runner_of(node.op, body, counters_apart(node.op)).told()
 
 
 def _arguments(op: Operation, given: Sequence[Sizes]) -> list[tuple[str, Sequence[Sizes]]]:

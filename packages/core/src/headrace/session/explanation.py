@@ -31,6 +31,7 @@ class Part:
         note: What is not known, and why.
         compiled: When and why it was compiled, and compiled again.
         inside: The parts of what it runs, such as the body of a loop.
+        rounds: How the rounds of a loop run, and why not at one go.
     """
 
     number: str
@@ -45,6 +46,7 @@ class Part:
     note: str = ""
     compiled: tuple[str, ...] = ()
     inside: tuple[Part, ...] = ()
+    rounds: str = ""
 
     @property
     def kernels(self) -> tuple[Work, ...]:
@@ -242,6 +244,8 @@ def _text(part: Part, indent: str, several: bool) -> list[str]:
     inner = indent + "  "
     if part.note:
         lines.append(f"{inner}{part.note}")
+    if part.rounds:
+        lines.append(f"{inner}{part.rounds}")
     lines += [inner + line for line in part.compiled]
     report = part.report
     if report is not None and (report.arena_bytes or report.result_bytes):

@@ -1,0 +1,230 @@
+"""The driver: one kernel that makes all calls of many rounds of a loop.
+
+What a round calls is a table of functions and their words. What changes from round to round is
+where tensors are, which is known before the first round: a matrix of addresses, a row for each
+round. Before the calls of a round the driver puts its row where kernels look for it: into their
+blocks, and into the table itself.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from headrace import Tensor
+from headrace_cpu.native.build import build
+from headrace_cpu.native.memory import Array, address
+from headrace_cpu.native.source import KernelSource
+from headrace_cpu.native.threads import bare_kernel, open_mp
+from headrace_cpu.program.instruction import Native, NativeCall
+
+# Words of the driver's block: the table of calls, how many there are, the table of what is put
+# where, how many, the row of the first round, the bytes of a row, the number of rounds; then what
+# it reports: how many rounds were made, and the number of the call that failed, from 1 on.
+_WORDS = 9
+_ROW, _STRIDE, _COUNT, _DONE, _FAILED = range(4, 9)
+# Words of a call: the function, its four words, whether it returns a status, where it reports.
+_CALL = 8
+_STATUS, _REPORT = 5, 6
+# Words of a place: where it is, the byte in the row, the bytes that are added.
+_PLACE = 3
+_ARGUMENTS = 4
+
+_TEXT = """\
+define void @rounds(i64 %block) {
+entry:
+  %b = inttoptr i64 %block to ptr
+  %calls = load ptr, ptr %b
+  %count.p = getelementptr i64, ptr %b, i64 1
+  %count = load i64, ptr %count.p
+  %places.p = getelementptr i64, ptr %b, i64 2
+  %places = load ptr, ptr %places.p
+  %many.p = getelementptr i64, ptr %b, i64 3
+  %many = load i64, ptr %many.p
+  %first.p = getelementptr i64, ptr %b, i64 4
+  %first = load ptr, ptr %first.p
+  %stride.p = getelementptr i64, ptr %b, i64 5
+  %stride = load i64, ptr %stride.p
+  %rounds.p = getelementptr i64, ptr %b, i64 6
+  %rounds = load i64, ptr %rounds.p
+  %done.p = getelementptr i64, ptr %b, i64 7
+  %failed.p = getelementptr i64, ptr %b, i64 8
+  br label %round
+round:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %round.end ]
+  %row = phi ptr [ %first, %entry ], [ %row.next, %round.end ]
+  store i64 %r, ptr %done.p
+  %going = icmp slt i64 %r, %rounds
+  br i1 %going, label %place, label %end
+place:
+  %p = phi i64 [ 0, %round ], [ %p.next, %put ]
+  %place.p = phi ptr [ %places, %round ], [ %place.next, %put ]
+  %more = icmp slt i64 %p, %many
+  br i1 %more, label %put, label %call
+put:
+  %where = load ptr, ptr %place.p
+  %byte.p = getelementptr i64, ptr %place.p, i64 1
+  %byte = load i64, ptr %byte.p
+  %added.p = getelementptr i64, ptr %place.p, i64 2
+  %added = load i64, ptr %added.p
+  %from = getelementptr i8, ptr %row, i64 %byte
+  %base = load i64, ptr %from
+  %address = add i64 %base, %added
+  store i64 %address, ptr %where
+  %p.next = add i64 %p, 1
+  %place.next = getelementptr i64, ptr %place.p, i64 3
+  br label %place
+call:
+  %c = phi i64 [ 0, %place ], [ %c.next, %fine ]
+  %call.p = phi ptr [ %calls, %place ], [ %call.next, %fine ]
+  %left = icmp slt i64 %c, %count
+  br i1 %left, label %make, label %round.end
+make:
+  %function = load ptr, ptr %call.p
+  %w0.p = getelementptr i64, ptr %call.p, i64 1
+  %w0 = load i64, ptr %w0.p
+  %w1.p = getelementptr i64, ptr %call.p, i64 2
+  %w1 = load i64, ptr %w1.p
+  %w2.p = getelementptr i64, ptr %call.p, i64 3
+  %w2 = load i64, ptr %w2.p
+  %w3.p = getelementptr i64, ptr %call.p, i64 4
+  %w3 = load i64, ptr %w3.p
+  %status = call i32 %function(i64 %w0, i64 %w1, i64 %w2, i64 %w3)
+  %checked.p = getelementptr i64, ptr %call.p, i64 5
+  %checked = load i64, ptr %checked.p
+  %status64 = sext i32 %status to i64
+  %bad = and i64 %status64, %checked
+  %report.p = getelementptr i64, ptr %call.p, i64 6
+  %report = load ptr, ptr %report.p
+  %said = load i64, ptr %report
+  %any = or i64 %bad, %said
+  %wrong = icmp ne i64 %any, 0
+  br i1 %wrong, label %fail, label %fine
+fine:
+  %c.next = add i64 %c, 1
+  %call.next = getelementptr i64, ptr %call.p, i64 8
+  br label %call
+round.end:
+  %r.next = add i64 %r, 1
+  %row.next = getelementptr i8, ptr %row, i64 %stride
+  br label %round
+fail:
+  %number = add i64 %c, 1
+  store i64 %number, ptr %failed.p
+  br label %end
+end:
+  ret void
+}
+"""
+
+
+def driver() -> Callable[[int], object]:
+    """Return the driver, a function of the address of its block.
+
+    Raises:
+        KernelError: if it cannot be compiled.
+    """
+    (place,) = build([KernelSource("rounds", _TEXT, language="llvm")])
+    return bare_kernel(place)
+
+
+@dataclass(slots=True)
+class _Parallel:
+    """A call on several threads: which row of the table it is, and how many threads it wants."""
+
+    row: int
+    threads: int
+
+
+class Table:
+    """The tables of one instance of a loop's body.
+
+    Attributes:
+        columns: The tensors of the columns of the matrix of addresses.
+        own: Whether a library behind some call is set to a number of threads of its own.
+    """
+
+    def __init__(self, natives: Sequence[Native], threads: int) -> None:
+        """Lay the tables out.
+
+        Args:
+            natives: What each instruction runs, in order.
+            threads: How many threads a step has that runs alone.
+        """
+        self.columns: list[Tensor] = []
+        self.own = False
+        self._number: dict[Tensor, int] = {}
+        self._parallel: list[_Parallel] = []
+        self._pool = open_mp()
+        self._reports = [c.report for native in natives for c in native.calls if c.report]
+        rows = [each for native in natives for each in self._rows(native, threads)]
+        calls = np.zeros((len(rows), _CALL), np.int64)
+        # What reports nothing is looked at as if it did.
+        silence = np.zeros(1, np.int64)
+        places: list[tuple[int, int, int]] = []
+        for number, made in enumerate(rows):
+            self._fill(calls[number], made, address(silence))
+            base = address(calls) + 8 * _CALL * number
+            if made.threads > 1 and self._pool is not None:
+                self._parallel.append(_Parallel(number, made.threads))
+            places += [(base + 8 * (1 + w), self._column(t), 0) for w, t in made.late.items()]
+        for native in natives:
+            places += [(where, self._column(t), added) for t, where, added in native.words]
+        self._places = np.array(places, np.int64).reshape(len(places), _PLACE)
+        self._calls, self._silence = calls, silence
+        self._block = np.zeros(_WORDS, np.int64)
+        self._block[:4] = address(calls), len(rows), address(self._places), len(places)
+        self._words = address(self._block)
+
+    def run(self, drive: Callable[[int], object], rows: Array, threads: int) -> int:
+        """Make rounds; return how many were made before one failed.
+
+        Args:
+            drive: The driver.
+            rows: [rounds, columns], int64, where the tensors are in each round.
+            threads: How many threads the step may use.
+        """
+        for each in self._parallel:
+            self._calls[each.row, 3] = min(each.threads, threads)
+        block = self._block
+        block[_ROW], block[_STRIDE], block[_COUNT] = address(rows), rows.strides[0], len(rows)
+        block[_DONE:] = 0
+        drive(self._words)
+        if block[_FAILED]:
+            for place in self._reports:
+                ctypes.c_int64.from_address(place).value = 0
+        return int(block[_DONE])
+
+    def _rows(self, native: Native, threads: int) -> list[NativeCall]:
+        """Return the calls of an instruction, with those that set its library's threads."""
+        made: list[NativeCall] = []
+        for call in native.calls:
+            if not call.own or not native.set_threads:
+                made.append(call)
+                continue
+            self.own = True
+            if call.own == threads:
+                made.append(call)
+                continue
+            before, after = (NativeCall(native.set_threads, (n,)) for n in (call.own, threads))
+            made += [before, call, after]
+        return made
+
+    def _fill(self, row: Array, call: NativeCall, silence: int) -> None:
+        function, words = call.function, call.words
+        if call.threads > 1 and self._pool is not None:
+            function, words = self._pool.symbols["GOMP_parallel"], (function, *words, 1, 0)
+        row[0] = function
+        row[1 : 1 + len(words)] = words
+        row[_STATUS] = -1 if call.checked else 0
+        row[_REPORT] = call.report or silence
+
+    def _column(self, tensor: Tensor) -> int:
+        """Return the byte of a row where the address of a tensor is."""
+        number = self._number.setdefault(tensor, len(self.columns))
+        if number == len(self.columns):
+            self.columns.append(tensor)
+        return 8 * number

@@ -1,0 +1,149 @@
+"""Loops whose rounds a device runs at one go, where it can.
+
+Where the rounds of a loop are counted, and its body is one compiled program, the program may be
+able to run many rounds without coming back to Python. It does so in slices of some milliseconds:
+between two of them the executor sees whether the step was cancelled, and Python whether it was
+interrupted. Whatever a program cannot do so, and whatever fails, is run round by round, where
+errors are told: the body of such a loop has no effects, so that nothing is done twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, final
+
+from headrace.records import dataclass
+from headrace.runtime.capabilities import LoopingProgram
+from headrace.runtime.tensor_list import ListValue
+
+if TYPE_CHECKING:
+    from headrace.runtime.plan import Plan
+
+# To set up many rounds takes as long as a few of them.
+_FEWEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LoopForm:
+    """How a loop hands values from round to round.
+
+    Attributes:
+        arguments: For each input of the program, the argument of the body that it takes.
+        carried: So many of the body's arguments are the first of its results of the round before;
+            the other results are kept of each round.
+        counters: What each round adds to those of the other arguments that count, by number, as
+            Python's integers.
+    """
+
+    arguments: tuple[int, ...]
+    carried: int
+    counters: tuple[tuple[int, int], ...] = ()
+
+
+class LoopRun(Protocol):
+    """One run of a loop."""
+
+    def advance(self) -> bool:
+        """Run some rounds, for some milliseconds; return whether more are left.
+
+        Where one fails, none is left, and there are no results.
+        """
+
+    def results(self) -> tuple[list[Any], list[ListValue]] | None:
+        """Return the carried values and the lists of what was kept; None where a round failed."""
+
+
+class Rounds(Protocol):
+    """What runs rounds of a loop."""
+
+    def start(self, arguments: Sequence[Any], count: int) -> LoopRun | None:
+        """Begin a run; None where these arguments do not fit.
+
+        Args:
+            arguments: The body's, of the first round.
+            count: How many rounds there are; at least one.
+        """
+
+
+@final
+class _Slices:
+    """What stands for a plan where an executor is asked to run a slice of a loop.
+
+    Attributes:
+        whole: Runs the next slice.
+    """
+
+    __slots__ = ("whole",)
+
+    def __init__(self, run: LoopRun) -> None:
+        self.whole: Callable[[Sequence[Any]], list[Any]] = lambda _: [run.advance()]
+
+
+@final
+class LoopRunner:
+    """Runs the rounds of one loop at one go, where that can be done."""
+
+    def __init__(self, plan: Plan, carried: int, counters: Mapping[int, Any]) -> None:
+        """Look at a body.
+
+        Args:
+            plan: Its plan.
+            carried: As in ``LoopForm``.
+            counters: What each round adds to which arguments, as scalars.
+        """
+        self._carried = carried
+        self._counters = tuple((i, int(step)) for i, step in sorted(counters.items()))
+        self._region = plan.nodes[0].region if plan.whole is not None else None
+        # What was found for a program, which is another one after shapes have changed.
+        self._known: tuple[Any, Rounds] | None = None
+
+    def told(self) -> str:
+        """Return how the rounds run, as far as it is known."""
+        if self._region is None:
+            return "runs round by round: the body is not one compiled program and nothing else"
+        programs = list(self._region.programs.values())
+        if not programs:
+            return ""
+        found = self._rounds(programs[-1])
+        if isinstance(found, str):
+            return f"runs round by round: {found}"
+        return "runs many rounds at one go"
+
+    def start(self, arguments: Sequence[Any], count: int | None) -> LoopRun | None:
+        """Begin a run; None where rounds have to run one by one.
+
+        Args:
+            arguments: The body's, of the first round.
+            count: How many rounds there are, None where that is not known.
+        """
+        if count is None or count < _FEWEST or self._region is None:
+            return None
+        program = self._region.settled(arguments)
+        if program is None:
+            return None
+        found = self._rounds(program)
+        return None if isinstance(found, str) else found.start(arguments, count)
+
+    def _rounds(self, program: Any) -> Rounds | str:
+        known = self._known
+        if known is not None and known[0] is program:
+            return known[1]
+        if not isinstance(program, LoopingProgram):
+            return "its device runs one round at a time"
+        assert self._region is not None
+        form = LoopForm(self._region.feeds, self._carried, self._counters)
+        found = program.rounds(form)
+        if not isinstance(found, str):
+            self._known = program, found
+        return found
+
+
+def slices(run: LoopRun) -> Generator[Any, list[Any], None]:
+    """Yield what an executor is asked to run until no rounds of a run are left."""
+    part = _Slices(run)
+    number = 0
+    while True:
+        (more,) = yield part, (), f"rounds {number}"
+        if not more:
+            return
+        number += 1
