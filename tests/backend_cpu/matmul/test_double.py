@@ -30,7 +30,7 @@ def operands(rows, columns, inner, transposed_a, transposed_b):
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(
-    ("transposed_a", "transposed_b"), itertools.product([False, True], repeat=2)
+    ("transposed_a", "transposed_b"), [*itertools.product([False, True], repeat=2)]
 )
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_matmul_and_update_are_what_numpy_computes(size, transposed_a, transposed_b, threads):
