@@ -60,11 +60,7 @@ def _reverse(b: Builder, op: Operation) -> None:
 
 
 def _taken(b: Builder, value: Value, index: Sequence[Any]) -> Value:
-    """Return what a Python index takes of a value.
-
-    Raises:
-        Unfit: if it does not take neighbors of what is no view of memory.
-    """
+    """Return what a Python index takes of a value."""
     entries = _whole_index(index, len(shape_of_value(value)))
     axis = 0
     # From each axis of the value to those of the result: a part, none, or one more.
@@ -100,19 +96,7 @@ def _whole_index(index: Sequence[Any], rank: int) -> list[Any]:
 def _along(b: Builder, value: Value, axis: int, part: slice) -> Value:
     size = shape_of_value(value)[axis]
     places = range(*part.indices(size))
-    if places == range(size):
-        return value
-    if not isinstance(value, View):
-        if places.step != 1 and len(places) > 1:
-            raise Unfit("takes what is not in memory in another order")
-        return b.part(value, axis, places[0], len(places))
-    step = value.strides[axis]
-    return View(
-        value.tensor,
-        (*value.shape[:axis], len(places), *value.shape[axis + 1 :]),
-        (*value.strides[:axis], step * places.step, *value.strides[axis + 1 :]),
-        value.offset + places[0] * step,
-    )
+    return value if places == range(size) else b.part(value, axis, places)
 
 
 def _pad(b: Builder, op: Operation) -> None:

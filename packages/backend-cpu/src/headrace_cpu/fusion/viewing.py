@@ -50,7 +50,7 @@ def _split(b: Builder, op: Operation) -> None:
     axis = op.attrs["axis"] % len(shape_of(op.inputs[0]))
     start = 0
     for tensor, size in zip(op.outputs, op.attrs["sizes"], strict=True):
-        b.values[tensor] = b.part(value, axis, start, size)
+        b.values[tensor] = b.part(value, axis, range(start, start + size))
         start += size
 
 
