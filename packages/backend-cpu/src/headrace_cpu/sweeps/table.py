@@ -39,6 +39,10 @@ _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "picks": {"gather": ("Gather", "GatherNd")},
     "distinct": {"unique": ("Unique",)},
+    "scatters": {
+        "gather": ("ScatterNd", "TensorScatter", "DynamicPartition"),
+        "sparse": ("SparseToDense",),
+    },
     "lookups": {"lookup": ("LookupTableFind",)},
     "texts": {"text_hash": ("StringToHashBucketFast", "StringToHashBucket")},
     "numerals": {"text_convert": ("StringToNumber",)},
