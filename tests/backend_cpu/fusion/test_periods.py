@@ -85,3 +85,24 @@ def test_shared_variable_is_updated_after_rows_have_read_it():
             session.run([step, moved], {x: given})
             expected = expected - (given + expected).mean(0)
         np.testing.assert_allclose(session.run(b), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_functions_beside_whole_numbers_of_64_bits_fill_vectors():
+    x = np.random.default_rng(0).normal(size=(40, 100)).astype("float32")
+    n = np.arange(40, dtype=np.int64)
+    kernels = check(
+        lambda x, n: hr.where(hr.range(100, dtype="int64") < n[:, None], hr.exp(x), x * 2.0),
+        lambda x, n: np.where(np.arange(100) < n[:, None], np.exp(x), x * 2),
+        *(x, n),
+    )
+    assert any("in full_range(" in kernel.source for kernel in kernels)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_softmax_of_masked_scores_is_zero_where_they_are(dtype):
+    x = np.random.default_rng(0).normal(size=(50, 70)).astype(dtype)
+    for far in (-1e9, -1e30, -np.inf, -800.0, -200.0):
+        x[:, 20:] = far
+        expected = np.exp(x - x.max(1, keepdims=True))
+        expected /= expected.sum(1, keepdims=True)
+        check(hr.nn.softmax, lambda _, expected=expected: expected, x)

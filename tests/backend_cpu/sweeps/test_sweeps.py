@@ -369,3 +369,23 @@ def test_numbers_out_of_range_are_refused() -> None:
             session.run(number, {x: np.array([b"2147483647"], object)})
         with pytest.raises(hr.errors.HeadraceError, match="is no number of dtype"):
             session.run(number, {x: np.array([b"2147483648"], object)})
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
+def test_sorted_segments_of_short_rows(dtype) -> None:
+    rng = np.random.default_rng(6)
+    for width in (1, 2, 3, 4, 5, 8, 10, 15, 16, 17, 31, 40):
+        values = _numbers(dtype, (700, width))
+        for number in (3, 90, 2000):
+            ids = np.sort(rng.integers(0, number, 700)).astype(np.int64)
+
+            def build(x, i, number=number):
+                return [
+                    getattr(hr, f"unsorted_segment_{name}")(x, i, number)
+                    for name in ("sum", "prod")
+                ]
+
+            _check(build, values, ids)
+            _check(
+                lambda x, i: (hr.segment_max(x, i), hr.segment_min(x, i)), values, ids, zeros=False
+            )
