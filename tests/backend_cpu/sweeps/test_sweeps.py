@@ -318,3 +318,74 @@ def test_looking_up_numbers_while_they_change(dtype) -> None:
                 for _ in range(2):
                     got = session.run(found, {asked: keys})
                     np.testing.assert_array_equal(got, expected)
+
+
+NUMERALS = [
+    *(b"0 -0 +7 12 007 1. .5 -.5 +1.25 1e3 1E-3 2.5e+2 0.1 -123456.789 3.4028235e38".split()),
+    *(b"999999999999999 0.000001234567 1e22 1e-22 123456789012345e-20".split()),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_numerals(dtype) -> None:
+    rng = np.random.default_rng(0)
+    drawn = [
+        repr(float(x)).encode() for x in rng.standard_normal(300) * 10.0 ** rng.integers(-8, 8)
+    ]
+    short = [b"%.6g" % x for x in rng.standard_normal(2000) * 1000]
+    # The last has more digits than are read natively, and what is left is read by Python.
+    for texts in (NUMERALS, short, drawn, [*NUMERALS, b" inf ", b"0x1p3", b"1e-400", b"9" * 50]):
+        _check(lambda x: hr.string_to_number(x, dtype), np.array(texts, object))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_whole_numerals(dtype) -> None:
+    limits = np.iinfo(dtype)
+    edges = [b"%d" % limits.min, b"%d" % limits.max, b"+5", b"-0", b"0012", b" 7 "]
+    drawn = [b"%d" % n for n in np.random.default_rng(0).integers(-(1 << 31), 1 << 31, 3000)]
+    for texts in (drawn, edges, [b"42"]):
+        _check(lambda x: hr.string_to_number(x, dtype), np.array(texts, object))
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"-", b".", b"1e", b"1e+", b"e5", b"1.2.3", b"1-2", b"x", b"1 2"]
+)
+def test_what_is_no_number_is_refused(text) -> None:
+    for dtype in ("float32", "int64"):
+        x = hr.placeholder("string", (3,))
+        with hr.Session(config=hr.Config(compile_after=0, compile_wait=True)) as session:
+            number = hr.string_to_number(x, dtype)
+            for _ in range(2):
+                session.run(number, {x: np.array([b"1", b"2", b"3"], object)})
+            with pytest.raises(hr.errors.HeadraceError, match="is no number of dtype"):
+                session.run(number, {x: np.array([b"1", text, b"3"], object)})
+
+
+def test_numbers_out_of_range_are_refused() -> None:
+    x = hr.placeholder("string", (1,))
+    with hr.Session(config=hr.Config(compile_after=0, compile_wait=True)) as session:
+        number = hr.string_to_number(x, "int32")
+        for _ in range(2):
+            session.run(number, {x: np.array([b"2147483647"], object)})
+        with pytest.raises(hr.errors.HeadraceError, match="is no number of dtype"):
+            session.run(number, {x: np.array([b"2147483648"], object)})
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
+def test_sorted_segments_of_short_rows(dtype) -> None:
+    rng = np.random.default_rng(6)
+    for width in (1, 2, 3, 4, 5, 8, 10, 15, 16, 17, 31, 40):
+        values = _numbers(dtype, (700, width))
+        for number in (3, 90, 2000):
+            ids = np.sort(rng.integers(0, number, 700)).astype(np.int64)
+
+            def build(x, i, number=number):
+                return [
+                    getattr(hr, f"unsorted_segment_{name}")(x, i, number)
+                    for name in ("sum", "prod")
+                ]
+
+            _check(build, values, ids)
+            _check(
+                lambda x, i: (hr.segment_max(x, i), hr.segment_min(x, i)), values, ids, zeros=False
+            )

@@ -248,25 +248,27 @@ class Builder:
         self.domain.note(axes)
         return Operand(value.node, axes)
 
-    def part(self, value: Value, axis: int, start: int, size: int) -> Value:
-        """Return consecutive elements of a value along an axis.
+    def part(self, value: Value, axis: int, places: range) -> Value:
+        """Return some elements of a value along an axis.
 
         Of what is computed, the part is computed in place of the whole.
         """
+        start, size = places[0], len(places)
         if isinstance(value, View):
             shape = (*value.shape[:axis], size, *value.shape[axis + 1 :])
-            offset = value.offset + start * value.strides[axis]
-            return View(value.tensor, shape, value.strides, offset)
+            step = value.strides[axis]
+            strides = (*value.strides[:axis], step * places.step, *value.strides[axis + 1 :])
+            return View(value.tensor, shape, strides, value.offset + start * step)
         whole = value.axes[axis]
-        if whole is None or size == whole.size:
+        if whole is None or places == range(whole.size):
             return value
         mine = None if size == 1 else Dim(size)
         axes = (*value.axes[:axis], mine, *value.axes[axis + 1 :])
         self.domain.note(axes)
-        return Operand(self._part(value.node, whole.find(), mine, start, {}), axes)
+        return Operand(self._part(value.node, whole.find(), mine, places, {}), axes)
 
     def _part(
-        self, node: Node, whole: Dim, mine: Dim | None, start: int, made: dict[Node, Node]
+        self, node: Node, whole: Dim, mine: Dim | None, places: range, made: dict[Node, Node]
     ) -> Node:
         dims = [dim.find() for dim in node.dims]
         if whole not in dims:
@@ -280,13 +282,13 @@ class Builder:
             made[node] = replace(
                 node,
                 dims=(*dims[:place], *rest, *dims[place + 1 :]),
-                args=tuple(self._part(arg, whole, mine, start, made) for arg in node.args),
+                args=tuple(self._part(arg, whole, mine, places, made) for arg in node.args),
             )
             if node.kind == "load":
                 step = node.strides[place]
-                kept = (step,) if rest else ()
+                kept = (step * places.step,) if rest else ()
                 made[node].strides = (*node.strides[:place], *kept, *node.strides[place + 1 :])
-                made[node].offset = node.offset + start * step
+                made[node].offset = node.offset + places[0] * step
         return made[node]
 
 

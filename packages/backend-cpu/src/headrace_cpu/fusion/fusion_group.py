@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from headrace import Operation, Tensor
 from headrace_cpu.fusion.build import Builder, Unfit
+from headrace_cpu.fusion.division import DIVISION_RULES, whole_divisor
 from headrace_cpu.fusion.expressions import add_expression, computed_expression
 from headrace_cpu.fusion.interpret import data_inputs
 from headrace_cpu.fusion.nodes import Operand, Write, code_of, contiguous, element_code, shape_of
@@ -40,6 +41,8 @@ def fusible(op: Operation) -> bool:
         if not _usable(tensor):
             return False
     if op.type in VIEW_RULES or op.type in COPY_RULES or op.type in REDUCTION_RULES:
+        return True
+    if whole_divisor(op):
         return True
     return computed_expression(op) is not None
 
@@ -134,6 +137,8 @@ def _build(builder: Builder, op: Operation) -> None:
     rule = _RULES.get(op.type)
     if rule is not None:
         rule(builder, op)
+    elif whole_divisor(op):
+        DIVISION_RULES[op.type](builder, op)
     else:
         add_expression(builder, op)
 

@@ -23,6 +23,7 @@ from headrace_cpu.fusion.fusion_group import writes_of
 from headrace_cpu.fusion.hazards import check_updates, reusable
 from headrace_cpu.fusion.interpret import data_inputs
 from headrace_cpu.fusion.nodes import Check, uniform_value
+from headrace_cpu.fusion.periods import widen
 from headrace_cpu.fusion.schedule import Schedule, make_schedule, own_cost
 from headrace_cpu.fusion.space import make_space
 from headrace_cpu.fusion.vocabulary import ELEMENTARY_FUNCTIONS
@@ -72,6 +73,7 @@ class FusedKernel(Instruction):
         outside = dict.fromkeys(t for op in ops for t in data_inputs(op) if t not in made)
         self.reads = tuple(t for t in outside if not builder.literal or uniform_value(t) is None)
         space = make_space(builder, writes_of(builder, wanted), builder.checks)
+        widen(space)
         self.schedule = make_schedule(space)
         self.work = _work(self.schedule)
         self.threads = max(1, min(threads, self.work // _WORTH_A_THREAD))

@@ -10,6 +10,7 @@ from headrace_cpu.fusion.build import same_but_ones
 from headrace_cpu.fusion.fusion_group import fusible, is_view, reduces
 from headrace_cpu.fusion.interpret import data_inputs
 from headrace_cpu.fusion.nodes import shape_of
+from headrace_cpu.fusion.parts import PART_RULES
 from headrace_cpu.fusion.viewing import UPDATE_RULES
 from headrace_cpu.program.matches import Matches
 
@@ -42,7 +43,7 @@ class Levels:
 
         By itself it is a copy, as it must be, and keeps nothing else from being fused.
         """
-        if op.type not in ("Transpose", "BroadcastTo"):
+        if op.type not in ("Transpose", "BroadcastTo") and op.type not in PART_RULES:
             return False
         source = op.inputs[0]
         while is_view(source.op):

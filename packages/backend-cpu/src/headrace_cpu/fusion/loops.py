@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from headrace_cpu.fusion.constants import ELEMENTARY
 from headrace_cpu.fusion.nodes import BYTES, FLOATS
 from headrace_cpu.fusion.schedule import Nest, Root
 from headrace_cpu.fusion.space import Value
@@ -286,8 +287,10 @@ class NestWriter:
         ]
         chunked = [reduction for reduction in registers if self._chunked(reduction)]
         first, last = ("0", self.writer.size(self.inner)) if self._whole() else ("first", "last")
+        full = "full_" * self._is_mixed()
+        steps = f"{full}range"
         if not chunked:
-            steps = "vectors" if self._in_vectors(registers) else "range"
+            steps = f"{full}vectors" if self._in_vectors(registers) else steps
             return [*begin, f"for j in {steps}({first}, {last}):", *_indented(lines)]
         zero = self.writer.constant("f64", "0")
         restart = [b for b, reduction in zip(begin, registers, strict=True) if reduction in chunked]
@@ -300,7 +303,7 @@ class NestWriter:
             *(f"w{reduction.number} = {zero}" for reduction in chunked),
             f"for chunk in range({first}, {last}, {_CHUNK}):",
             *_indented(restart),
-            f"    for j in range(chunk, minimum(chunk + {_CHUNK}, {last})):",
+            f"    for j in {steps}(chunk, minimum(chunk + {_CHUNK}, {last})):",
             *_indented(_indented(lines)),
             *_indented(add),
         ]
@@ -319,6 +322,16 @@ class NestWriter:
             if any(value.name != "total" for value in registers):
                 return size * min(BYTES[value.code] for value in registers) >= _WIDE_EXTREMES
         return size >= _WIDE
+
+    def _is_mixed(self) -> bool:
+        """Whether functions of float32 are computed beside what has 64 bits.
+
+        Vectors would have as many steps as of these fit into one, and functions, which take most of
+        the time, half of the lanes that they could have.
+        """
+        functions = {value.code for value in self.names if value.name in ELEMENTARY}
+        wide = any(value.kind == "load" and BYTES[value.code] == 8 for value in self.names)
+        return wide and functions == {"f32"}
 
     def _whole(self) -> bool:
         """Whether a thread that works on a row works on the whole of it."""

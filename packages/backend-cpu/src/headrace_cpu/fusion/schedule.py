@@ -17,7 +17,7 @@ from headrace_cpu.fusion.constants import ELEMENTARY
 from headrace_cpu.fusion.space import Space, Store, Value
 
 # What an element of a function costs, in additions; others cost 1.
-_COSTS = {"divide": 6, "sqrt": 8}
+_COSTS = {"divide": 6, "quotient": 20, "sqrt": 8}
 _ELEMENTARY_COST = 30
 # Values are computed again where that costs at most this much.
 _CHEAP = 8

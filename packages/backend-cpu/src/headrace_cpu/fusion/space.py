@@ -23,6 +23,7 @@ class Value:
     Attributes:
         number: Its place among the space's values; arguments come before.
         strides: Of a load: elements per step along each of ``dims``.
+        period: Of a load along the last dimension whose elements repeat: after how many.
     """
 
     number: int
@@ -36,6 +37,7 @@ class Value:
     offset: int = 0
     constant: Any = None
     over: tuple[int, ...] = ()
+    period: int = 0
 
     @property
     def iterates(self) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from headrace_cpu.fusion.nodes import (
     element_code,
     shape_of,
 )
+from headrace_cpu.fusion.parts import BORDER_RULES, PART_RULES
 
 
 def _alias(b: Builder, op: Operation) -> None:
@@ -49,7 +50,7 @@ def _split(b: Builder, op: Operation) -> None:
     axis = op.attrs["axis"] % len(shape_of(op.inputs[0]))
     start = 0
     for tensor, size in zip(op.outputs, op.attrs["sizes"], strict=True):
-        b.values[tensor] = b.part(value, axis, start, size)
+        b.values[tensor] = b.part(value, axis, range(start, start + size))
         start += size
 
 
@@ -125,11 +126,13 @@ VIEW_RULES: dict[str, Callable[[Builder, Operation], None]] = {
     "BroadcastTo": _broadcast,
     "Transpose": _transpose,
     "Split": _split,
+    **PART_RULES,
 }
 COPY_RULES: dict[str, Callable[[Builder, Operation], None]] = {
     "Fill": _fill,
     "Concat": _concat,
     "OneHot": _one_hot,
+    **BORDER_RULES,
 }
 UPDATE_RULES: dict[str, Callable[[Builder, Operation], None]] = dict.fromkeys(
     ("AssignVariable", "AssignAddVariable", "AssignSubVariable"), _update

@@ -130,10 +130,26 @@ class Writer:
         found = self.memories.get(key)
         if found is None:
             base = self._base(value.tensor, value.offset * BYTES[value.code])
-            strides = self._strides(value.dims, value.strides)
-            found = Memory(base, self.scope(value.tensor), value.code, value.dims, strides)
+            if value.period:
+                found = self._repeated(value, base)
+            else:
+                strides = self._strides(value.dims, value.strides)
+                found = Memory(base, self.scope(value.tensor), value.code, value.dims, strides)
             self.memories[key] = found
         return found
+
+    def _repeated(self, value: Value, base: str) -> Memory:
+        """Return a thread's copy of what repeats along a dimension, made before all nests."""
+        (dim,), code = value.dims, value.code
+        memory = self._piece(value, value.dims, code, per_thread=True)
+        stride, scope = value.strides[dim], self.scope(value.tensor)
+        self.lines += [
+            f"for k in range({self.size(dim)}):",
+            f"    again = remaining(k, {value.period}) * {stride}",
+            f"    one = load_{code}({base}, again, {scope})",
+            f"    store_{code}({memory.base}, k, one, {memory.scope})",
+        ]
+        return memory
 
     def memory_of_store(self, store: Store) -> Memory:
         """Return where a store writes."""
@@ -180,7 +196,7 @@ class Writer:
         elif not root.reduces and not root.in_row and nest.phases > root.phase + 1:
             self._piece(value, nest.dims[-1:], value.code, per_thread=True)
 
-    def _piece(self, value: Value, dims: tuple[int, ...], code: str, *, per_thread: bool) -> None:
+    def _piece(self, value: Value, dims: tuple[int, ...], code: str, *, per_thread: bool) -> Memory:
         count = 1
         for dim in dims:
             count *= self.sizes[dim]
@@ -190,7 +206,9 @@ class Writer:
             index = len(self.layout.names) - 1
             size = self.layout.number(f"{name}_size", self.layout.pieces[index].size)
             self.lines.append(f"{name} = {base} + thread * {size}")
-        self.homes[value] = Memory(name, self.scope(value), code, dims, self._dense(dims))
+        memory = Memory(name, self.scope(value), code, dims, self._dense(dims))
+        self.homes[value] = memory
+        return memory
 
     def report(self, store: Store, condition: str) -> list[str]:
         """Return what reports a check."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from headrace import Operation, Tensor
-from headrace_cpu.matmul import narrow, panels, shared, streamed
+from headrace_cpu.matmul import double, narrow, panels, shared, streamed
 from headrace_cpu.matmul.blas import Blas, Matmul, Operands
+from headrace_cpu.matmul.double import Double
 from headrace_cpu.matmul.panels import Panels
 from headrace_cpu.native.assembly import COUNTER_WORDS, counter_in
 from headrace_cpu.native.source import KernelSource
@@ -41,6 +42,7 @@ class _Way(Enum):
     NARROW = "a kernel for few columns"
     STREAMED = "a kernel for few rows and a large matrix"
     PANELS = "a kernel for many columns"
+    DOUBLE = "a kernel for float64"
     SHARED = "BLAS, by several threads of the pool"
     BLAS = "BLAS"
 
@@ -92,6 +94,8 @@ class MatmulInstruction(Instruction):
         self._way = self._chosen(handed_out)
         if self._way is _Way.PANELS:
             self.scratch = self._panels.scratch(threads)
+        elif self._way is _Way.DOUBLE:
+            self.scratch = self._double.scratch(self._double.threads(threads))
 
     def flops(self) -> int:
         """Return how many floating-point operations it does."""
@@ -112,6 +116,8 @@ class MatmulInstruction(Instruction):
             return _Way.STREAMED
         if self.rate is None and panels.pays(matmul) and not handed_out:
             return _Way.PANELS
+        if double.pays(matmul):
+            return _Way.DOUBLE
         return _Way.SHARED if shared.pays(matmul, self._blas, threads) else _Way.BLAS
 
     @property
@@ -125,9 +131,15 @@ class MatmulInstruction(Instruction):
     def _panels(self) -> Panels:
         return Panels(self.matmul)
 
+    @property
+    def _double(self) -> Double:
+        return Double(self.matmul, self.rate is not None)
+
     def _source(self) -> KernelSource:
         if self._way is _Way.PANELS:
             return self._panels.source()
+        if self._way is _Way.DOUBLE:
+            return self._double.source()
         if self._way is _Way.SHARED:
             return shared.source(self.matmul.dtype)
         if self._way is _Way.STREAMED:
@@ -170,8 +182,12 @@ class MatmulInstruction(Instruction):
                 *(self._kernel, self._blas, self.matmul, block.operands, self._threads)
             )
         else:
-            few = self._way is _Way.NARROW and narrow.threads(self.matmul, self._threads) == 1
-            call = block.launch(self._kernel, 1 if few else self._threads)
+            threads = self._threads
+            if self._way is _Way.NARROW:
+                threads = 1 if narrow.threads(self.matmul, threads) == 1 else threads
+            elif self._way is _Way.DOUBLE:
+                threads = self._double.threads(threads)
+            call = block.launch(self._kernel, threads)
         rated = self.rate is not None and self.rate.scalar is not None
         return block.kept(block.rated(call) if rated else call)
 

@@ -487,6 +487,7 @@ _INSTRUCTIONS: dict[str, Maker] = {
     "right_shift": _shifted("ashr"),
     "divided": _plain("udiv"),
     "remaining": _plain("urem"),
+    "quotient": _plain("sdiv"),
     "divide": _plain("fdiv"),
     "sqrt": _rounded("sqrt"),
     "floor": _rounded("floor"),

@@ -1,12 +1,12 @@
 """From the Python of a generated kernel to LLVM's assembly.
 
 The sources of kernels use little of Python: assignments, loops over ``range`` or over ``vectors``,
-which is a range that becomes vectors and is not unrolled, ``while``, conditions, ``continue``,
-arithmetic, comparisons, numbers, and calls of the functions in ``instructions`` and of the kernel's
-vocabulary. What they mean is what Python would mean by them, if values of a dtype stayed of that
-dtype and whole numbers had 64 bits, with two exceptions: ``and`` and ``or`` compute both sides, and
-nothing is converted unless the source says so, but that a whole number in the source takes the
-dtype of what it meets.
+which is a range that becomes vectors and is not unrolled, each also as ``full_``, with as many
+steps in a vector as float32 fills, ``while``, conditions, ``continue``, arithmetic, comparisons,
+numbers, and calls of the functions in ``instructions`` and of the kernel's vocabulary. What they
+mean is what Python would mean by them, if values of a dtype stayed of that dtype and whole numbers
+had 64 bits, with two exceptions: ``and`` and ``or`` compute both sides, and nothing is converted
+unless the source says so, but that a whole number in the source takes the dtype of what it meets.
 
 Translating takes milliseconds, as all dtypes are known from the beginning.
 """
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from headrace_cpu.native.assembly import vector_bytes
 from headrace_cpu.native.instructions import (
     FLOATS,
     TYPES,
@@ -75,6 +76,18 @@ def translate(text: str, name: str, vocabulary: Vocabulary) -> str:
     return _named_loops(str(module)).replace(f'@"{name}"(', f"@{name}(")
 
 
+# What LLVM is told about loops: not to unroll one before it makes vectors of its steps, and how
+# many steps a vector has where it would count the largest elements that the loop reads.
+_KEPT = ("llvm.loop.unroll.disable", None)
+_FULL = ("llvm.loop.vectorize.width", vector_bytes() // 4)
+_LOOPS: Mapping[str, Sequence[tuple[str, int | None]]] = {
+    "range": (),
+    "vectors": (_KEPT,),
+    "full_range": (_FULL,),
+    "full_vectors": (_KEPT, _FULL),
+}
+
+
 def _named_loops(text: str) -> str:
     """Return a module whose loops' metadata refers to itself."""
     written = rf'^(!\d+) = !{{ !"{_ITSELF}\.\d+"'
@@ -100,7 +113,7 @@ class _Translator:
         self.places: dict[str, tuple[str, Any]] = {}
         # Where ``continue`` goes to, for each of the loops around.
         self.nexts: list[Any] = []
-        self.kept_loops = 0
+        self.marked_loops = 0
         self.builder: Any = None
         self.machine: Machine
 
@@ -201,7 +214,7 @@ class _Translator:
     def _loop(self, statement: ast.For) -> None:
         assert isinstance(statement.target, ast.Name)
         call = statement.iter
-        if not isinstance(call, ast.Call) or ast.unparse(call.func) not in ("range", "vectors"):
+        if not isinstance(call, ast.Call) or ast.unparse(call.func) not in _LOOPS:
             raise _unknown(statement)
         bounds = [self._value(arg).value for arg in call.args]
         zero, one = ir.Constant(TYPES["i64"], 0), ir.Constant(TYPES["i64"], 1)
@@ -222,19 +235,25 @@ class _Translator:
         following = builder.add(place, step, flags=("nsw",))
         place.add_incoming(following, builder.block)
         repeat = builder.cbranch(builder.icmp_signed("<", following, last), head, after)
-        if ast.unparse(call.func) == "vectors":
-            repeat.set_metadata("llvm.loop", self._kept_loop())
+        facts = _LOOPS[ast.unparse(call.func)]
+        if facts:
+            repeat.set_metadata("llvm.loop", self._marked_loop(facts))
         builder.function.blocks.append(after)
         builder.position_at_end(after)
 
-    def _kept_loop(self) -> Any:
-        """Return what keeps LLVM from unrolling a loop before it makes vectors of its steps.
+    def _marked_loop(self, facts: Sequence[tuple[str, int | None]]) -> Any:
+        """Return what tells LLVM facts about a loop.
 
         The node is one of its own, which ``translate`` lets refer to itself, as LLVM wants it.
         """
-        self.kept_loops += 1
-        disable = self.module.add_metadata(["llvm.loop.unroll.disable"])
-        return self.module.add_metadata([f"{_ITSELF}.{self.kept_loops}", disable])
+        self.marked_loops += 1
+        told = [
+            self.module.add_metadata(
+                [name] if number is None else [name, ir.Constant(ir.IntType(32), number)]
+            )
+            for name, number in facts
+        ]
+        return self.module.add_metadata([f"{_ITSELF}.{self.marked_loops}", *told])
 
     def _body(self, statements: Sequence[ast.stmt]) -> None:
         """Write the body of a loop, and a block behind it where it is left early."""

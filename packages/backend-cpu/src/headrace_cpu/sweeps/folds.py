@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
+from textwrap import indent
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy as np
 from headrace import Operation, as_dtype
 from headrace_cpu.kernels.numeric import narrowed, scalar, widened
 from headrace_cpu.native.memory import address
+from headrace_cpu.sweeps.slim import OTHERWISE, PAIR, SLIM
 from headrace_cpu.sweeps.sweep import SIZES, Call, Job, Sweep, code_of, set_status, team_for
 
 # As many elements as the plain kernel allows.
@@ -85,6 +87,7 @@ else:
         SHIFTED
     if width == 1:
         SINGLE
+    OTHERWISE
     elif mixed or wide == 0 or not HAS_RUNS:
         MIXED
     else:
@@ -268,7 +271,14 @@ def _start(fold: str, code: str) -> str:
 
 @functools.cache
 def fold_sweep(
-    fold: str, code: str, index: str, through: str, step: int, weighted: bool, runs: bool = True
+    fold: str,
+    code: str,
+    index: str,
+    through: str,
+    step: int,
+    weighted: bool,
+    runs: bool = True,
+    slim: bool = False,
 ) -> Sweep:
     """Return the sweep of a fold.
 
@@ -282,6 +292,7 @@ def fold_sweep(
         weighted: Whether rows are multiplied by a number each.
         runs: Whether it has a loop of its own for sorted ids. It takes a third of the time that the
             sweep takes to compile, and rows that are changed in place seldom come in order.
+        slim: Whether that loop is for rows shorter than a vector, too; others are slower with it.
     """
     lanes = 64 // SIZES[code]
     halves = [_HALF.format(code=f"{code}x{n}", lanes=n) for n in (lanes // 2, lanes // 4)]
@@ -290,6 +301,10 @@ def fold_sweep(
         half.replace("SPREAD", spread.format(f"{code}x{n}"))
         for half, n in zip(halves, (lanes // 2, lanes // 4), strict=True)
     )
+    pairs = [
+        PAIR.format(code=f"{code}x{n}", lanes=n).replace("SPREAD", spread.format(f"{code}x{n}"))
+        for n in (lanes // 2, lanes // 4)
+    ]
     vector = spread.format(f"{code}x{lanes}")
     held = [(f"held_{n}", f"c + {n * lanes}") for n in range(_HELD)]
     folded_ = [
@@ -301,6 +316,8 @@ def fold_sweep(
     parts = {
         "SHIFTED": _SHIFTED, "SINGLE": _SINGLE, "MIXED": _MIXED,
         "RUNS": _RUNS if runs else "last = last",
+        "SLIM": SLIM,
+        "HALF_ROWS": pairs[0], "QUARTER_ROWS": pairs[1],
         "FETCH": _FETCH, "PICK": _PICK, "REST": _REST.replace("HALVES\n", tail),
         "HELD": "\n".join(f"{name} = load_V(put, {at}, 3)" for name, at in held),
         "FOLDED": "\n".join(folded_),
@@ -312,14 +329,16 @@ def fold_sweep(
         "SEE": "if seen != 0:\n    store_u8(seen, id, to_u8(1), 7)" if marks else "seen = seen",
         "STATUS": set_status(),
     }  # fmt: skip
-    text = Sweep("", (), _FOLD, parts=parts).written()
+    fold_text = _FOLD.replace("    OTHERWISE\n", indent(OTHERWISE, "    ") if slim else "")
+    text = Sweep("", (), fold_text, parts=parts).written()
     for name, number in (
         ("STEP", step), ("CHUNK", _CHUNK), ("NARROW", _NARROW), ("AHEAD", _AHEAD), ("RUN", _RUN),
         ("HAS_RUNS", runs), ("BLOCK", _HELD * lanes), ("LANES", lanes),
+        ("FEWEST", lanes // 4),
         ("FOLD", _FOLDS[fold]), ("START", _start(fold, code)),
     ):  # fmt: skip
         text = re.sub(rf"\b{name}\b", str(number), text)
-    name = f"fold_{fold}{'_weighted' * weighted}{'_runs' * runs}_{step}"
+    name = f"fold_{fold}{'_weighted' * weighted}{'_runs' * runs}{'_slim' * slim}_{step}"
     types = {"T": code, "V": f"{code}x{lanes}", "I": index, "J": through}
     return Sweep(name, FOLD_WORDS, text, types)
 
@@ -473,7 +492,16 @@ def _segment_job(op: Operation) -> Job | None:
             return None
         return narrowed(result, data.dtype).reshape((count, *row_shape))
 
-    return Job((fold_sweep(folds.fold, folds.code, index, "i32", 1, False),), run)
+    slim = _is_slim(op, 64 // folds.size)
+    return Job((fold_sweep(folds.fold, folds.code, index, "i32", 1, False, slim=slim),), run)
+
+
+def _is_slim(op: Operation, lanes: int) -> bool:
+    """Whether the rows of segments are known to be shorter than a vector, and not much shorter."""
+    dims, lead = op.inputs[0].spec.shape.dims, op.inputs[1].spec.shape.rank
+    if dims is None or lead is None or None in dims[lead:]:
+        return False
+    return lanes // 4 <= prod(d for d in dims[lead:] if d is not None) < lanes
 
 
 def _product_job(op: Operation) -> Job | None:

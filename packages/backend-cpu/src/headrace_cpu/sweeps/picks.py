@@ -65,7 +65,8 @@ _WORDS = ("table", "out", "ids", "outer", "parts", "shared", "height", "count", 
 
 
 @functools.cache
-def _pick(size: int, index: str) -> Sweep:
+def pick_sweep(size: int, index: str) -> Sweep:
+    """Return the sweep that picks rows of elements of so many bytes by indices of a dtype."""
     code, lanes = _BITS[size], 64 // size
     text = _PICK.replace("LANES", str(lanes)).replace("HALF", str(lanes // 2))
     text = text.replace("QUARTER", str(lanes // 4)).replace("AHEAD", str(_AHEAD))
@@ -176,7 +177,7 @@ def _gather_job(op: Operation) -> Job | None:
         sizes = (outer, shared, params.shape[at], count, width)
         return picked(calls[0], threads, params, np.ascontiguousarray(indices), shape, sizes)
 
-    return Job((_pick(size, index),), run)
+    return Job((pick_sweep(size, index),), run)
 
 
 def _gather_nd_job(op: Operation) -> Job | None:
@@ -199,8 +200,8 @@ def _gather_nd_job(op: Operation) -> Job | None:
         return picked(calls[0], threads, params, rows, shape, sizes)
 
     if single:
-        return Job((_pick(size, index),), run)
-    return Job((_pick(size, "i64"), flatten_sweep(index)), run)
+        return Job((pick_sweep(size, index),), run)
+    return Job((pick_sweep(size, "i64"), flatten_sweep(index)), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {

@@ -15,7 +15,7 @@ from headrace.extend.kernels import NodeView
 KERNELS = KernelTable()
 # Those of operations whose plain kernels are in ``kernels.rare``.
 RARE_KERNELS = KernelTable()
-_RARE = ("texts", "lookups")
+_RARE = ("texts", "lookups", "numerals")
 
 # By module of sweeps: the operations that it has them for, with the family of their plain kernels.
 _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
@@ -39,8 +39,13 @@ _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "picks": {"gather": ("Gather", "GatherNd")},
     "distinct": {"unique": ("Unique",)},
+    "scatters": {
+        "gather": ("ScatterNd", "TensorScatter", "DynamicPartition"),
+        "sparse": ("SparseToDense",),
+    },
     "lookups": {"lookup": ("LookupTableFind",)},
     "texts": {"text_hash": ("StringToHashBucketFast", "StringToHashBucket")},
+    "numerals": {"text_convert": ("StringToNumber",)},
 }
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from headrace_cpu.fusion.functions.coefficients import EXP, EXPM1, SINH, TANH
 from headrace_cpu.fusion.functions.emitter import Emitter, Value
 
-# Beyond these, exp is infinite and 0 by the arithmetic below itself.
+# Beyond these, exp is 0 and infinite.
 _ENDS = {"float32": (-104.0, 89.0), "float64": (-746.0, 710.0)}
 # Below these expm1 rounds to -1, and tanh of more than half rounds to 1.
 _ALL_GONE = {"float32": -18.0, "float64": -40.0}
@@ -65,15 +65,26 @@ def _scale(e: Emitter, bits: Value) -> Value:
 
 
 def exp(e: Emitter, x: Value) -> Value:
-    """Return the exponential: overflow, subnormal results and NaN come by the arithmetic."""
+    """Return the exponential: overflow, subnormal results and NaN come by the arithmetic.
+
+    What is 0 is not left to it: on the way there it meets subnormal numbers, with which processors
+    take twice the time, and masks of attention make many of such arguments.
+    """
     low, high = _ENDS[e.form.dtype]
-    return exp_scaled(e, e.at_least(e.at_most(x, high), low))
+    inside = e.at_least(e.at_most(x, high), low)
+    return exp_scaled(e, inside, gone=e.compare(x, "<", low))
 
 
-def exp_scaled(e: Emitter, x: Value, doublings: int = 0, more: Value | None = None) -> Value:
+def exp_scaled(
+    e: Emitter,
+    x: Value,
+    doublings: int = 0,
+    more: Value | None = None,
+    gone: Value | None = None,
+) -> Value:
     """Return ``2**doublings * exp(x + more)`` of a number not far beyond where exp ends.
 
-    `more` is below the rounding error of x, or not given.
+    `more` is below the rounding error of x, or not given; where `gone` holds, the result is 0.
     """
     reduced = _reduced(e, x, e.of(EXP), more)
     # 2**k as a product: each factor is a normal number, and only the last product rounds.
@@ -83,6 +94,8 @@ def exp_scaled(e: Emitter, x: Value, doublings: int = 0, more: Value | None = No
     half = e.right(k, 1)
     first = _scale(e, half)
     second = _scale(e, e.minus(k, half))
+    if gone is not None:
+        second = e.select(gone, 0.0, second)
     return e.mul(e.mul(e.add(1.0, reduced.rest), first), second)
 
 
