@@ -105,6 +105,40 @@ def test_threads_of_pipelines_are_few_and_some(number: int) -> None:
             pipeline()
 
 
+LONG: dict[str, Callable[[int], Any]] = {
+    "offset_height": lambda v: hr.image.crop_to_bounding_box(hr.ones([4, 4, 3]), v, 0, 1, 1),
+    "Max attempts": lambda v: hr.image.sample_distorted_bounding_box(
+        [4, 4, 3], hr.zeros([1, 1, 4]), max_attempts=v
+    ),
+    "key_index": lambda v: hr.lookup.TextFileInitializer(
+        "place", hr.int64, v, hr.int64, hr.lookup.TextFileIndex.LINE_NUMBER
+    ),
+    "num_oov_buckets": lambda v: hr.lookup.index_table_from_tensor(["a"], v),
+    "patience": lambda v: hr.train.EarlyStoppingHook(hr.ones([]), v),
+    "max_to_keep": lambda v: (hr.Variable(1.0), hr.train.Saver(max_to_keep=v)),
+    "keep_best": lambda v: (hr.Variable(1.0), hr.train.Saver(keep_best=v)),
+    "num_buckets": lambda v: hr.train.bucket([hr.ones([2])], 0, 2, v),
+    "virtual_batch_size": NUMBERS["virtual_batch_size"],
+    "component_index": lambda v: hr.Barrier(hr.float32).insert_many(v, ["a"], [1.0]),
+    "the total of a progress": lambda v: hr.train.Progress(v),
+    "replicas_to_aggregate": lambda v: hr.train.SyncReplicasOptimizer(
+        hr.train.GradientDescentOptimizer(0.1), v
+    ),
+}
+
+
+@pytest.mark.parametrize("argument", LONG)
+def test_numbers_of_thousands_of_digits_are_told_by_their_bits(argument: str) -> None:
+    with hr.Graph().as_default(), pytest.raises(HeadraceError, match=f"{argument}.* 16610 bits"):
+        LONG[argument](-(10**5000))
+
+
+@pytest.mark.parametrize("limit", [-1, -(10**5000)], ids=["short", "long"])
+def test_limits_of_lists_in_messages_are_counts(limit: int) -> None:
+    assert hr.errors.listing(["a", "b"], limit) == " and 2 more"
+    assert hr.errors.shorten(["a", "b"], limit) == "  ... and 2 more lines"
+
+
 MESSAGES: dict[str, Callable[[Any], Any]] = {
     "assert_type": lambda v: hr.assert_type(1, hr.float32, message=v),
     "assert_integer": lambda v: hr.assert_integer(1.0, message=v),
@@ -181,8 +215,8 @@ def test_inputs_of_operations_are_counted_as_they_come() -> None:
     with hr.Graph().as_default() as graph:
         x = hr.constant(1.0)
         add = hr.add(x, x).op
-        rest: dict[str, Any] = {"arity": (), "attrs": {}, "specs": [x.spec]}
-        made = graph.add_operation(add.schema, name="more", inputs=Huge(x, x), **rest)
+        rest: dict[str, Any] = {"arity": (), "attrs": {}, "specs": [x.spec], "inputs": Huge(x, x)}
+        made = graph.add_operation(add.schema, name="more", **rest)
         assert made.inputs == (x, x)
 
 

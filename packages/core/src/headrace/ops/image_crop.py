@@ -257,7 +257,7 @@ def _check_sizes(**values: Any) -> None:
     for label, value in values.items():
         least = 1 if label.startswith("target") else 0
         if _known(value) and value < least:
-            raise AttributeValueError(f"{label} must be >= {least}, got {value}")
+            raise AttributeValueError(f"{label} must be >= {least}, got {shown(value)}")
 
 
 def _positive(value: Any, label: str) -> Any:
