@@ -145,7 +145,7 @@ def run(campaign: Campaign, count: int, seed: int = 0, first: int = 0) -> Outcom
                 break
             number = int.from_bytes(at[:], "little")
             if died:
-                outcome.add(number, died)
+                outcome.add(number, died + _last_words(folder / "why"))
             number += step
     return outcome
 
@@ -164,6 +164,8 @@ def _take(outcome: Outcome, line: str) -> None:
 def _work(campaign: Campaign, numbers: range, seed: int, folder: Path, at: mmap.mmap) -> None:
     """Run cases in a process that was forked for them; never return."""
     code = 1
+    why = folder / "why"
+    why.unlink(missing_ok=True)
     try:
         _limit_memory()
         # What is logged of each case is no news.
@@ -189,8 +191,15 @@ def _work(campaign: Campaign, numbers: range, seed: int, folder: Path, at: mmap.
                     break
             else:
                 code = 0
+    except BaseException:
+        why.write_text(traceback.format_exc(), "utf-8", "replace")
     finally:
         os._exit(code)
+
+
+def _last_words(why: Path) -> str:
+    """Return what a process could say before it ended, empty if it could not."""
+    return f"\n{why.read_text('utf-8')[-2000:]}" if why.exists() else ""
 
 
 def _limit_memory() -> None:

@@ -223,6 +223,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "10^400": lambda: 10**400,
     "-10^400": lambda: -(10**400),
     "10^5000": lambda: 10**5000,
+    "-10^5000": lambda: -(10**5000),
     "list with 10^5000": lambda: [10**5000, 1],
     "2^63": lambda: 2**63,
     "-2^63": lambda: -(2**63),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import UnimplementedError
+from headrace.errors import NoSuchElementError, UnimplementedError
 from headrace.testing import Sample
 from headrace.testing.samples import SAMPLES
 from headrace_io.graph_export.table import RULES
@@ -231,3 +231,55 @@ def test_paddings_of_their_own_come_back_from_messages() -> None:
     with hr.Graph().as_default() as back:
         hr.import_graph_def(graph.as_graph_def(), name="")
     assert back.get_operation_by_name("y").attrs["padding"] == ((2, 0), (1, 3))
+
+
+# What TensorFlow 1.15 answers. Attributes that Headrace has by the same name are its own.
+ATTRIBUTES = [
+    (lambda: hr.constant([1.0]), {"dtype": hr.float32}),
+    (lambda: hr.placeholder_with_default([1.0], [None]), {"dtype": hr.float32}),
+    (lambda: hr.matmul(hr.ones([2, 2]), hr.ones([2, 2])), {"T": hr.float32, "transpose_a": False}),
+    (lambda: hr.add(1, 2), {"T": hr.int32}),
+    (lambda: hr.cast([1.0], hr.int64), {"SrcT": hr.float32, "DstT": hr.int64}),
+    (
+        lambda: hr.reduce_sum(hr.ones([2]), [0], keepdims=True),
+        {"T": hr.float32, "Tidx": hr.int32, "keep_dims": True},
+    ),
+    (lambda: hr.concat([hr.ones([2])] * 3, 0), {"N": 3, "T": hr.float32, "Tidx": hr.int32}),
+    (lambda: hr.stack([hr.ones([2])] * 2), {"N": 2, "axis": 0}),
+    (lambda: hr.split(hr.ones([4]), 2)[0], {"num_split": 2}),
+    (lambda: hr.squeeze(hr.ones([4, 1]), [1]), {"squeeze_dims": [1]}),
+    (lambda: hr.ones([4])[1:2], {"T": hr.float32, "begin_mask": 0, "shrink_axis_mask": 0}),
+    (lambda: hr.where([True], [1.0], [2.0]), {"T": hr.float32}),
+    (lambda: hr.one_hot([1], 3), {"T": hr.float32, "axis": -1}),
+]
+
+
+@pytest.mark.parametrize(("make", "expected"), ATTRIBUTES)
+def test_attributes_have_the_names_of_tensorflow_too(make, expected):
+    with hr.Graph().as_default():
+        op = make().op
+        assert {name: op.get_attr(name) for name in expected} == expected
+
+
+def test_what_shares_a_device_says_so():
+    with hr.Graph().as_default():
+        x = hr.constant(1.0, name="x")
+        with hr.colocate_with(x):
+            y = hr.identity(x)
+    assert y.op.get_attr("_class") == [b"loc:@x"]
+
+
+@pytest.mark.parametrize("name", ["", "no_such", "\ud800", "a\0b", 3, None])
+def test_other_attributes_are_refused(name):
+    with (
+        hr.Graph().as_default(),
+        pytest.raises(NoSuchElementError, match="has no attribute"),
+    ):
+        hr.ones([2]).op.get_attr(name)
+
+
+def test_attributes_of_ops_that_tensorflow_does_not_have():
+    with hr.Graph().as_default():
+        op = hr.nn.local_response_normalization(hr.ones([1, 2, 2, 1])).op
+        with pytest.raises(NoSuchElementError, match="nor has TensorFlow's op"):
+            hr.io.attribute_of(op, "depth_radius")

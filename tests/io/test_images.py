@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -70,13 +72,64 @@ def test_png_loses_nothing(channels, compression):
     assert np.array_equal(run(hr.image.decode_png(encoded)), pixels)
 
 
-def test_png_keeps_16_bits_of_grey():
-    pixels = noise(5, 7, 1, dtype=np.uint16)
-    encoded = hr.image.encode_png(pixels)
-    assert np.array_equal(run(hr.image.decode_png(encoded, dtype=hr.uint16)), pixels)
-    assert np.array_equal(run(hr.image.decode_png(encoded)), pixels >> 8)
-    with pytest.raises(errors.UnimplementedError, match="16 bits are encoded in grey only"):
-        run(hr.image.encode_png(noise(2, 2, 3, dtype=np.uint16)))
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("compression", [-1, 0, 9])
+def test_png_keeps_16_bits(channels, compression):
+    ramp = np.arange(5 * 7 * channels, dtype=np.uint16).reshape(5, 7, channels) * 300
+    for pixels in (noise(5, 7, channels, dtype=np.uint16), ramp, ramp[:1, :1], ramp[:, :1]):
+        encoded = hr.image.encode_png(pixels, compression)
+        assert np.array_equal(run(hr.image.decode_png(encoded, dtype=hr.uint16)), pixels)
+        assert np.array_equal(run(hr.image.decode_png(encoded)), pixels >> 8)
+
+
+def test_rows_with_filters_are_smaller():
+    ramp = np.add.outer(np.arange(40) * 300, np.arange(50) * 7)[..., None] + np.arange(3)
+    assert len(run(hr.image.encode_png(ramp.astype(np.uint16)))) < ramp.size * 2 / 20
+
+
+def chunk(name, content):
+    check = zlib.crc32(name + content)
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", check)
+
+
+def deep_png(rows=bytes(26), *, width=2, height=2, bits=16, colour=2, method=0, passes=0, more=b""):
+    head = struct.pack(">IIBBBBB", width, height, bits, colour, method, 0, passes)
+    begin = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head)
+    return begin + more + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+@pytest.mark.parametrize(
+    ("data", "match"),
+    [
+        (deep_png(bytes([5, *bytes(25)])), "a row has a filter that does not exist"),
+        (deep_png(bytes(25)), "its pixels are 26 bytes, and 25 are there"),
+        (deep_png(width=100_000, height=4000), "bytes cannot hold 4000 x 100000 pixels"),
+        (deep_png(width=100_000, height=100_000), "pixels are none, or too many"),
+        (deep_png(width=0), "0 pixels are none"),
+        (deep_png(passes=2), "what does not exist"),
+        (deep_png(method=1), "what does not exist"),
+        (deep_png(colour=3), "what does not exist"),
+        (deep_png(more=chunk(b"IHDR", bytes(13))), "does not begin with one header"),
+        (deep_png(more=chunk(b"SOME", b"")), "'SOME' is not known"),
+        (deep_png(more=chunk(b"SOME", b"")[:-1] + b"?"), "the checksum of b'SOME' is wrong"),
+        (deep_png()[:-12], "cut short"),
+        (deep_png()[:-30], "cut short"),
+        (deep_png()[:40], "cut short"),
+        (deep_png(more=chunk(b"IDAT", b"no zlib")), "damaged"),
+    ],
+)
+def test_damaged_png_of_16_bits_is_refused(data, match):
+    with pytest.raises(errors.InvalidArgumentError, match=match):
+        run(hr.image.decode_png(data, dtype=hr.uint16))
+
+
+def test_what_png_may_say_beside_is_passed_over():
+    plain = run(hr.image.decode_png(deep_png(), dtype=hr.uint16))
+    for more in (chunk(b"tEXt", b"a\0b"), chunk(b"tEXt", b"")[:-1] + b"?", chunk(b"PLTE", b"abc")):
+        assert np.array_equal(run(hr.image.decode_png(deep_png(more=more), dtype=hr.uint16)), plain)
+    # A transparent colour of another length than colours have is none.
+    data = deep_png(more=chunk(b"tRNS", bytes(2)))
+    assert (run(hr.image.decode_png(data, channels=4, dtype=hr.uint16))[..., 3] == 65535).all()
 
 
 def smooth(channels):
@@ -209,6 +262,7 @@ def test_what_pillow_does_not_do_is_refused(arguments):
 def test_without_pillow_the_extra_is_named():
     program = """
 import sys
+import zlib
 sys.modules["PIL"] = None
 import headrace as hr
 with hr.Session() as session:

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, ExecutionError, ShapeError
+from headrace.errors import (
+    AttributeValueError,
+    DTypeError,
+    ExecutionError,
+    InvalidArgumentError,
+    ShapeError,
+)
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -199,6 +205,24 @@ def test_the_aspect_ratio_can_be_kept():
         assert kept.shape.as_list() == [None, *size, 3]
         expected = run(image.resize_image_with_pad(BATCH, *size))
         np.testing.assert_array_equal(run(kept, {unknown: BATCH}), expected)
+
+
+def test_the_size_to_fit_may_be_fed():
+    size = hr.placeholder(hr.int32, None)
+    kept = image.resize_image_with_pad(BATCH, size, 4)
+    for height in (2, 8):
+        expected = run(image.resize_image_with_pad(BATCH, height, 4))
+        np.testing.assert_array_equal(run(kept, {size: height}), expected)
+    for wrong in (0, -1):
+        with pytest.raises(InvalidArgumentError, match="new size must be positive"):
+            run(kept, {size: wrong})
+    for wrong in (0, 1 << 31):
+        with pytest.raises(ShapeError, match=r"must be positive, got .* for target_width"):
+            image.resize_image_with_pad(BATCH, 2, wrong)
+    with pytest.raises(ShapeError, match="target_height must be an integer"):
+        image.resize_image_with_pad(BATCH, 2.5, 2)
+    with pytest.raises(ShapeError, match="too large"):
+        image.resize_image_with_pad(BATCH, 1 << 30, 1 << 30)
 
 
 def test_crops_are_resized():

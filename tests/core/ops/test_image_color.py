@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, InvalidArgumentError, ShapeError
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -210,6 +210,60 @@ ERRORS = {
     ),
     "edges": (lambda: image.sobel_edges(X[0]), ShapeError, "4 to 4 dimensions"),
 }
+
+
+@pytest.mark.parametrize("function", [image.rgb_to_yiq, image.yiq_to_rgb, image.rgb_to_yuv])
+def test_colors_of_unknown_rank_are_those_of_known(function):
+    unknown = hr.placeholder_with_default(X, None)
+    np.testing.assert_array_equal(run(function(unknown)), run(function(X)))
+
+
+IN_A_STEP = {
+    "gray": lambda x: image.rgb_to_grayscale(x),
+    "hsv": lambda x: image.rgb_to_hsv(x),
+    "rgb": lambda x: image.hsv_to_rgb(x),
+    "hue": lambda x: image.adjust_hue(x, 0.1),
+    "saturation": lambda x: image.adjust_saturation(x, 0.5),
+    "yiq": lambda x: image.rgb_to_yiq(x),
+}
+
+
+@pytest.mark.parametrize("config", [{"executor": "plain"}, {"compile_after": 0}])
+@pytest.mark.parametrize("shape", [None, [2, 4, 4, None]])
+@pytest.mark.parametrize("name", IN_A_STEP)
+def test_a_step_refuses_other_channels(name, shape, config):
+    x = hr.placeholder(hr.float32, shape)
+    y = IN_A_STEP[name](x)
+    with hr.Session(config=hr.Config(**config)) as session:
+        session.run(y, {x: np.ones((2, 4, 4, 3))})
+        for channels in (1, 4):
+            with pytest.raises(InvalidArgumentError, match=r"3 channels last|shape \[2, 4, 4, 3\]"):
+                session.run(y, {x: np.ones((2, 4, 4, channels))})
+
+
+PAIRS = {
+    "psnr": lambda x, y: image.psnr(x, y, 1.0),
+    "ssim": lambda x, y: image.ssim(x, y, 1.0, filter_size=2),
+    "scales": lambda x, y: image.ssim_multiscale(x, y, 1.0, (0.5, 0.5), 1),
+}
+
+
+@pytest.mark.parametrize("config", [{"executor": "plain"}, {"compile_after": 0}])
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_step_refuses_images_that_do_not_match(name, config):
+    x, y = (hr.placeholder(hr.float32, None) for _ in range(2))
+    z = PAIRS[name](x, y)
+    with hr.Session(config=hr.Config(**config)) as session:
+        session.run(z, {x: X, y: X})
+        for other in (X[:, :3], X[..., :1], X[0, 0]):
+            with pytest.raises(InvalidArgumentError, match="images must match"):
+                session.run(z, {x: X, y: other})
+
+
+def test_a_step_refuses_images_smaller_than_the_window():
+    x = hr.placeholder(hr.float32, None)
+    with pytest.raises(InvalidArgumentError, match="5 pixels high and wide at least"):
+        run(image.ssim(x, x, 1.0, filter_size=5), {x: X})
 
 
 @pytest.mark.parametrize("name", ERRORS)

@@ -22,6 +22,7 @@ from headrace import (
 )
 from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError, shown
 from headrace.extend import DeviceName
+from headrace.extend.arguments import whole
 from headrace.extend.graphs import (
     Function,
     graphs_around,
@@ -95,7 +96,8 @@ def gradients(
         arXiv:1604.06174, 2016; O. Beaumont et al., Optimal checkpointing for heterogeneous chains,
         arXiv:1911.13214, 2019.
     """
-    if aggregation_method not in (None, 0, 1, 2):
+    method = 0 if aggregation_method is None else whole(aggregation_method, "aggregation_method")
+    if not 0 <= method <= 2:
         raise AttributeValueError(
             "gradients: aggregation_method is one of hr.AggregationMethod, got "
             f"{shown(aggregation_method)}"

@@ -22,6 +22,8 @@ from headrace.wording import shown
 
 # More items than a program lists; an iterable may have no end.
 _MOST = 1 << 20
+# Longer numbers are counts of nothing, and Python writes none that have some thousand digits.
+_MOST_BITS = 1 << 12
 
 
 def whole(value: Any, label: str, least: int | None = None, most: int | None = None) -> int:
@@ -35,7 +37,7 @@ def whole(value: Any, label: str, least: int | None = None, most: int | None = N
 
     Raises:
         ArgumentTypeError: if it is none.
-        AttributeValueError: if it is out of range.
+        AttributeValueError: if it is out of range, or has more than 4096 bits.
     """
     try:
         number = operator.index(value)
@@ -43,6 +45,10 @@ def whole(value: Any, label: str, least: int | None = None, most: int | None = N
         number = _of_float(value, label)
     if (least is not None and number < least) or (most is not None and number > most):
         raise AttributeValueError(f"{label} must be {_range(least, most)}, got {shown(value)}")
+    if number.bit_length() > _MOST_BITS:
+        raise AttributeValueError(
+            f"{label} must be at most a number of {_MOST_BITS} bits, got {shown(value)}"
+        )
     return number
 
 

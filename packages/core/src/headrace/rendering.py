@@ -62,6 +62,10 @@ class Rendering:
         """Return an operation as a ``NodeDef``."""
         return _of_io("node_def_of")(op)
 
+    def attribute(self, op: Operation, name: str) -> Any:
+        """Return an attribute of an operation that TensorFlow's op has by a name."""
+        return _of_io("attribute_of")(op, name)
+
     def op_def(self, op: Operation) -> Any:
         """Return what is declared of an operation's op as an ``OpDef``."""
         return _of_io("op_def_of")(op)

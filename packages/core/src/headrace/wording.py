@@ -81,7 +81,7 @@ def bounded(text: str) -> str:
 def shorten(lines: Iterable[str], limit: int = MAX_LINES) -> str:
     """Join ``lines``, keeping at most ``limit`` and saying how many were left out."""
     kept = [line for text in itertools.islice(lines, _MOST) for line in text.splitlines()]
-    limit = operator.index(limit)
+    limit = max(operator.index(limit), 1)
     if len(kept) <= limit:
         return "\n".join(kept)
     return "\n".join([*kept[: limit - 1], f"  ... and {len(kept) - limit + 1} more lines"])
@@ -90,5 +90,6 @@ def shorten(lines: Iterable[str], limit: int = MAX_LINES) -> str:
 def listing(names: Iterable[str], limit: int = 8) -> str:
     """Return ``names`` comma-separated, the rest beyond ``limit`` counted."""
     items = list(itertools.islice(names, _MOST))
+    limit = max(operator.index(limit), 0)
     text = ", ".join(items[:limit])
     return text if len(items) <= limit else f"{text} and {len(items) - limit} more"

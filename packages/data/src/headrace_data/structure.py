@@ -377,7 +377,7 @@ def like(structure: Any, shapes: Any, what: str) -> Any:
     if not is_nested(structure):
         return as_shape(shapes)
     if isinstance(structure, Mapping):
-        if not isinstance(shapes, Mapping) or set(shapes) != set(structure):
+        if not isinstance(shapes, Mapping) or set(items(shapes, what)) != set(structure):
             raise GraphError(f"{what}: expected one for each of {describe(structure)}")
         made = {key: like(structure[key], shapes[key], what) for key in structure}
         return type(structure)(made.items())  # type: ignore[call-arg]
@@ -385,8 +385,8 @@ def like(structure: Any, shapes: Any, what: str) -> Any:
         raise GraphError(
             f"{what}: expected one for each of {describe(structure)}, got {shown(shapes)}"
         )
-    items = [like(s, given, what) for s, given in zip(structure, shapes, strict=True)]
-    return type(structure)(*items) if hasattr(structure, "_fields") else tuple(items)
+    parts = [like(s, given, what) for s, given in zip(structure, shapes, strict=True)]
+    return type(structure)(*parts) if hasattr(structure, "_fields") else tuple(parts)
 
 
 def as_shape(shape: Any) -> Shape:

@@ -9,6 +9,7 @@ from headrace.extend.plugins import added_names
 if TYPE_CHECKING:
     from headrace_io.dtype_protos import shape_proto as shape_proto
     from headrace_io.filenames import match_filenames_once as match_filenames_once
+    from headrace_io.graph_export.attributes import attribute_of as attribute_of
     from headrace_io.graph_import.importing import import_graph_def as import_graph_def
     from headrace_io.graph_import.importing import read_graph_def as read_graph_def
     from headrace_io.graph_protos import graph_def_of as graph_def_of
@@ -91,6 +92,7 @@ __all__ = [
     "VarLenFeature",
     "WholeFileReader",
     "adjust_jpeg_quality",
+    "attribute_of",
     "decode_and_crop_jpeg",
     "decode_bmp",
     "decode_compressed",

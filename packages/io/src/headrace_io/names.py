@@ -10,6 +10,7 @@ MODULES: dict[str, tuple[str, ...]] = {
         *("adjust_jpeg_quality", "decode_image", "is_jpeg", "random_jpeg_quality"),
     ),
     "ops.decoding": ("decode_compressed", "decode_json_example"),
+    "graph_export.attributes": ("attribute_of",),
     "graph_protos": ("graph_def_of", "node_def_of"),
     "op_protos": ("op_def_of",),
     "graph_import.importing": ("import_graph_def", "read_graph_def"),

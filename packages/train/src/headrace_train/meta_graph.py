@@ -151,7 +151,7 @@ def import_meta_graph(
     unknown = kwargs.keys() - {"input_map", "return_elements"}
     if unknown:
         raise ArgumentTypeError(
-            f"import_meta_graph has no argument {listing(map(repr, sorted(unknown)))}"
+            f"import_meta_graph has no argument {listing(map(shown, sorted(unknown)))}"
         )
     message = read_meta_graph_def(meta_graph_or_file)
     graph = hr.get_default_graph()

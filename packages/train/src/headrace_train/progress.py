@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Self, TextIO, final
 
-from headrace.errors import AttributeValueError, shown, told
+from headrace.errors import told
 from headrace.extend.arguments import real, whole
 
 _ON_TERMINAL_S = 0.1
@@ -58,13 +58,10 @@ class Progress:
             begun: How many of the steps were made before, by an earlier run.
 
         Raises:
-            AttributeValueError: if ``total`` is negative.
+            AttributeValueError: if ``total`` is negative, or no step of 64 bits.
             ArgumentTypeError: if a number is none.
         """
-        total = whole(total, "total")
-        if total < 0:
-            raise AttributeValueError(f"the total of a progress must be >= 0, got {shown(total)}")
-        self.total = total
+        self.total = whole(total, "the total of a progress", 0, _MOST_STEPS)
         self.done = self._begun = whole(begun, "begun", -_MOST_STEPS, _MOST_STEPS)
         self._label = f"{told(label)} " if label else ""
         self._stream = stream if stream is not None else sys.stderr

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from headrace.device_name import DeviceName
 from headrace.errors import AttributeValueError, GraphError, GraphFinalizedError, shown
-from headrace.given import items
+from headrace.given import items, members
 from headrace.graph.elements import GraphElements
 from headrace.graph.graph_scopes import GraphScopes
 from headrace.graph.operation import Operation
@@ -285,6 +285,7 @@ class Graph(GraphScopes, GraphElements):
             GraphFinalizedError: if the graph is finalized.
             GraphError: if the name is taken, or an input is foreign.
         """
+        inputs = members(inputs, "inputs")
         with self._lock:
             if self._finalized:
                 raise GraphFinalizedError(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from headrace.device_name import DeviceName
-from headrace.errors import GraphError, NoSuchElementError, listing, shown
+from headrace.errors import GraphError, NoSuchElementError, PluginError, listing, shown
 from headrace.graph.attributes import FunctionValue
 from headrace.graph.default_session import default_session
 from headrace.graph.rendering import renderer
@@ -118,15 +119,23 @@ class Operation:
     def get_attr(self, name: str) -> Any:
         """Return the value of an attribute.
 
+        Args:
+            name: What Headrace calls it, as ``attrs`` does, or what TensorFlow does, such as
+                ``"T"``; the latter needs the package headrace-io.
+
         Raises:
             NoSuchElementError: if the operation has no such attribute.
         """
         try:
             return self.attrs[name]
         except KeyError:
-            raise NoSuchElementError(
-                f"{self.type} has no attribute {shown(name)}, but {listing(self.attrs) or 'none'}"
-            ) from None
+            pass
+        if isinstance(name, str):
+            with contextlib.suppress(NoSuchElementError, PluginError):
+                return renderer().attribute(self, name)
+        raise NoSuchElementError(
+            f"{self.type} has no attribute {shown(name)}, but {listing(self.attrs) or 'none'}"
+        )
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
         """Run this operation in ``session``, or in the default session."""

@@ -39,6 +39,9 @@ class Renderer(Protocol):
     def node_def(self, op: Operation) -> Any:
         """Return an operation as a ``NodeDef``."""
 
+    def attribute(self, op: Operation, name: str) -> Any:
+        """Return an attribute of an operation that TensorFlow's op has by a name."""
+
     def op_def(self, op: Operation) -> Any:
         """Return what is declared of an operation's op as an ``OpDef``."""
 

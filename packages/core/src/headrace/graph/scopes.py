@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
-from headrace.errors import GraphError
+from headrace.errors import GraphError, shown
 from headrace.given import items
 from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import DeviceRequest
@@ -131,7 +131,7 @@ def name_scope(
     if scope.graph.outermost is not scope.graph:
         graph = scope.graph
     elif any(t.graph is not graph for t in tensors):
-        raise GraphError(f"the values of name scope {chosen!r} belong to different graphs")
+        raise GraphError(f"the values of name scope {shown(chosen)} belong to different graphs")
     own = ("name",) if graph is scope.graph else ()
     inner = scope if own else Scope(graph)
     with entered(inner, *own), graph.name_scope(chosen) as full:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import ArgumentTypeError, DTypeError, GraphError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, DTypeError, GraphError, ShapeError, shown, told
 from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import Function
@@ -190,7 +190,7 @@ def _unpacked(structure: Any, strict: bool) -> Any:
 
 def _form(structure: Any) -> str:
     if isinstance(structure, Mapping):
-        return f"a dict of {sorted(map(str, structure))}"
+        return f"a dict of {sorted(map(told, structure))}"
     if isinstance(structure, list | tuple):
         return f"a {type(structure).__name__} of {len(structure)}"
     return type(structure).__name__

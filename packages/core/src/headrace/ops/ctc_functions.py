@@ -18,6 +18,7 @@ from headrace.ops.conversion import cast, saturate_cast
 from headrace.ops.cumulative import cumsum
 from headrace.ops.elementwise import equal, less, logical_and, not_equal, select
 from headrace.ops.extremes import argmax
+from headrace.ops.identity import ensure_shape
 from headrace.ops.nn import log_softmax
 from headrace.ops.reduce import reduce_max, reduce_sum
 from headrace.ops.segment import unsorted_segment_sum
@@ -62,8 +63,8 @@ def ctc_loss(
     if given is None or sequence_length is None or (inputs is not None and logits is not None):
         raise AttributeValueError("ctc_loss needs labels, inputs (or logits) and sequence_length")
     with name_scope(None, "ctc_loss"):
-        scores = _frames_first(given, time_major)
         lengths = convert_to_tensor(sequence_length)
+        scores = _frames_first(given, time_major, lengths)
         return _sparse_loss(
             _sparse(labels),
             scores,
@@ -110,8 +111,8 @@ def ctc_loss_v2(
     """
     del unique
     with name_scope(name, "ctc_loss"):
-        scores = _frames_first(logits, logits_time_major)
         frames = convert_to_tensor(logit_length)
+        scores = _frames_first(logits, logits_time_major, frames)
         if isinstance(labels, SparseTensor) or hasattr(labels, "dense_shape"):
             if blank_index is None:
                 raise AttributeValueError("ctc_loss_v2 needs blank_index where labels are sparse")
@@ -187,10 +188,14 @@ def _is_last(scores: Tensor, blank: int) -> bool:
     return blank == -1 or (classes is not None and blank == classes - 1)
 
 
-def _frames_first(scores: Any, time_major: bool) -> Tensor:
+def _frames_first(scores: Any, time_major: bool, lengths: Tensor) -> Tensor:
+    """Return logits [frames, batch, classes], where ``lengths`` are [batch]."""
     tensor = convert_to_tensor(scores)
     if tensor.shape.rank not in (None, 3):
         raise ShapeError(f"logits must have 3 dimensions, got shape {tensor.spec.shape}")
+    if tensor.shape.rank is None:
+        batch = lengths.spec.shape[0] if lengths.shape.rank == 1 else None
+        tensor = ensure_shape(tensor, [None, batch, None] if time_major else [batch, None, None])
     return tensor if time_major else transpose(tensor, [1, 0, 2])
 
 

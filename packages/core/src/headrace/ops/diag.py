@@ -23,7 +23,6 @@ from headrace.ops.gather import gather
 from headrace.ops.identity import ensure_shape
 from headrace.ops.reduce import reduce_all, reduce_prod
 from headrace.ops.report import assert_true, holding
-from headrace.shapes import Shape
 
 # Where diagonals shorter than the longest stand in their rows: those above the main diagonal, and
 # those below it.
@@ -381,29 +380,31 @@ def matrix_set_diag(
         x = _matrix(input, "matrix_set_diag")
         given = convert_to_tensor(diagonal, x.dtype)
         low, high = _band(k, "matrix_set_diag")
+        own = 1 if low == high else 2
+        if given.shape.rank is not None and given.shape.rank < own:
+            raise ShapeError(
+                f"matrix_set_diag: diagonal has {own} axes at least, got {shown(given)}"
+            )
+        if x.shape.rank is None and given.shape.rank is not None:
+            x = ensure_shape(x, [*list(given.spec.shape)[:-own], None, None])
         if x.shape.rank is None:
             flat, lead = _as_batch(x, 2)
-            own = 1 if low == high else 2
-            if given.shape.rank is not None and given.shape.rank < own:
-                raise ShapeError(
-                    f"matrix_set_diag: diagonal has {own} axes at least, got {shown(given)}"
-                )
             rest = shape(given)
             last = [rest[i - own] for i in range(own)]
             part = reshape(given, [reduce_prod(rest[:-own]), *last])
-            found = _out_of_batch(matrix_set_diag(flat, part, k=k, align=align), lead)
-            if given.shape.rank is None:
-                return found
-            return ensure_shape(found, [*list(given.spec.shape)[:-own], None, None])
+            return _out_of_batch(matrix_set_diag(flat, part, k=k, align=align), lead)
         rows, columns = sizes_of(x)[-2:]
         _check_band(rows, columns, low, high, "matrix_set_diag")
         size = _longest(rows, columns, low, high)
         longest = int(size) if _N.known(size) else None
         around = list(x.spec.shape)[:-2]
-        given.spec.shape.merge_with([*around, *([] if low == high else [high - low + 1]), longest])
-        if given.shape.rank is None:
-            known = [None] * (len(around) + (1 if low == high else 2))
-            given = call_op("EnsureShape", given, Shape(known))
+        band = [] if low == high else [high - low + 1]
+        merged = given.spec.shape.merge_with([*around, *band, longest])
+        # What either says of the batch holds for both, and for their gradients.
+        around = list(merged)[: len(around)]
+        whole = x.spec.shape.merge_with([*around, None, None])
+        x = x if whole == x.spec.shape else ensure_shape(x, whole)
+        given = given if merged == given.spec.shape else ensure_shape(given, merged)
         if longest is None or given.spec.shape[-1] is None:
             length = shape(given)[-1]
             needed = ["matrix_set_diag: diagonal must have", size, "elements last, got", length]

@@ -102,10 +102,26 @@ def float_image(image: Any, *, least: int = 3, label: str = "image") -> tuple[Te
     return convert_image_dtype(tensor, dtypes.float32), tensor.dtype
 
 
-def _colors(tensor: Tensor, label: str = "image") -> None:
+def _three_channels(tensor: Tensor, label: str = "image", least: int = 1) -> Tensor:
+    """Return images, which a step checks to have 3 channels where that is not known.
+
+    Args:
+        tensor: The images.
+        label: What messages call them.
+        least: The least rank.
+
+    Raises:
+        ShapeError: if they are known to have other channels.
+    """
     dims = tensor.spec.shape.dims
-    if dims is not None and (not dims or dims[-1] not in (None, 3)):
+    if dims is None:
+        sizes = shape(tensor)
+        message = [f"{label} must have 3 channels last, got shape", sizes]
+        tensor = holding(tensor, greater(rank(tensor), least - 1), message)
+        return holding(tensor, equal(sizes[-1], 3), message)
+    if not dims or dims[-1] not in (None, 3):
         raise ShapeError(f"{label} must have 3 channels last, got shape {tensor.spec.shape}")
+    return ensure_shape(tensor, [*dims[:-1], 3]) if dims[-1] is None else tensor
 
 
 def per_image_standardization(image: Any) -> Tensor:
@@ -221,7 +237,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "RGBToHSV"):
         tensor = convert_to_tensor(images)
         _floats(tensor, "rgb_to_hsv")
-        _colors(tensor, "images")
+        tensor = _three_channels(tensor, "images")
         red, green, blue = tensor[..., 0], tensor[..., 1], tensor[..., 2]
         value = reduce_max(tensor, -1)
         spread = value - reduce_min(tensor, -1)
@@ -267,7 +283,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "HSVToRGB"):
         tensor = convert_to_tensor(images)
         _floats(tensor, "hsv_to_rgb")
-        _colors(tensor, "images")
+        tensor = _three_channels(tensor, "images")
         hue, saturation, value = tensor[..., 0] * 6, tensor[..., 1], tensor[..., 2]
 
         def clipped(x: Tensor) -> Tensor:
@@ -296,12 +312,19 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
         ShapeError: if there are not 3 channels, or less than 3 dimensions.
     """
     with name_scope(name, "adjust_hue"):
-        tensor, kind = float_image(image)
+        tensor, kind = _single(image)
         hsv = rgb_to_hsv(tensor)
-        shift = cast(convert_to_tensor(delta, preferred_dtype=tensor.dtype), tensor.dtype)
+        shift = cast(convert_to_tensor(delta, preferred_dtype=dtypes.float32), dtypes.float32)
         hue = floormod(hsv[..., 0] + shift, 1)
         shifted = hsv_to_rgb(stack([hue, hsv[..., 1], hsv[..., 2]], -1))
         return convert_image_dtype(shifted, kind)
+
+
+def _single(image: Any) -> tuple[Tensor, DType]:
+    """Return images of 3 channels as float32, in which hues are precise, and their dtype."""
+    tensor, kind = float_image(image)
+    tensor = _three_channels(tensor, least=3)
+    return cast(tensor, dtypes.float32), kind
 
 
 def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = None) -> Tensor:
@@ -319,10 +342,10 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
         ShapeError: if there are not 3 channels, or less than 3 dimensions.
     """
     with name_scope(name, "adjust_saturation"):
-        tensor, kind = float_image(image)
+        tensor, kind = _single(image)
         hsv = rgb_to_hsv(tensor)
         factor = cast(
-            convert_to_tensor(saturation_factor, preferred_dtype=tensor.dtype), tensor.dtype
+            convert_to_tensor(saturation_factor, preferred_dtype=dtypes.float32), dtypes.float32
         )
         saturation = minimum(maximum(hsv[..., 1] * factor, 0), 1)
         changed = hsv_to_rgb(stack([hsv[..., 0], saturation, hsv[..., 2]], -1))
@@ -427,8 +450,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
         ShapeError: if there are not 3 channels.
     """
     with name_scope(name, "rgb_to_grayscale"):
-        tensor = convert_to_tensor(images)
-        _colors(tensor, "images")
+        tensor = _three_channels(convert_to_tensor(images), "images")
         wide = convert_image_dtype(tensor, dtypes.float32)
         gray = reduce_sum(
             wide * convert_to_tensor(np.array([0.2989, 0.587, 0.114], np.float32)), -1
@@ -491,7 +513,7 @@ def _mixed(images: Any, matrix: Any, name: str) -> Tensor:
     with name_scope(None, name):
         tensor = convert_to_tensor(images)
         _floats(tensor, name)
-        _colors(tensor, "images")
+        tensor = _three_channels(tensor, "images")
         weights = convert_to_tensor(np.array(matrix).astype(tensor.dtype.numpy))
         return reshape(matmul(reshape(tensor, [-1, 3]), weights), shape_of(tensor))
 

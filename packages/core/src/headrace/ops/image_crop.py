@@ -79,7 +79,7 @@ def _known(*values: Any) -> bool:
     return all(isinstance(value, numbers.Integral) for value in values)
 
 
-def _integer(value: Any, label: str) -> Any:
+def integer(value: Any, label: str) -> Any:
     """Return a number where it is known, else a scalar tensor."""
     if _known(value):
         return int(value)
@@ -205,7 +205,7 @@ def rot90(image: Any, k: int = 1, name: str | None = None) -> Tensor:
     """
     with name_scope(name, "rot90"):
         tensor = image_tensor(image)
-        times = _integer(k, "k")
+        times = integer(k, "k")
         turns = [
             lambda: identity(tensor),
             lambda: _mirrored(transpose_image(tensor), -3),
@@ -257,7 +257,7 @@ def _check_sizes(**values: Any) -> None:
     for label, value in values.items():
         least = 1 if label.startswith("target") else 0
         if _known(value) and value < least:
-            raise AttributeValueError(f"{label} must be >= {least}, got {value}")
+            raise AttributeValueError(f"{label} must be >= {least}, got {shown(value)}")
 
 
 def _positive(value: Any, label: str) -> Any:
@@ -292,10 +292,10 @@ def pad_to_bounding_box(
     """
     with name_scope(None, "pad_to_bounding_box"):
         tensor = image_tensor(image)
-        top, left = _integer(offset_height, "offset_height"), _integer(offset_width, "offset_width")
+        top, left = integer(offset_height, "offset_height"), integer(offset_width, "offset_width")
         tall, wide = (
-            _integer(target_height, "target_height"),
-            _integer(target_width, "target_width"),
+            integer(target_height, "target_height"),
+            integer(target_width, "target_width"),
         )
         _check_sizes(offset_height=top, offset_width=left)
         height, width = dims_of(tensor)
@@ -338,10 +338,10 @@ def crop_to_bounding_box(
     """
     with name_scope(None, "crop_to_bounding_box"):
         tensor = image_tensor(image)
-        top, left = _integer(offset_height, "offset_height"), _integer(offset_width, "offset_width")
+        top, left = integer(offset_height, "offset_height"), integer(offset_width, "offset_width")
         tall, wide = (
-            _integer(target_height, "target_height"),
-            _integer(target_width, "target_width"),
+            integer(target_height, "target_height"),
+            integer(target_width, "target_width"),
         )
         _check_sizes(offset_height=top, offset_width=left, target_height=tall, target_width=wide)
         for size, start, count, label in zip(
@@ -384,8 +384,8 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
     with name_scope(None, "resize_image_with_crop_or_pad"):
         tensor = image_tensor(image)
         wanted = (
-            _integer(target_height, "target_height"),
-            _integer(target_width, "target_width"),
+            integer(target_height, "target_height"),
+            integer(target_width, "target_width"),
         )
         _check_sizes(target_height=wanted[0], target_width=wanted[1])
         wanted = (_positive(wanted[0], "target_height"), _positive(wanted[1], "target_width"))

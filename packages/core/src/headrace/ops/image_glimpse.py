@@ -16,7 +16,7 @@ from headrace.ops.constant import range as range_of
 from headrace.ops.conversion import cast
 from headrace.ops.elementwise import greater_equal, less, logical_and, select, square
 from headrace.ops.gather import gather
-from headrace.ops.identity import stop_gradient
+from headrace.ops.identity import ensure_shape, stop_gradient
 from headrace.ops.joining import stack
 from headrace.ops.random import random_normal, random_uniform
 from headrace.ops.reduce import reduce_max, reduce_mean, reduce_min
@@ -69,7 +69,10 @@ def extract_glimpse(
                 )
         if target.spec.value is not None and (target.spec.value <= 0).any():
             raise ShapeError(f"size must be positive, got {target.spec.value.tolist()}")
-        known = [images.spec.shape[0], *as_shape(target.spec).with_rank(2), images.spec.shape[3]]
+        count = images.spec.shape[0]
+        if count is None and places.shape.rank is not None:
+            count = places.spec.shape[0]
+        known = [count, *as_shape(target.spec).with_rank(2), images.spec.shape[3]]
         if math.prod(d for d in known if d) > _MOST_ELEMENTS:
             raise ShapeError(f"extract_glimpse: windows of shape {known} are too large")
         sizes = shape(images)
@@ -89,7 +92,8 @@ def extract_glimpse(
         pixels = reshape(images, stack([sizes[0] * sizes[1] * sizes[2], sizes[3]]))
         found = gather(pixels, at)
         inside = logical_and(expand_dims(inside_y, 2), expand_dims(inside_x, 1))
-        return select(expand_dims(inside, 3), found, _noise(images, shape(found), uniform_noise))
+        noise = _noise(images, shape(found), uniform_noise)
+        return ensure_shape(select(expand_dims(inside, 3), found, noise), known)
 
 
 def _noise(images: Tensor, sizes: Tensor, uniform: bool) -> Tensor:

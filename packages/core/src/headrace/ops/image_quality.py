@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,12 @@ from headrace.errors import AttributeValueError, ShapeError
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
-from headrace.ops.array import reshape, shape
+from headrace.ops.array import rank, reshape, shape
 from headrace.ops.complex import abs_ as absolute
 from headrace.ops.conversion import cast
 from headrace.ops.depthwise import depthwise_conv2d
-from headrace.ops.elementwise import add, maximum, power, square
+from headrace.ops.elementwise import add, equal, greater_equal, maximum, power, square
+from headrace.ops.identity import ensure_shape
 from headrace.ops.image import (
     draw_bounding_boxes_op,
     non_max_suppression_op,
@@ -25,10 +26,11 @@ from headrace.ops.image import (
 )
 from headrace.ops.image_color import convert_image_dtype
 from headrace.ops.image_crop import image_tensor
-from headrace.ops.joining import stack
+from headrace.ops.joining import concat, stack, tile
 from headrace.ops.padding import pad
 from headrace.ops.pooling import avg_pool
-from headrace.ops.reduce import reduce_mean, reduce_prod, reduce_sum
+from headrace.ops.reduce import reduce_all, reduce_mean, reduce_prod, reduce_sum
+from headrace.ops.report import holding
 from headrace.ops.transcendental import log
 
 
@@ -95,20 +97,23 @@ def sobel_edges(image: Any) -> Tensor:
         [n, h, w, c, 2], the dtype of ``image``.
 
     Raises:
-        ShapeError: if the rank is not 4, or the channels are not known.
+        ShapeError: if the rank is not 4.
     """
     with name_scope(None, "sobel_edges"):
         tensor = image_tensor(image, least=4)
-        channels = tensor.spec.shape[3]
-        if channels is None:
-            raise ShapeError(
-                f"sobel_edges: the channels must be known, got shape {tensor.spec.shape}"
-            )
         filter_ = _SOBEL.transpose(1, 2, 0)[:, :, None, :].astype(tensor.dtype.numpy)
-        filters = convert_to_tensor(np.tile(filter_, (1, 1, channels, 1)))
+        filters = _per_channel(filter_, tensor)
         padded = pad(tensor, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
         edges = depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
         return reshape(edges, [*_sizes(tensor), 2])
+
+
+def _per_channel(window: Any, images: Tensor) -> Tensor:
+    """Return a filter [h, w, 1, m] as one for each channel of images, [h, w, c, m]."""
+    channels = images.spec.shape[-1]
+    if channels is None:
+        return tile(convert_to_tensor(window), stack([1, 1, shape(images)[-1], 1]))
+    return convert_to_tensor(np.tile(window, (1, 1, channels, 1)))
 
 
 def _sizes(tensor: Tensor) -> list[Any]:
@@ -118,6 +123,18 @@ def _sizes(tensor: Tensor) -> list[Any]:
         return list(dims)
     sizes = shape(tensor)
     return [sizes[i] if d is None else d for i, d in enumerate(dims)]
+
+
+def _flat(images: Tensor) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
+    """Return images with one axis of images, and what gives their like the axes that they had."""
+    if images.shape.rank is not None:
+        before = _sizes(images)
+        flat = reshape(images, [-1, *before[-3:]])
+        return flat, lambda made: reshape(made, [*before[:-3], *_sizes(made)[1:]])
+    sizes = shape(images)
+    # Their rank is known by this.
+    flat = ensure_shape(reshape(images, concat([[-1], sizes[-3:]], 0)), [None] * 4)
+    return flat, lambda made: reshape(made, concat([sizes[:-3], shape(made)[1:]], 0))
 
 
 def _pair(a: Any, b: Any, max_val: Any, function: str) -> tuple[Tensor, Tensor, Tensor]:
@@ -132,6 +149,15 @@ def _pair(a: Any, b: Any, max_val: Any, function: str) -> tuple[Tensor, Tensor, 
         raise ShapeError(
             f"{function}: images {first.spec.shape} and {second.spec.shape} must match"
         )
+    tails = [tensor.spec.shape[-3:] for tensor in (first, second)]
+    if not all(tail.is_fully_defined() for tail in tails):
+        told = [f"{function}: images must match, got shapes", shape(first), shape(second)]
+        first, second = (
+            tensor if tensor.shape.rank else holding(tensor, greater_equal(rank(tensor), 3), told)
+            for tensor in (first, second)
+        )
+        same = reduce_all(equal(shape(first)[-3:], shape(second)[-3:]))
+        first = holding(first, same, told)
     largest = cast(convert_to_tensor(max_val), first.dtype)
     return (
         convert_image_dtype(first, dtypes.float32),
@@ -186,23 +212,21 @@ def _similarity(
     k2: float,
 ) -> tuple[Tensor, Tensor]:
     """Return the similarity, and its part that is contrast and structure, by image and channel."""
-    channels = first.spec.shape[-1]
-    if channels is None:
-        raise ShapeError(f"ssim: the channels must be known, got shape {first.spec.shape}")
     if not 1 <= size <= _LARGEST_WINDOW:
         raise ShapeError(f"ssim: filter_size must be from 1 to {_LARGEST_WINDOW}, got {size}")
     height, width = first.spec.shape[-3], first.spec.shape[-2]
+    if height is None or width is None:
+        few = [f"ssim: images must be {size} pixels high and wide at least, got", shape(first)]
+        first = holding(first, reduce_all(greater_equal(shape(first)[-3:-1], size)), few)
     if any(d is not None and d < size for d in (height, width)):
         raise ShapeError(
             f"ssim: images {first.spec.shape} must be {size} pixels high and wide at least"
         )
-    window = np.tile(_gauss(size, sigma)[:, :, None, None], (1, 1, channels, 1))
-    weights = convert_to_tensor(window)
+    weights = _per_channel(_gauss(size, sigma)[:, :, None, None], first)
 
     def smooth(x: Tensor) -> Tensor:
-        flat = reshape(x, [-1, *_sizes(x)[-3:]])
-        mean = depthwise_conv2d(flat, weights, [1, 1, 1, 1], "VALID")
-        return reshape(mean, [*_sizes(x)[:-3], *_sizes(mean)[1:]])
+        flat, as_before = _flat(x)
+        return as_before(depthwise_conv2d(flat, weights, [1, 1, 1, 1], "VALID"))
 
     mean_first, mean_second = smooth(first), smooth(second)
     c1, c2 = square(largest * k1), square(largest * k2)
@@ -308,15 +332,11 @@ def ssim_multiscale(
 
 def _halved(images: Tensor) -> Tensor:
     """Return images of half the size; odd ones are padded with their last row and column."""
-    dims = images.spec.shape[-3:]
-    if None in (dims[0], dims[1]):
-        raise ShapeError(f"ssim_multiscale: the size must be known, got shape {images.spec.shape}")
-    flat = reshape(images, [-1, *_sizes(images)[-3:]])
-    height, width = (d % 2 for d in dims[:2])
-    if height or width:
+    flat, as_before = _flat(images)
+    height, width = (d % 2 for d in _sizes(flat)[1:3])
+    if isinstance(height, Tensor) or isinstance(width, Tensor) or height or width:
         flat = pad(flat, [[0, 0], [0, height], [0, width], [0, 0]], mode="SYMMETRIC")
-    smaller = avg_pool(flat, 2, 2, "VALID")
-    return reshape(smaller, [*_sizes(images)[:-3], *_sizes(smaller)[1:]])
+    return as_before(avg_pool(flat, 2, 2, "VALID"))
 
 
 def non_max_suppression(

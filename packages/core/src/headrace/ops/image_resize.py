@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.given import real
@@ -22,6 +20,7 @@ from headrace.ops.convolution import given
 from headrace.ops.elementwise import (
     ceil,
     floor,
+    greater,
     greater_equal,
     less_equal,
     logical_and,
@@ -31,10 +30,12 @@ from headrace.ops.elementwise import (
 )
 from headrace.ops.elementwise import round as round_op
 from headrace.ops.gather import gather
+from headrace.ops.identity import ensure_shape
 from headrace.ops.image import METHODS, resize_op
-from headrace.ops.image_crop import pad_to_bounding_box
+from headrace.ops.image_crop import image_tensor, integer, pad_to_bounding_box
 from headrace.ops.joining import stack
-from headrace.ops.reduce import reduce_max, reduce_min
+from headrace.ops.reduce import reduce_all, reduce_max, reduce_min
+from headrace.ops.report import holding
 
 # More elements than this in a result are taken for a mistake.
 _MOST_ELEMENTS = 1 << 30
@@ -250,8 +251,8 @@ def resize_image_with_pad(
 
     Args:
         image: [n, h, w, c] or [h, w, c], a real number.
-        target_height: The new height.
-        target_width: The new width.
+        target_height: The new height, which may be a tensor.
+        target_width: The new width, which may be a tensor.
         method: As for ``resize_images``.
         align_corners: As for ``resize_images``.
 
@@ -262,25 +263,22 @@ def resize_image_with_pad(
         ShapeError: if the rank is not 3 or 4, or a size is not positive.
         AttributeValueError: for a method that does not exist.
     """
-    for size in (target_height, target_width):
-        if not isinstance(size, int | np.integer) or not 0 < size < 1 << 31:
-            raise ShapeError(
-                f"the new size must be positive numbers, got {shown(target_height)} x "
-                f"{shown(target_width)}"
-            )
-    if target_height * target_width > _MOST_ELEMENTS:
-        raise ShapeError(f"a new size of {told(target_height)} x {told(target_width)} is too large")
     with name_scope(None, "resize_image_with_pad"):
-        tensor = convert_to_tensor(image)
-        if tensor.shape.rank not in (3, 4):
-            raise ShapeError(f"image must have 3 or 4 dimensions, got shape {tensor.spec.shape}")
+        target_height = _target(target_height, "target_height")
+        target_width = _target(target_width, "target_width")
+        known = isinstance(target_height, int) and isinstance(target_width, int)
+        if known and target_height * target_width > _MOST_ELEMENTS:
+            raise ShapeError(
+                f"a new size of {told(target_height)} x {told(target_width)} is too large"
+            )
+        tensor = image_tensor(image)
         height, width = tensor.spec.shape[-3], tensor.spec.shape[-2]
         if height == 0 or width == 0:
             raise ShapeError(f"image must have a positive size, got {tensor.spec.shape}")
         inner: Any
         top: Any
         left: Any
-        if height is None or width is None:
+        if height is None or width is None or not known:
             inner, (top, left) = _within(tensor, target_height, target_width)
         else:
             share = max(width / target_width, height / target_height)
@@ -291,10 +289,20 @@ def resize_image_with_pad(
         return pad_to_bounding_box(resized, top, left, target_height, target_width)
 
 
-def _within(tensor: Tensor, target_height: int, target_width: int) -> tuple[Tensor, list[Tensor]]:
-    """Return the size that images of unknown size get within a target, and the place there."""
+def _target(size: Any, label: str) -> Any:
+    """Return a new size as a number, or a scalar tensor where a step brings it."""
+    number = integer(size, label)
+    if isinstance(number, int) and not 0 < number < 1 << 31:
+        raise ShapeError(f"the new size must be positive, got {told(number)} for {label}")
+    return number
+
+
+def _within(tensor: Tensor, target_height: Any, target_width: Any) -> tuple[Tensor, list[Tensor]]:
+    """Return the size that images get within a target, and the place there, as a step knows it."""
     whole = cast(shape(tensor)[-3:-1], dtypes.float64)
-    target = convert_to_tensor([target_height, target_width], dtypes.float64)
+    target = cast(stack([target_height, target_width]), dtypes.float64)
+    positive = ["the new size must be positive, got", target]
+    target = holding(target, reduce_all(greater(target, 0.0)), positive)
     fitted = whole / reduce_max(whole / target)
     place = maximum(cast(floor((target - fitted) / 2.0), dtypes.int32), 0)
     return cast(floor(fitted), dtypes.int32), [place[0], place[1]]
@@ -339,6 +347,8 @@ def crop_and_resize(
         corners = convert_to_tensor(boxes, preferred_dtype=dtypes.float32)
         indices = convert_to_tensor(which, preferred_dtype=dtypes.int32)
         target = convert_to_tensor(size, preferred_dtype=dtypes.int32)
+        if images.shape.rank is None:
+            images = ensure_shape(images, [None] * 4)
         for tensor, wanted, label in (
             (images, [None] * 4, "image"),
             (corners, [None, 4], "boxes"),

@@ -7,6 +7,7 @@ from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import ArgumentTypeError, AttributeValueError, shown
+from headrace.given import mapping
 from headrace.ops import initializers
 
 if TYPE_CHECKING:
@@ -83,13 +84,13 @@ def arguments_of(
         ArgumentTypeError: if it is no dict.
         AttributeValueError: if it names a class that there is not.
     """
-    if not isinstance(config, Mapping):
-        raise ArgumentTypeError(f"config must be a dict, got {shown(config)}")
+    if config is None:
+        raise ArgumentTypeError("config must be a dict, got None")
     params = signature(kind.__init__).parameters
     any_name = any(param.kind is Parameter.VAR_KEYWORD for param in params.values())
     return {
         name: _made(value, cells)
-        for name, value in config.items()
+        for name, value in mapping(config, "config").items()
         if any_name or name in params or name not in _OWN
     }
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError
+from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError, told
 from headrace.errors import shown as _shown
 from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
@@ -25,6 +25,11 @@ from headrace.ops.elementwise import equal, greater_equal
 from headrace.ops.joining import stack
 from headrace.ops.reduce import reduce_any
 from headrace.ops.report import assert_true
+
+
+def _first(message: Any) -> str:
+    """Return what a message begins with, whatever the program's own words are."""
+    return f"{told(message)}: " if message else ""
 
 
 def _ranks(ranks: Any) -> list[int] | list[Tensor]:
@@ -63,7 +68,7 @@ def _ranked(
                 return static_ok()
             listed = ", ".join(map(str, numbers))
             label = tensor.values.name if isinstance(tensor, SparseTensor) else tensor.name
-            said = f"{message}: " if message else ""
+            said = _first(message)
             raise ShapeError(
                 f"{said}{label} must have rank {what}{listed}, got rank {known}, "
                 f"{tensor.shape.plain}"
@@ -219,7 +224,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
     with name_scope(name, "assert_scalar"):
         found = convert_to_tensor(tensor)
         if found.shape.rank != 0:
-            said = f"{message}: " if message else ""
+            said = _first(message)
             raise ShapeError(f"{said}{found.name} must be a scalar, got shape {found.spec.shape}")
         return found
 
@@ -279,7 +284,7 @@ def assert_shapes(
                     continue
                 if isinstance(wanted, int) and isinstance(known, int):
                     if wanted != known:
-                        said = f"{message}: " if message else ""
+                        said = _first(message)
                         raise ShapeError(
                             f"{said}axis {place} of shape {tensor.shape.plain} must have size "
                             f"{wanted}"
@@ -326,7 +331,7 @@ def assert_type(
     with name_scope(name, "assert_type"):
         found = tensor if isinstance(tensor, SparseTensor) else convert_to_tensor(tensor)
         if found.dtype != wanted:
-            said = f"{message}: " if message else ""
+            said = _first(message)
             raise DTypeError(f"{said}{_shown(found)} must be of dtype {wanted}, got {found.dtype}")
         return no_op(name="statically_determined_correct_type")
 
@@ -348,7 +353,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
     with name_scope(name, "assert_integer"):
         found = convert_to_tensor(x)
         if not found.dtype.is_integer:
-            said = f"{message}: " if message else ""
+            said = _first(message)
             raise DTypeError(
                 f"{said}{_shown(found)} must be of an integer dtype, got {found.dtype}"
             )

@@ -141,7 +141,7 @@ class TextFileInitializer(TableInitializer):
             wanted = {LINE_NUMBER: dtypes.int64, WHOLE_LINE: dtypes.string}.get(index)
             if wanted is not None and dtype != wanted:
                 raise DTypeError(f"{label}_dtype must be {wanted} for {label}_index {index}")
-            if index < WHOLE_LINE:
+            if whole(index, f"{label}_index") < WHOLE_LINE:
                 raise AttributeValueError(f"{label}_index must be a column >= 0, got {index}")
         if vocab_size is not None and whole(vocab_size, "vocab_size") <= 0:
             raise AttributeValueError(f"vocab_size must be positive, got {told(vocab_size)}")

@@ -13,6 +13,7 @@ from headrace.errors import (
     PermissionDeniedError,
     shown,
 )
+from headrace.extend.arguments import whole
 from headrace_io.streams import FileName, error_of_system, file_name
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
@@ -129,7 +130,7 @@ class GFile:
         target = position if offset is None else offset
         if target is None:
             raise ArgumentTypeError("seek needs an offset")
-        if whence not in (0, 1, 2):
+        if whole(whence, "whence") not in (0, 1, 2):
             raise AttributeValueError(f"whence is 0, 1 or 2, got {shown(whence)}")
         self._open().seek(target, whence)
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from headrace.errors import InvalidArgumentError, UnimplementedError, told
+from headrace_io.images import deep_png
 from headrace_io.images.pillow import pillow
 
 Array: TypeAlias = Any
@@ -25,7 +26,7 @@ _BEGINNINGS = {
 # Modes of Pillow that arrays have as they are, by their number of channels.
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
 # Rec. 601 in 15 bits, as libpng weighs red, green and blue.
-_WEIGHTS = np.array([9798, 19235, 3735], np.uint32)
+_WEIGHTS = np.array([9797, 19234, 3737], np.uint32)
 
 
 def format_of(data: bytes) -> str:
@@ -86,16 +87,22 @@ def decode_still(data: bytes, channels: int, *, deep: bool, ratio: int = 1) -> A
         InvalidArgumentError: if it is no such image, or has not these channels.
         UnimplementedError: if Pillow cannot.
     """
+    if format_of(data) == "PNG" and deep_png.is_needed(data, channels, deep=deep):
+        made = with_channels(deep_png.decode(data, alpha=channels == 4), channels)
+        return made if deep else (made >> 8).astype(np.uint8)
     image = opened(data, ("PNG", "JPEG", "GIF"))
     if image.format == "JPEG":
         return _deepened(_jpeg(image, data, channels, ratio), deep=deep)
-    if image.format == "PNG" and deep and data[24:25] == b"\x10":
-        return _deep_png(image, data, channels)
     image = _loaded(image, data)
     if image.mode in ("I;16", "I", "F"):
+        pixels = np.asarray(image).astype(np.uint16)[..., None]
+        if deep:
+            return with_channels(pixels, channels)
         # Of 16 bits the upper 8.
-        pixels = (np.asarray(image).astype(np.uint32) >> 8).astype(np.uint8)[..., None]
+        pixels = (pixels >> 8).astype(np.uint8)
     else:
+        if channels == 4 and image.mode in ("L", "RGB") and "transparency" in image.info:
+            image = image.convert("RGBA")
         pixels = _pixels(image)
     return _deepened(with_channels(pixels, channels), deep=deep)
 
@@ -123,7 +130,9 @@ def with_channels(pixels: Array, channels: int) -> Array:
     if channels == 1:
         if have < 3:
             return pixels[..., :1]
-        grey = (pixels[..., :3].astype(np.uint32) * _WEIGHTS).sum(axis=2) >> 15
+        # Which it rounds of 16 bits, and cuts off of 8.
+        half = np.uint32(0 if pixels.dtype == np.uint8 else 1 << 14)
+        grey = ((pixels[..., :3].astype(np.uint32) @ _WEIGHTS) + half) >> 15
         return grey.astype(pixels.dtype)[..., None]
     colours = pixels[..., :3] if have > 2 else np.repeat(pixels[..., :1], 3, axis=2)
     if channels == 3:
@@ -134,16 +143,6 @@ def with_channels(pixels: Array, channels: int) -> Array:
 
 def _deepened(pixels: Array, *, deep: bool) -> Array:
     return pixels.astype(np.uint16) * 257 if deep else pixels
-
-
-def _deep_png(image: Any, data: bytes, channels: int) -> Array:
-    if data[25:26] != b"\x00":
-        raise UnimplementedError(
-            "PNG images of 16 bits are decoded in grey only, as Pillow has no more than 8 bits for "
-            "each colour; decode them as uint8"
-        )
-    pixels = np.asarray(_loaded(image, data)).astype(np.uint16)[..., None]
-    return with_channels(pixels, channels)
 
 
 def _jpeg(image: Any, data: bytes, channels: int, ratio: int) -> Array:

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import InvalidArgumentError, UnimplementedError
+from headrace.errors import InvalidArgumentError
+from headrace_io.images import deep_png
 from headrace_io.images.pillow import pillow
 
 _JFIF = b"\xff\xe0\x00\x10JFIF\x00\x01"
@@ -20,19 +21,16 @@ def encode_png(pixels: Any, compression: int) -> bytes:
     """Return an image in PNG.
 
     Args:
-        pixels: [height, width, 1 to 4 channels], uint8; uint16 with one channel.
+        pixels: [height, width, 1 to 4 channels], uint8 or uint16.
         compression: As zlib has it: 0 to 9, or -1 for zlib's default.
 
     Raises:
         InvalidArgumentError: if there are no pixels, or more channels.
-        UnimplementedError: if Pillow cannot.
+        UnimplementedError: if Pillow is not installed, and is needed for 8 bits.
     """
     _check(pixels, (1, 2, 3, 4))
-    if pixels.dtype == np.uint16 and pixels.shape[2] != 1:
-        raise UnimplementedError(
-            "PNG images of 16 bits are encoded in grey only, as Pillow has no more than 8 bits for "
-            "each colour; convert them to uint8"
-        )
+    if pixels.dtype == np.uint16 and pixels.shape[2] > 1:
+        return deep_png.encode(pixels, compression)
     options = {} if compression < 0 else {"compress_level": compression}
     return _saved(pixels, "PNG", options)
 

@@ -23,7 +23,7 @@ from headrace.errors import (
     shown,
     told,
 )
-from headrace.extend.arguments import items, real, text
+from headrace.extend.arguments import items, real
 from headrace_io import protos
 from headrace_train.checkpoint.files import is_temporary, open_regular, replaced
 from headrace_train.checkpoint.header import MAGIC
@@ -123,7 +123,8 @@ def generate_checkpoint_state_proto(
         last_preserved_timestamp: When the last one was written that stays because of its time.
 
     Raises:
-        CheckpointError: if there are not as many times as paths.
+        ArgumentTypeError: if a path is no string.
+        CheckpointError: if there are not as many times as paths, or a path is none.
     """
     folder = os.fspath(save_dir)
     latest, paths = (
@@ -134,6 +135,10 @@ def generate_checkpoint_state_proto(
             else []
         ),
     )
+    for path in (latest, *paths):
+        check_path(path, "a path of a checkpoint")
+        if not path:
+            raise CheckpointMismatchError("a path of a checkpoint is empty")
     if not paths or paths[-1] != latest:
         _log.info("%s is not in all_model_checkpoint_paths. Manually adding it.", latest)
         paths.append(latest)
@@ -147,8 +152,6 @@ def generate_checkpoint_state_proto(
             "Checkpoint timestamps, if provided, must match checkpoint paths (got paths "
             f"{told(paths)} and timestamps {told(times)})"
         )
-    for path in paths:
-        text(path, "a path of a checkpoint")
     times = [real(time, "a time of a checkpoint") for time in times]
     if last_preserved_timestamp is not None:
         last_preserved_timestamp = real(last_preserved_timestamp, "last_preserved_timestamp")

@@ -9,7 +9,7 @@ from typing import Any
 import headrace as hr
 from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError, shown
 from headrace.extend import DType, Shape, Tensor
-from headrace.extend.arguments import items, mapping
+from headrace.extend.arguments import items, mapping, whole
 from headrace_train.layers.arguments import checked_function, initializer
 from headrace_train.layers.base import Layer
 from headrace_train.layers.choice import choose, known
@@ -107,8 +107,8 @@ class BatchNormalization(Layer):
 
         Raises:
             DTypeError: if ``axis`` is neither an integer nor a list.
-            AttributeValueError: if ``renorm_clipping`` has other keys, or an option excludes
-                another.
+            AttributeValueError: if there is no axis, if ``renorm_clipping`` has other keys, or an
+                option excludes another.
         """
         super().__init__(trainable=trainable, name=name, **kwargs)
         if not isinstance(axis, int | list):
@@ -122,7 +122,10 @@ class BatchNormalization(Layer):
             raise AttributeValueError(
                 f"renorm_clipping takes the keys rmin, rmax and dmax, got {sorted(clipping)}"
             )
-        self.axis: list[int] = [axis] if isinstance(axis, int) else items(axis, "axis")
+        axes = [axis] if isinstance(axis, int) else items(axis, "axis")
+        if not axes:
+            raise AttributeValueError("axis must name an axis, got an empty list")
+        self.axis: list[int] = [whole(each, "axis") for each in axes]
         self.momentum = momentum
         self.epsilon = epsilon
         self.center = center
@@ -139,7 +142,9 @@ class BatchNormalization(Layer):
         self.renorm_clipping = clipping
         self.renorm_momentum = renorm_momentum
         self.fused = fused is None or bool(fused)
-        self.virtual_batch_size = virtual_batch_size
+        self.virtual_batch_size = (
+            None if virtual_batch_size is None else whole(virtual_batch_size, "virtual_batch_size")
+        )
         self.adjustment = checked_function(adjustment, "adjustment")
         self.gamma: Any = None
         self.beta: Any = None
@@ -177,13 +182,13 @@ class BatchNormalization(Layer):
         self._check_virtual_batches()
         self.fused = self.fused and shape.rank == 4 and self._may_fuse()
         self.input_spec = InputSpec(ndim=shape.rank, axes=sizes)
-        whole = len(sizes) > 1 or self.virtual_batch_size is not None
+        all_axes = len(sizes) > 1 or self.virtual_batch_size is not None
         place = [sizes.get(axis, 1) for axis in range(shape.rank)]
         if self.virtual_batch_size is not None:
             # Batches get an axis of their parts.
             place.insert(1, 1)
             self.axis = [axis + 1 for axis in self.axis]
-        self._make(place if whole else list(sizes.values()))
+        self._make(place if all_axes else list(sizes.values()))
         self.built = True
 
     def _checked_axes(self, rank: int) -> list[int]:

@@ -106,4 +106,4 @@ def check_bound(
         AttributeValueError: if it does not fit.
     """
     if isinstance(value, int | float) and not fits(value):
-        raise AttributeValueError(f"{owner}: {name} must be {kind}, got {told(value)}")
+        raise AttributeValueError(f"{told(owner)}: {name} must be {kind}, got {told(value)}")

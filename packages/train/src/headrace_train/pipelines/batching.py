@@ -66,7 +66,7 @@ def batched(
             for row in rows
         ]
         add_queue_runner(
-            QueueRunner(queue, enqueues * whole(threads, "num_threads", most=MOST_THREADS))
+            QueueRunner(queue, enqueues * whole(threads, "num_threads", 1, MOST_THREADS))
         )
         summarize_fullness(queue, capacity, least)
         take = queue.dequeue_up_to if allow_smaller_final_batch else queue.dequeue_many

@@ -100,7 +100,7 @@ def same_structures(examples: Any, function: str) -> Structure:
 
 def _described(example: Any) -> str:
     if isinstance(example, Mapping):
-        return f"the keys {listing(sorted(map(repr, example)))}"
+        return f"the keys {listing(sorted(map(shown, example)))}"
     return f"{len(example)} tensors"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import headrace as hr
 from headrace import DType, Shape, Tensor, TensorShape
 from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown, told
-from headrace.extend.arguments import items
+from headrace.extend.arguments import items, whole
 from headrace.extend.graphs import current_scope
 
 _MOST = 2**63 - 1
@@ -112,10 +112,11 @@ def whole_number(value: Any, what: str) -> int:
 
     Raises:
         ArgumentTypeError: if it is none.
+        AttributeValueError: if it has thousands of digits.
     """
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise ArgumentTypeError(f"{what} must be a whole number, got {shown(value)}")
-    return int(value.__index__())
+    return whole(value, what)
 
 
 def handle(

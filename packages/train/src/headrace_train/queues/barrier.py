@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, final
 
 import headrace as hr
 from headrace import Operation, Tensor
-from headrace.errors import AttributeValueError, ShapeError, UnimplementedError
+from headrace.errors import AttributeValueError, ShapeError, UnimplementedError, shown
 from headrace.extend.primitives import (
     barrier_close,
     barrier_handle,
@@ -106,7 +106,8 @@ class Barrier:
         count = len(self._components.dtypes)
         if not 0 <= place < count:
             raise AttributeValueError(
-                f"component_index of {self.name!r} must be from 0 to {count - 1}, got {place}"
+                f"component_index of {self.name!r} must be from 0 to {count - 1}, got "
+                f"{shown(place)}"
             )
         label = f"{self._label}_BarrierInsertMany" if name is None else name
         parts = self._components

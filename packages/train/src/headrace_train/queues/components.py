@@ -15,6 +15,7 @@ from headrace.errors import (
     listing,
     shown,
 )
+from headrace.extend.arguments import items
 
 
 @final
@@ -78,9 +79,11 @@ class Components:
 
     def _items(self, vals: Any) -> list[Any]:
         if self.names is not None:
-            if not isinstance(vals, Mapping) or set(vals) != set(self.names):
-                keys = isinstance(vals, Mapping)
-                got = f"the keys {listing(map(repr, vals))}" if keys else type(vals).__name__
+            keys = items(vals, "vals") if isinstance(vals, Mapping) else None
+            if keys is None or set(keys) != set(self.names):
+                got = type(vals).__name__
+                if keys is not None:
+                    got = f"the keys {listing(map(shown, keys))}"
                 raise AttributeValueError(
                     f"elements of {self.owner!r} are dicts with the keys "
                     f"{listing(map(repr, self.names))}, got {got}"
@@ -89,15 +92,15 @@ class Components:
         if isinstance(vals, Mapping):
             raise AttributeValueError(
                 f"{self.owner!r} was made without names= and takes no dict, got the keys "
-                f"{listing(map(repr, vals))}"
+                f"{listing(map(shown, items(vals, 'vals')))}"
             )
-        items = list(vals) if isinstance(vals, list | tuple) else [vals]
-        if len(items) != len(self.dtypes):
+        parts = items(vals, "vals") if isinstance(vals, list | tuple) else [vals]
+        if len(parts) != len(self.dtypes):
             raise AttributeValueError(
                 f"an element of {self.owner!r} is a list of {len(self.dtypes)} components, got a "
-                f"list of {len(items)}; data in a list of its own goes into another list"
+                f"list of {len(parts)}; data in a list of its own goes into another list"
             )
-        return items
+        return parts
 
     def _converted(self, index: int, value: Any) -> Tensor:
         dtype = self.dtypes[index]
