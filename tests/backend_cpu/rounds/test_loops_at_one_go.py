@@ -443,6 +443,31 @@ def test_what_is_large_is_kept_in_arrays_by_themselves(name, by_rounds, monkeypa
     alike(runs(build, EXACT, wrt=True)[0], by_rounds(build, EXACT, wrt=True))
 
 
+PRODUCTS = [
+    (dtype, rows, units)
+    for dtype in ("float32", "float64")
+    for rows, units in ((1, 32), (1, 256), (4, 32), (32, 32), (32, 256), (256, 32), (200, 200))
+]
+
+
+@pytest.mark.parametrize("config", [{}, {"onednn": False}, {"threads": 2}], ids=str)
+@pytest.mark.parametrize(("dtype", "rows", "units"), PRODUCTS)
+def test_products_of_all_sizes_yield_the_same_bits(dtype, rows, units, config, by_rounds):
+    rng = np.random.default_rng(rows)
+    start, weights = rng.normal(size=(rows, units)), rng.normal(size=(units, units)) / units
+
+    def build(x, n):
+        first, w = hr.constant(start, dtype), hr.constant(weights, dtype)
+        return times(lambda t, h: [hr.tanh(hr.matmul(h, w) + hr.matmul(h, w, False, True))], first)
+
+    config = {**EXACT, **config}
+    found, explained = runs(build, config)
+    alike(found, by_rounds(build, config))
+    (way,) = told(explained)
+    # Of large matrices times few vectors, every other product goes through the lines backwards.
+    assert way == "runs many rounds at one go" or (rows <= 4 and units > 200), way
+
+
 @pytest.mark.parametrize("after", [1, 2, 3])
 @pytest.mark.parametrize(
     "name", ["written", "scan of a pair", "dynamic_rnn", "numbers of the round"]
