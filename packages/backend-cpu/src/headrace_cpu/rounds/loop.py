@@ -73,7 +73,8 @@ class LoopProgram:
         self.body = read(region, items, values, form)
         self.share = share
         self.drive = driver()
-        self._items = [item for item in items if item.instruction is not None]
+        left_out = self.body.left_out
+        self._items = [i for i in items if i.instruction is not None and i not in left_out]
         self._places = places
         self._arena = arena
         self._free = [_Instance(self)]
@@ -169,7 +170,10 @@ class _LoopRun:
             else:
                 self._moving.append((number, column))
         # What is put into lists may be no kernel's.
-        self._lists = {i: self._setting.changed(i) for i in program.body.changes}
+        self._others: dict[int, Callable[[], Any]] = {
+            **{i: self._setting.changed(i) for i in program.body.changes},
+            **{i: self._setting.added(i) for i in program.body.added},
+        }
         self._count, self._done = count, 0
         self._failed = False
 
@@ -206,7 +210,7 @@ class _LoopRun:
             return None
         body, setting = self._program.body, self._setting
         carried = [
-            self._lists[i]() if i in self._lists else setting.last(i)
+            self._others[i]() if i in self._others else setting.last(i)
             for i in range(body.form.carried)
         ]
         kept = body.region.outputs[body.form.carried :]
@@ -249,13 +253,12 @@ class _Setting:
             return Counting(start, self._steps[number])
         if number >= body.form.carried or body.values.root(body.results[number]) is root:
             return Fixed(start)
-        result = body.values.root(body.results[number])
-        before = self.find(result)
-        made = body.made.get(result)
+        before = self.column(body.results[number])
+        made = body.made.get(body.values.root(body.results[number]))
         if made is not None and made.leads is root and isinstance(before, Stack):
-            before.array[0] = start.reshape(before.array.shape[1:])
+            before.array[0] = start
             return Stack(before.array)
-        return Shifted(start.reshape(result.spec.shape.known), before)
+        return Shifted(start, before)
 
     def _made(self, root: Tensor, made: Made) -> Column:
         shape, dtype = root.spec.shape.known, root.dtype.numpy
@@ -270,7 +273,8 @@ class _Setting:
     # -- what is picked
 
     def _picked(self, root: Tensor, pick: Pick) -> Column:
-        source = self.arguments[self.body.argument[pick.source]]
+        number = self.body.argument.get(pick.source)
+        source = self.body.values.presets[pick.source] if number is None else self.arguments[number]
         shape, dtype = root.spec.shape.known, root.dtype.numpy
         if not isinstance(source, ListValue):
             array = solid(source, (len(source), *shape), dtype)
@@ -299,7 +303,7 @@ class _Setting:
             if wraps and min(found) < 0:
                 found = [i + length if i < 0 else i for i in found]
         _check_within(found, length)
-        change = self.body.changes.get(self.body.argument[pick.source])
+        change = self.body.changes.get(self.body.argument.get(pick.source, -1))
         # What was cleared in an earlier round is not there any more.
         if change is not None and pick.index is not None and not _differ(found):
             raise Misfit
@@ -348,6 +352,30 @@ class _Setting:
         if like is not None and len(self.arguments[self.body.argument[like]]) != len(items):
             raise Misfit
         return lambda: _set(items, places, values, self.count)
+
+    def added(self, number: int) -> Callable[[], Any]:
+        """Return what makes the array that a carried one has become, to parts of which was added.
+
+        It does so as rounds would: zeros are added to the other parts.
+        """
+        change = self.body.added[number]
+        (root,) = [t for t, i in self.body.argument.items() if i == number]
+        given = solid(self.arguments[number], root.spec.shape.known, root.dtype.numpy)
+        assert change.index is not None
+        assert change.value is not None
+        places, values = self._integers(change.index), self.column(change.value)
+        if min(places) < 0:
+            places = [i + len(given) if i < 0 else i for i in places]
+        _check_within(places, len(given))
+
+        def add() -> Any:
+            with np.errstate(all="ignore"):
+                found = given + given.dtype.type(0)
+                for place, item in zip(places, values.items(self.count), strict=True):
+                    found[place] += item
+            return found
+
+        return add
 
 
 def _set(
