@@ -13,9 +13,10 @@ from headrace_cpu.matmul.blas import Blas, Matmul, Operands
 from headrace_cpu.matmul.double import Double
 from headrace_cpu.matmul.panels import Panels
 from headrace_cpu.native.assembly import COUNTER_WORDS, counter_in
+from headrace_cpu.native.memory import address
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.program.block import Block, bound
-from headrace_cpu.program.instruction import Addresses, Bound, Instruction
+from headrace_cpu.program.instruction import Addresses, Bound, Instruction, NativeCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class MatmulInstruction(Instruction):
         threads: int,
         rate: Rate | None = None,
         handed_out: bool = False,
+        repeated: bool = False,
     ) -> None:
         """Describe it.
 
@@ -77,6 +79,7 @@ class MatmulInstruction(Instruction):
             threads: How many threads it may use.
             rate: What the matmul is multiplied by before it is added; None to store it.
             handed_out: Whether the result goes to the caller, and may begin anywhere in memory.
+            repeated: Whether a loop may run it at one go, where BLAS is called without Python.
         """
         self.ops = tuple(ops)
         self.matmul = matmul
@@ -91,6 +94,9 @@ class MatmulInstruction(Instruction):
         self._blas = blas
         self._threads = threads
         self._kernel: int | None = None
+        # What calls BLAS.
+        self._caller: int | None = None
+        self._repeated = repeated
         self._way = self._chosen(handed_out)
         if self._way is _Way.PANELS:
             self.scratch = self._panels.scratch(threads)
@@ -152,12 +158,18 @@ class MatmulInstruction(Instruction):
 
         Until it is compiled BLAS computes the matmul, on threads of its own.
         """
-        return [] if self._way is _Way.BLAS or self._kernel is not None else [self._source()]
+        if self._way is _Way.BLAS:
+            wanted = self._repeated and self._caller is None
+            return [shared.alone_source(self.matmul.dtype)] if wanted else []
+        return [self._source()] if self._kernel is None else []
 
     def adopt(self, addresses: Sequence[int]) -> None:
         """Run the kernel."""
-        for address in addresses:
-            self._kernel = address
+        for place in addresses:
+            if self._way is _Way.BLAS:
+                self._caller = place
+            else:
+                self._kernel = place
 
     def bind(self, at: Addresses) -> Bound:
         """Return what computes it on buffers at ``at``."""
@@ -177,6 +189,11 @@ class MatmulInstruction(Instruction):
         streams = self._way is _Way.PANELS and self._panels.streams
         if self._kernel is None or (anywhere and streams):
             call = self._blas.bind(self.matmul, block.operands, self._blas_threads)
+            if self._caller is not None:
+                words = shared.words_of(self._blas, self.matmul, block.operands, 1)
+                held = None if self._blas_threads is None else self._blas
+                native = NativeCall(self._caller, (address(words),), held=held)
+                call.__dict__.update(words=words, native=native)
         elif self._way is _Way.SHARED:
             call = shared.bind(
                 *(self._kernel, self._blas, self.matmul, block.operands, self._threads)

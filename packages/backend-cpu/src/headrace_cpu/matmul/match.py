@@ -83,6 +83,7 @@ def make_matmul(candidate: Candidate) -> Instruction | None:
         blas=blas,
         threads=candidate.settings.threads,
         handed_out=_handed_out(candidate.matches, op.outputs[0]),
+        repeated=candidate.settings.keen,
     )
 
 

@@ -11,7 +11,7 @@ from headrace import Operation, Tensor
 from headrace_cpu.matmul.thin import MOST_VECTORS, NUMBERS, POINTERS, Thin
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.program.block import Block, bound
-from headrace_cpu.program.instruction import Addresses, Bound, Instruction
+from headrace_cpu.program.instruction import Addresses, Bound, Instruction, NativeCall
 from headrace_cpu.program.interpreted import Interpreted
 from headrace_cpu.program.matching import Candidate
 
@@ -148,6 +148,8 @@ class ThinInstruction(Instruction):
         self.scratch = self.kernel.scratch(n["lines"], n["length"], self.threads)
         self._instead = Interpreted((op,))
         self._address: int | None = None
+        # What turns the way through the lines.
+        self._turner = 0
 
     def flops(self) -> int:
         """Return how many floating-point operations it does."""
@@ -165,13 +167,15 @@ class ThinInstruction(Instruction):
         return f"{count} vector{'s' * (count > 1)}"
 
     def kernels(self) -> Sequence[KernelSource]:
-        """Return the kernel."""
-        return [self.kernel.source()] if self._address is None else []
+        """Return the kernel, and what turns its way, which loops run at one go call, too."""
+        if self._address is not None:
+            return []
+        return [self.kernel.source(), *([_TURN] if self._turns else [])]
 
     def adopt(self, addresses: Sequence[int]) -> None:
         """Run the kernel."""
-        for address in addresses:
-            self._address = address
+        if addresses:
+            self._address, self._turner = addresses[0], addresses[-1]
 
     @property
     def _turns(self) -> bool:
@@ -199,8 +203,26 @@ class ThinInstruction(Instruction):
         call = block.launch(self._address, self.threads)
         if self._turns:
             place = block.address + 8 * (len(POINTERS) + NUMBERS.index("backwards"))
+            turn = NativeCall(self._turner, (place,))
+            natives = (turn, call.__dict__["native"])
             call = block.kept(_in_turns(call, ctypes.c_int64.from_address(place)))
+            call.__dict__["native"] = natives
         return bound(call, [block], (*self.reads, *self.writes), at)
+
+
+_TURN = KernelSource(
+    "turn",
+    """\
+define void @turn(i64 %block) {
+  %word = inttoptr i64 %block to ptr
+  %way = load i64, ptr %word
+  %other = xor i64 %way, 1
+  store i64 %other, ptr %word
+  ret void
+}
+""",
+    language="llvm",
+)
 
 
 def _in_turns(call: Callable[[], object], backwards: ctypes.c_int64) -> Callable[[], object]:

@@ -16,9 +16,10 @@ from collections.abc import Callable
 import numpy as np
 
 from headrace_cpu.matmul.blas import Blas, Matmul, Operands
-from headrace_cpu.native.memory import address
+from headrace_cpu.native.memory import Array, address
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.native.threads import launch
+from headrace_cpu.program.instruction import NativeCall
 
 # Below so many operations a second thread is not worth being woken.
 _SERIAL_FLOPS = 1_000_000
@@ -40,6 +41,17 @@ def source(dtype: str) -> KernelSource:
     return KernelSource(name, _text(name, element), language="llvm")
 
 
+def alone_source(dtype: str) -> KernelSource:
+    """Return the kernel that calls BLAS once, as if there were one thread and one part."""
+    element = "float" if dtype == "float32" else "double"
+    name = f"call_matmul_{dtype}"
+    text = _text(name, element)
+    for asked, number in (("omp_get_thread_num", 0), ("omp_get_num_threads", 1)):
+        text = text.replace(f"declare i32 @{asked}()\n", "")
+        text = text.replace(f"call i32 @{asked}()", f"add i32 {number}, 0")
+    return KernelSource(name, text, language="llvm")
+
+
 def bind(
     kernel: int, blas: Blas, matmul: Matmul, operands: Operands, threads: int
 ) -> Callable[[], object]:
@@ -52,6 +64,16 @@ def bind(
         operands: The arguments; their memory is that of whoever calls the result.
         threads: How many parts there are, and threads at most.
     """
+    words = words_of(blas, matmul, operands, threads)
+    call = blas.alone(launch(kernel, address(words), threads))
+    # The kernel knows the block by its address only.
+    call.__dict__["words"] = words
+    call.__dict__["native"] = NativeCall(kernel, (address(words),), threads, held=blas)
+    return call
+
+
+def words_of(blas: Blas, matmul: Matmul, operands: Operands, threads: int) -> Array:
+    """Return the words of the block of a kernel; the arguments are as those of ``bind``."""
     p, o = matmul, operands
     by_columns, bounds = _cut(p, threads)
     size = ctypes.sizeof(p.scalar)
@@ -69,11 +91,7 @@ def bind(
     places = [ctypes.addressof(each) for each in (o.a, o.b, o.c, o.alpha, o.beta)]
     transposed = (111 + p.transposed_a, 111 + p.transposed_b)
     head = [*places, function, len(parts), *transposed, p.inner, p.width_a, p.width_b, p.columns]
-    words = np.array([*head, *(word for part in parts for word in part)], np.int64)
-    call = blas.alone(launch(kernel, address(words), threads))
-    # The kernel knows the block by its address only.
-    call.__dict__["words"] = words
-    return call
+    return np.array([*head, *(word for part in parts for word in part)], np.int64)
 
 
 def _cut(matmul: Matmul, parts: int) -> tuple[bool, list[int]]:

@@ -84,7 +84,8 @@ def bound(
     """Return an instruction bound to its buffers.
 
     Args:
-        call: Runs it. Where its ``native`` is a ``NativeCall``, that does all that it does.
+        call: Runs it. Where it has a ``native``, a ``NativeCall`` or a tuple of them, that does all
+            that it does.
         blocks: The blocks of its kernels.
         tensors: All that the instruction names. Those without an address yet get one in each step,
             whether or not a kernel reads them.
@@ -99,7 +100,8 @@ def bound(
             late[tensor].append(_setter(block.words, places))
             words += [(tensor, block.address + 8 * word, offset) for word, offset in places]
     made = getattr(call, "native", None)
-    native = None if made is None else Native((made,), tuple(words))
+    calls = made if isinstance(made, tuple) else (made,)
+    native = None if made is None else Native(calls, tuple(words))
     return Bound(call, {tensor: _all(setters) for tensor, setters in late.items()}, native)
 
 

@@ -9,12 +9,23 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from headrace import Operation, Tensor
 from headrace_cpu.native.source import KernelSource
 
 # Buffers start at multiples of this many bytes: a cache line, and the widest vector.
 ALIGNMENT = 64
+
+
+class Held(Protocol):
+    """A library that can be kept on the threads that call it."""
+
+    def hold(self) -> None:
+        """Keep it there, until as many calls of ``let_go``."""
+
+    def let_go(self) -> None:
+        """Undo one ``hold``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +42,7 @@ class NativeCall:
         report: The address of a word that is not 0 after it where it has refused something.
         late: The tensors whose addresses are words of it, by the number of the word.
         own: How many threads the library behind it must be set to, 0 for any number.
+        held: The library that must be held while it runs, None where none is.
     """
 
     function: int
@@ -40,6 +52,7 @@ class NativeCall:
     report: int = 0
     late: Mapping[int, Tensor] = field(default_factory=dict)
     own: int = 0
+    held: Held | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ class Pick:
     """A value that is picked from something by a counter, or taken off the end of a list.
 
     Attributes:
-        source: The argument that is picked from: a list, or an array's parts along its first axis.
+        source: What is picked from: a list that is an argument, or the parts along its first axis
+            of an array that is one, or a constant.
         index: The integer that says which; None for the last that is left.
         zeros: Whether an item that is missing is read as zeros.
     """
@@ -81,6 +82,9 @@ class Body:
         made: What instructions make, where each round has a place of its own for it.
         picks: What is picked.
         changes: What each round does to a carried list, by the number of the argument.
+        added: What each round adds to a part of a carried array, which nothing else reads, by the
+            number of the argument. It is added behind the rounds.
+        left_out: The items that would add it.
     """
 
     region: Region
@@ -91,6 +95,8 @@ class Body:
     made: dict[Tensor, Made] = field(default_factory=dict)
     picks: dict[Tensor, Pick] = field(default_factory=dict)
     changes: dict[int, Change] = field(default_factory=dict)
+    added: dict[int, Change] = field(default_factory=dict)
+    left_out: set[Item] = field(default_factory=set)
 
     def carried(self, root: Tensor) -> int | None:
         """Return which carried argument a tensor is, None for everything else."""
@@ -131,6 +137,8 @@ class _Reader:
         # Lists that are empty but for one item: how long they are, which item, and what it is.
         self.blank: dict[Tensor, Tensor] = {}
         self.single: dict[Tensor, Change] = {}
+        # Arrays that are zeros but for one part: which part, and what it is.
+        self.parts: dict[Tensor, Change] = {}
         # Which items of lists are read, by list.
         self.gets: dict[Tensor, list[Tensor]] = {}
         self.kept: list[Tensor] = list(body.region.outputs[body.form.carried :])
@@ -140,6 +148,8 @@ class _Reader:
         for item in items:
             if values.is_view(item):
                 continue
+            if self._adds_part(item):
+                continue
             if item.instruction is not None:
                 if item.instruction.updates:
                     raise Unfit("a round changes a variable in place")
@@ -148,13 +158,15 @@ class _Reader:
                         body.made.setdefault(tensor, Made())
             elif item.op.type != "NoOp" or item.op.inputs:
                 self._operation(item.op)
+        for tensor in self.parts:
+            raise Unfit(f"{tensor.op.type} {tensor.op.name!r} runs in Python")
         self._check_lists()
         for tensor in self.kept:
             if tensor.dtype.kind == "list":
                 raise Unfit("what is saved of each round is a list")
             self._keep(self.root(tensor), ())
         for tensor, number in body.argument.items():
-            if number < body.form.carried:
+            if number < body.form.carried and number not in body.added:
                 self._check_carried(tensor, number)
 
     def _operation(self, op: Operation) -> None:
@@ -283,12 +295,43 @@ class _Reader:
         # A part along the first axis, and all of the others.
         if op.attrs["entries"] not in ("i", "ie") or not is_native(op.outputs[0]):
             return False
-        if self.body.argument.get(array, -1) < self.body.form.carried or not is_native(array):
+        fixed = self.body.argument.get(array, -1) >= self.body.form.carried
+        fixed = fixed or self.body.values.home.get(array) is Home.PRESET
+        if not fixed or not is_native(array):
             return False
         if array.spec.shape.known[1:] != op.outputs[0].spec.shape.known:
             return False
         self.body.picks[op.outputs[0]] = Pick(array, begin)
         return self._whole(begin)
+
+    def zeros_but_part(self, op: Operation) -> bool:
+        """Make an array of zeros but for a part along the first axis."""
+        made, begin, value = op.outputs[0], self.root(op.inputs[1]), op.inputs[4]
+        if op.attrs["entries"] not in ("i", "ie") or not is_native(made) or not is_native(value):
+            return False
+        if made.spec.shape.known[1:] != value.spec.shape.known or self.uses[made] != 1:
+            return False
+        self.parts[made] = Change(op.type, begin, value)
+        return self._whole(begin)
+
+    def _adds_part(self, item: Item) -> bool:
+        """Note that an item adds such an array to a carried one; return whether it does."""
+        op = item.op
+        if len(item.ops) != 1 or op.type != "Add":
+            return False
+        for given, other in (op.inputs, reversed(op.inputs)):
+            root, made = self.root(given), op.outputs[0]
+            number = self.result.get(made)
+            if other not in self.parts or number is None or self.body.carried(root) != number:
+                continue
+            alone = self.uses[root] == self.uses[made] == 1
+            if alone and given.spec.shape.known == made.spec.shape.known:
+                change = self.body.added[number] = self.parts.pop(other)
+                self.body.left_out.add(item)
+                assert change.value is not None
+                self.kept.append(change.value)
+                return True
+        return False
 
     def _check_lists(self) -> None:
         body = self.body
@@ -317,6 +360,7 @@ def _inputs(item: Item) -> Sequence[Tensor]:
 # What operations that are no instructions are for all rounds at once.
 _RULES: dict[str, Callable[[_Reader, Operation], bool]] = {
     "StridedSlice": _Reader.part,
+    "StridedSliceGrad": _Reader.zeros_but_part,
     "TensorListAdd": _Reader.add,
     "TensorListClear": _Reader.clear,
     "TensorListGet": _Reader.get,

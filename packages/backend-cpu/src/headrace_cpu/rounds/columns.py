@@ -43,7 +43,7 @@ class Column(ABC):
 
     def integers(self, count: int) -> Sequence[int]:
         """Return the integers that it holds, as a range where one is as far from the next."""
-        return [int(self.item(i)) for i in range(count)]
+        return [int(self.item(i).item()) for i in range(count)]
 
 
 @final
@@ -88,7 +88,7 @@ class Stack(Column):
 
     def integers(self, count: int) -> Sequence[int]:
         """Return what they hold."""
-        found: list[int] = self.items(count).array.tolist()
+        found: list[int] = self.items(count).array.reshape(count).tolist()
         step = found[1] - found[0] if count > 1 else 1
         even = range(found[0], found[0] + step * count, step) if step else ()
         return even if found == list(even) else found

@@ -19,7 +19,7 @@ from headrace_cpu.native.build import build
 from headrace_cpu.native.memory import Array, address
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.native.threads import bare_kernel, open_mp
-from headrace_cpu.program.instruction import Native, NativeCall
+from headrace_cpu.program.instruction import Held, Native, NativeCall
 
 # Words of the driver's block: the table of calls, how many there are, the table of what is put
 # where, how many, the row of the first round, the bytes of a row, the number of rounds; then what
@@ -145,6 +145,7 @@ class Table:
     Attributes:
         columns: The tensors of the columns of the matrix of addresses.
         own: Whether a library behind some call is set to a number of threads of its own.
+        held: The libraries that must be held while it runs.
     """
 
     def __init__(self, natives: Sequence[Native], threads: int) -> None:
@@ -156,6 +157,10 @@ class Table:
         """
         self.columns: list[Tensor] = []
         self.own = False
+        found = [call.held for native in natives for call in native.calls]
+        self.held: list[Held] = list(
+            {id(each): each for each in found if each is not None}.values()
+        )
         self._number: dict[Tensor, int] = {}
         self._parallel: list[_Parallel] = []
         self._pool = open_mp()
@@ -187,12 +192,18 @@ class Table:
             rows: [rounds, columns], int64, where the tensors are in each round.
             threads: How many threads the step may use.
         """
-        for each in self._parallel:
-            self._calls[each.row, 3] = min(each.threads, threads)
+        for call in self._parallel:
+            self._calls[call.row, 3] = min(call.threads, threads)
         block = self._block
         block[_ROW], block[_STRIDE], block[_COUNT] = address(rows), rows.strides[0], len(rows)
         block[_DONE:] = 0
-        drive(self._words)
+        for each in self.held:
+            each.hold()
+        try:
+            drive(self._words)
+        finally:
+            for each in self.held:
+                each.let_go()
         if block[_FAILED]:
             for place in self._reports:
                 ctypes.c_int64.from_address(place).value = 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, final
 
@@ -10,27 +10,17 @@ import numpy as np
 
 from headrace import Tensor
 from headrace.extend.devices import LoopForm
-from headrace.extend.kernels import ListValue, StackedItems, Swapped
+from headrace.extend.kernels import ListValue
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.threads import Share
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 from headrace_cpu.program.lifetimes import Places
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Home, Values
-from headrace_cpu.rounds.body import Body, Made, Pick, Unfit, read
-from headrace_cpu.rounds.columns import (
-    Column,
-    Counting,
-    Fixed,
-    Misfit,
-    Several,
-    Shifted,
-    Stack,
-    room,
-    shaped,
-    solid,
-)
+from headrace_cpu.rounds.body import Body, Unfit, read
+from headrace_cpu.rounds.columns import Column, Fixed, Misfit
 from headrace_cpu.rounds.driver import Table, driver
+from headrace_cpu.rounds.setting import Setting
 
 # A slice should take so long: it cannot be interrupted. The first one is short, as nobody knows yet
 # how long a round takes.
@@ -73,7 +63,8 @@ class LoopProgram:
         self.body = read(region, items, values, form)
         self.share = share
         self.drive = driver()
-        self._items = [item for item in items if item.instruction is not None]
+        left_out = self.body.left_out
+        self._items = [i for i in items if i.instruction is not None and i not in left_out]
         self._places = places
         self._arena = arena
         self._free = [_Instance(self)]
@@ -157,7 +148,7 @@ class _LoopRun:
             MemoryError: if there is no room for what is kept.
         """
         self._program, self._instance, self._free = program, instance, free
-        self._setting = _Setting(program.body, arguments, count)
+        self._setting = Setting(program.body, arguments, count)
         root = program.body.values.root
         columns = [self._setting.find(root(t)) for t in instance.table.columns]
         # What is at one place in all rounds, and the numbers of the columns of what is not.
@@ -169,7 +160,10 @@ class _LoopRun:
             else:
                 self._moving.append((number, column))
         # What is put into lists may be no kernel's.
-        self._lists = {i: self._setting.changed(i) for i in program.body.changes}
+        self._others: dict[int, Callable[[], Any]] = {
+            **{i: self._setting.changed(i) for i in program.body.changes},
+            **{i: self._setting.added(i) for i in program.body.added},
+        }
         self._count, self._done = count, 0
         self._failed = False
 
@@ -206,190 +200,8 @@ class _LoopRun:
             return None
         body, setting = self._program.body, self._setting
         carried = [
-            self._lists[i]() if i in self._lists else setting.last(i)
+            self._others[i]() if i in self._others else setting.last(i)
             for i in range(body.form.carried)
         ]
         kept = body.region.outputs[body.form.carried :]
         return carried, [ListValue(setting.column(t).items(self._count)) for t in kept]
-
-
-class _Setting:
-    """The columns of one run, found as they are asked for."""
-
-    def __init__(self, body: Body, arguments: Sequence[Any], count: int) -> None:
-        self.body, self.arguments, self.count = body, arguments, count
-        self._steps: Mapping[int, int] = dict(body.form.counters)
-        self._found: dict[Tensor, Column] = {}
-
-    def find(self, root: Tensor) -> Column:
-        """Return the column of a tensor that has memory of its own."""
-        found = self._found.get(root)
-        if found is None:
-            found = self._found[root] = self._new(root)
-        return found
-
-    def column(self, tensor: Tensor) -> Column:
-        """Return the column of a tensor, its values under its own shape."""
-        root = self.body.values.root(tensor)
-        found = self.find(root)
-        same = root is tensor or root.spec.shape.known == tensor.spec.shape.known
-        return found if same else shaped(found, tensor.spec.shape.known, self.count)
-
-    def _new(self, root: Tensor) -> Column:
-        body = self.body
-        if root in body.made:
-            return self._made(root, body.made[root])
-        if root in body.picks:
-            return self._picked(root, body.picks[root])
-        if root not in body.argument:
-            return Fixed(body.values.presets[root])
-        number = body.argument[root]
-        start = solid(self.arguments[number], root.spec.shape.known, root.dtype.numpy)
-        if number in self._steps:
-            return Counting(start, self._steps[number])
-        if number >= body.form.carried or body.values.root(body.results[number]) is root:
-            return Fixed(start)
-        result = body.values.root(body.results[number])
-        before = self.find(result)
-        made = body.made.get(result)
-        if made is not None and made.leads is root and isinstance(before, Stack):
-            before.array[0] = start.reshape(before.array.shape[1:])
-            return Stack(before.array)
-        return Shifted(start.reshape(result.spec.shape.known), before)
-
-    def _made(self, root: Tensor, made: Made) -> Column:
-        shape, dtype = root.spec.shape.known, root.dtype.numpy
-        if not made.kept:
-            return Several([np.empty(shape, dtype), np.empty(shape, dtype)])
-        before = made.leads is not None
-        array = room(self.count + before, shape, dtype, len(self._found))
-        if array is None:
-            return Several([np.empty(shape, dtype) for _ in range(self.count)])
-        return Stack(array, int(before))
-
-    # -- what is picked
-
-    def _picked(self, root: Tensor, pick: Pick) -> Column:
-        source = self.arguments[self.body.argument[pick.source]]
-        shape, dtype = root.spec.shape.known, root.dtype.numpy
-        if not isinstance(source, ListValue):
-            array = solid(source, (len(source), *shape), dtype)
-            return _chosen(array, self._indices(pick, len(array), wraps=True))
-        places = self._indices(pick, len(source))
-        stacked = source.stacked
-        if stacked is not None and stacked.flags.c_contiguous:
-            return _chosen(solid(stacked, (len(stacked), *shape), dtype), places)
-        items = source.items
-        zeros: Any = None
-        found = []
-        for place in places:
-            item = items[place]
-            if item is None and pick.zeros:
-                zeros = np.zeros(shape, dtype) if zeros is None else zeros
-                item = zeros
-            found.append(solid(_here(item), shape, dtype))
-        return Several(found)
-
-    def _indices(self, pick: Pick, length: int, *, wraps: bool = False) -> Sequence[int]:
-        """Return which item each round takes."""
-        if pick.index is None:
-            found: Sequence[int] = range(length - 1, length - 1 - self.count, -1)
-        else:
-            found = self._integers(pick.index)
-            if wraps and min(found) < 0:
-                found = [i + length if i < 0 else i for i in found]
-        _check_within(found, length)
-        change = self.body.changes.get(self.body.argument[pick.source])
-        # What was cleared in an earlier round is not there any more.
-        if change is not None and pick.index is not None and not _differ(found):
-            raise Misfit
-        return found
-
-    def _integers(self, root: Tensor) -> Sequence[int]:
-        """Return the integers that a tensor holds, as a range where it counts."""
-        number = self.body.argument.get(root)
-        step = 0 if number is None else self._steps.get(number, 0)
-        if number is not None and step:
-            start = int(self.arguments[number])
-            found = range(start, start + step * self.count, step)
-            if abs(found[-1]) <= np.iinfo(root.dtype.numpy).max:
-                return found
-        return self.find(root).integers(self.count)
-
-    # -- what comes of it
-
-    def last(self, number: int) -> Any:
-        """Return the value of a carried argument after the last round."""
-        result, given = self.body.results[number], self.arguments[number]
-        root = self.body.values.root(result)
-        if self.body.argument.get(root) == number:
-            return given
-        found = self.column(result)
-        value = found.item(self.count - 1)
-        # One round's value should not keep the memory of all of them.
-        return np.array(value) if isinstance(found, Stack | Shifted) else value
-
-    def changed(self, number: int) -> Callable[[], ListValue]:
-        """Return what makes the list that a carried list has become."""
-        change, given = self.body.changes[number], self.arguments[number]
-        if change.kind == "TensorListPop":
-            if self.count > len(given):
-                raise Misfit
-            return lambda: given.without_last(self.count)
-        values = None if change.value is None else self.column(change.value)
-        if change.index is None:
-            assert values is not None
-            return lambda: ListValue([*given.items, *values.items(self.count)])
-        places, items = self._integers(change.index), given.items
-        _check_within(places, len(items))
-        if change.once and _written(items, places):
-            raise Misfit
-        like = change.like
-        if like is not None and len(self.arguments[self.body.argument[like]]) != len(items):
-            raise Misfit
-        return lambda: _set(items, places, values, self.count)
-
-
-def _set(
-    items: Sequence[Any], places: Sequence[int], values: Column | None, count: int
-) -> ListValue:
-    """Return a list with some of its items set, or cleared where there are no values."""
-    made = [None] * count if values is None else values.items(count)
-    if places == range(len(items)) and isinstance(made, StackedItems):
-        return ListValue(made)
-    found = list(items)
-    for place, item in zip(places, made, strict=True):
-        found[place] = item
-    return ListValue(found)
-
-
-def _written(items: Sequence[Any], places: Sequence[int]) -> bool:
-    """Whether an item was there already, or is set twice."""
-    return any(items[place] is not None for place in places) or not _differ(places)
-
-
-def _check_within(places: Sequence[int], length: int) -> None:
-    """Check that there are items at places.
-
-    Raises:
-        Misfit: if there are none.
-    """
-    ends = (places[0], places[-1]) if isinstance(places, range) else places
-    if min(ends) < 0 or max(ends) >= length:
-        raise Misfit
-
-
-def _differ(places: Sequence[int]) -> bool:
-    """Whether no place comes twice."""
-    return isinstance(places, range) or len(set(places)) == len(places)
-
-
-def _here(item: Any) -> Any:
-    return item.array if type(item) is Swapped else item
-
-
-def _chosen(array: Any, places: Sequence[int]) -> Column:
-    """Return the column of parts of an array."""
-    if isinstance(places, range):
-        return Stack(array, places.start, places.step)
-    return Several([array[place, ...] for place in places])
