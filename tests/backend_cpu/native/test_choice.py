@@ -89,7 +89,9 @@ class Seen:
         """See nothing new."""
 
 
-def shares(monkeypatch, *, seen: bool, fixed: bool = False, others: int = 0) -> set[int]:
+def shares(
+    monkeypatch, *, seen: bool, fixed: bool = False, others: int = 0, varies: bool = True
+) -> set[int]:
     """Return how many threads runs get on a machine of four cores."""
     pool = open_mp()
     assert pool is not None
@@ -98,6 +100,7 @@ def shares(monkeypatch, *, seen: bool, fixed: bool = False, others: int = 0) -> 
     share._crowd = Seen(seen=seen)
     share._choice = None if fixed else Choice()
     monkeypatch.setattr(Share, "_running", [None] * others)
+    monkeypatch.setattr(Share, "_varies", varies)
     found = set()
     for _ in range(12):
         threads = share.enter()
@@ -111,6 +114,14 @@ def shares(monkeypatch, *, seen: bool, fixed: bool = False, others: int = 0) -> 
 def test_both_are_tried_in_a_crowd_only(monkeypatch):
     assert shares(monkeypatch, seen=True) == {1, 4}
     assert shares(monkeypatch, seen=False) == {4}
+
+
+@needs_pool
+def test_where_no_steps_ran_beside_each_other_bits_stay_as_they_are(monkeypatch):
+    assert shares(monkeypatch, seen=True, varies=False) == {4}
+    assert not Share._varies
+    shares(monkeypatch, seen=True, varies=False, others=1)
+    assert Share._varies
 
 
 @needs_pool

@@ -17,10 +17,13 @@ import pytest
 from headrace_cpu.native import build as build_module
 from headrace_cpu.native import memory, threads
 from headrace_cpu.native.build import KernelSource, Vocabulary, build
+from headrace_cpu.native.choice import Choice
 from headrace_cpu.native.compiler import KernelError
 from headrace_cpu.native.load import load
 from headrace_cpu.native.memory import address, allocate, view
 from headrace_cpu.native.threads import Share, launch, open_mp
+
+pytestmark = pytest.mark.needs("backend-cpu")
 
 WORDS = """
 from llvmlite import ir
@@ -156,6 +159,12 @@ def test_what_is_no_object_file_cannot_be_loaded(code):
 
 
 needs_openmp = pytest.mark.skipif(open_mp() is None, reason="no GNU OpenMP here")
+
+
+@pytest.fixture(autouse=True)
+def all_threads(monkeypatch):
+    """Let steps have all their threads, also where other programs want the cores."""
+    monkeypatch.setattr(Choice, "several", lambda self: True)
 
 
 @needs_openmp

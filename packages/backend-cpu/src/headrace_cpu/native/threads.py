@@ -215,6 +215,9 @@ class Share:
     _turn = threading.RLock()
     # Whether the process is the child of one that used the pool.
     forked = False
+    # Whether steps have run beside each other in the process: then they do not always have the same
+    # number of threads, and sums that threads add up in parts not always the same bits.
+    _varies = False
 
     def __init__(self, threads: int | None = None, *, fixed: bool = False) -> None:
         """Take part in sharing.
@@ -239,12 +242,15 @@ class Share:
             self._turn.acquire()
         running = self._running
         running.append(None)
-        threads = self.threads if self._fixed else max(1, self.threads // len(running))
+        beside = len(running)
+        threads = self.threads if self._fixed else max(1, self.threads // beside)
+        if beside > 1 and not self._varies:
+            Share._varies = True
         if self.forked:
             threads = 1
         elif self._crowd is not None:
             self._crowd.look()
-            if self._crowd.seen and threads > 1 and self._choice is not None:
+            if self._crowd.seen and self._varies and threads > 1 and self._choice is not None:
                 threads = threads if self._choice.several() else 1
         if self._limit is not None and getattr(self._allowed, "threads", 0) != threads:
             self._limit(threads)
