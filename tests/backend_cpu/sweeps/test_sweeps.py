@@ -389,3 +389,30 @@ def test_sorted_segments_of_short_rows(dtype) -> None:
             _check(
                 lambda x, i: (hr.segment_max(x, i), hr.segment_min(x, i)), values, ids, zeros=False
             )
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
+def test_histograms(dtype) -> None:
+    for size, bins in ((1, 1), (1000, 7), (30_001, 100), (5000, 3000)):
+        values = _numbers(dtype, (size,), odd=False)
+        for low, high in ((-20, 20), (0, 3)):
+            limits = np.array([abs(low) * (dtype[0] == "u"), high + 30], as_dtype(dtype).numpy)
+            if dtype in FLOATS and dtype != "bfloat16":
+                limits[0] = low
+            for out in ("int32", "int64"):
+                _check(
+                    lambda x, r, bins=bins, out=out: hr.histogram_fixed_width(x, r, bins, out),
+                    *(values, limits),
+                )
+
+
+def test_histogram_refuses_what_is_no_number() -> None:
+    x = hr.placeholder("float32", (3000,))
+    values = np.ones(3000, np.float32)
+    with hr.Session(config=hr.Config(compile_after=0, compile_wait=True)) as session:
+        counts = hr.histogram_fixed_width(x, [0.0, 2.0], 10)
+        for _ in range(2):
+            assert session.run(counts, {x: values})[5] == 3000
+        values[1234] = np.nan
+        with pytest.raises(hr.errors.HeadraceError, match="values must not be NaN"):
+            session.run(counts, {x: values})

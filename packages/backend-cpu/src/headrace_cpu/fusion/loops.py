@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 from headrace_cpu.fusion.constants import ELEMENTARY
 from headrace_cpu.fusion.nodes import BYTES, FLOATS
@@ -18,6 +19,8 @@ _CHUNK = 1024
 # 1.0 ms for 5.9. NumPy adds fewer than eight numbers in their order, as those side by side do:
 # steps before kernels are compiled, and after, agree to the bit.
 _WIDE, _WIDE_EXTREMES = 8, 128
+# Rows of up to so many elements are counted together where there are so many groups of them.
+_SHORT_ROW, _MANY_PARTS = 16, 64
 # Flat ranges are shared among threads in whole cache lines.
 _SHARE = 64
 
@@ -364,11 +367,23 @@ class NestWriter:
                 f"first = minimum(share * thread, {size})",
                 f"last = minimum(first + share, {size})",
             ], body
-        lines = [*self._decoded(self.outer), *body]
-        return shared_rows(writer.product(self.outer)), [
+        counted = self.outer
+        if self._is_short():
+            # A place is found once for many rows: dividing takes longer than they do.
+            counted, last = counted[:-1], counted[-1]
+            body = [f"for i{last} in range({writer.size(last)}):", *_indented(body)]
+        lines = [*self._decoded(counted), *body]
+        return shared_rows(writer.product(counted)), [
             "for row in range(first, last):",
             *_indented(lines),
         ]
+
+    def _is_short(self) -> bool:
+        """Whether rows are short, and threads have enough of what is around many of them."""
+        sizes = self.writer.sizes
+        if self.inner is None or len(self.outer) < 2 or sizes[self.inner] > _SHORT_ROW:
+            return False
+        return prod(sizes[dim] for dim in self.outer[:-1]) >= _MANY_PARTS
 
     def _inside(self, body: list[str]) -> list[str]:
         """Return the loop over the rows of one step along the outermost dimension."""

@@ -106,18 +106,16 @@ def split_at_bytes(
         same = bytes.maketrans(unlike, unlike[:1] * len(unlike))
         source = mapped(operator.methodcaller("translate", same), source)
     separator = unlike[:1]
+    texts = source.ravel().tolist()
+    whole = separator.join([b"", *texts, b""])
+    if separator * 2 not in whole and source.ndim == 1 and texts:
+        # No piece of any string is empty: all of them are split at once.
+        counts = np.fromiter([text.count(separator) for text in texts], np.int64, len(texts)) + 1
+        return _gathered(counts, whole[1:-1].split(separator))
     split = operator.methodcaller("split", separator)
     if not skip_empty:
         return _sparse(source, lambda text: split(text) if text else [])
-    if _has_empty_pieces(source, separator):
-        return _sparse(source, lambda text: list(filter(None, split(text))))
-    return _sparse(source, split)
-
-
-def _has_empty_pieces(source: Array, separator: bytes) -> bool:
-    """Whether some piece of some string is empty, told from all of them at once."""
-    whole = separator.join([b"", *source.ravel().tolist(), b""])
-    return separator * 2 in whole
+    return _sparse(source, lambda text: list(filter(None, split(text))))
 
 
 @KERNELS.plain("StringSplitV2")
@@ -142,14 +140,21 @@ def _sparse(source: Array, pieces: Callable[[bytes], list[bytes]]) -> tuple[Arra
         raise ValueError(f"the strings to split must be a vector, got shape {list(source.shape)}")
     rows = list(map(pieces, source.tolist()))
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
-    total = int(counts.sum())
+    return _gathered(counts, list(itertools.chain.from_iterable(rows)))
+
+
+def _gathered(counts: Array, pieces: list[bytes]) -> tuple[Array, Array, Array]:
+    """Return the pieces of strings as a sparse matrix, given how many each has."""
+    total = len(pieces)
     indices = np.empty((total, 2), np.int64)
-    indices[:, 0] = np.repeat(np.arange(len(rows)), counts)
-    starts = np.cumsum(counts) - counts
-    indices[:, 1] = np.arange(total) - np.repeat(starts, counts)
-    values = filled(itertools.chain.from_iterable(rows), (total,))
-    most = int(counts.max()) if len(rows) else 0
-    return indices, values, np.array([len(rows), most], np.int64)
+    most = int(counts.max()) if counts.size else 0
+    if most * counts.size == total:
+        indices[:, 0] = np.repeat(np.arange(counts.size), most)
+        indices.reshape((counts.size, most, 2))[:, :, 1] = np.arange(most)
+    else:
+        indices[:, 0] = np.repeat(np.arange(counts.size), counts)
+        indices[:, 1] = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+    return indices, filled(pieces, (total,)), np.array([counts.size, most], np.int64)
 
 
 @KERNELS.plain("Substr")

@@ -39,6 +39,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "picks": {"gather": ("Gather", "GatherNd")},
     "distinct": {"unique": ("Unique",)},
+    "counts": {"histogram": ("HistogramFixedWidth",)},
     "scatters": {
         "gather": ("ScatterNd", "TensorScatter", "DynamicPartition"),
         "sparse": ("SparseToDense",),
