@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import Any
 
 from headrace.errors import GraphError, NestingError, shown
+from headrace.graph.blocks_dropped import drop, read
 
 _SESSION: ContextVar[Any] = ContextVar("headrace_session", default=None)
 
@@ -18,7 +19,7 @@ def default_session() -> Any:
     Raises:
         GraphError: if there is none.
     """
-    session = _SESSION.get()
+    session = read(_SESSION)
     if session is None:
         raise GraphError(
             "there is no default session: use 'with hr.Session() as session:' around this call, or "
@@ -29,12 +30,13 @@ def default_session() -> Any:
 
 def get_default_session() -> Any:
     """Return the default session of this thread, or None."""
-    return _SESSION.get()
+    return read(_SESSION)
 
 
 @contextmanager
 def use_session(session: Any) -> Iterator[Any]:
     """Make ``session`` the default within the block."""
+    before = read(_SESSION)
     token = _SESSION.set(session)
     closed = False
     try:
@@ -42,15 +44,14 @@ def use_session(session: Any) -> Iterator[Any]:
     except GeneratorExit:
         # Nobody left the block: it is collected with what held it.
         closed = True
+        drop(_SESSION, session, before)
         raise
     finally:
-        innermost = _SESSION.get() is session
+        innermost = not closed and read(_SESSION) is session
         if not innermost and not closed:
             raise NestingError(
                 f"{shown(session)} is left as the default before a session that was entered inside "
                 "of its block; leave them in the opposite order, as 'with' does"
             )
-        if closed and innermost:
-            _SESSION.set(None if token.old_value is Token.MISSING else token.old_value)
-        elif innermost:
+        if innermost:
             _SESSION.reset(token)

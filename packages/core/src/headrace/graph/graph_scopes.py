@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from headrace.device_name import DeviceName
 from headrace.errors import ArgumentTypeError, GraphError, NameTypeError, PlacementError, shown
 from headrace.given import mapping
+from headrace.graph.blocks_dropped import read
 from headrace.graph.operation import Operation
 from headrace.graph.scope import SCOPE, Scope, entered
 
@@ -166,7 +167,7 @@ class GraphScopes:
 
     def _scope(self: Self, method: str) -> Scope:
         """Return the scope in force, which is one of this graph."""
-        scope = SCOPE.get()
+        scope = read(SCOPE)
         if scope is None or scope.graph is not self:
             raise GraphError(
                 f"graph.{method}() applies while the graph is the default one; use it inside "

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.device_name import DeviceName
 from headrace.errors import NestingError
+from headrace.graph.blocks_dropped import drop, read
 from headrace.graph.operation import Operation
 from headrace.records import dataclass
 
@@ -70,24 +71,24 @@ def entered(scope: Scope, *own: str) -> Iterator[Scope]:
         NestingError: where the block is left, if another one about the same was entered inside of
             it and not left. Blocks of names need not be left in order.
     """
+    before = read(SCOPE)
     token = SCOPE.set(scope)
     closed = False
     try:
         yield scope
     except GeneratorExit:
-        # Nobody left the block: it is collected with what held it.
+        # Nobody left the block: it is collected with what held it, perhaps in another context, or
+        # beside what was entered since.
         closed = True
+        drop(SCOPE, scope, before)
         raise
     finally:
-        now = SCOPE.get()
-        if closed:
-            # Perhaps in another context, or beside what was entered since.
-            if now is scope:
-                SCOPE.set(token.old_value if isinstance(token.old_value, Scope) else None)
-        elif now is scope or now is None or not own:
-            SCOPE.reset(token)
-        else:
-            _leave_crosswise(now, scope, token.old_value, own)
+        if not closed:
+            now = read(SCOPE)
+            if now is scope or now is None or not own:
+                SCOPE.reset(token)
+            else:
+                _leave_crosswise(now, scope, before, own)
 
 
 def _leave_crosswise(now: Scope, scope: Scope, before: Any, own: tuple[str, ...]) -> None:
@@ -106,7 +107,7 @@ def _leave_crosswise(now: Scope, scope: Scope, before: Any, own: tuple[str, ...]
 @contextmanager
 def use_graph(graph: Graph) -> Iterator[Graph]:
     """Make ``graph`` the default within the block; other scopes start afresh in it."""
-    scope = SCOPE.get()
+    scope = read(SCOPE)
     graph.entered += 1
     try:
         same = scope is not None and scope.graph is graph

@@ -10,6 +10,7 @@ from typing import Any
 
 from headrace.errors import GraphError, shown
 from headrace.given import items
+from headrace.graph.blocks_dropped import read
 from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import DeviceRequest
 from headrace.graph.graph_scopes import as_operation as as_operation
@@ -20,7 +21,7 @@ from headrace.graph.tensor import Tensor
 
 def current_scope() -> Scope:
     """Return the scope in force; the first call in a thread makes its default graph."""
-    scope = SCOPE.get()
+    scope = read(SCOPE)
     if scope is None:
         scope = Scope(Graph())
         SCOPE.set(scope)

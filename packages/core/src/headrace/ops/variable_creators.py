@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from headrace.errors import ArgumentTypeError, shown
+from headrace.graph.blocks_dropped import read, within
 from headrace.graph.graph import Graph
 from headrace.graph.scopes import get_default_graph
 
@@ -39,11 +40,8 @@ def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
             f"variable_creator must be a function, got {shown(variable_creator)}"
         )
     graph = get_default_graph().outermost
-    token = _CREATORS.set((*_CREATORS.get(), (graph, variable_creator)))
-    try:
+    with within(_CREATORS, (*read(_CREATORS), (graph, variable_creator))):
         yield
-    finally:
-        _CREATORS.reset(token)
 
 
 class Created(type):
@@ -56,7 +54,7 @@ class Created(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """Make an instance, or what the creators in force return."""
-        found = _CREATORS.get()
+        found = read(_CREATORS)
         if found:
             graph = get_default_graph().outermost
             creators = [creator for of, creator in found if of is graph]

@@ -12,6 +12,7 @@ from typing import Any, Final, final
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import ArgumentTypeError, AttributeValueError, shown
+from headrace.graph.blocks_dropped import read, within
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import check_name
@@ -158,7 +159,7 @@ def store() -> Store:
 
 def get_variable_scope() -> VariableScope:
     """Return the variable scope in force; outside of all, that of the graph."""
-    current = _CURRENT.get()
+    current = read(_CURRENT)
     if current is not None and current[0] is get_default_graph().outermost:
         return current[1]
     return store().root
@@ -166,11 +167,8 @@ def get_variable_scope() -> VariableScope:
 
 @contextmanager
 def _use(scope: VariableScope) -> Iterator[VariableScope]:
-    token = _CURRENT.set((get_default_graph().outermost, scope))
-    try:
+    with within(_CURRENT, (get_default_graph().outermost, scope)):
         yield scope
-    finally:
-        _CURRENT.reset(token)
 
 
 @contextmanager
