@@ -215,6 +215,13 @@ def test_devices_that_are_quicker_at_products_keep_theirs(monkeypatch: pytest.Mo
     assert PASS not in explained(make)
 
 
+def test_a_cluster_of_one_process_is_alone_too() -> None:
+    with hr.dist.Cluster() as cluster, hr.Session(cluster.target) as session:
+        a = hr.placeholder(hr.float32, [None, N])
+        total = hr.dist.all_reduce(product(a, hr.placeholder(hr.float32, [None, M])))
+        assert PASS not in texts(session, total)
+
+
 def test_one_process_keeps_its_products() -> None:
     a = hr.placeholder(hr.float32, [None, N])
     b = hr.placeholder(hr.float32, [None, M])

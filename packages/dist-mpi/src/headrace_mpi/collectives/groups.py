@@ -103,7 +103,10 @@ def is_alone() -> bool:
     if chosen is not None:
         return chosen.size == 1
     with _lock:
-        return not _of_clusters and launch.detect().launcher == "none"
+        if _of_clusters:
+            group = _of_clusters[-1]
+            return group is not None and group.size == 1
+    return launch.detect().launcher == "none"
 
 
 def enter(group: Group | None) -> None:
