@@ -12,6 +12,9 @@ GNU OpenMP has a short form of looking, a hundred times at most, which it takes 
 more threads than there are cores. It asks whenever a thread begins to wait. So a second team, whose
 threads sleep, switches to the short form, and its end switches back: nothing else in the process
 can, because the number of looks is read once, when the library is loaded.
+
+Before that, threads that wait for a core are kept off the core of the thread that they work for: it
+may be the process's own threads that stand in each other's way.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ import ctypes
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 # Between two measurements; and how many times as long as one takes, so that a process of many
@@ -30,9 +34,9 @@ _INTERVAL_S, _TIMES_COST = 0.02, 250
 # Seconds that the process's threads waited for a core, by seconds that passed. By themselves two
 # threads wait 0.00 to 0.04; beside a busy process 0.7 to 1.2, in both forms.
 _CROWDED, _FREE = 0.15, 0.05
-# For how many seconds threads have waited, in looks in a row that saw others, before others count:
-# two threads that are put on the same core wait for 20 ms at most until one is moved.
-_BELIEVED_S = 0.03
+# So often in so many seconds threads are moved apart: that did not help, or the thread that they
+# work for was put on their core.
+_MOST_PARTS, _PARTS_S = 2, 0.5
 # The short form makes steps of small kernels up to 2.5 times as long where cores are free, so it is
 # left only when they have been so for a while: what comes and goes would pay for each change. Where
 # others are there again within as long a time after that, which is so too where programs run on one
@@ -46,26 +50,75 @@ _START_S = 1.0
 # threads would be a burden of its own.
 _MOST_CORES = 16
 
+# Thread by number -> for how many seconds it was ready to run and had no core.
+Waits = dict[int, float]
 
-def waited(folder: Path = Path("/proc/self/task")) -> float | None:
-    """Return for how many seconds the process's threads were ready to run and had no core.
 
-    It is the second number of ``schedstat`` (Linux, Documentation/scheduler/sched-stats.rst), added
-    up over the threads there are. Returns None where the system does not tell.
+def waited(folder: Path = Path("/proc/self/task")) -> Waits | None:
+    """Return for how many seconds each thread of the process was ready to run and had no core.
+
+    It is the second number of ``schedstat`` (Linux, Documentation/scheduler/sched-stats.rst).
+    Returns None where the system does not tell.
     """
-    total = 0
+    found: Waits = {}
     try:
         for name in os.listdir(folder):  # noqa: PTH208 - half the time of a look
             try:
                 with open(f"{folder}/{name}/schedstat", "rb") as file:  # noqa: PTH123 - as above
-                    total += int(file.read().split()[1])
+                    found[int(name)] = int(file.read().split()[1]) * 1e-9
             except (FileNotFoundError, ProcessLookupError):
                 if not (folder / name).exists():
                     continue  # The thread has ended.
                 raise
     except (OSError, ValueError, IndexError):
         return None
-    return total * 1e-9
+    return found
+
+
+class Cores:
+    """Keeps threads of native libraries off the core of the thread that they work for.
+
+    Linux puts a thread that wakes on an idle core, unless the core's virtual machine takes the core
+    for one that the host has taken away, as KVM's idle ones look. Then it stays on the core of who
+    woke it, and two threads that sleep between kernels take turns on one core for good.
+    """
+
+    def __init__(self) -> None:
+        """Move nobody yet."""
+        self._allowed = os.sched_getaffinity(0)
+        self._moved: set[int] = set()
+        try:
+            self._here: Callable[[], int] = ctypes.CDLL(None)["sched_getcpu"]
+        except AttributeError:
+            self._allowed = set()
+
+    def part(self, threads: Iterable[int]) -> bool:
+        """Keep threads off this thread's core, except Python's; return whether there were any.
+
+        Those of Python start threads and processes, which would be kept off it as well.
+        """
+        others = self._allowed - {self._here()} if len(self._allowed) > 1 else set()
+        if not others:
+            return False
+        own = {thread.native_id for thread in threading.enumerate()}
+        moved = {thread for thread in threads if thread not in own and _bind(thread, others)}
+        self._moved |= moved
+        return bool(moved)
+
+    def join(self) -> None:
+        """Let them run on all cores again."""
+        for thread in self._moved:
+            _bind(thread, self._allowed)
+        self._moved.clear()
+
+
+def _bind(thread: int, cores: set[int]) -> bool:
+    try:
+        os.sched_setaffinity(thread, cores)
+    except OSError:
+        # It has ended, or its cores are not ours to choose.
+        return False
+    return True
 
 
 class Team:
@@ -121,25 +174,28 @@ class Crowd:
     def __init__(
         self,
         team: Team,
-        waited: Callable[[], float | None] = waited,
+        cores: Cores,
+        waited: Callable[[], Waits | None] = waited,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Begin with cores that are free.
 
         Args:
             team: What makes waiting threads sleep soon, while it is there.
+            cores: Keeps threads off each other's cores.
             waited: Returns for how long threads had no core, in seconds; None for unknown, after
                 which nothing is asked or changed any more.
             clock: Returns the time in seconds.
         """
         self.seen = False
-        self._team, self._waited, self._clock = team, waited, clock
+        self._team, self._cores, self._waited, self._clock = team, cores, waited, clock
         self._turn = threading.Lock()
         self._at, self._next, self._free_since = 0.0, 0.0, 0.0
-        # For how long threads have waited in the looks in a row that saw others; for how long cores
-        # are free before the short form is left, and when it was left.
-        self._waits, self._patience, self._left = 0.0, _FREE_S, float("-inf")
-        self._before: float | None = None
+        # When threads were moved apart; for how long cores are free before the short form is left,
+        # and when it was left.
+        self._parts: deque[float] = deque(maxlen=_MOST_PARTS)
+        self._patience, self._left = _FREE_S, float("-inf")
+        self._before: Waits | None = None
 
     def look(self) -> None:
         """Look again, if it is time; it takes 0.1 microseconds where it is not."""
@@ -156,29 +212,39 @@ class Crowd:
         self._next = float("inf")
 
     def _measure(self, now: float) -> None:
-        total = self._waited()
-        if total is None:
+        waits = self._waited()
+        if waits is None:
             self._next = float("inf")
             return
         since, before = self._at, self._before
-        self._at, self._before = now, total
+        self._at, self._before = now, waits
         self._next = now + max(_INTERVAL_S, _TIMES_COST * (self._clock() - now))
         if before is None or now - since > _PAUSE_S:
             self._free_since = now
             return
-        # Less than before where threads have ended, and took their numbers with them.
-        share = max(0.0, total - before) / (now - since)
+        seconds = now - since
+        more = {thread: total - before.get(thread, 0.0) for thread, total in waits.items()}
+        share = sum(more.values()) / seconds
         if share >= _FREE:
             self._free_since = now
-        self._waits = self._waits + share * (now - since) if share >= _CROWDED else 0.0
-        if not self.seen and self._waits >= _BELIEVED_S:
-            soon = now - self._left < self._patience
-            self._patience = min(2 * self._patience, _MOST_FREE_S) if soon else _FREE_S
-            self.seen = True
-            self._team.start()
+        if not self.seen and share >= _CROWDED:
+            late = [thread for thread, spent in more.items() if spent >= _FREE * seconds]
+            tried = len(self._parts) == _MOST_PARTS and now - self._parts[0] <= _PARTS_S
+            if not tried and self._cores.part(late):
+                self._parts.append(now)
+            else:
+                self._begin(now)
         elif self.seen and now - self._free_since >= self._patience:
             self.seen, self._left = False, now
             self._team.end()
+
+    def _begin(self, now: float) -> None:
+        """Take the short form: others want the cores."""
+        soon = now - self._left < self._patience
+        self._patience = min(2 * self._patience, _MOST_FREE_S) if soon else _FREE_S
+        self.seen = True
+        self._cores.join()
+        self._team.start()
 
 
 def watch(parallel: Callable[..., object]) -> Crowd | None:
@@ -188,4 +254,4 @@ def watch(parallel: Callable[..., object]) -> Crowd | None:
         parallel: ``GOMP_parallel``.
     """
     cores = len(os.sched_getaffinity(0))
-    return Crowd(Team(parallel, cores)) if 1 < cores <= _MOST_CORES else None
+    return Crowd(Team(parallel, cores), Cores()) if 1 < cores <= _MOST_CORES else None
