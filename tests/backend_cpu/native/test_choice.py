@@ -85,7 +85,7 @@ class Seen:
     def __init__(self, *, seen: bool) -> None:
         self.seen = seen
 
-    def look(self) -> None:
+    def look(self, threads: int) -> None:
         """See nothing new."""
 
 

@@ -23,6 +23,9 @@ needs_pool = pytest.mark.skipif(
 )
 
 
+THREADS = 2
+
+
 class Team:
     """Says what was asked of it."""
 
@@ -47,9 +50,11 @@ class Apart:
         self.parted: list[list[int]] = []
         self.joined = 0
 
-    def part(self, threads: Iterable[int]) -> bool:
-        self.parted.append(sorted(threads))
-        return self.able
+    def part(self, threads: int, late: Iterable[int] = ()) -> bool:
+        assert threads == THREADS
+        if late:
+            self.parted.append(sorted(late))
+        return self.able and bool(late)
 
     def join(self) -> None:
         self.joined += 1
@@ -73,7 +78,7 @@ class Machine:
         while self.now < end:
             self.now += step
             self.total += step * share
-            self.crowd.look()
+            self.crowd.look(THREADS)
 
 
 def test_free_cores_are_left_alone():
@@ -111,10 +116,10 @@ def test_where_that_does_not_help_they_run_anywhere_again_and_sleep_soon():
     machine = Machine(able=True)
     machine.spend(1, 0)
     machine.spend(0.1, 0.9)
-    assert machine.apart.parted == [[2], [2]]
+    assert machine.apart.parted == [[2]] * 3
     assert (machine.team.started, machine.apart.joined) == (1, 1)
     machine.spend(2, 0.9)
-    assert (len(machine.apart.parted), machine.team.started) == (2, 1)
+    assert (len(machine.apart.parted), machine.team.started) == (3, 1)
 
 
 def test_what_is_put_on_one_core_again_later_is_kept_apart_again():
@@ -208,7 +213,7 @@ def test_a_system_that_does_not_tell_is_asked_once():
     asked = []
     crowd = Crowd(Team(), Apart(), lambda: asked.append(0))
     for _ in range(3):
-        crowd.look()
+        crowd.look(THREADS)
         time.sleep(0.03)
     assert len(asked) == 1
 
@@ -231,7 +236,7 @@ def test_threads_look_one_at_a_time():
         return {}
 
     crowd = Crowd(Team(), Apart(), slow)
-    threads = [threading.Thread(target=crowd.look) for _ in range(8)]
+    threads = [threading.Thread(target=crowd.look, args=(THREADS,)) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -276,40 +281,55 @@ def test_machines_of_some_cores_are_watched(monkeypatch, cores: int, there: bool
 
 
 _APART = """
-import os, threading, time
+import os, threading
 from headrace_cpu.native.crowd import Cores
 from headrace_cpu.native.threads import open_mp
 
-pool, allowed = open_mp(), os.sched_getaffinity(0)
-pool.parallel(pool.symbols["omp_get_num_threads"], None, 2, 0)
-native = {int(t) for t in os.listdir("/proc/self/task")} - {threading.get_native_id()}
-assert native
+allowed, here = os.sched_getaffinity(0), threading.get_native_id()
 held = threading.Event()
 python = threading.Thread(target=held.wait)
 python.start()
-cores = Cores()
-print(cores.part([*native, python.native_id, 2**30]))
-print(all(len(os.sched_getaffinity(t)) == len(allowed) - 1 for t in native))
-print(os.sched_getaffinity(python.native_id) == os.sched_getaffinity(0) == allowed)
-print(cores.part([python.native_id]))
+before = set(os.listdir("/proc/self/task"))
+cores = Cores(open_mp().parallel)
+
+def kept():
+    native = set(os.listdir("/proc/self/task")) - before
+    return {len(allowed) - len(os.sched_getaffinity(int(t))) for t in native}
+
+# The pool starts here, and its threads leave this thread's core.
+print(cores.part(1), kept(), cores.part(2), kept())
+os.sched_setaffinity(here, {max(allowed)})
+cores.part(2)
+# Now it is this one, and no other.
+print(kept(), cores.part(2))
+os.sched_setaffinity(here, {min(allowed)})
+print(cores.part(2), kept())
+# Threads of Python stay, and so do those that are not there.
+print(cores.part(2, [python.native_id, 2**30]), os.sched_getaffinity(python.native_id) == allowed)
 cores.join()
-print(all(os.sched_getaffinity(t) == allowed for t in native))
+print(kept())
 held.set()
 """
 
 
 @needs_pool
-def test_native_threads_are_kept_off_a_core_and_python_threads_are_not():
+def test_threads_of_the_pool_are_kept_off_a_core_and_python_threads_are_not():
     environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
     command = [sys.executable, "-c", _APART]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
-    assert done.stdout.split() == ["True", "True", "True", "False", "True"], done.stderr
+    assert done.stdout.splitlines() == [
+        "False set() True {1}",
+        "{1} False",
+        "True {1}",
+        "False True",
+        "{0}",
+    ], done.stderr
 
 
 def test_on_one_core_nobody_is_kept_apart(monkeypatch):
     monkeypatch.setattr("os.sched_getaffinity", lambda process: {0})
     monkeypatch.setattr("os.sched_setaffinity", lambda *_: pytest.fail("was moved"))
-    assert not Cores().part([1, 2])
+    assert not Cores(lambda *_: pytest.fail("was started")).part(2, [1, 2])
 
 
 _SLEEPING = """

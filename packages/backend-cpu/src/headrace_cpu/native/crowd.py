@@ -76,40 +76,76 @@ def waited(folder: Path = Path("/proc/self/task")) -> Waits | None:
 
 
 class Cores:
-    """Keeps threads of native libraries off the core of the thread that they work for.
+    """Keeps threads of the pool off the core of the thread that they work for.
 
     Linux puts a thread that wakes on an idle core, unless the core's virtual machine takes the core
     for one that the host has taken away, as KVM's idle ones look. Then it stays on the core of who
     woke it, and two threads that sleep between kernels take turns on one core for good.
     """
 
-    def __init__(self) -> None:
-        """Move nobody yet."""
+    def __init__(self, parallel: Callable[..., object]) -> None:
+        """Move nobody yet.
+
+        Args:
+            parallel: ``GOMP_parallel(kernel, block, threads, flags)``.
+        """
+        self._parallel = parallel
         self._allowed = os.sched_getaffinity(0)
-        self._moved: set[int] = set()
+        # The threads that are kept off a core, and the core.
+        self._kept: set[int] = set()
+        self._core = -1
+        self._met = threading.local()
         try:
-            self._here: Callable[[], int] = ctypes.CDLL(None)["sched_getcpu"]
+            library = ctypes.CDLL(None)
+            self._here: Callable[[], int] = library["sched_getcpu"]
+            self._nothing = ctypes.cast(library["free"], ctypes.c_void_p)
         except AttributeError:
             self._allowed = set()
 
-    def part(self, threads: Iterable[int]) -> bool:
-        """Keep threads off this thread's core, except Python's; return whether there were any.
+    def part(self, threads: int, late: Iterable[int] = ()) -> bool:
+        """Keep the pool's threads off this thread's core; return whether that changed anything.
 
-        Those of Python start threads and processes, which would be kept off it as well.
+        Args:
+            threads: How many threads this one is about to work with, itself included.
+            late: Threads that wait for a core, besides. Those of Python are left alone: they start
+                threads and processes, which would be kept off the core as well.
         """
-        others = self._allowed - {self._here()} if len(self._allowed) > 1 else set()
-        if not others:
+        if len(self._allowed) < 2:
             return False
-        own = {thread.native_id for thread in threading.enumerate()}
-        moved = {thread for thread in threads if thread not in own and _bind(thread, others)}
-        self._moved |= moved
-        return bool(moved)
+        keep = self._kept | self._started(threads)
+        late = set(late) - keep
+        if late:
+            keep |= late - {thread.native_id for thread in threading.enumerate()}
+        core = self._here()
+        if core == self._core and keep == self._kept:
+            return False
+        others = self._allowed - {core}
+        kept = {thread for thread in keep if _bind(thread, others)}
+        changed = bool(kept) and (core != self._core or kept != self._kept)
+        self._core, self._kept = core, kept
+        return changed
 
     def join(self) -> None:
-        """Let them run on all cores again."""
-        for thread in self._moved:
+        """Let them run on all cores."""
+        for thread in self._kept:
             _bind(thread, self._allowed)
-        self._moved.clear()
+        self._core = -1
+
+    def _started(self, threads: int) -> set[int]:
+        """Return what OpenMP starts for this thread, the first time that it has so many."""
+        if threads <= getattr(self._met, "threads", 1):
+            return set()
+        self._met.threads = threads
+        before = _threads()
+        self._parallel(self._nothing, None, threads, 0)
+        return _threads() - before - {thread.native_id for thread in threading.enumerate()}
+
+
+def _threads() -> set[int]:
+    try:
+        return set(map(int, os.listdir("/proc/self/task")))  # noqa: PTH208 - no paths are needed
+    except OSError:
+        return set()
 
 
 def _bind(thread: int, cores: set[int]) -> bool:
@@ -197,13 +233,17 @@ class Crowd:
         self._patience, self._left = _FREE_S, float("-inf")
         self._before: Waits | None = None
 
-    def look(self) -> None:
-        """Look again, if it is time; it takes 0.1 microseconds where it is not."""
+    def look(self, threads: int) -> None:
+        """Look again, if it is time; it takes 0.1 microseconds where it is not.
+
+        Args:
+            threads: How many threads the step that begins now works with.
+        """
         now = self._clock()
         if now < self._next or not self._turn.acquire(blocking=False):
             return
         try:
-            self._measure(now)
+            self._measure(now, threads)
         finally:
             self._turn.release()
 
@@ -211,7 +251,7 @@ class Crowd:
         """Never look again: in a forked process there is no team."""
         self._next = float("inf")
 
-    def _measure(self, now: float) -> None:
+    def _measure(self, now: float, threads: int) -> None:
         waits = self._waited()
         if waits is None:
             self._next = float("inf")
@@ -221,20 +261,24 @@ class Crowd:
         self._next = now + max(_INTERVAL_S, _TIMES_COST * (self._clock() - now))
         if before is None or now - since > _PAUSE_S:
             self._free_since = now
+            if not self.seen:
+                self._cores.part(threads)
             return
         seconds = now - since
         more = {thread: total - before.get(thread, 0.0) for thread, total in waits.items()}
         share = sum(more.values()) / seconds
         if share >= _FREE:
             self._free_since = now
-        if not self.seen and share >= _CROWDED:
+        if not self.seen:
             late = [thread for thread, spent in more.items() if spent >= _FREE * seconds]
-            tried = len(self._parts) == _MOST_PARTS and now - self._parts[0] <= _PARTS_S
-            if not tried and self._cores.part(late):
-                self._parts.append(now)
-            else:
-                self._begin(now)
-        elif self.seen and now - self._free_since >= self._patience:
+            parted = self._cores.part(threads, late if share >= _CROWDED else ())
+            if share >= _CROWDED:
+                tried = len(self._parts) == _MOST_PARTS and now - self._parts[0] <= _PARTS_S
+                if parted and not tried:
+                    self._parts.append(now)
+                else:
+                    self._begin(now)
+        elif now - self._free_since >= self._patience:
             self.seen, self._left = False, now
             self._team.end()
 
@@ -254,4 +298,6 @@ def watch(parallel: Callable[..., object]) -> Crowd | None:
         parallel: ``GOMP_parallel``.
     """
     cores = len(os.sched_getaffinity(0))
-    return Crowd(Team(parallel, cores), Cores()) if 1 < cores <= _MOST_CORES else None
+    if not 1 < cores <= _MOST_CORES:
+        return None
+    return Crowd(Team(parallel, cores), Cores(parallel))

@@ -249,7 +249,7 @@ class Share:
         if self.forked:
             threads = 1
         elif self._crowd is not None:
-            self._crowd.look()
+            self._crowd.look(threads)
             if self._crowd.seen and self._varies and threads > 1 and self._choice is not None:
                 threads = threads if self._choice.several() else 1
         if self._limit is not None and getattr(self._allowed, "threads", 0) != threads:
