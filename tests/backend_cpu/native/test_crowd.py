@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from headrace_cpu.native import crowd as crowd_module
-from headrace_cpu.native.crowd import Cores, Crowd, waited, watch
+from headrace_cpu.native.crowd import Cores, Crowd, idle, waited, watch
 from headrace_cpu.native.threads import open_mp
 
 pytestmark = pytest.mark.needs("backend-cpu")
@@ -23,7 +23,7 @@ needs_pool = pytest.mark.skipif(
 )
 
 
-THREADS = 2
+THREADS = CORES = 2
 
 
 class Team:
@@ -65,12 +65,17 @@ class Machine:
 
     def __init__(self, *, able: bool = False) -> None:
         self.now, self.total, self.looks = 100.0, 7.0, 0
+        self.ran, self.idle = 3.0, 50.0
+        # Of the time of all cores, what the process has, and what nobody wants.
+        self.own, self.spare = 0.5, 0.0
         self.team, self.apart = Team(), Apart(able=able)
-        self.crowd = Crowd(self.team, self.apart, self.waited, lambda: self.now)
+        self.crowd = Crowd(
+            self.team, self.apart, {0, 1}, self.waited, lambda _: self.idle, lambda: self.now
+        )
 
-    def waited(self) -> dict[int, float]:
+    def waited(self) -> dict[int, tuple[float, float]]:
         self.looks += 1
-        return {1: 3.0, 2: self.total}
+        return {1: (4.0, 3.0), 2: (self.ran, self.total)}
 
     def spend(self, seconds: float, share: float, step: float = 0.005) -> None:
         """Run steps for some seconds, in a share of which threads wait for a core."""
@@ -78,6 +83,8 @@ class Machine:
         while self.now < end:
             self.now += step
             self.total += step * share
+            self.ran += step * self.own * CORES
+            self.idle += step * self.spare * CORES
             self.crowd.look(THREADS)
 
 
@@ -120,6 +127,17 @@ def test_where_that_does_not_help_they_run_anywhere_again_and_sleep_soon():
     assert (machine.team.started, machine.apart.joined) == (1, 1)
     machine.spend(2, 0.9)
     assert (len(machine.apart.parted), machine.team.started) == (3, 1)
+
+
+@pytest.mark.parametrize(("own", "spare"), [(0.9, 0.0), (0.5, 0.4), (0.1, 0.9)])
+def test_where_others_have_no_core_they_are_no_crowd(own: float, spare: float):
+    machine = Machine()
+    machine.own, machine.spare = own, spare
+    machine.spend(2, 0.9)
+    assert machine.team.started == 0
+    machine.own, machine.spare = 0.5, 0.1
+    machine.spend(0.1, 0.9)
+    assert machine.team.started == 1
 
 
 def test_what_is_put_on_one_core_again_later_is_kept_apart_again():
@@ -199,19 +217,21 @@ def test_looks_are_rare():
 def test_looks_are_rarer_where_each_takes_long():
     machine = Machine()
 
-    def slow() -> dict[int, float]:
+    def slow() -> dict[int, tuple[float, float]]:
         machine.looks += 1
         machine.now += 0.001
         return {}
 
-    machine.crowd = Crowd(machine.team, machine.apart, slow, lambda: machine.now)
+    machine.crowd = Crowd(
+        machine.team, machine.apart, {0, 1}, slow, lambda _: 0.0, lambda: machine.now
+    )
     machine.spend(10, 0, step=0.0001)
     assert 30 < machine.looks < 42
 
 
 def test_a_system_that_does_not_tell_is_asked_once():
     asked = []
-    crowd = Crowd(Team(), Apart(), lambda: asked.append(0))
+    crowd = Crowd(Team(), Apart(), {0, 1}, lambda: asked.append(0))
     for _ in range(3):
         crowd.look(THREADS)
         time.sleep(0.03)
@@ -228,14 +248,14 @@ def test_nothing_is_looked_at_after_a_fork():
 def test_threads_look_one_at_a_time():
     inside, most = [], []
 
-    def slow() -> dict[int, float]:
+    def slow() -> dict[int, tuple[float, float]]:
         inside.append(0)
         most.append(len(inside))
         time.sleep(0.01)
         inside.pop()
         return {}
 
-    crowd = Crowd(Team(), Apart(), slow)
+    crowd = Crowd(Team(), Apart(), {0, 1}, slow)
     threads = [threading.Thread(target=crowd.look, args=(THREADS,)) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -252,7 +272,7 @@ def told(folder: Path, **threads: str) -> None:
 
 def test_waits_of_all_threads_are_read(tmp_path: Path):
     told(tmp_path, **{"11": "5 1500000000 3\n", "12": "1 250000000 3\n"})
-    assert waited(tmp_path) == {11: 1.5, 12: 0.25}
+    assert waited(tmp_path) == {11: (5e-9, 1.5), 12: (1e-9, 0.25)}
 
 
 @pytest.mark.parametrize("text", ["", "12\n", "1 many 2\n"])
@@ -267,11 +287,21 @@ def test_systems_without_these_files_tell_nothing(tmp_path: Path):
     assert waited(tmp_path / "none") is None
 
 
+def test_idle_time_of_some_cores_is_added(tmp_path: Path):
+    file = tmp_path / "stat"
+    file.write_text("cpu  9 9 9 9 9\ncpu0 1 2 3 150 5\ncpu1 1 2 3 250 5\ncpu10 1 2 3 7 5\nintr 5\n")
+    tick = os.sysconf("SC_CLK_TCK")
+    assert idle({0, 1}, file) == 400 / tick
+    assert idle({10}, file) == 7 / tick
+    file.write_text("cpu0 1 2\n")
+    assert idle({0}, file) == idle({0}, tmp_path / "none") == 0
+
+
 @pytest.mark.skipif(waited() is None, reason="this system does not say how long threads wait")
 def test_threads_of_this_process_are_read():
     found = waited()
     assert found is not None
-    assert found[threading.get_native_id()] >= 0
+    assert min(found[threading.get_native_id()]) >= 0
 
 
 @pytest.mark.parametrize(("cores", "there"), [(1, False), (2, True), (16, True), (17, False)])

@@ -25,7 +25,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
 # Between two measurements; and how many times as long as one takes, so that a process of many
@@ -34,6 +34,10 @@ _INTERVAL_S, _TIMES_COST = 0.02, 250
 # Seconds that the process's threads waited for a core, by seconds that passed. By themselves two
 # threads wait 0.00 to 0.04; beside a busy process 0.7 to 1.2, in both forms.
 _CROWDED, _FREE = 0.15, 0.05
+# Of the time of all cores, what the process's own threads have or nobody wants, where others want
+# none: who waits then waits for threads of his own, or was put where they are, and it would not
+# help to let threads sleep soon.
+_OWN = 0.8
 # So often in so many seconds threads are moved apart: that did not help, or the thread that they
 # work for was put on their core.
 _MOST_PARTS, _PARTS_S = 2, 0.5
@@ -50,14 +54,14 @@ _START_S = 1.0
 # threads would be a burden of its own.
 _MOST_CORES = 16
 
-# Thread by number -> for how many seconds it was ready to run and had no core.
-Waits = dict[int, float]
+# Thread by number -> for how many seconds it ran, and for how many it was ready and had no core.
+Waits = dict[int, tuple[float, float]]
 
 
 def waited(folder: Path = Path("/proc/self/task")) -> Waits | None:
-    """Return for how many seconds each thread of the process was ready to run and had no core.
+    """Return for how many seconds each thread of the process ran, and was ready without a core.
 
-    It is the second number of ``schedstat`` (Linux, Documentation/scheduler/sched-stats.rst).
+    They are the first numbers of ``schedstat`` (Linux, Documentation/scheduler/sched-stats.rst).
     Returns None where the system does not tell.
     """
     found: Waits = {}
@@ -65,7 +69,8 @@ def waited(folder: Path = Path("/proc/self/task")) -> Waits | None:
         for name in os.listdir(folder):  # noqa: PTH208 - half the time of a look
             try:
                 with open(f"{folder}/{name}/schedstat", "rb") as file:  # noqa: PTH123 - as above
-                    found[int(name)] = int(file.read().split()[1]) * 1e-9
+                    ran, late, *_ = file.read().split()
+                found[int(name)] = int(ran) * 1e-9, int(late) * 1e-9
             except (FileNotFoundError, ProcessLookupError):
                 if not (folder / name).exists():
                     continue  # The thread has ended.
@@ -73,6 +78,22 @@ def waited(folder: Path = Path("/proc/self/task")) -> Waits | None:
     except (OSError, ValueError, IndexError):
         return None
     return found
+
+
+def idle(cores: Collection[int], file: Path = Path("/proc/stat")) -> float:
+    """Return for how many seconds some cores had nothing to do, 0 where the system does not tell.
+
+    The fourth number of each core, in hundredths of seconds mostly (Linux, proc_stat(5)).
+    """
+    total = 0
+    try:
+        for line in file.read_text().splitlines():
+            name, *numbers = line.split()
+            if name[:3] == "cpu" and name[3:].isdigit() and int(name[3:]) in cores:
+                total += int(numbers[3])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return total / os.sysconf("SC_CLK_TCK")
 
 
 class Cores:
@@ -211,7 +232,9 @@ class Crowd:
         self,
         team: Team,
         cores: Cores,
+        allowed: Collection[int],
         waited: Callable[[], Waits | None] = waited,
+        idle: Callable[[Collection[int]], float] = idle,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Begin with cores that are free.
@@ -219,12 +242,15 @@ class Crowd:
         Args:
             team: What makes waiting threads sleep soon, while it is there.
             cores: Keeps threads off each other's cores.
-            waited: Returns for how long threads had no core, in seconds; None for unknown, after
-                which nothing is asked or changed any more.
+            allowed: The cores that the process may use.
+            waited: Returns for how long threads ran and had no core, in seconds; None for unknown,
+                after which nothing is asked or changed any more.
+            idle: Returns for how many seconds cores had nothing to do.
             clock: Returns the time in seconds.
         """
         self.seen = False
-        self._team, self._cores, self._waited, self._clock = team, cores, waited, clock
+        self._team, self._cores, self._allowed = team, cores, allowed
+        self._waited, self._idle, self._clock = waited, idle, clock
         self._turn = threading.Lock()
         self._at, self._next, self._free_since = 0.0, 0.0, 0.0
         # When threads were moved apart; for how long cores are free before the short form is left,
@@ -232,6 +258,7 @@ class Crowd:
         self._parts: deque[float] = deque(maxlen=_MOST_PARTS)
         self._patience, self._left = _FREE_S, float("-inf")
         self._before: Waits | None = None
+        self._idle_before = 0.0
 
     def look(self, threads: int) -> None:
         """Look again, if it is time; it takes 0.1 microseconds where it is not.
@@ -257,6 +284,8 @@ class Crowd:
             self._next = float("inf")
             return
         since, before = self._at, self._before
+        nothing_to_do = self._idle(self._allowed)
+        spare, self._idle_before = nothing_to_do - self._idle_before, nothing_to_do
         self._at, self._before = now, waits
         self._next = now + max(_INTERVAL_S, _TIMES_COST * (self._clock() - now))
         if before is None or now - since > _PAUSE_S:
@@ -265,7 +294,8 @@ class Crowd:
                 self._cores.part(threads)
             return
         seconds = now - since
-        more = {thread: total - before.get(thread, 0.0) for thread, total in waits.items()}
+        none = (0.0, 0.0)
+        more = {thread: late - before.get(thread, none)[1] for thread, (_, late) in waits.items()}
         share = sum(more.values()) / seconds
         if share >= _FREE:
             self._free_since = now
@@ -276,11 +306,17 @@ class Crowd:
                 tried = len(self._parts) == _MOST_PARTS and now - self._parts[0] <= _PARTS_S
                 if parted and not tried:
                     self._parts.append(now)
-                else:
+                elif self._others(waits, before, seconds, spare):
                     self._begin(now)
         elif now - self._free_since >= self._patience:
             self.seen, self._left = False, now
             self._team.end()
+
+    def _others(self, waits: Waits, before: Waits, seconds: float, spare: float) -> bool:
+        """Whether others had cores, which neither were idle nor had threads of the process."""
+        none = (0.0, 0.0)
+        ran = sum(ran - before.get(thread, none)[0] for thread, (ran, _) in waits.items())
+        return ran + spare < _OWN * len(self._allowed) * seconds
 
     def _begin(self, now: float) -> None:
         """Take the short form: others want the cores."""
@@ -297,7 +333,7 @@ def watch(parallel: Callable[..., object]) -> Crowd | None:
     Args:
         parallel: ``GOMP_parallel``.
     """
-    cores = len(os.sched_getaffinity(0))
-    if not 1 < cores <= _MOST_CORES:
+    cores = os.sched_getaffinity(0)
+    if not 1 < len(cores) <= _MOST_CORES:
         return None
-    return Crowd(Team(parallel, cores), Cores(parallel))
+    return Crowd(Team(parallel, len(cores)), Cores(parallel), cores)
