@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _thread
 import resource
+import signal
 import threading
 import time
 
@@ -364,6 +365,15 @@ def test_a_long_loop_notices_that_its_time_is_over():
             session.run(s, {n: 50})
 
 
+@pytest.fixture
+def interrupts():
+    """Have Ctrl-C raise, also where these tests run in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_a_long_loop_is_interrupted():
     with hr.Graph().as_default():
         n, s = endless()
