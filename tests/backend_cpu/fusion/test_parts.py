@@ -113,3 +113,44 @@ def test_stencil_is_one_pass_over_what_is_padded():
             session.run(step, {u: given})
         kernels = session.explain(step, {u: given}).kernels
     assert len(kernels) == 2
+
+
+def sliced(x, h, t):
+    return hr.concat([x[:, t], h], 1)[:, :8] * 0.5 + h
+
+
+def begun(x, h, t):
+    return hr.tanh(h) + hr.slice(x, [0, t, 0], [8, 1, 8])[:, 0] * h
+
+
+def stepped(x, h, t):
+    return hr.tanh(h) * x[:, t::-1, :][:, 0]
+
+
+def padded(x, h, t):
+    return hr.tanh(h) + hr.pad(h[:, :3] * 2.0, [[0, 0], [t % 5, 5 - t % 5]])
+
+
+def turned(x, h, t):
+    return hr.tanh(h) + hr.reverse(h * 2.0, [t % 2])
+
+
+@pytest.mark.parametrize("compute", [sliced, begun, stepped, padded, turned])
+def test_kernels_that_differ_in_the_part_alone_are_kernels_of_their_own(compute):
+    """Each kernel begins where a product ends, so that they are the same but for their parts."""
+    rng = np.random.default_rng(5)
+    numbers = rng.standard_normal((8, 6, 8)).astype(np.float32)
+    weights = rng.standard_normal((8, 8)).astype(np.float32) * 0.5
+
+    def found(**config):
+        with hr.Graph().as_default(), hr.Session(config=hr.Config(**config)) as session:
+            x = hr.placeholder(hr.float32, numbers.shape)
+            h = hr.ones([8, 8])
+            for t in range(6):
+                h = hr.matmul(compute(x, h, t), hr.constant(weights))
+            gradient = hr.gradients(hr.reduce_sum(h * h), x)
+            wanted = [h] if gradient[0] is None else [h, *gradient]
+            return session.run(wanted, {x: numbers})
+
+    for left, right in zip(found(executor="plain"), found(compile_after=0), strict=True):
+        np.testing.assert_allclose(left, right, rtol=2e-4, atol=1e-4)

@@ -19,8 +19,8 @@ Array = Any
 def data_inputs(op: Operation) -> tuple[Tensor, ...]:
     """Return the inputs whose elements an operation computes with.
 
-    Handles are not among them, nor inputs that only say what shape the result has: they are read
-    on the host, and here the shape is known.
+    Handles are not among them, nor inputs that say what shape the result has, or which part of
+    another one it is: they are read on the host, and known here (``host_values``).
     """
     schema = op.schema
     if _takes_data_alone(schema):
@@ -29,6 +29,19 @@ def data_inputs(op: Operation) -> tuple[Tensor, ...]:
         return tuple(t for t in op.inputs if t.dtype.kind != "resource")
     places = _data_places(schema, op.arity)
     return op.inputs if len(places) == len(op.inputs) else tuple(op.inputs[i] for i in places)
+
+
+def host_values(op: Operation) -> tuple[Array | None, ...]:
+    """Return the values of the inputs that are read on the host, None for those not known."""
+    schema = op.schema
+    if _takes_data_alone(schema):
+        return ()
+    return tuple(op.inputs[i].spec.value for i in _host_places(schema, op.arity))
+
+
+@functools.cache
+def _host_places(schema: OpSchema, arity: tuple[int, ...]) -> tuple[int, ...]:
+    return schema.flat_places(arity, lambda param: param.on_host)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from headrace import Operation, Tensor
 from headrace.extend.ops import attribute_key
-from headrace_cpu.fusion.interpret import data_inputs
+from headrace_cpu.fusion.interpret import data_inputs, host_values
 from headrace_cpu.fusion.kernel import FusedKernel
 from headrace_cpu.fusion.nodes import uniform_value
 from headrace_cpu.fusion.viewing import UPDATE_RULES
@@ -54,7 +54,10 @@ def structure_of(
         if op.type in UPDATE_RULES or op.type == "ReadVariable":
             given = (op.inputs[0], *given)
         attrs = tuple((name, attribute_key(value)) for name, value in op.attrs.items())
-        rows.append((op.type, attrs, tuple(map(number, given)), tuple(map(number, op.outputs))))
+        # Which part of a tensor a slice is does not show in shapes.
+        asked = tuple(map(attribute_key, host_values(op)))
+        places = tuple(map(number, given)), tuple(map(number, op.outputs))
+        rows.append((op.type, attrs, asked, *places))
     kinds = tuple(_kind(tensor, tensor in made, numbers, literal) for tensor in numbers)
     key = (literal, tuple(rows), kinds, tuple(numbers[tensor] for tensor in wanted))
     return Structure(key, tuple(numbers))
