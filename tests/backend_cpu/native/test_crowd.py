@@ -336,6 +336,11 @@ os.sched_setaffinity(here, {min(allowed)})
 print(cores.part(2), kept())
 # Threads of Python stay, and so do those that are not there.
 print(cores.part(2, [python.native_id, 2**30]), os.sched_getaffinity(python.native_id) == allowed)
+# Nor is one moved that has the number of a thread that was kept off a core.
+cores._kept.add(python.native_id)
+os.sched_setaffinity(here, {max(allowed)})
+cores.part(2)
+print(kept(), os.sched_getaffinity(python.native_id) == allowed)
 cores.join()
 print(kept())
 held.set()
@@ -352,6 +357,7 @@ def test_threads_of_the_pool_are_kept_off_a_core_and_python_threads_are_not():
         "{1} False",
         "True {1}",
         "False True",
+        "{1} True",
         "{0}",
     ], done.stderr
 

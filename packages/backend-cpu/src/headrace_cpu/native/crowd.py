@@ -13,8 +13,8 @@ more threads than there are cores. It asks whenever a thread begins to wait. So 
 threads sleep, switches to the short form, and its end switches back: nothing else in the process
 can, because the number of looks is read once, when the library is loaded.
 
-Before that, threads that wait for a core are kept off the core of the thread that they work for: it
-may be the process's own threads that stand in each other's way.
+Before that, the pool's threads are kept off the core of the thread that they work for: it may be
+the process's own threads that stand in each other's way.
 """
 
 from __future__ import annotations
@@ -133,13 +133,12 @@ class Cores:
         """
         if len(self._allowed) < 2:
             return False
-        keep = self._kept | self._started(threads)
-        late = set(late) - keep
-        if late:
-            keep |= late - {thread.native_id for thread in threading.enumerate()}
+        keep = self._kept | self._started(threads) | set(late)
         core = self._here()
         if core == self._core and keep == self._kept:
             return False
+        # A number may be another thread's by now.
+        keep -= {thread.native_id for thread in threading.enumerate()}
         others = self._allowed - {core}
         kept = {thread for thread in keep if _bind(thread, others)}
         changed = bool(kept) and (core != self._core or kept != self._kept)
@@ -159,7 +158,7 @@ class Cores:
         self._met.threads = threads
         before = _threads()
         self._parallel(self._nothing, None, threads, 0)
-        return _threads() - before - {thread.native_id for thread in threading.enumerate()}
+        return _threads() - before
 
 
 def _threads() -> set[int]:
