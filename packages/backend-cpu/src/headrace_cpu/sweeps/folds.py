@@ -21,7 +21,7 @@ import numpy as np
 from headrace import Operation, as_dtype
 from headrace_cpu.kernels.numeric import narrowed, scalar, widened
 from headrace_cpu.native.memory import address
-from headrace_cpu.sweeps.slim import OTHERWISE, PAIR, SLIM
+from headrace_cpu.sweeps.slim import EACH_RUN, OTHERWISE, PAIR, SLIM
 from headrace_cpu.sweeps.sweep import SIZES, Call, Job, Sweep, code_of, set_status, team_for
 
 # As many elements as the plain kernel allows.
@@ -173,20 +173,8 @@ for start in range(first, last, CHUNK):
             REST
 """
 # Rows of one id after the other: some vectors of the result stay in registers for a run of them.
-_RUNS = """\
-start = first
-while start < last:
-    id, stop, going = to_i64(load_I(ids, start * STEP, 1)), start, True
-    while going:
-        i = stop
-        FETCH
-        stop = stop + 1
-        going = False
-        if stop < minimum(last, start + RUN):
-            going = load_I(ids, stop * STEP, 1) == load_I(ids, start * STEP, 1)
-    if id >= 0:
-        SEE
-        put = out + id * width * SIZE_T
+_RUNS = f"""\
+{EACH_RUN}\
         blocks = wide // BLOCK * BLOCK
         for c in range(0, blocks, BLOCK):
             HELD

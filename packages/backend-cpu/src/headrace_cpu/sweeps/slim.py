@@ -10,7 +10,8 @@ OTHERWISE = """\
 elif both(wide == 0, both(not mixed, width >= FEWEST)):
     SLIM
 """
-SLIM = """\
+# Runs of rows of one id after the other; what is done with each follows, and goes to the next run.
+EACH_RUN = """\
 start = first
 while start < last:
     id, stop, going = to_i64(load_I(ids, start * STEP, 1)), start, True
@@ -24,6 +25,9 @@ while start < last:
     if id >= 0:
         SEE
         put = out + id * width * SIZE_T
+"""
+SLIM = f"""\
+{EACH_RUN}\
         if width >= LANES // 2:
             HALF_ROWS
         else:
