@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from headrace_cpu.program.matching import Matcher
 from headrace_cuda.matmul import match as matmul
+from headrace_cuda.pooling import match as pooling
 
 MATCHERS = (
     Matcher(
@@ -15,5 +16,12 @@ MATCHERS = (
         types=matmul.MATMULS,
         wants=matmul.wants,
         make=matmul.make,
+    ),
+    Matcher(
+        name="pool",
+        priority=30,
+        types=pooling.POOLED,
+        wants=pooling.wants,
+        make=pooling.make,
     ),
 )
