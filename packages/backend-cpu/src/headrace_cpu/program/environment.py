@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from headrace.errors import ExecutionError
 from headrace.extend.devices import clock
 from headrace.extend.state import VariableCell
-from headrace_cpu.native.memory import address
+from headrace_cpu.native.memory import address, allocate, view
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -112,3 +112,32 @@ ENVIRONMENT: dict[str, Any] = {
     "many": frozenset((list, tuple)),
     "take": Taken,
 }
+
+
+class Memory(Protocol):
+    """The memory in which a program's values live.
+
+    Attributes:
+        environment: What generated source uses, by name.
+    """
+
+    environment: Mapping[str, Any]
+
+    def allocate(self, size: int) -> Any:
+        """Return memory for buffers, aligned for them: [size], uint8, not initialised."""
+
+    def address(self, array: Any) -> int:
+        """Return the address of an array's first element."""
+
+    def view(self, place: int, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
+        """Return an array over memory, which keeps its owner."""
+
+
+class _HostMemory:
+    environment: Mapping[str, Any] = ENVIRONMENT
+    allocate = staticmethod(allocate)
+    address = staticmethod(address)
+    view = staticmethod(view)
+
+
+HOST_MEMORY: Memory = _HostMemory()

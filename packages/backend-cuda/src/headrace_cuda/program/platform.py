@@ -67,9 +67,12 @@ class Platform(Protocol):
         processors: How many multiprocessors it has.
         matmuls: What multiplies matrices.
         convolutions: What computes convolutions, None where the library is not installed.
+        stream: The handle of the stream on which this thread starts work now: the GPU's, or the
+            one of which a graph is made.
     """
 
     processors: int
+    stream: int
     matmuls: MatmulLibrary
     convolutions: ConvolutionLibrary | None
 
@@ -97,6 +100,9 @@ class Platform(Protocol):
 
     def view(self, place: int, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
         """Return an array over memory of the GPU, which keeps ``owner``."""
+
+    def words(self, place: int, count: int) -> list[int]:
+        """Return so many numbers (int32) from an address on, once they are there."""
 
     def capture(self, work: Callable[[], None]) -> Callable[[], None]:
         """Return what runs at one go all that ``work`` starts; nothing runs meanwhile.

@@ -1,0 +1,107 @@
+"""A platform that pretends to be a GPU: kernels run on the host, at once."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.extend.kernels import HostArray
+from headrace_cpu.native import memory
+from headrace_cuda.program.platform import ALIGNMENT, CudaSource, Function
+from headrace_cuda.testing.host_compiler import host_functions
+from headrace_cuda.testing.module import FakeArray
+
+
+class FakePlatform:
+    """Runs kernels on the host, on arrays of the pretended device.
+
+    Attributes:
+        processors: How many multiprocessors it pretends to have.
+        started: How many kernels and library calls were started outside of graphs.
+        captured: How many graphs were made.
+        replayed: How often graphs ran.
+    """
+
+    def __init__(self, processors: int = 4) -> None:
+        """Begin with nothing started."""
+        # lazy: what libraries compute is for those who match it
+        from headrace_cuda.testing.libraries import FakeConvolutions, FakeMatmuls
+
+        self.processors = processors
+        self.matmuls = FakeMatmuls()
+        self.convolutions = FakeConvolutions()
+        self.started = self.captured = self.replayed = 0
+        self._recording: list[Callable[[], None]] | None = None
+        self.stream = 0
+
+    def load(self, sources: Sequence[CudaSource]) -> Mapping[str, Function]:
+        """Return kernels compiled for the host."""
+        return {name: self._starting(f) for name, f in host_functions(sources).items()}
+
+    def _starting(self, function: Function) -> Function:
+        def call(grid: Any, block: Any, *words: int) -> None:
+            self.start(lambda: function(grid, block, *words))
+
+        return call
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Do work, or record it where a graph is made."""
+        if self._recording is not None:
+            self._recording.append(work)
+        else:
+            self.started += 1
+            work()
+
+    def allocate(self, size: int) -> FakeArray:
+        """Return memory that holds nothing sensible."""
+        block = np.full(size + ALIGNMENT, 0xA5, np.uint8)
+        start = -memory.address(block) % ALIGNMENT
+        return FakeArray(block[start : start + size])
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> FakeArray:
+        """Return an array that holds nothing sensible."""
+        return FakeArray(np.frombuffer(self._noise(shape, dtype), dtype).reshape(shape).copy())
+
+    def _noise(self, shape: tuple[int, ...], dtype: Any) -> bytes:
+        return b"\xa5" * (int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
+
+    def upload(self, array: HostArray) -> FakeArray:
+        """Return a copy that pretends to be on the GPU."""
+        return FakeArray(np.array(array, order="C"))
+
+    def download(self, array: FakeArray) -> HostArray:
+        """Return a copy on the host."""
+        return np.array(array.host)
+
+    def address(self, array: FakeArray) -> int:
+        """Return the address of an array's first element."""
+        if self._recording is not None:
+            raise AssertionError("addresses are found before a graph is made")
+        return memory.address(array.host)
+
+    def view(self, place: int, shape: tuple[int, ...], dtype: Any, owner: Any) -> FakeArray:
+        """Return an array over memory."""
+        return FakeArray(memory.view(place, shape, dtype, owner))
+
+    def capture(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Record what ``work`` starts."""
+        self._recording = recorded = []
+        try:
+            work()
+        finally:
+            self._recording = None
+        self.captured += 1
+
+        def replay() -> None:
+            self.replayed += 1
+            for each in recorded:
+                each()
+
+        return replay
+
+    def words(self, place: int, count: int) -> list[int]:
+        """Return whole numbers of 32 bits from memory, once they are there."""
+        return list((ctypes.c_int32 * count).from_address(place))
