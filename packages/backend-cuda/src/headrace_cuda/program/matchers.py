@@ -1,0 +1,27 @@
+"""The table of implementations: who may compute which operations, in which order.
+
+Generated kernels come after all of them and take what is left.
+"""
+
+from __future__ import annotations
+
+from headrace_cpu.program.matching import Matcher
+from headrace_cuda.matmul import match as matmul
+from headrace_cuda.pooling import match as pooling
+
+MATCHERS = (
+    Matcher(
+        name="matmul",
+        priority=40,
+        types=matmul.MATMULS,
+        wants=matmul.wants,
+        make=matmul.make,
+    ),
+    Matcher(
+        name="pool",
+        priority=30,
+        types=pooling.POOLED,
+        wants=pooling.wants,
+        make=pooling.make,
+    ),
+)

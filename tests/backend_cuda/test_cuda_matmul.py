@@ -1,0 +1,241 @@
+"""Matrix products of compiled steps: which are taken, with what, and what cublasLt is asked for."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace.errors import ExecutionError
+from headrace_cuda.matmul import cublaslt
+from headrace_cuda.matmul.library import MatmulShape
+from headrace_cuda.testing.host import HostMemory
+from headrace_cuda.testing.instructions import matched, run
+from headrace_cuda.testing.libraries import NumpyMatmuls
+
+ONLY = {"matmul"}
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph():
+    with hr.Graph().as_default():
+        yield
+
+
+@pytest.fixture
+def platform():
+    return HostMemory()
+
+
+def holder(*shape, dtype="float32"):
+    return hr.placeholder(dtype, shape)
+
+
+def check(results, platform, late=False, precision="highest"):
+    """Check the one instruction of a graph beside the plain kernels; return it."""
+    (instruction,) = matched(results, platform, ONLY, precision=precision)
+    rng = np.random.default_rng(0)
+    # Whole numbers, so that the order of sums does not matter.
+    holders = [op.outputs[0] for op in results[0].op.graph.operations if op.type == "Placeholder"]
+    feeds = {t: rng.integers(-4, 5, t.shape.as_list()).astype(t.dtype.numpy) for t in holders}
+    with hr.Session() as session:
+        tensors = [*instruction.reads, *instruction.writes]
+        values = dict(zip(tensors, session.run(tensors, feeds), strict=True))
+    written = run(instruction, values, platform, tensors if late else ())
+    for tensor, array in written.items():
+        np.testing.assert_array_equal(array, values[tensor])
+    assert instruction.flops() == instruction.shape.flops
+    assert instruction.source().startswith("NumPy: ")
+    return instruction
+
+
+FLAGS = [(False, False), (False, True), (True, False), (True, True)]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(("transpose_a", "transpose_b"), FLAGS)
+def test_products(platform, transpose_a, transpose_b, dtype):
+    a = holder(*((3, 5) if transpose_a else (5, 3)), dtype=dtype)
+    b = holder(*((7, 3) if transpose_b else (3, 7)), dtype=dtype)
+    y = hr.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+    shape = check([y], platform).shape
+    assert (shape.rows, shape.columns, shape.depth, shape.batch) == (5, 7, 3, 1)
+    assert (shape.transpose_left, shape.transpose_right) == (transpose_a, transpose_b)
+    assert shape.dtype == dtype
+    check([y], platform, late=True)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "batch", "steps"),
+    [
+        ((2, 5, 3), (2, 3, 7), 2, (15, 21)),
+        ((2, 4, 5, 3), (2, 4, 3, 7), 8, (15, 21)),
+        ((5, 3), (4, 3, 7), 4, (0, 21)),
+        ((1, 5, 3), (4, 3, 7), 4, (0, 21)),
+        # One matrix on the right makes one large product.
+        ((2, 4, 5, 3), (3, 7), 1, (0, 0)),
+        ((2, 4, 5, 3), (1, 3, 7), 1, (0, 0)),
+        ((1, 1, 5, 3), (3, 7), 1, (0, 0)),
+    ],
+    ids=str,
+)
+def test_batches(platform, a, b, batch, steps):
+    shape = check([hr.matmul(holder(*a), holder(*b))], platform).shape
+    assert (shape.batch, shape.left_step, shape.right_step) == (batch, *steps)
+
+
+def test_one_transposed_matrix_on_the_left_for_a_batch_of_columns(platform):
+    y = hr.matmul(holder(2, 3, 5), holder(3, 7), transpose_a=True)
+    shape = check([y], platform).shape
+    assert (shape.batch, shape.left_step, shape.right_step) == (2, 15, 0)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [((2, 1, 5, 3), (1, 4, 3, 7)), ((0, 3), (3, 7)), ((5, 0), (0, 7)), ((5, 3), (3, 0))],
+    ids=str,
+)
+def test_products_that_stay_with_others(platform, a, b):
+    assert not matched([hr.matmul(holder(*a), holder(*b))], platform, ONLY)
+
+
+def test_whole_numbers_stay_with_others(platform):
+    y = hr.matmul(holder(2, 3, dtype="int32"), holder(3, 2, dtype="int32"))
+    assert not matched([y], platform, ONLY)
+
+
+def product(bias, addend, relu, batch=()):
+    y = hr.matmul(holder(*batch, 5, 3), holder(*batch, 3, 7))
+    if bias:
+        y = y + holder(7)
+    if addend:
+        y = holder(*batch, 5, 7) + y
+    return hr.nn.relu(y) if relu else y
+
+
+@pytest.mark.parametrize("batch", [(), (2,)], ids=str)
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("addend", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_what_follows_is_part_of_the_product(platform, bias, addend, relu, batch):
+    instruction = check([product(bias, addend, relu, batch)], platform)
+    shape = instruction.shape
+    assert (shape.bias, shape.addend, shape.relu) == (bias, addend, relu)
+    types = ["MatMul", *["Add"] * (bias + addend), *["Relu"] * relu]
+    assert [op.type for op in instruction.ops] == types
+    assert len(instruction.reuses) == addend
+
+
+def test_what_a_library_does_not_take_stays_with_others():
+    platform = HostMemory(matmuls=NumpyMatmuls(lambda shape: not shape.relu))
+    instruction = check([product(True, False, True)], platform)
+    assert [op.type for op in instruction.ops] == ["MatMul", "Add"]
+    platform = HostMemory(matmuls=NumpyMatmuls(lambda shape: False))
+    assert not matched([product(True, False, True)], platform, ONLY)
+
+
+def test_a_product_that_others_read_is_not_hidden(platform):
+    y = hr.matmul(holder(5, 3), holder(3, 7))
+    z = hr.nn.relu(y)
+    (instruction,) = matched([y, z], platform, ONLY)
+    assert [op.type for op in instruction.ops] == ["MatMul"]
+
+
+def test_a_product_that_is_added_to_its_operand_has_a_buffer_of_its_own(platform):
+    a = holder(4, 4)
+    assert not check([hr.matmul(a, holder(4, 4)) + a], platform).reuses
+
+
+@pytest.mark.needs("autodiff")
+def test_gradients_are_products_with_transposed_operands(platform):
+    x, w = holder(5, 3), holder(3, 7)
+    grads = hr.gradients(hr.matmul(x, w), [x, w], grad_ys=holder(5, 7))
+    shapes = [i.shape for i in matched(grads, platform, ONLY)]
+    kinds = {(s.rows, s.columns, s.transpose_left, s.transpose_right) for s in shapes}
+    assert {(5, 3, False, True), (3, 7, True, False)} <= kinds
+
+
+def test_the_precision_is_the_sessions(platform):
+    y = hr.matmul(holder(5, 3), holder(3, 7))
+    assert check([y], platform, precision="tf32").shape.precision == "tf32"
+    assert platform.matmuls.shapes[-1].precision == "tf32"
+
+
+# -- the binding of cublasLt: what can be checked without a GPU
+
+
+SHAPE = MatmulShape(
+    rows=3, columns=5, depth=7, transpose_left=True, batch=2, left_step=21, bias=True, relu=True
+)
+
+
+def test_structures_have_the_sizes_of_the_header():
+    assert ctypes.sizeof(cublaslt._Algorithm) == 64
+    assert ctypes.sizeof(cublaslt._Heuristic) == 96
+    offsets = {name: getattr(cublaslt._Heuristic, name).offset for name in ("workspace", "state")}
+    assert offsets == {"workspace": 64, "state": 72}
+
+
+@pytest.fixture(scope="module")
+def functions():
+    pytest.importorskip("cuda.pathfinder")
+    try:
+        return cublaslt.Functions(cublaslt.library_path())
+    except (ExecutionError, OSError) as error:
+        pytest.skip(f"there is no cublasLt: {error}")
+
+
+def read(functions, name, made, attribute, kind):
+    value, written = kind(), ctypes.c_size_t()
+    function = getattr(functions._library, name)
+    function.argtypes = (
+        *(ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t),
+        ctypes.POINTER(ctypes.c_size_t),
+    )
+    size = ctypes.sizeof(value)
+    assert function(made, attribute, ctypes.byref(value), size, ctypes.byref(written)) == 0
+    assert written.value == size
+    return value.value
+
+
+def test_descriptors_say_what_they_should(functions):
+    made = cublaslt._Descriptors(functions, SHAPE)
+    made.set_bias(0x7F0000001000)
+    get = "cublasLtMatmulDescGetAttribute"
+    words = [read(functions, get, made.operation, a, ctypes.c_int32) for a in (0, 1, 3, 4, 7)]
+    # Computed and scaled in float32; A, our right one, as it is, and B transposed; both epilogues.
+    assert words == [68, 0, 0, 1, 6]
+    assert read(functions, get, made.operation, 8, ctypes.c_uint64) == 0x7F0000001000
+    get = "cublasLtMatrixLayoutGetAttribute"
+    for layout, sizes in (
+        (made.right, [5, 7, 5, 0]),
+        (made.left, [3, 7, 3, 21]),
+        (made.out, [5, 3, 5, 15]),
+    ):
+        found = [read(functions, get, layout, a, ctypes.c_int64) for a in (2, 3, 4, 6)]
+        assert found == sizes
+        assert read(functions, get, layout, 5, ctypes.c_int32) == 2
+        assert read(functions, get, layout, 0, ctypes.c_int32) == 0
+
+
+def test_a_failing_function_says_for_what(functions):
+    made = cublaslt._Descriptors(functions, SHAPE)
+    with pytest.raises(
+        ExecutionError,
+        match=r"cublasLtMatmulDescSetAttribute fails with CUBLAS_STATUS_INVALID_VALUE for "
+        r"\[3, 7\] @ \[7, 5\] of float32 \(highest\), left transposed, 2 times, bias, relu",
+    ):
+        made._attribute("cublasLtMatmulDescSetAttribute", made.operation, 8, ctypes.c_int32(1))
+
+
+def test_a_missing_library_says_what_to_install(monkeypatch):
+    pathfinder = pytest.importorskip("cuda.pathfinder")
+
+    def missing(name):
+        raise pathfinder.DynamicLibNotFoundError(name)
+
+    monkeypatch.setattr(pathfinder, "load_nvidia_dynamic_lib", missing)
+    with pytest.raises(ExecutionError, match="cublasLt, which multiplies matrices"):
+        cublaslt.library_path()
