@@ -31,8 +31,8 @@ class FakePlatform:
         from headrace_cuda.testing.libraries import FakeConvolutions, FakeMatmuls
 
         self.processors = processors
-        self.matmuls = FakeMatmuls()
-        self.convolutions = FakeConvolutions()
+        self.matmuls = FakeMatmuls(self.start)
+        self.convolutions = FakeConvolutions(self.start)
         self.started = self.captured = self.replayed = 0
         self._recording: list[Callable[[], None]] | None = None
         self.stream = 0
