@@ -12,7 +12,7 @@ from headrace.errors import ExecutionError
 from headrace_cuda.matmul import cublaslt
 from headrace_cuda.matmul.library import MatmulShape
 from headrace_cuda.testing.instructions import matched, run
-from headrace_cuda.testing.libraries import FakeMatmuls
+from headrace_cuda.testing.libraries import NumpyMatmuls
 from headrace_cuda.testing.platform import FakePlatform
 
 ONLY = {"matmul"}
@@ -129,10 +129,10 @@ def test_what_follows_is_part_of_the_product(platform, bias, addend, relu, batch
 
 
 def test_what_a_library_does_not_take_stays_with_others(platform):
-    platform.matmuls = FakeMatmuls(takes=lambda shape: not shape.relu)
+    platform.matmuls = NumpyMatmuls(lambda shape: not shape.relu)
     instruction = check([product(True, False, True)], platform)
     assert [op.type for op in instruction.ops] == ["MatMul", "Add"]
-    platform.matmuls = FakeMatmuls(takes=lambda shape: False)
+    platform.matmuls = NumpyMatmuls(lambda shape: False)
     assert not matched([product(True, False, True)], platform, ONLY)
 
 

@@ -10,6 +10,7 @@ from headrace.extend import (
     SettingRegistry,
     hookimpl,
 )
+from headrace_cuda.options import OPTIONS
 
 # Cuda devices are preferred to all others where a program does not choose.
 PRIORITY = 200
@@ -37,7 +38,13 @@ def headrace_register_settings(registry: SettingRegistry) -> None:
 def headrace_register_devices(registry: DeviceRegistry) -> None:
     """Add the kind "cuda"."""
     registry.add(
-        "cuda", count=_count, factory=_open, priority=PRIORITY, why_none=_why_none, dtypes=DTYPES
+        "cuda",
+        count=_count,
+        factory=_open,
+        priority=PRIORITY,
+        why_none=_why_none,
+        dtypes=DTYPES,
+        options=OPTIONS,
     )
 
 

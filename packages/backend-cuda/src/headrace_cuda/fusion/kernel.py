@@ -133,7 +133,7 @@ class FusedMaker:
         wanted: Sequence[Tensor],
         settings: object,
         name: str,
-    ) -> FusedKernels:
+    ) -> CudaInstruction:
         """Return the kernels of operations.
 
         Args:
@@ -146,4 +146,10 @@ class FusedMaker:
         Raises:
             Unfit: if no kernels compute them together.
         """
-        return FusedKernels(ops, builder(), wanted, self._platform, name)
+        kernels = FusedKernels(ops, builder(), wanted, self._platform, name)
+        if not kernels.checks:
+            return kernels
+        # lazy: it is made of these kernels
+        from headrace_cuda.program.checked import CheckedKernels
+
+        return CheckedKernels(kernels, self._platform)

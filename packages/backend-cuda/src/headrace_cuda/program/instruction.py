@@ -17,9 +17,13 @@ class CudaInstruction(Instruction):
     What an instruction says of itself (``ops``, ``reads``, ``writes``, ``updates``, ``scratch``,
     ``reuses``, ``name``) means what it means on the CPU. Buffers are C-contiguous, of known shapes
     and of the tensors' dtypes; bool is a byte of 0 or 1.
+
+    Attributes:
+        waits: Whether the host waits for something in it: such a one is no part of a graph.
     """
 
     package = "headrace-backend-cuda"
+    waits = False
 
     def sources(self) -> Sequence[CudaSource]:
         """Return the kernels that it starts; those of one program are compiled together."""

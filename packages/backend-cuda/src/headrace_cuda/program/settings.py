@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.extend.devices import Options
+from headrace_cpu.native.threads import Share
 from headrace_cpu.program.settings import CompileSettings
 from headrace_cuda.options import PRECISION_OPTION
 from headrace_cuda.program.platform import Platform
@@ -34,4 +35,20 @@ class CudaSettings(CompileSettings):
             compile_after=after,
             wait=True,
             verify=options.verify,
+            # What is not in a kernel ends a graph.
+            keen=True,
         )
+
+    def share(self) -> Share:
+        """Return what takes no share of the host's threads."""
+        return _NoShare(1)
+
+
+class _NoShare(Share):
+    """A step on a GPU leaves the threads of the host to others."""
+
+    def enter(self) -> int:
+        return 1
+
+    def leave(self) -> None:
+        return

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,6 @@ from headrace_cuda.matmul.library import MatmulPlaces, MatmulShape
 
 # What plans ask for, so that programs have to give it; it is overwritten.
 SCRATCH = 512
-Start = Callable[[Callable[[], None]], None]
 
 
 def at(address: int, shape: Sequence[int], dtype: str) -> Any:
@@ -27,41 +25,33 @@ def at(address: int, shape: Sequence[int], dtype: str) -> Any:
     )
 
 
-def _at_once(work: Callable[[], None]) -> None:
-    work()
-
-
 def _spoil(address: int) -> None:
     ctypes.memset(address, 0xA5, SCRATCH)
 
 
-class FakeMatmuls:
+class NumpyMatmuls:
     """Multiplies with NumPy.
 
     Args:
-        start: Gets all work that is started, and does it at once or later; at once if None.
         takes: Whether there is a plan for a product; for all if None.
 
     Attributes:
         shapes: The products for which plans were made.
     """
 
-    def __init__(
-        self, start: Start | None = None, takes: Callable[[MatmulShape], bool] | None = None
-    ) -> None:
-        self._start = _at_once if start is None else start
+    def __init__(self, takes: Callable[[MatmulShape], bool] | None = None) -> None:
         self._takes = takes
         self.shapes: list[MatmulShape] = []
 
-    def plan(self, shape: MatmulShape) -> FakeMatmul | None:
+    def plan(self, shape: MatmulShape) -> NumpyMatmul | None:
         """Prepare a product."""
         if self._takes is not None and not self._takes(shape):
             return None
         self.shapes.append(shape)
-        return FakeMatmul(shape, self._start)
+        return NumpyMatmul(shape)
 
 
-class FakeMatmul:
+class NumpyMatmul:
     """A product by NumPy.
 
     Attributes:
@@ -72,14 +62,11 @@ class FakeMatmul:
     name = "NumPy"
     scratch = SCRATCH
 
-    def __init__(self, shape: MatmulShape, start: Start) -> None:
-        self._shape, self._start = shape, start
+    def __init__(self, shape: MatmulShape) -> None:
+        self._shape = shape
 
     def start(self, places: MatmulPlaces, scratch: int) -> None:
         """Compute it."""
-        self._start(functools.partial(self._compute, places, scratch))
-
-    def _compute(self, places: MatmulPlaces, scratch: int) -> None:
         shape, dtype = self._shape, self._shape.dtype
         _spoil(scratch)
         out = at(places.out, (shape.batch, shape.rows, shape.columns), dtype)
@@ -102,33 +89,29 @@ class FakeMatmul:
         return at(start, (rows, columns), shape.dtype)
 
 
-class FakeConvolutions:
+class NumpyConvolutions:
     """Convolves with NumPy.
 
     Args:
-        start: Gets all work that is started, and does it at once or later; at once if None.
         takes: Whether there is a plan for a convolution; for all if None.
 
     Attributes:
         shapes: The convolutions for which plans were made.
     """
 
-    def __init__(
-        self, start: Start | None = None, takes: Callable[[ConvolutionShape], bool] | None = None
-    ) -> None:
-        self._start = _at_once if start is None else start
+    def __init__(self, takes: Callable[[ConvolutionShape], bool] | None = None) -> None:
         self._takes = takes
         self.shapes: list[ConvolutionShape] = []
 
-    def plan(self, shape: ConvolutionShape) -> FakeConvolution | None:
+    def plan(self, shape: ConvolutionShape) -> NumpyConvolution | None:
         """Prepare a convolution."""
         if self._takes is not None and not self._takes(shape):
             return None
         self.shapes.append(shape)
-        return FakeConvolution(shape, self._start)
+        return NumpyConvolution(shape)
 
 
-class FakeConvolution:
+class NumpyConvolution:
     """A convolution by NumPy, one element of the window after the other.
 
     Attributes:
@@ -139,14 +122,11 @@ class FakeConvolution:
     name = "NumPy"
     scratch = SCRATCH
 
-    def __init__(self, shape: ConvolutionShape, start: Start) -> None:
-        self._shape, self._start = shape, start
+    def __init__(self, shape: ConvolutionShape) -> None:
+        self._shape = shape
 
     def start(self, places: ConvolutionPlaces, scratch: int) -> None:
         """Compute it."""
-        self._start(functools.partial(self._compute, places, scratch))
-
-    def _compute(self, places: ConvolutionPlaces, scratch: int) -> None:
         shape = self._shape
         _spoil(scratch)
         groups, each = shape.groups, shape.channels // shape.groups

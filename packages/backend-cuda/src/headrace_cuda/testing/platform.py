@@ -12,6 +12,7 @@ from headrace.extend.kernels import HostArray
 from headrace_cpu.native import memory
 from headrace_cuda.program.platform import ALIGNMENT, CudaSource, Function
 from headrace_cuda.testing.host_compiler import host_functions
+from headrace_cuda.testing.libraries import NumpyConvolutions, NumpyMatmuls
 from headrace_cuda.testing.module import FakeArray
 
 
@@ -27,12 +28,9 @@ class FakePlatform:
 
     def __init__(self, processors: int = 4) -> None:
         """Begin with nothing started."""
-        # lazy: what libraries compute is for those who match it
-        from headrace_cuda.testing.libraries import FakeConvolutions, FakeMatmuls
-
         self.processors = processors
-        self.matmuls = FakeMatmuls(self.start)
-        self.convolutions = FakeConvolutions(self.start)
+        self.matmuls: Any = _Starting(NumpyMatmuls(), self)
+        self.convolutions: Any = _Starting(NumpyConvolutions(), self)
         self.started = self.captured = self.replayed = 0
         self._recording: list[Callable[[], None]] | None = None
         self.stream = 0
@@ -105,3 +103,31 @@ class FakePlatform:
     def words(self, place: int, count: int) -> list[int]:
         """Return whole numbers of 32 bits from memory, once they are there."""
         return list((ctypes.c_int32 * count).from_address(place))
+
+
+class _Starting:
+    """A library of which everything that it starts is started by a platform."""
+
+    def __init__(self, library: Any, platform: FakePlatform) -> None:
+        self._library = library
+        self._platform = platform
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
+
+    def plan(self, *args: Any) -> Any:
+        """Prepare something."""
+        made = self._library.plan(*args)
+        return None if made is None else _Started(made, self._platform)
+
+
+class _Started:
+    def __init__(self, made: Any, platform: FakePlatform) -> None:
+        self._made = made
+        self._platform = platform
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._made, name)
+
+    def start(self, places: Any, scratch: int) -> None:
+        self._platform.start(lambda: self._made.start(places, scratch))

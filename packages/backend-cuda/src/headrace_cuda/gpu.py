@@ -1,0 +1,142 @@
+"""The platform of a real GPU: kernels through NVRTC and CuPy, graphs by capture of a stream."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace.extend.kernels import HostArray
+from headrace_cuda.convolution.library import ConvolutionLibrary
+from headrace_cuda.hardware import Hardware
+from headrace_cuda.matmul.library import MatmulLibrary
+from headrace_cuda.nvrtc import Program, cubin
+from headrace_cuda.program.platform import CudaSource, Function, Grid
+from headrace_cuda.program.prelude import PRELUDE
+
+
+class GpuPlatform:
+    """One GPU, as compiled steps use it.
+
+    Attributes:
+        processors: How many multiprocessors it has.
+    """
+
+    def __init__(self, hardware: Hardware) -> None:
+        """Use a GPU that is open."""
+        import cupy
+
+        self._cupy = cupy
+        self._hardware = hardware
+        with hardware.activate():
+            attributes = cupy.cuda.Device(hardware.index).attributes
+            # Of which graphs are made, so that what other threads start does not get into them.
+            self._recorder = cupy.cuda.Stream(non_blocking=True)
+        self.processors: int = attributes["MultiProcessorCount"]
+        major, minor = (attributes[f"ComputeCapability{x}"] for x in ("Major", "Minor"))
+        self._arch = f"sm_{major}{minor}"
+        self._functions: dict[str, Function] = {}
+        self._modules: list[Any] = []
+        self._lock = threading.Lock()
+        self._capturing = threading.Lock()
+
+    @functools.cached_property
+    def matmuls(self) -> MatmulLibrary:
+        """What multiplies matrices."""
+        # lazy: it loads a large library
+        from headrace_cuda.matmul.cublaslt import CublasLt
+
+        return CublasLt(self)
+
+    @functools.cached_property
+    def convolutions(self) -> ConvolutionLibrary | None:
+        """What computes convolutions, None where the library is not installed."""
+        # lazy: it loads a large library
+        from headrace_cuda.convolution.cudnn import open_cudnn
+
+        return open_cudnn(self)
+
+    @property
+    def stream(self) -> int:
+        """The handle of the stream on which this thread starts work."""
+        handle: int = self._cupy.cuda.get_current_stream().ptr
+        return handle
+
+    def load(self, sources: Sequence[CudaSource]) -> Mapping[str, Function]:
+        """Return kernels by name, compiled or taken from the cache."""
+        with self._lock:
+            missing = sorted({s.name: s for s in sources if s.name not in self._functions}.items())
+            if missing:
+                self._load([source for _, source in missing])
+            return {source.name: self._functions[source.name] for source in sources}
+
+    def _load(self, sources: Sequence[CudaSource]) -> None:
+        text = "\n".join([PRELUDE, *(source.text for source in sources)])
+        image = cubin(Program("headrace.cu", text, self._arch))
+        module = self._cupy.cuda.function.Module()
+        module.load(image)
+        self._modules.append(module)
+        for source in sources:
+            self._functions[source.name] = _started(module.get_function(source.name))
+
+    def allocate(self, size: int) -> Any:
+        """Return memory of the GPU."""
+        return self._cupy.empty(size, np.uint8)
+
+    def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        """Return an array of the GPU that is not initialised."""
+        return self._cupy.empty(shape, dtype)
+
+    def upload(self, array: HostArray) -> Any:
+        """Return an array of the GPU with the contents of one of the host."""
+        return self._cupy.array(array, order="C")
+
+    def download(self, array: Any) -> HostArray:
+        """Return an array of the host with the contents of one of the GPU."""
+        host: HostArray = array.get()
+        return host
+
+    def address(self, array: Any) -> int:
+        """Return the address of an array's first element."""
+        place: int = array.data.ptr
+        return place
+
+    def view(self, place: int, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
+        """Return an array over memory of the GPU, which keeps ``owner``."""
+        cuda, kind = self._cupy.cuda, np.dtype(dtype)
+        size = kind.itemsize * int(np.prod(shape, dtype=int))
+        memory = cuda.UnownedMemory(place, size, owner, self._hardware.index)
+        return self._cupy.ndarray(shape, kind, cuda.MemoryPointer(memory, 0))
+
+    def words(self, place: int, count: int) -> list[int]:
+        """Return numbers from an address on, once they are there."""
+        found: list[int] = self.view(place, (count,), np.int32, None).get().tolist()
+        return found
+
+    def capture(self, work: Callable[[], None]) -> Callable[[], None]:
+        """Return what runs at one go all that ``work`` starts."""
+        with self._capturing, self._recorder:
+            self._recorder.begin_capture()
+            try:
+                work()
+            except BaseException:
+                self._recorder.end_capture()
+                raise
+            graph = self._recorder.end_capture()
+        stream = self._hardware.stream
+        graph.upload(stream)
+
+        def replay() -> None:
+            graph.launch(stream)
+
+        return replay
+
+
+def _started(kernel: Any) -> Function:
+    def start(grid: Grid, block: Grid, *words: int) -> None:
+        kernel(grid, block, words)
+
+    return start

@@ -1,0 +1,171 @@
+"""Runs of instructions that are started as one CUDA graph.
+
+A graph has the addresses with which it was made. Between steps only what is handed in, fetched or
+held by a variable may have another address, and in a loop of steps CuPy's pool gives the same ones
+again: so a few graphs, by these addresses, serve all steps. What comes with new addresses for the
+first time is started instruction by instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+from headrace import Operation, Tensor
+from headrace_cpu.program.instruction import Addresses, Bound
+from headrace_cuda.program.instruction import CudaInstruction
+from headrace_cuda.program.platform import CudaSource, Function, Platform
+
+# Graphs for more combinations of addresses are not kept: each holds memory of the driver.
+_MOST_GRAPHS = 8
+# Fewer instructions are started as fast one by one.
+_LEAST = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An instruction of a graph.
+
+    Attributes:
+        instruction: It.
+        reads: Where its tensors are found: by each tensor, the tensor or handle that has the memory.
+    """
+
+    instruction: CudaInstruction
+    places: Mapping[Tensor, Tensor]
+
+
+class PartAddresses(Addresses):
+    """Addresses that tell where the scratch memory of each part of a graph is."""
+
+    def scratch_for(self, part: CudaInstruction) -> int:
+        """Return the address of a part's scratch memory."""
+        raise NotImplementedError
+
+
+@final
+class GraphInstruction(CudaInstruction):
+    """Instructions that follow one another, with nothing in between."""
+
+    def __init__(
+        self, parts: Sequence[Part], reads: Sequence[Operation], platform: Platform
+    ) -> None:
+        """Take instructions together.
+
+        Args:
+            parts: In the order in which they run.
+            reads: Reads of variables that parts update: who reads such a value takes it out of the
+                variable, before the update.
+            platform: The GPU.
+        """
+        self.parts = tuple(parts)
+        self._platform = platform
+        self.ops = (*reads, *(op for part in parts for op in part.instruction.ops))
+        self.writes = tuple(dict.fromkeys(t for p in parts for t in p.instruction.writes))
+        self.updates = tuple(dict.fromkeys(t for p in parts for t in p.instruction.updates))
+        made = {*self.writes, *self.updates}
+        needed = dict.fromkeys(
+            place for part in parts for tensor, place in part.places.items() if place not in made
+        )
+        self.reads = tuple(needed)
+        self.name = parts[0].instruction.name if len(parts) == 1 else "graph"
+
+    def sources(self) -> Sequence[CudaSource]:
+        """Return the kernels of the parts."""
+        return [source for part in self.parts for source in part.instruction.sources()]
+
+    def load(self, functions: Mapping[str, Function]) -> None:
+        """Hand the parts their kernels."""
+        for part in self.parts:
+            part.instruction.load(functions)
+
+    def start(self, at: Callable[[Tensor], int], scratch: int) -> None:
+        """Not called: what starts the parts is bound to addresses."""
+        raise NotImplementedError
+
+    def bind(self, at: Addresses) -> Bound:
+        """Return what starts the parts on buffers at ``at``."""
+        assert isinstance(at, PartAddresses)
+        runner = _Runner(self.parts, at, self, self._platform)
+        return Bound(runner.run, runner.point)
+
+    def flops(self) -> int:
+        """Return how many floating-point operations the parts do."""
+        return sum(part.instruction.flops() for part in self.parts)
+
+    def source(self) -> str:
+        """Return what the parts run."""
+        return "\n".join(filter(None, (part.instruction.source() for part in self.parts)))
+
+
+class _Runner:
+    """A graph on the buffers of one instance of a program."""
+
+    def __init__(
+        self, parts: Sequence[Part], at: PartAddresses, graph: GraphInstruction, platform: Platform
+    ) -> None:
+        self._platform = platform
+        self._known: dict[Tensor, int] = {}
+        self._late: list[Tensor] = []
+        self.point: dict[Tensor, Callable[[int], object]] = {}
+        named = (*graph.reads, *graph.writes, *graph.updates)
+        for tensor in dict.fromkeys(named):
+            found = at.of(tensor)
+            if found is None:
+                self._late.append(tensor)
+                self.point[tensor] = self._pointer(tensor)
+            else:
+                self._known[tensor] = found
+        self._starts = [self._start_of(part, at) for part in parts]
+        self._graphs: dict[tuple[int, ...], Callable[[], None] | None] = {}
+        # What runs with the addresses of the last step.
+        self._ready: Callable[[], None] | None = None
+
+    def _pointer(self, tensor: Tensor) -> Callable[[int], object]:
+        known = self._known
+
+        def point(address: int) -> None:
+            known[tensor] = address
+            self._ready = None
+
+        return point
+
+    def _start_of(self, part: Part, at: PartAddresses) -> Callable[[], None]:
+        instruction, places, known = part.instruction, part.places, self._known
+        scratch = at.scratch_for(instruction) if instruction.scratch else 0
+
+        def start() -> None:
+            instruction.start(lambda tensor: known[places[tensor]], scratch)
+
+        return start
+
+    def run(self) -> None:
+        """Start the parts."""
+        ready = self._ready
+        if ready is None:
+            ready = self._find()
+        ready()
+
+    def _find(self) -> Callable[[], None]:
+        """Return what runs the parts with the addresses of this step."""
+        if len(self._starts) < _LEAST:
+            self._ready = self._each
+            return self._each
+        key = tuple(map(self._known.__getitem__, self._late))
+        if key not in self._graphs:
+            if len(self._graphs) >= _MOST_GRAPHS:
+                # The oldest one.
+                del self._graphs[next(iter(self._graphs))]
+            self._graphs[key] = None
+            # The second step with these addresses makes a graph, also if it is the next one.
+            return self._each
+        graph = self._graphs[key]
+        if graph is None:
+            graph = self._graphs[key] = self._platform.capture(self._each)
+        self._ready = graph
+        return graph
+
+    def _each(self) -> None:
+        for start in self._starts:
+            start()
