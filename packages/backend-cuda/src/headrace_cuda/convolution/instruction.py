@@ -128,10 +128,10 @@ class Convolve(CudaInstruction):
                 self._change(places[name], inner[name], change.rows, change.columns, change.batch)
         bias = 0 if self._operands.bias is None else at(self._operands.bias)
         self._convolution.start(ConvolutionPlaces(**inner, bias=bias), scratch + self._room)
-        change = self._changes.get(self._written)
-        if change is not None:
+        back = self._changes.get(self._written)
+        if back is not None:
             source, target = inner[self._written], places[self._written]
-            self._change(source, target, change.columns, change.rows, change.batch)
+            self._change(source, target, back.columns, back.rows, back.batch)
 
     def flops(self) -> int:
         """Return how many floating-point operations it does."""
