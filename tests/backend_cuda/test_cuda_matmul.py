@@ -11,9 +11,9 @@ import headrace as hr
 from headrace.errors import ExecutionError
 from headrace_cuda.matmul import cublaslt
 from headrace_cuda.matmul.library import MatmulShape
-from headrace_cuda.testing.host import HostMemory
 from headrace_cuda.testing.instructions import matched, run
 from headrace_cuda.testing.libraries import NumpyMatmuls
+from headrace_cuda.testing.platform import FakePlatform
 
 ONLY = {"matmul"}
 
@@ -26,7 +26,7 @@ def fresh_graph():
 
 @pytest.fixture
 def platform():
-    return HostMemory()
+    return FakePlatform()
 
 
 def holder(*shape, dtype="float32"):
@@ -128,11 +128,11 @@ def test_what_follows_is_part_of_the_product(platform, bias, addend, relu, batch
     assert len(instruction.reuses) == addend
 
 
-def test_what_a_library_does_not_take_stays_with_others():
-    platform = HostMemory(matmuls=NumpyMatmuls(lambda shape: not shape.relu))
+def test_what_a_library_does_not_take_stays_with_others(platform):
+    platform.matmuls = NumpyMatmuls(lambda shape: not shape.relu)
     instruction = check([product(True, False, True)], platform)
     assert [op.type for op in instruction.ops] == ["MatMul", "Add"]
-    platform = HostMemory(matmuls=NumpyMatmuls(lambda shape: False))
+    platform.matmuls = NumpyMatmuls(lambda shape: False)
     assert not matched([product(True, False, True)], platform, ONLY)
 
 

@@ -22,6 +22,7 @@ from typing import Any
 
 from headrace.errors import ExecutionError
 from headrace_cuda.matmul.library import MatmulPlaces, MatmulShape
+from headrace_cuda.program.platform import Streaming
 
 # Scratch memory that an algorithm may ask for: what the heuristics of cuBLAS itself have on Hopper.
 MOST_SCRATCH = 32 << 20
@@ -258,18 +259,18 @@ class CublasLt:
     """cublasLt on the GPU that is active.
 
     Args:
-        stream: The address of the stream to which all work goes.
+        gpu: Has the handle of the stream on which the calling thread starts work.
         path: Of the shared library; found where None.
 
     Raises:
         ExecutionError: if it is not there, or does not start.
     """
 
-    def __init__(self, stream: int, path: str | None = None) -> None:
+    def __init__(self, gpu: Streaming, path: str | None = None) -> None:
         self._functions = Functions(library_path() if path is None else path)
         self._handle = c_void_p()
         self._functions.call("this GPU", "cublasLtCreate", byref(self._handle))
-        self._stream = c_void_p(stream)
+        self._gpu = gpu
         self._lock = threading.Lock()
         # Equal products have equal algorithms in all steps of a process.
         self._find = functools.lru_cache(None)(self._ask)
@@ -320,7 +321,7 @@ class CublasLt:
                 *(self._handle, descriptors.operation, byref(alpha)),
                 *(places.right, descriptors.right, places.left, descriptors.left, byref(beta)),
                 *(places.addend or places.out, descriptors.out, places.out, descriptors.out),
-                *(byref(found.algorithm), scratch, found.scratch, self._stream),
+                *(byref(found.algorithm), scratch, found.scratch, self._gpu.stream),
             )
 
     def _ask(self, shape: MatmulShape, scratch: int, alignment: int) -> _Found | None:

@@ -6,10 +6,18 @@ Generated kernels come after all of them and take what is left.
 from __future__ import annotations
 
 from headrace_cpu.program.matching import Matcher
+from headrace_cuda.convolution import match as convolution
 from headrace_cuda.matmul import match as matmul
 from headrace_cuda.pooling import match as pooling
 
-MATCHERS = (
+MATCHERS: tuple[Matcher, ...] = (
+    Matcher(
+        name="convolution",
+        priority=50,
+        types=convolution.CONVOLUTIONS,
+        wants=convolution.wants,
+        make=convolution.make,
+    ),
     Matcher(
         name="matmul",
         priority=40,

@@ -60,6 +60,14 @@ class Function(Protocol):
         """
 
 
+class Streaming(Protocol):
+    """What says where work is started."""
+
+    @property
+    def stream(self) -> int:
+        """The handle of the stream on which the calling thread starts work now."""
+
+
 class Platform(Protocol):
     """A GPU, as compiled steps use it. All work goes to one stream.
 
