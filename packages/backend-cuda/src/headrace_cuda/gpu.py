@@ -111,6 +111,10 @@ class GpuPlatform:
         memory = cuda.UnownedMemory(place, size, owner, self._hardware.index)
         return self._cupy.ndarray(shape, kind, cuda.MemoryPointer(memory, 0))
 
+    def wait(self) -> None:
+        """Wait until all that was started is done."""
+        self._hardware.synchronize()
+
     def words(self, place: int, count: int) -> list[int]:
         """Return numbers from an address on, once they are there."""
         found: list[int] = self.view(place, (count,), np.int32, None).get().tolist()

@@ -228,7 +228,7 @@ class Program:
         recorder = self.region.options.recorder
         for work, name in lowered.notes.items():
             assert recorder is not None
-            bound[name] = recorder.noter(work)
+            bound[name] = self._noted(recorder.noter(work))
         for tensor, name in lowered.presets.items():
             bound[name] = self._preset(tensor)
         for tensor, name in lowered.views.items():
@@ -251,6 +251,10 @@ class Program:
     def _addresses(self, instruction: Instruction, start: int) -> Addresses:
         """Return where an instruction's buffers are in an arena that starts at an address."""
         return _Addresses(self, instruction, start)
+
+    def _noted(self, note: Callable[[int], object]) -> Callable[[int], object]:
+        """Return what notes that a piece of work has ended which began at a time."""
+        return note
 
     def _preset(self, root: Tensor) -> Any:
         """Return a value that is known before the step."""

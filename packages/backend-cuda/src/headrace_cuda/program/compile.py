@@ -59,13 +59,16 @@ def _program(
     if matched:
         match(matches, settings, MATCHERS)
         match_fused(matches, settings, FusedMaker(settings.platform))
-    items = schedule(matches)
-    values = Values(region, items)
-    places = place_buffers(items, values)
-    if matched:
-        items = grouped(items, values, settings.platform, region.outputs)
+    single = schedule(matches)
+    values = Values(region, single)
+    places = place_buffers(single, values)
+    items = single
+    # What is measured runs by itself.
+    if matched and region.options.recorder is None:
+        items = grouped(single, values, settings.platform, region.outputs)
     lowered = lower(region, items, values)
-    return CudaProgram(region, items, values, places, lowered, settings, settings.platform, memory)
+    given = region, items, values, places, lowered, settings, settings.platform, memory, single
+    return CudaProgram(*given)
 
 
 def _closed(region: Region, operations: Sequence[Operation]) -> list[Operation]:

@@ -109,6 +109,9 @@ class Platform(Protocol):
     def view(self, place: int, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
         """Return an array over memory of the GPU, which keeps ``owner``."""
 
+    def wait(self) -> None:
+        """Wait until all that was started is done."""
+
     def words(self, place: int, count: int) -> list[int]:
         """Return so many numbers (int32) from an address on, once they are there."""
 

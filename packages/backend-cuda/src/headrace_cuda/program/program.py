@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ import numpy as np
 from headrace import Tensor
 from headrace.extend.devices import ProgramReport, Region
 from headrace_cpu.program.compilation import Compilation
+from headrace_cpu.program.describe import describe
 from headrace_cpu.program.instruction import Addresses, Instruction
 from headrace_cpu.program.lifetimes import Places
 from headrace_cpu.program.lower import Lowered
@@ -38,14 +39,27 @@ class CudaProgram(Program):
         settings: CompileSettings,
         platform: Platform,
         memory: DeviceMemory,
+        single: Sequence[Item],
     ) -> None:
         """Compile and load the kernels of the items.
+
+        Args:
+            region: What it computes.
+            items: What it does, in order.
+            values: Where its tensors live.
+            places: Where its buffers are.
+            lowered: The source of the function that does it.
+            settings: What it goes by.
+            platform: The GPU.
+            memory: Its memory.
+            single: The items as they were before they became parts of graphs.
 
         Raises:
             ExecutionError: if one does not compile.
         """
         self._memory = memory
         self._platform = platform
+        self._single = single
         self._uploaded: dict[Tensor, Any] = {}
         super().__init__(region, items, values, places, lowered, settings)
         found = [i for i in self.instructions if isinstance(i, CudaInstruction)]
@@ -56,6 +70,17 @@ class CudaProgram(Program):
 
     def _to_compile(self, settings: CompileSettings) -> Compilation | None:
         return None
+
+    def describe(self) -> ProgramReport:
+        """Return what it does, with sources."""
+        return describe(self.region, self._single, self._values, self._places, self.source)
+
+    def _noted(self, note: Callable[[int], object]) -> Callable[[int], object]:
+        def wait(began: int) -> None:
+            self._platform.wait()
+            note(began)
+
+        return wait
 
     def _preset(self, root: Tensor) -> Any:
         found = self._uploaded.get(root)

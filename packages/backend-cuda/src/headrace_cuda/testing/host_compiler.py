@@ -157,7 +157,7 @@ def _library(source: CudaSource) -> Path:
     with tempfile.TemporaryDirectory(dir=_folder()) as folder:
         path, made = Path(folder) / "kernel.cpp", Path(folder) / "kernel.so"
         path.write_text(text)
-        flags = ["-std=c++20", "-O1", "-w", "-fwrapv", "-shared", "-fPIC"]
+        flags = ["-std=c++20", "-O0", "-w", "-fwrapv", "-shared", "-fPIC"]
         command = [compiler, *flags, "-o", str(made), str(path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

@@ -100,6 +100,9 @@ class FakePlatform:
 
         return replay
 
+    def wait(self) -> None:
+        """Do nothing: what was started is done."""
+
     def words(self, place: int, count: int) -> list[int]:
         """Return whole numbers of 32 bits from memory, once they are there."""
         return list((ctypes.c_int32 * count).from_address(place))

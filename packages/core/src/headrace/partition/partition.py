@@ -37,7 +37,7 @@ def partition(
     Args:
         step: The step.
         placement: The device of each of its operations.
-        client: The device on which fetches are handed back.
+        client: The device on which fetches of other tasks, and constants, are handed back.
         result: The op that hands them back.
         waits: Whether an operation may wait for something outside the step.
     """
@@ -47,7 +47,11 @@ def partition(
     builder = Partitioner(placement, ready)
     builder.copy_all(step)
     for i, tensor in enumerate(step.fetches):
-        builder.add_fetch(tensor, i, client, OPS[result])
+        device = placement.get(tensor.op, client)
+        # Each device of the task hands values to the session; a function's results stay together.
+        near = result == "Fetch" and device.task_name == client.task_name
+        free = _is_free(tensor.op)
+        builder.add_fetch(tensor, i, device if near and not free else client, OPS[result])
     return {device: part.graph for device, part in builder.parts.items()}
 
 
@@ -259,17 +263,17 @@ class Partitioner:
         )
         return recv.outputs[0]
 
-    def add_fetch(self, tensor: Tensor, index: int, client: DeviceName, schema: OpSchema) -> None:
+    def add_fetch(self, tensor: Tensor, index: int, device: DeviceName, schema: OpSchema) -> None:
         """Hand a tensor back from a device."""
-        value = self.tensor_on(tensor, client)
-        self.part(client).graph.add_operation(
+        value = self.tensor_on(tensor, device)
+        self.part(device).graph.add_operation(
             schema,
             name=f"_fetch/{index}",
             inputs=[value],
             arity=(1,),
             attrs={"index": index},
             specs=[],
-            device=client,
+            device=device,
             site=tensor.op.site,
             origin=f"fetch of {tensor.name}",
         )
