@@ -32,12 +32,13 @@ class GpuPlatform:
         self._cupy = cupy
         self._hardware = hardware
         with hardware.activate():
-            attributes = cupy.cuda.Device(hardware.index).attributes
+            device = cupy.cuda.Device(hardware.index)
+            attributes, capability = device.attributes, device.compute_capability
             # Of which graphs are made, so that what other threads start does not get into them.
             self._recorder = cupy.cuda.Stream(non_blocking=True)
         self.processors: int = attributes["MultiProcessorCount"]
-        major, minor = (attributes[f"ComputeCapability{x}"] for x in ("Major", "Minor"))
-        self._arch = f"sm_{major}{minor}"
+        # As in "90".
+        self._arch = f"sm_{capability}"
         self._functions: dict[str, Function] = {}
         self._modules: list[Any] = []
         self._lock = threading.Lock()
