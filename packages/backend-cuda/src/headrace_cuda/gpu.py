@@ -91,6 +91,14 @@ class GpuPlatform:
         """Return an array of the GPU that is not initialised."""
         return self._cupy.empty(shape, dtype)
 
+    def zeros(self, size: int) -> Any:
+        """Return memory of the GPU that is 0."""
+        return self._cupy.zeros(size, np.uint8)
+
+    def clear(self, array: Any) -> None:
+        """Make an array 0."""
+        array.fill(0)
+
     def upload(self, array: HostArray) -> Any:
         """Return an array of the GPU with the contents of one of the host."""
         return self._cupy.array(array, order="C")
