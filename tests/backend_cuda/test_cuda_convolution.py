@@ -385,6 +385,15 @@ def test_failures_say_for_what():
         plan.start(ConvolutionPlaces(1, 2, 3), 4)
 
 
+def test_cudnn_s_version_is_told(monkeypatch):
+    frontend = Frontend()
+    frontend.backend_version = lambda: 91902
+    monkeypatch.setattr(cudnn, "_frontend", lambda: frontend)
+    assert cudnn.cudnn_version() == "9.19.2"
+    assert isinstance(cudnn.open_cudnn(Gpu()), cudnn.Cudnn)
+
+
 def test_without_cudnn_there_is_no_library(monkeypatch):
     monkeypatch.setattr(cudnn, "_frontend", lambda: None)
     assert cudnn.open_cudnn(Gpu()) is None
+    assert cudnn.cudnn_version() is None
