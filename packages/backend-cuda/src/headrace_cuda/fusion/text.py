@@ -69,9 +69,9 @@ def literal(value: Value) -> str:
         least = -(1 << 63)
         return f"({kind})(-{2**63 - 1}LL - 1)" if number == least else f"({kind}){number}LL"
     if number != number:
-        return f"HR_NAN({kind})"
+        return f"hr_nan<{kind}>()"
     if number in (float("inf"), -float("inf")):
-        return f"{'-' if number < 0 else ''}HR_INFINITY({kind})"
+        return f"{'-' if number < 0 else ''}hr_infinity<{kind}>()"
     return f"({kind}){float(number).hex()}"
 
 
@@ -83,7 +83,7 @@ def identity(name: str, code: str) -> str:
         return f"({kind}){plain[name]}"
     sign = "-" if name == "largest" else ""
     if code in FLOATS:
-        return f"{sign}HR_INFINITY({kind})"
+        return f"{sign}hr_infinity<{kind}>()"
     most = {"u8": 255, "i32": 2**31 - 1, "i64": 2**63 - 1}[code]
     if not sign:
         return f"({kind}){most}LL"

@@ -10,9 +10,16 @@ PRELUDE = r"""
 typedef unsigned char uint8;
 typedef long long int64;
 
-// The macros of the C library are not there without its headers.
-#define HR_INFINITY(T) ((T)(1e300 * 1e300))
-#define HR_NAN(T) ((T)(1e300 * 1e300 - 1e300 * 1e300))
+template <class T> __device__ inline T hr_infinity();
+template <> __device__ inline float hr_infinity<float>() {
+    union { unsigned bits; float number; } both = {0x7f800000u};
+    return both.number;
+}
+template <> __device__ inline double hr_infinity<double>() {
+    union { unsigned long long bits; double number; } both = {0x7ff0000000000000ull};
+    return both.number;
+}
+template <class T> __device__ inline T hr_nan() { return hr_infinity<T>() - hr_infinity<T>(); }
 
 // Whole numbers wrap around, which signed ones of C++ do not promise.
 __device__ inline int hr_add(int x, int y) { return (int)((unsigned)x + (unsigned)y); }
