@@ -34,19 +34,21 @@ def platform():
     return FakePlatform()
 
 
-def convolution(images, taps, strides=1, padding="SAME", dilations=1, data_format="NHWC"):
+def convolution(
+    images, taps, strides=1, padding="SAME", dilations=1, data_format="NHWC", dtype="float32"
+):
     """Return a graph with a convolution and both of its gradients."""
     graph = hr.Graph()
     with graph.as_default():
-        x, filter = hr.placeholder("float32", images), hr.placeholder("float32", taps)
+        x, filter = hr.placeholder(dtype, images), hr.placeholder(dtype, taps)
         y = hr.nn.conv2d(x, filter, strides, padding, data_format=data_format, dilations=dilations)
-        hr.gradients(y, [x, filter], grad_ys=hr.placeholder("float32", y.shape))
+        hr.gradients(y, [x, filter], grad_ys=hr.placeholder(dtype, y.shape))
     return graph
 
 
-def instructions(graph, platform, **settings):
+def instructions(graph, platform, only=ONLY, **settings):
     ops = [op for op in graph.operations if op.type in PLAIN]
-    return matched([op.outputs[0] for op in ops], platform, ONLY, **settings)
+    return matched([op.outputs[0] for op in ops], platform, only, **settings)
 
 
 def whole(rng, shape):
@@ -54,9 +56,9 @@ def whole(rng, shape):
     return rng.integers(-4, 5, shape)
 
 
-def check(graph, platform):
+def check(graph, platform, only=ONLY):
     """Check a convolution and its gradients beside the plain kernels; return the instructions."""
-    found = instructions(graph, platform)
+    found = instructions(graph, platform, only)
     assert [i.ops[0].type for i in found] == list(PLAIN)
     rng = np.random.default_rng(3)
     for instruction in found:
@@ -70,7 +72,7 @@ def check(graph, platform):
             (written,) = run(instruction, values, platform, chosen, times=2).values()
             np.testing.assert_array_equal(written, expected, strict=True)
         assert instruction.flops() == instruction.shape.flops > 0
-        assert instruction.source().startswith("NumPy: a convolution of")
+        assert instruction.source().startswith("NumPy: ")
     return found
 
 
@@ -186,6 +188,62 @@ def test_without_a_library_all_stay_with_others(platform):
     assert not instructions(convolution(*SHAPES["same"]), platform)
     platform.convolutions = NumpyConvolutions(lambda shape: False)
     assert not instructions(convolution(*SHAPES["same"]), platform)
+
+
+# -- products of matrices
+
+
+FLAT = {
+    "one pixel": ((2, 4, 3, 40), (1, 1, 40, 35)),
+    "the whole image": ((3, 4, 5, 6), (4, 5, 6, 7), 2, "VALID"),
+    "one pixel of float64": ((2, 4, 3, 4), (1, 1, 4, 5), 1, "SAME", 1, "NHWC", "float64"),
+    "one pixel of float16": ((2, 4, 3, 4), (1, 1, 4, 5), 1, "SAME", 1, "NHWC", "float16"),
+}
+
+
+@pytest.mark.parametrize("case", FLAT)
+def test_flat_convolutions_are_products(platform, case):
+    found = check(convolution(*FLAT[case]), platform, {"flat convolution"})
+    assert [i.name for i in found] == ["multiply"] * 3
+    # No filter is transposed for them.
+    assert not any(i.sources() for i in found)
+    assert [i.name for i in instructions(convolution(*FLAT[case]), platform, None)] == (
+        ["multiply"] * 3
+    )
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in SHAPES if case not in FLAT and case != "one tap"]
+)
+def test_other_convolutions_are_none(platform, case):
+    assert not instructions(convolution(*SHAPES[case]), platform, {"flat convolution"})
+
+
+@pytest.mark.parametrize("addend", [False, True])
+def test_what_follows_is_part_of_the_product(platform, addend):
+    with hr.Graph().as_default():
+        x, taps = hr.placeholder("float32", (2, 5, 6, 3)), hr.placeholder("float32", (1, 1, 3, 4))
+        b, z = hr.placeholder("float32", (4,)), hr.placeholder("float32", (2, 5, 6, 4))
+        y = hr.nn.conv2d(x, taps, 1, "SAME") + b
+        y = hr.nn.relu(y + z if addend else y)
+        (instruction,) = matched([y], platform, {"flat convolution"})
+        rng = np.random.default_rng(0)
+        values = {t: whole(rng, t.shape.as_list()).astype(np.float32) for t in (x, taps, b, z)}
+        with hr.Session() as session:
+            expected = session.run(y, values)
+    assert len(instruction.ops) == 3 + addend
+    (written,) = run(instruction, values, platform).values()
+    np.testing.assert_array_equal(written, expected)
+
+
+def test_a_bias_of_a_gradient_is_none(platform):
+    with hr.Graph().as_default():
+        x, taps = hr.placeholder("float32", (2, 5, 6, 3)), hr.placeholder("float32", (1, 1, 3, 4))
+        y = hr.nn.conv2d(x, taps, 1, "SAME")
+        (grad,) = hr.gradients(y, [x], grad_ys=hr.placeholder("float32", y.shape))
+        found = matched([grad + np.ones(3, np.float32)], platform, {"flat convolution"})
+    backward = [i for i in found if i.ops[0].type == "Conv2DBackpropInput"]
+    assert [len(i.ops) for i in backward] == [1]
 
 
 # -- transposing
@@ -385,6 +443,15 @@ def test_failures_say_for_what():
         plan.start(ConvolutionPlaces(1, 2, 3), 4)
 
 
+def test_cudnn_s_version_is_told(monkeypatch):
+    frontend = Frontend()
+    frontend.backend_version = lambda: 91902
+    monkeypatch.setattr(cudnn, "_frontend", lambda: frontend)
+    assert cudnn.cudnn_version() == "9.19.2"
+    assert isinstance(cudnn.open_cudnn(Gpu()), cudnn.Cudnn)
+
+
 def test_without_cudnn_there_is_no_library(monkeypatch):
     monkeypatch.setattr(cudnn, "_frontend", lambda: None)
     assert cudnn.open_cudnn(Gpu()) is None
+    assert cudnn.cudnn_version() is None

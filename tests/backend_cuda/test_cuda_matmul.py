@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +14,7 @@ import pytest
 import headrace as hr
 from headrace.errors import ExecutionError
 from headrace_cuda.matmul import cublaslt
-from headrace_cuda.matmul.library import MatmulShape
+from headrace_cuda.matmul.library import MatmulPlaces, MatmulShape
 from headrace_cuda.testing.instructions import matched, run
 from headrace_cuda.testing.libraries import NumpyMatmuls
 from headrace_cuda.testing.platform import FakePlatform
@@ -47,7 +51,7 @@ def check(results, platform, late=False, precision="highest"):
     for tensor, array in written.items():
         np.testing.assert_array_equal(array, values[tensor])
     assert instruction.flops() == instruction.shape.flops
-    assert instruction.source().startswith("NumPy: ")
+    assert instruction.source().endswith(str(instruction.shape))
     return instruction
 
 
@@ -163,7 +167,116 @@ def test_the_precision_is_the_sessions(platform):
     assert platform.matmuls.shapes[-1].precision == "tf32"
 
 
-# -- the binding of cublasLt: what can be checked without a GPU
+# -- the binding of cublasLt, beside one that computes on the host
+
+
+class Gpu:
+    stream = 77
+
+
+@pytest.fixture(scope="module")
+def pretended(tmp_path_factory, build_library):
+    folder = tmp_path_factory.mktemp("cublaslt")
+    source = Path(__file__).parent / "pretended_cublaslt.cpp"
+    return str(build_library(source, folder / "libpretended.so"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("batch", [(), (2,)], ids=str)
+@pytest.mark.parametrize(("transpose_a", "transpose_b"), FLAGS)
+def test_cublaslt_multiplies(platform, pretended, transpose_a, transpose_b, batch, dtype):
+    platform.matmuls = cublaslt.CublasLt(Gpu(), pretended)
+    a = holder(*batch, *((3, 5) if transpose_a else (5, 3)), dtype=dtype)
+    b = holder(*batch, *((7, 3) if transpose_b else (3, 7)), dtype=dtype)
+    y = hr.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)
+    assert check([y], platform).scratch == 4096
+    assert check([y], platform, late=True, precision="tf32").source().startswith("cublasLt: ")
+
+
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("addend", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_cublaslt_does_what_follows(platform, pretended, bias, addend, relu):
+    platform.matmuls = cublaslt.CublasLt(Gpu(), pretended)
+    assert len(check([product(bias, addend, relu)], platform).ops) == 1 + bias + addend + relu
+
+
+def test_what_cublaslt_has_no_algorithm_for_stays_with_others(platform, pretended, monkeypatch):
+    platform.matmuls = cublaslt.CublasLt(Gpu(), pretended)
+    y = hr.nn.relu(hr.matmul(holder(5, 3, dtype="float64"), holder(3, 7, dtype="float64")))
+    assert [op.type for op in check([y], platform).ops] == ["MatMul"]
+    monkeypatch.setenv("FAKE_LT_HEURISTIC", "15")
+    # Not asked again: the answer is kept.
+    assert matched([y], platform, ONLY)
+    platform.matmuls = cublaslt.CublasLt(Gpu(), pretended)
+    assert not matched([y], platform, ONLY)
+    assert platform.matmuls.plan(replace(SHAPE, dtype="int32")) is None
+
+
+def test_descriptors_are_freed(pretended):
+    alive = ctypes.CDLL(pretended).headrace_alive
+    library = cublaslt.CublasLt(Gpu(), pretended)
+    before = alive()
+    plan = library.plan(SHAPE)
+    assert alive() > before
+    del plan
+    gc.collect()
+    assert alive() == before
+
+
+def started(library, skipped):
+    """Start a product of which every operand lies some bytes behind an aligned address."""
+    shape = replace(SHAPE, transpose_left=False, batch=1, left_step=0)
+    plan = library.plan(shape)
+    rng = np.random.default_rng(0)
+    rooms, places = [], {}
+    sizes = {"left": (3, 7), "right": (7, 5), "bias": (5,), "out": (3, 5)}
+    for name, size in sizes.items():
+        rooms.append(np.zeros(1000, np.uint8))
+        start = -rooms[-1].ctypes.data % 16 + skipped
+        view = rooms[-1][start : start + 4 * math.prod(size)].view(np.float32).reshape(size)
+        view[...] = rng.integers(-4, 5, size)
+        places[name] = view
+    scratch = np.zeros(plan.scratch, np.uint8)
+    addresses = {name: view.ctypes.data for name, view in places.items()}
+    plan.start(MatmulPlaces(**addresses), scratch.ctypes.data)
+    expected = np.maximum(places["left"] @ places["right"] + places["bias"], 0)
+    np.testing.assert_array_equal(places["out"], expected)
+
+
+@pytest.mark.parametrize("skipped", [0, 4, 8])
+def test_operands_that_are_aligned_to_less_get_another_algorithm(pretended, skipped):
+    started(cublaslt.CublasLt(Gpu(), pretended), skipped)
+
+
+def test_without_such_an_algorithm_it_says_so(pretended, monkeypatch):
+    monkeypatch.setenv("FAKE_LT_ALIGNED", "1")
+    library = cublaslt.CublasLt(Gpu(), pretended)
+    started(library, 0)
+    with pytest.raises(ExecutionError, match=r"no algorithm for \[3, 7\] @ .*, unaligned"):
+        started(library, 4)
+
+
+def test_failures_say_what_was_asked_for(pretended, monkeypatch):
+    class Elsewhere:
+        stream = 78
+
+    with pytest.raises(
+        ExecutionError, match=r"cublasLtMatmul fails with CUBLAS_STATUS_INVALID_VALUE for \[3, 7\]"
+    ):
+        started(cublaslt.CublasLt(Elsewhere(), pretended), 0)
+    monkeypatch.setenv("FAKE_LT_HEURISTIC", "7")
+    with pytest.raises(
+        ExecutionError,
+        match=r"AlgoGetHeuristic fails with CUBLAS_STATUS_INVALID_VALUE for \[3, 7\]",
+    ):
+        started(cublaslt.CublasLt(Gpu(), pretended), 0)
+    monkeypatch.setenv("FAKE_LT_CREATE", "1")
+    with pytest.raises(ExecutionError, match=r"cublasLtCreate fails with .* for this GPU"):
+        cublaslt.CublasLt(Gpu(), pretended)
+
+
+# -- the binding of cublasLt, beside the real one: what can be checked without a GPU
 
 
 SHAPE = MatmulShape(

@@ -29,8 +29,10 @@ PACKAGES = {
 }
 # Distributions whose module has another name.
 MODULES = {
+    "cuda_pathfinder": "cuda.pathfinder",
     "cupy_cuda13x": "cupy",
     "google_re2": "re2",
+    "nvidia_cudnn_frontend": "cudnn",
     "pillow": "PIL",
     "protobuf": "google.protobuf",
 }

@@ -37,6 +37,15 @@ def _frontend() -> Any:
     return cudnn
 
 
+def cudnn_version() -> str | None:
+    """Return cuDNN's version, as in "9.19.0"; None where it or its frontend is not installed."""
+    module = _frontend()
+    if module is None:
+        return None
+    number = int(module.backend_version())
+    return f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+
+
 def open_cudnn(gpu: Streaming) -> Cudnn | None:
     """Return cuDNN on the GPU that is active, None where it is not installed.
 

@@ -8,9 +8,18 @@ from __future__ import annotations
 from headrace_cpu.program.matching import Matcher
 from headrace_cuda.convolution import match as convolution
 from headrace_cuda.matmul import match as matmul
+from headrace_cuda.matmul import match_convolution as flat
 from headrace_cuda.pooling import match as pooling
 
 MATCHERS: tuple[Matcher, ...] = (
+    # Before cuDNN, for which filters have to be transposed.
+    Matcher(
+        name="flat convolution",
+        priority=60,
+        types=convolution.CONVOLUTIONS,
+        wants=flat.wants,
+        make=flat.make,
+    ),
     Matcher(
         name="convolution",
         priority=50,
