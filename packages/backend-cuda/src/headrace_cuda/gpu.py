@@ -32,12 +32,13 @@ class GpuPlatform:
         self._cupy = cupy
         self._hardware = hardware
         with hardware.activate():
-            attributes = cupy.cuda.Device(hardware.index).attributes
+            device = cupy.cuda.Device(hardware.index)
+            attributes, capability = device.attributes, device.compute_capability
             # Of which graphs are made, so that what other threads start does not get into them.
             self._recorder = cupy.cuda.Stream(non_blocking=True)
         self.processors: int = attributes["MultiProcessorCount"]
-        major, minor = (attributes[f"ComputeCapability{x}"] for x in ("Major", "Minor"))
-        self._arch = f"sm_{major}{minor}"
+        # As in "90".
+        self._arch = f"sm_{capability}"
         self._functions: dict[str, Function] = {}
         self._modules: list[Any] = []
         self._lock = threading.Lock()
@@ -89,6 +90,14 @@ class GpuPlatform:
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return an array of the GPU that is not initialised."""
         return self._cupy.empty(shape, dtype)
+
+    def zeros(self, size: int) -> Any:
+        """Return memory of the GPU that is 0."""
+        return self._cupy.zeros(size, np.uint8)
+
+    def clear(self, array: Any) -> None:
+        """Make an array 0."""
+        array.fill(0)
 
     def upload(self, array: HostArray) -> Any:
         """Return an array of the GPU with the contents of one of the host."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import final
+from typing import Any, final
 
 from headrace import Operation, Tensor
 from headrace_cpu.fusion.build import Builder
 from headrace_cpu.fusion.fusion_group import writes_of
 from headrace_cpu.fusion.interpret import data_inputs
-from headrace_cpu.fusion.nodes import BYTES, uniform_value
+from headrace_cpu.fusion.nodes import BYTES, Check, uniform_value
 from headrace_cpu.fusion.schedule import make_schedule
 from headrace_cpu.fusion.space import Value, make_space
 from headrace_cuda.fusion.passes import Kind, passes_of, reductions_read
@@ -21,11 +21,7 @@ from headrace_cuda.program.platform import ALIGNMENT, CudaSource, Function, Plat
 
 @final
 class FusedKernels(CudaInstruction):
-    """Operations that generated kernels compute.
-
-    Attributes:
-        checks: What no element may be; who runs it looks at the report afterwards.
-    """
+    """Operations that generated kernels compute."""
 
     def __init__(
         self,
@@ -51,41 +47,49 @@ class FusedKernels(CudaInstruction):
         self.name = name
         self.writes = tuple(wanted)
         self.updates = tuple(builder.updates)
-        self.checks = tuple(builder.checks)
+        self._checks = tuple(builder.checks)
         space = make_space(builder, writes_of(builder, wanted), builder.checks)
         self._space = space
         # What is cheap to compute twice is not kept: memory is what kernels of a GPU wait for.
         passes = passes_of(make_schedule(space, keeps=False))
         homes = {value for step in passes for value in reductions_read(step)}
         homes |= {r.value for p in passes if p.kind is Kind.REDUCE for r in p.roots}
+        self._homes = frozenset(homes)
         self._places: dict[Word, int] = {}
-        self.launches: list[Launch] = []
         for value in homes:
             self._reserve(Word(value), value.code, value)
-        for step in passes:
-            parts = partials(step, space, platform.processors)
-            if parts > 1:
-                for root in step.roots:
-                    word = Word(root.value, partial=True)
-                    self._reserve(word, wide(root.value), root.value, parts)
-            self.launches += write_pass(step, space, frozenset(homes), parts)
-        if self.checks:
-            self._reserve(Word(None), "i32", None, len(self.checks))
+        self._passes = [(step, partials(step, space, platform.processors)) for step in passes]
+        for step, parts in self._passes:
+            for root in step.roots if parts > 1 else ():
+                word = Word(root.value, partial=True)
+                self._reserve(word, wide(root.value), root.value, parts)
+        self.launches = self._written(guarded=False)
         read = {w.of for each in self.launches for w in each.words if isinstance(w.of, Tensor)}
         made = {tensor for op in ops for tensor in op.outputs}
         outside = dict.fromkeys(t for op in ops for t in data_inputs(op) if t not in made)
         self.reads = tuple(t for t in outside if t in read and uniform_value(t) is None)
         self._functions: Mapping[str, Function] = {}
 
-    def _reserve(self, word: Word, code: str, value: Value | None, times: int = 1) -> None:
-        count = 1 if value is None else prod(self._space.sizes[d] for d in value.dims)
+    def _written(self, *, guarded: bool) -> list[Launch]:
+        found: list[Launch] = []
+        for step, parts in self._passes:
+            found += write_pass(step, self._space, self._homes, parts, guarded)
+        return found
+
+    def _reserve(self, word: Word, code: str, value: Value, times: int = 1) -> None:
+        count = prod(self._space.sizes[d] for d in value.dims)
         self._places[word] = self.scratch
         self.scratch += -(-count * times * BYTES[code] // ALIGNMENT) * ALIGNMENT
 
     @property
-    def report(self) -> int:
-        """Where in the scratch memory an int32 for each check is, not 0 where it failed."""
-        return self._places[Word(None)]
+    def checks(self) -> Sequence[Check]:
+        """What no element may be."""
+        return self._checks
+
+    def guard(self) -> None:
+        """Change no variable where a check before it has failed."""
+        if self.updates:
+            self.launches = self._written(guarded=True)
 
     def sources(self) -> Sequence[CudaSource]:
         """Return the kernels."""
@@ -95,11 +99,11 @@ class FusedKernels(CudaInstruction):
         """Take the kernels."""
         self._functions = functions
 
-    def start(self, at: Callable[[Tensor], int], scratch: int) -> None:
+    def start(self, at: Callable[[Any], int], scratch: int) -> None:
         """Start the kernels."""
         for launch in self.launches:
             words = [
-                at(word.of) if isinstance(word.of, Tensor) else scratch + self._places[word]
+                scratch + self._places[word] if isinstance(word.of, Value) else at(word.of)
                 for word in launch.words
             ]
             self._functions[launch.source.name](launch.grid, launch.block, *words)
@@ -133,7 +137,7 @@ class FusedMaker:
         wanted: Sequence[Tensor],
         settings: object,
         name: str,
-    ) -> CudaInstruction:
+    ) -> FusedKernels:
         """Return the kernels of operations.
 
         Args:
@@ -146,10 +150,4 @@ class FusedMaker:
         Raises:
             Unfit: if no kernels compute them together.
         """
-        kernels = FusedKernels(ops, builder(), wanted, self._platform, name)
-        if not kernels.checks:
-            return kernels
-        # lazy: it is made of these kernels
-        from headrace_cuda.program.checked import CheckedKernels
-
-        return CheckedKernels(kernels, self._platform)
+        return FusedKernels(ops, builder(), wanted, self._platform, name)

@@ -16,6 +16,7 @@ from headrace_cpu.fusion.schedule import Root
 from headrace_cpu.fusion.space import Space, Store, Value
 from headrace_cuda.fusion.passes import Kind, Pass
 from headrace_cuda.fusion.text import FOLDS, TYPES, identity, literal, mapped
+from headrace_cuda.program.instruction import FAILED, REPORT, Mark
 from headrace_cuda.program.platform import CudaSource, Grid
 
 THREADS = 256
@@ -31,11 +32,11 @@ class Word:
     """What a kernel is given: an address.
 
     Attributes:
-        of: The tensor, the reduction whose values are there, or None for the word of checks.
+        of: The tensor or mark, or the reduction whose values are there.
         partial: Whether it is what the parts of a reduction have left.
     """
 
-    of: Tensor | Value | None
+    of: Tensor | Mark | Value
     partial: bool = False
 
 
@@ -100,7 +101,7 @@ class _Shape:
 
 
 def write_pass(
-    step: Pass, space: Space, homes: frozenset[Value], parts: int
+    step: Pass, space: Space, homes: frozenset[Value], parts: int, guarded: bool = False
 ) -> list[Launch]:
     """Return the kernels of a pass, in order.
 
@@ -109,9 +110,10 @@ def write_pass(
         space: The sizes.
         homes: The reductions that are kept in scratch memory.
         parts: Into how many parts it is cut, for a reduction.
+        guarded: Whether variables stay as they are where a check has failed.
     """
     if step.kind is Kind.MAP:
-        return [_Map(step, space, homes).write()]
+        return [_Map(step, space, homes).write(guarded)]
     if step.kind is Kind.ROWS:
         return [_Rows(step, space, homes).write()]
     launches = [_Reduce(step, space, homes, parts).write()]
@@ -224,8 +226,9 @@ class _Kernel:
         """Return what stores a value, which is known."""
         name = self.value(store.value)
         if store.tensor is None:
-            report = self.pointer(Word(None), "i32", changes=True)
-            return f"{report}[{store.report - 1}] = {name};"
+            report = self.pointer(Word(REPORT), "i32", changes=True)
+            failed = self.pointer(Word(FAILED), "i32", changes=True)
+            return f"{report}[{store.report - 1}] = {name}; if ({name}) *{failed} = 1;"
         base = self.pointer(Word(store.tensor), store.value.code, changes=True)
         return f"{base}[{_place(store.dims, store.strides, store.offset)}] = {name};"
 
@@ -269,7 +272,7 @@ def _place(dims: tuple[int, ...], strides: dict[int, int], offset: int) -> str:
 class _Map(_Kernel):
     """An element for each thread."""
 
-    def write(self) -> Launch:
+    def write(self, guarded: bool) -> Launch:
         """Return the kernel."""
         count = prod(self.sizes[d] for d in self.step.dims)
         several = _SEVERAL if count >= _MANY else 1
@@ -294,6 +297,8 @@ class _Map(_Kernel):
         threads = min(THREADS, max(32, _power(count)))
         if several == 1 and threads < THREADS:
             body[0] = f"const {self.index} n = threadIdx.x;"
+        if guarded and any(root.store is not None and root.store.update for root in self.step.roots):
+            body.insert(0, f"if (*{self.pointer(Word(FAILED), 'i32')}) return;")
         blocks = -(-count // (threads * several))
         return self.launch(body, (blocks, 1, 1), (threads, 1, 1))
 

@@ -62,10 +62,9 @@ def _program(
     single = schedule(matches)
     values = Values(region, single)
     places = place_buffers(single, values)
-    items = single
     # What is measured runs by itself.
-    if matched and region.options.recorder is None:
-        items = grouped(single, values, settings.platform, region.outputs)
+    apart = region.options.recorder is not None
+    items = grouped(single, values, settings.platform, region.outputs, single=apart)
     lowered = lower(region, items, values)
     given = region, items, values, places, lowered, settings, settings.platform, memory, single
     return CudaProgram(*given)

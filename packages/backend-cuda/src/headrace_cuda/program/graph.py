@@ -8,13 +8,15 @@ first time is started instruction by instruction.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from headrace import Operation, Tensor
+from headrace_cpu.fusion.nodes import Check
 from headrace_cpu.program.instruction import Addresses, Bound
-from headrace_cuda.program.instruction import CudaInstruction
+from headrace_cuda.program.instruction import FAILED, REPORT, CudaInstruction
 from headrace_cuda.program.platform import CudaSource, Function, Platform
 
 # Graphs for more combinations of addresses are not kept: each holds memory of the driver.
@@ -70,6 +72,11 @@ class GraphInstruction(CudaInstruction):
         )
         self.reads = tuple(needed)
         self.name = parts[0].instruction.name if len(parts) == 1 else "graph"
+        checked = False
+        for part in parts:
+            if checked:
+                part.instruction.guard()
+            checked = checked or bool(part.instruction.checks)
 
     def sources(self) -> Sequence[CudaSource]:
         """Return the kernels of the parts."""
@@ -80,7 +87,7 @@ class GraphInstruction(CudaInstruction):
         for part in self.parts:
             part.instruction.load(functions)
 
-    def start(self, at: Callable[[Tensor], int], scratch: int) -> None:
+    def start(self, at: Callable[[Any], int], scratch: int) -> None:
         """Not called: what starts the parts is bound to addresses."""
         raise NotImplementedError
 
@@ -97,6 +104,27 @@ class GraphInstruction(CudaInstruction):
     def source(self) -> str:
         """Return what the parts run."""
         return "\n".join(filter(None, (part.instruction.source() for part in self.parts)))
+
+
+class FailedCheckError(Exception):
+    """What a check in a graph has found.
+
+    Attributes:
+        op: The operation that refuses its inputs.
+        error: What it says.
+    """
+
+    def __init__(self, op: Operation, error: Exception) -> None:
+        """Say which operation refuses what."""
+        super().__init__(str(error))
+        self.op = op
+        self.error = error
+
+
+def _checked_op(instruction: CudaInstruction, check: Check) -> Operation:
+    """Return the operation of an instruction to which a check belongs."""
+    readers = (op for op in instruction.ops if check.indices in op.inputs)
+    return next(readers, instruction.ops[0])
 
 
 class _Runner:
@@ -117,7 +145,25 @@ class _Runner:
                 self.point[tensor] = self._pointer(tensor)
             else:
                 self._known[tensor] = found
-        self._starts = [self._start_of(part, at) for part in parts]
+        late = frozenset(self._late)
+        self._lasting = {
+            tensor: functools.partial(self._known.__getitem__, place)
+            for part in parts
+            for tensor, place in part.places.items()
+            if place in late
+        }
+        self._checks = [
+            (_checked_op(part.instruction, check), check)
+            for part in parts
+            for check in part.instruction.checks
+        ]
+        # A word that says whether a check failed, and one for each of them.
+        self._flags = platform.zeros(4 * (1 + len(self._checks))) if self._checks else None
+        self._starts = []
+        before = 0
+        for part in parts:
+            self._starts.append(self._start_of(part, at, before))
+            before += len(part.instruction.checks)
         self._graphs: dict[tuple[int, ...], Callable[[], None] | None] = {}
         # What runs with the addresses of the last step.
         self._ready: Callable[[], None] | None = None
@@ -131,14 +177,19 @@ class _Runner:
 
         return point
 
-    def _start_of(self, part: Part, at: PartAddresses) -> Callable[[], None]:
+    def _start_of(self, part: Part, at: PartAddresses, before: int) -> Callable[[], None]:
+        """Return what starts a part, which so many checks come before."""
         instruction, places, known = part.instruction, part.places, self._known
         scratch = at.scratch_for(instruction) if instruction.scratch else 0
+        marks: dict[Any, int] = {}
+        if self._flags is not None:
+            flags = self._platform.address(self._flags)
+            marks = {FAILED: flags, REPORT: flags + 4 * (1 + before)}
 
-        def start() -> None:
-            instruction.start(lambda tensor: known[places[tensor]], scratch)
+        def address(of: Any) -> int:
+            return marks[of] if of in marks else known[places[of]]
 
-        return start
+        return lambda: instruction.start(address, scratch)
 
     def run(self) -> None:
         """Start the parts."""
@@ -146,6 +197,29 @@ class _Runner:
         if ready is None:
             ready = self._find()
         ready()
+        if self._flags is not None:
+            self._look()
+
+    def _look(self) -> None:
+        """Wait for what the checks have found, and raise it."""
+        place = self._platform.address(self._flags)
+        if not self._platform.words(place, 1)[0]:
+            return
+        _, *found = self._platform.words(place, 1 + len(self._checks))
+        self._platform.clear(self._flags)
+        op, check = next(c for c, failed in zip(self._checks, found, strict=True) if failed)
+        raise FailedCheckError(op, self._error(check))
+
+    def _error(self, check: Check) -> Exception:
+        given = check.indices
+        # What was computed in the step may have made room for something else.
+        at = None if given is None else self._lasting.get(given)
+        if given is None or at is None:
+            return check.error(check.message)
+        view = self._platform.view(at(), given.shape.known, given.dtype.numpy, None)
+        seen: Any = self._platform.download(view)
+        wrong = seen[(seen < 0) | (seen >= check.size)]
+        return check.error(f"index {wrong[0]} is out of range: {check.message}")
 
     def _find(self) -> Callable[[], None]:
         """Return what runs the parts with the addresses of this step."""

@@ -19,7 +19,12 @@ from headrace_cuda.program.platform import Platform
 
 
 def grouped(
-    items: Sequence[Item], values: Values, platform: Platform, outputs: Sequence[Tensor]
+    items: Sequence[Item],
+    values: Values,
+    platform: Platform,
+    outputs: Sequence[Tensor],
+    *,
+    single: bool = False,
 ) -> list[Item]:
     """Return the items of a program with graphs in the place of what follows one another.
 
@@ -28,8 +33,9 @@ def grouped(
         values: Where their tensors are.
         platform: The GPU.
         outputs: What the program hands out.
+        single: Whether each instruction is a graph by itself.
     """
-    return _Grouping(items, values, platform, outputs).run()
+    return _Grouping(items, values, platform, outputs, single).run()
 
 
 class _Grouping:
@@ -39,7 +45,9 @@ class _Grouping:
         values: Values,
         platform: Platform,
         outputs: Sequence[Tensor],
+        single: bool,
     ) -> None:
+        self.single = single
         self.items = items
         self.values = values
         self.platform = platform
@@ -64,6 +72,8 @@ class _Grouping:
                 self.views.append(item)
             elif _is_graphed(item):
                 self.run_of.append(item)
+                if self.single:
+                    self._flush()
             elif item.op.type == "ReadVariable" and not self._changed(item):
                 self.reads.append(item)
             else:
@@ -116,8 +126,8 @@ class _Grouping:
 
 
 def _is_graphed(item: Item) -> bool:
-    """Whether an item can be part of a graph: what waits for the host cannot."""
-    return isinstance(item.instruction, CudaInstruction) and not item.instruction.waits
+    """Whether an item can be part of a graph."""
+    return isinstance(item.instruction, CudaInstruction)
 
 
 def _instruction(item: Item) -> CudaInstruction:

@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-import functools
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from headrace import Tensor
+from headrace_cpu.fusion.nodes import Check
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 from headrace_cuda.program.platform import CudaSource, Function
+
+
+class Mark:
+    """Stands in the place of a tensor for memory that belongs to no tensor."""
+
+    def __init__(self, name: str) -> None:
+        """Give it a name for messages."""
+        self.name = name
+
+
+# An int32 that is not 0 once a check of the graph has failed: then no variable is changed.
+FAILED = Mark("failed")
+# An int32 for each check of an instruction, not 0 where it failed.
+REPORT = Mark("report")
+Place = Tensor | Mark
 
 
 class CudaInstruction(Instruction):
@@ -17,13 +33,9 @@ class CudaInstruction(Instruction):
     What an instruction says of itself (``ops``, ``reads``, ``writes``, ``updates``, ``scratch``,
     ``reuses``, ``name``) means what it means on the CPU. Buffers are C-contiguous, of known shapes
     and of the tensors' dtypes; bool is a byte of 0 or 1.
-
-    Attributes:
-        waits: Whether the host waits for something in it: such a one is no part of a graph.
     """
 
     package = "headrace-backend-cuda"
-    waits = False
 
     def sources(self) -> Sequence[CudaSource]:
         """Return the kernels that it starts; those of one program are compiled together."""
@@ -33,25 +45,24 @@ class CudaInstruction(Instruction):
         """Take its kernels, by name, and prepare everything that allocates; called once."""
 
     @abstractmethod
-    def start(self, at: Callable[[Tensor], int], scratch: int) -> None:
+    def start(self, at: Callable[[Any], int], scratch: int) -> None:
         """Start its work on the GPU's stream; allocate nothing, and wait for nothing.
 
         It may be recorded into a CUDA graph, which later runs with the same addresses.
 
         Args:
-            at: Returns the address of each tensor that it reads, writes or updates.
+            at: Returns the address of each tensor that it reads, writes or updates, and of marks.
             scratch: The address of its scratch memory, aligned to 256 bytes.
         """
 
+    @property
+    def checks(self) -> Sequence[Check]:
+        """What no element may be: what each found is in ``REPORT`` once the instruction has run."""
+        return ()
+
+    def guard(self) -> None:  # noqa: B027 - most change no variables
+        """Change no variable where a check before it has failed; called before ``sources``."""
+
     def bind(self, at: Addresses) -> Bound:
-        """Return what starts the instruction on buffers at ``at``."""
-        known: dict[Tensor, int] = {}
-        point: dict[Tensor, Callable[[int], object]] = {}
-        for tensor in dict.fromkeys((*self.reads, *self.writes, *self.updates)):
-            found = at.of(tensor)
-            if found is None:
-                point[tensor] = functools.partial(known.__setitem__, tensor)
-            else:
-                known[tensor] = found
-        scratch = at.scratch() if self.scratch else 0
-        return Bound(functools.partial(self.start, known.__getitem__, scratch), point)
+        """Not called: instructions run as parts of graphs, which bind them."""
+        raise NotImplementedError

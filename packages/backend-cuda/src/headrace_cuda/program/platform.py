@@ -97,6 +97,12 @@ class Platform(Protocol):
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return an array of the GPU that is not initialised."""
 
+    def zeros(self, size: int) -> Any:
+        """Return memory of the GPU that is 0: [size], uint8, aligned to 256 bytes."""
+
+    def clear(self, array: Any) -> None:
+        """Make an array 0."""
+
     def upload(self, array: HostArray) -> Any:
         """Return an array of the GPU with the contents of one of the host."""
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Any, Protocol
 
 import numpy as np
 
 from headrace import Tensor
-from headrace.extend.devices import ProgramReport, Region
+from headrace.extend.devices import ProgramReport, Region, located
 from headrace_cpu.program.compilation import Compilation
 from headrace_cpu.program.describe import describe
 from headrace_cpu.program.instruction import Addresses, Instruction
@@ -20,7 +21,7 @@ from headrace_cpu.program.program import Program
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.settings import CompileSettings
 from headrace_cpu.program.values import Values
-from headrace_cuda.program.graph import PartAddresses
+from headrace_cuda.program.graph import FailedCheckError, PartAddresses
 from headrace_cuda.program.instruction import CudaInstruction
 from headrace_cuda.program.memory import DeviceMemory
 from headrace_cuda.program.platform import Platform
@@ -74,6 +75,11 @@ class CudaProgram(Program):
     def describe(self) -> ProgramReport:
         """Return what it does, with sources."""
         return describe(self.region, self._single, self._values, self._places, self.source)
+
+    def _located(self, error: Exception, traceback: TracebackType | None) -> BaseException:
+        if isinstance(error, FailedCheckError):
+            return located(error.error, error.op, [], self.region.uses)
+        return super()._located(error, traceback)
 
     def _noted(self, note: Callable[[int], object]) -> Callable[[int], object]:
         def wait(began: int) -> None:

@@ -66,6 +66,16 @@ class FakePlatform:
     def _noise(self, shape: tuple[int, ...], dtype: Any) -> bytes:
         return b"\xa5" * (int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
 
+    def zeros(self, size: int) -> FakeArray:
+        """Return memory that is 0."""
+        made = self.allocate(size)
+        made.host[...] = 0
+        return made
+
+    def clear(self, array: FakeArray) -> None:
+        """Make an array 0."""
+        array.host[...] = 0
+
     def upload(self, array: HostArray) -> FakeArray:
         """Return a copy that pretends to be on the GPU."""
         return FakeArray(np.array(array, order="C"))
