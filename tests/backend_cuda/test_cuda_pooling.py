@@ -102,6 +102,10 @@ SHAPES = {
         [[0, 0], [2, 2], [2, 2], [0, 0]],
     ),
     "channels first": ((2, 3, 7, 5), (3, 2), (2, 2), "SAME", 1, "float32", "NCHW"),
+    "four channels a thread": ((2, 7, 9, 8), (3, 3), (2, 2)),
+    "four channels of large windows": ((1, 17, 18, 4), (17, 16), (1, 1), "SAME"),
+    "four channels, dilations": ((2, 9, 8, 12), (3, 2), (2, 1), "VALID", (2, 3)),
+    "four channels first": ((2, 4, 7, 5), (3, 2), (2, 2), "SAME", 1, "float32", "NCHW"),
     "one axis": ((2, 9, 4), (3,), (2,)),
     "three axes": ((1, 5, 4, 6, 2), (2, 3, 2), (2, 1, 2)),
     "float64": ((2, 6, 5, 3), (3, 2), (2, 2), "SAME", 1, "float64"),
@@ -124,6 +128,33 @@ def test_pools_equal_the_plain_kernels(platform, kind, case):
 @pytest.mark.parametrize("kind", ["MAX", "AVG"])
 def test_ties_and_numbers_that_are_none(platform, kind, case, make):
     check(built(kind, case), platform, make)
+
+
+@pytest.mark.parametrize("kind", ["MAX", "AVG"])
+def test_operands_that_are_aligned_to_less_get_other_kernels(platform, kind):
+    class Skewed:
+        """Memory of which every array lies 4 bytes behind an aligned address."""
+
+        def __init__(self):
+            self.load, self.download, self.address = (
+                *(platform.load, lambda array: array.copy(), lambda array: array.ctypes.data),
+            )
+
+        def upload(self, array):
+            room = np.zeros(array.nbytes + 32, np.uint8)
+            start = -room.ctypes.data % 16 + 4
+            made = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+            made[...] = array
+            return made
+
+    for instruction in instructions(built(kind, "four channels a thread"), platform):
+        rng = np.random.default_rng(0)
+        values = {
+            t: rng.standard_normal(t.shape.as_list()).astype(np.float32) for t in instruction.reads
+        }
+        (expected,) = run(instruction, values, platform).values()
+        (found,) = run(instruction, values, Skewed()).values()
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_places_have_a_byte_where_it_counts_them():
@@ -170,6 +201,8 @@ def test_kernels_compile_without_spills(arch):
     laid = lay_windows((55, 54), (3, 3), (2, 2), None, "SAME")
     shape = PoolShape(laid, 128, 64, False, "float32")
     shapes = [shape, replace(shape, first=True), replace(shape, dtype="float64")]
+    shapes.append(replace(shape, lanes=shape.most_lanes))
+    assert shape.most_lanes == 4
     makers = [kernels.max_pool, kernels.max_places, kernels.max_pool_grad]
     makers += [kernels.avg_pool, kernels.avg_pool_grad]
     sources = {make(each) for make in makers for each in shapes}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace import Operation, Tensor
 from headrace_cuda.pooling import kernels
@@ -12,6 +12,8 @@ from headrace_cuda.program.instruction import CudaInstruction
 from headrace_cuda.program.platform import CudaSource, Function
 
 _THREADS = 256
+# What several channels of a thread are moved by at a time.
+_ALIGNED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,31 +66,40 @@ class Pool(CudaInstruction):
         self.scratch = shape.outputs * shape.place_size if self._kind.places else 0
         self._operands = tuple(op.inputs[i] for i in self._kind.reads)
         self._shape = shape
-        self._sources = tuple(make(shape) for make in self._kind.make)
-        self._functions: tuple[Function, ...] = ()
+        # Those of several channels a thread, and those for what is not aligned as these need it.
+        self._sources = {
+            lanes: tuple(make(replace(shape, lanes=lanes)) for make in self._kind.make)
+            for lanes in sorted({shape.most_lanes, 1})
+        }
+        self._functions: dict[int, tuple[Function, ...]] = {}
 
     def sources(self) -> Sequence[CudaSource]:
         """Return its kernels."""
-        return self._sources
+        return [source for sources in self._sources.values() for source in sources]
 
     def load(self, functions: Mapping[str, Function]) -> None:
         """Take its kernels."""
-        self._functions = tuple(functions[source.name] for source in self._sources)
+        for lanes, sources in self._sources.items():
+            self._functions[lanes] = tuple(functions[source.name] for source in sources)
 
     def start(self, at: Callable[[Tensor], int], scratch: int) -> None:
         """Start its kernels."""
         *given, last = map(at, self._operands)
         written, shape = at(self.writes[0]), self._shape
+        lanes = shape.most_lanes
+        if lanes > 1 and any(place % _ALIGNED for place in (*given, last, written)):
+            lanes = 1
+        functions = self._functions[lanes]
+        outputs, inputs = shape.outputs // lanes, shape.inputs // lanes
         if self._kind.places:
-            _launch(self._functions[0], shape.outputs, *given, scratch)
-            _launch(self._functions[1], shape.inputs, scratch, last, written)
+            _launch(functions[0], outputs, *given, scratch)
+            _launch(functions[1], inputs, scratch, last, written)
         else:
-            count = shape.inputs if self._kind.gradient else shape.outputs
-            _launch(self._functions[0], count, last, written)
+            _launch(functions[0], inputs if self._kind.gradient else outputs, last, written)
 
     def source(self) -> str:
         """Return the text of its kernels."""
-        return "\n".join(source.text for source in self._sources)
+        return "\n".join(source.text for source in self._sources[self._shape.most_lanes])
 
 
 def _launch(function: Function, count: int, *words: int) -> None:
