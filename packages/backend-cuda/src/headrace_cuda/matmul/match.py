@@ -68,6 +68,9 @@ def matmul_shape(op: Operation, precision: str) -> MatmulShape | None:
     if math.prod(right[:-2]) == 1 and not transpose_left:
         # The same matrix for all rows of the batch.
         rows, batch, left = rows * math.prod(batch), (), (rows * math.prod(batch), depth)
+    # A matrix of one row or column lies as the transposed one does, and cublasLt refuses some.
+    transpose_left = transpose_left and min(rows, depth) > 1
+    transpose_right = transpose_right and min(depth, columns) > 1
     steps = [_step(shape, batch) for shape in (left, right)]
     if None in steps or math.prod(batch) > _MOST:
         return None
