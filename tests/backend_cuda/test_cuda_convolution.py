@@ -67,10 +67,8 @@ def check(graph, platform, only=ONLY):
         sizes = np.array(op.outputs[0].shape.as_list())
         given = [values.get(t, sizes.astype(t.dtype.numpy)) for t in op.inputs]
         expected = PLAIN[op.type](np, *given, **op.attrs)
-        late = [*instruction.reads, *instruction.writes]
-        for chosen in ((), late):
-            (written,) = run(instruction, values, platform, chosen, times=2).values()
-            np.testing.assert_array_equal(written, expected, strict=True)
+        (written,) = run(instruction, values, platform, times=2).values()
+        np.testing.assert_array_equal(written, expected, strict=True)
         assert instruction.flops() == instruction.shape.flops > 0
         assert instruction.source().startswith("NumPy: ")
     return found

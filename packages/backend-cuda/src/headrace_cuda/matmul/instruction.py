@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from headrace import Operation, Tensor
 from headrace_cuda.matmul.library import Matmul, MatmulPlaces, MatmulShape
 from headrace_cuda.program.instruction import CudaInstruction
 
 
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Where a product begins, in bytes from where its operands do.
+
+    Attributes:
+        left: Of the left matrices.
+        right: Of the right matrices.
+        out: Of the results, and of what is added to them.
+    """
+
+    left: int = 0
+    right: int = 0
+    out: int = 0
+
+
 class Multiply(CudaInstruction):
-    """A product of matrices, with what follows it.
+    """A product of matrices, or several of one shape, with what follows.
 
     Args:
         ops: What it computes.
@@ -21,6 +37,7 @@ class Multiply(CudaInstruction):
         out: What is written.
         bias: What is added to every row.
         addend: What is added to the result.
+        skips: Where each of the products begins.
     """
 
     name = "multiply"
@@ -35,6 +52,7 @@ class Multiply(CudaInstruction):
         out: Tensor,
         bias: Tensor | None = None,
         addend: Tensor | None = None,
+        skips: Sequence[Skip] = (Skip(),),
     ) -> None:
         self.ops = tuple(ops)
         others = [t for t in (bias, addend) if t is not None]
@@ -47,22 +65,23 @@ class Multiply(CudaInstruction):
         self._matmul = matmul
         self._left, self._right, self._out = left, right, out
         self._bias, self._addend = bias, addend
+        self._skips = tuple(skips)
 
     def start(self, at: Callable[[Tensor], int], scratch: int) -> None:
-        """Start the product."""
-        places = MatmulPlaces(
-            at(self._left),
-            at(self._right),
-            at(self._out),
-            0 if self._bias is None else at(self._bias),
-            0 if self._addend is None else at(self._addend),
-        )
-        self._matmul.start(places, scratch)
+        """Start the products."""
+        left, right, out = at(self._left), at(self._right), at(self._out)
+        bias = 0 if self._bias is None else at(self._bias)
+        addend = None if self._addend is None else at(self._addend)
+        for skip in self._skips:
+            added = 0 if addend is None else addend + skip.out
+            places = MatmulPlaces(left + skip.left, right + skip.right, out + skip.out, bias, added)
+            self._matmul.start(places, scratch)
 
     def flops(self) -> int:
         """Return how many floating-point operations it does."""
-        return self.shape.flops
+        return len(self._skips) * self.shape.flops
 
     def source(self) -> str:
         """Return what computes it."""
-        return f"{self._matmul.name}: {self.shape}"
+        times = "" if len(self._skips) == 1 else f"{len(self._skips)} times "
+        return f"{self._matmul.name}: {times}{self.shape}"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace import Tensor
-from headrace_cpu.program.instruction import Addresses
 from headrace_cpu.program.matches import Matches
 from headrace_cpu.program.matching import match
 from headrace_cuda.program.instruction import CudaInstruction
@@ -40,26 +39,11 @@ def matched(
     return found
 
 
-class _Places(Addresses):
-    """Buffers of one instruction; those of ``late`` tensors are handed over by setters."""
-
-    def __init__(self, addresses: Mapping[Tensor, int], scratch: int, late: Container[Tensor]):
-        self._addresses, self._scratch, self._late = addresses, scratch, late
-
-    def of(self, tensor: Tensor) -> int | None:
-        return None if tensor in self._late else self._addresses[tensor]
-
-    def scratch(self) -> int:
-        return self._scratch
-
-
 def run(
     instruction: CudaInstruction,
     values: Mapping[Tensor, Any],
     platform: Platform,
-    late: Container[Tensor] = (),
     times: int = 1,
-    around: Callable[[Callable[[], object]], object] | None = None,
 ) -> dict[Tensor, Any]:
     """Run an instruction on arrays; return what it wrote.
 
@@ -69,9 +53,7 @@ def run(
         instruction: The instruction.
         values: What it reads.
         platform: The GPU.
-        late: The tensors whose addresses are told after it is bound.
         times: How often it runs.
-        around: Gets what runs it once, and calls that instead.
     """
     instruction.load(platform.load(instruction.sources()))
     arrays = {t: platform.upload(np.ascontiguousarray(values[t])) for t in instruction.reads}
@@ -83,9 +65,6 @@ def run(
     room = platform.upload(np.full(instruction.scratch + ALIGNMENT, 0xFF, np.uint8))
     addresses = {t: platform.address(array) for t, array in arrays.items()}
     scratch = -(-platform.address(room) // ALIGNMENT) * ALIGNMENT
-    bound = instruction.bind(_Places(addresses, scratch, late))
-    for tensor, point in bound.point.items():
-        point(addresses[tensor])
     for _ in range(times):
-        bound.call() if around is None else around(bound.call)
+        instruction.start(addresses.__getitem__, scratch)
     return {t: platform.download(arrays[t]) for t in instruction.writes}

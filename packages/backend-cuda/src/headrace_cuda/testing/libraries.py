@@ -65,6 +65,7 @@ class NumpyMatmul:
     def __init__(self, shape: MatmulShape) -> None:
         self._shape = shape
 
+    @np.errstate(all="ignore")
     def start(self, places: MatmulPlaces, scratch: int) -> None:
         """Compute it."""
         shape, dtype = self._shape, self._shape.dtype
@@ -74,7 +75,9 @@ class NumpyMatmul:
         for i in range(shape.batch):
             left = self._operand(places.left, i * shape.left_step, shape.rows, shape.depth, 0)
             right = self._operand(places.right, i * shape.right_step, shape.depth, shape.columns, 1)
-            total = np.matmul(left, right)
+            # Sums of 16 bits are those of 32, as on a GPU.
+            wide = np.result_type(dtype, np.float32)
+            total = np.matmul(left.astype(wide), right.astype(wide))
             if added is not None:
                 total = total + added[i]
             if shape.bias:
@@ -125,6 +128,7 @@ class NumpyConvolution:
     def __init__(self, shape: ConvolutionShape) -> None:
         self._shape = shape
 
+    @np.errstate(all="ignore")
     def start(self, places: ConvolutionPlaces, scratch: int) -> None:
         """Compute it."""
         shape = self._shape
