@@ -93,35 +93,39 @@ struct Smallest {
 struct Both { template <class T> __device__ T operator()(T x, T y) const { return x && y; } };
 struct Either { template <class T> __device__ T operator()(T x, T y) const { return x || y; } };
 
+// Threads of a block as rows and columns: one of ``across`` in row ``down``.
+template <int Across> struct Threads {
+    static __device__ inline int x() { return (int)threadIdx.x % Across; }
+    static __device__ inline int y() { return (int)threadIdx.x / Across; }
+};
+
 // Folds a number of each thread over the threads of its row, a power of two of them; all threads of
 // the block must come. The order is the same in every run.
-template <class F, class T> __device__ inline T hr_fold_row(T x, T *shared) {
-    T *const row = shared + threadIdx.y * blockDim.x;
-    row[threadIdx.x] = x;
+template <class F, int Across, class T> __device__ inline T hr_fold_row(T x, T *shared) {
+    T *const mine = shared + threadIdx.x;
+    const int place = Threads<Across>::x();
+    *mine = x;
     __syncthreads();
-    for (unsigned n = blockDim.x / 2; n > 0; n /= 2) {
-        if (threadIdx.x < n) {
-            row[threadIdx.x] = F()(row[threadIdx.x], row[threadIdx.x + n]);
-        }
+    for (int n = Across / 2; n > 0; n /= 2) {
+        if (place < n) *mine = F()(*mine, mine[n]);
         __syncthreads();
     }
-    x = row[0];
+    x = mine[-place];
     __syncthreads();
     return x;
 }
 
-// The same over the threads of a column.
-template <class F, class T> __device__ inline T hr_fold_column(T x, T *shared) {
-    shared[threadIdx.y * blockDim.x + threadIdx.x] = x;
+// The same over the threads of a column, a power of two of them.
+template <class F, int Across, int Down, class T>
+__device__ inline T hr_fold_column(T x, T *shared) {
+    T *const mine = shared + threadIdx.x;
+    *mine = x;
     __syncthreads();
-    for (unsigned n = blockDim.y / 2; n > 0; n /= 2) {
-        if (threadIdx.y < n) {
-            T *const mine = shared + threadIdx.y * blockDim.x + threadIdx.x;
-            *mine = F()(*mine, mine[n * blockDim.x]);
-        }
+    for (int n = Down / 2; n > 0; n /= 2) {
+        if (Threads<Across>::y() < n) *mine = F()(*mine, mine[n * Across]);
         __syncthreads();
     }
-    x = shared[threadIdx.x];
+    x = shared[Threads<Across>::x()];
     __syncthreads();
     return x;
 }
