@@ -373,11 +373,17 @@ def test_cudnn_gets_channels_last_in_its_own_order_of_axes():
     assert ("conv_fprop tensor", "set_stride", [360, 1, 90, 10]) in frontend.calls
 
 
+INEXACT = {
+    *("TENSOR_CORE", "DOWN_CONVERT_INPUTS", "REDUCED_PRECISION_REDUCTION"),
+    *("FFT", "WINOGRAD_TILE_13x13"),
+}
+
+
 @pytest.mark.parametrize(
     ("precision", "deterministic", "refused"),
     [
-        ("highest", False, {"TENSOR_CORE", "DOWN_CONVERT_INPUTS"}),
-        ("highest", True, {"TENSOR_CORE", "DOWN_CONVERT_INPUTS", "NONDETERMINISTIC"}),
+        ("highest", False, INEXACT),
+        ("highest", True, {*INEXACT, "NONDETERMINISTIC"}),
         ("tf32", True, {"NONDETERMINISTIC"}),
         ("tf32", False, set()),
     ],

@@ -216,6 +216,29 @@ def test_cublaslt_multiplies(platform, pretended, transpose_a, transpose_b, batc
     assert check([y], platform, precision="tf32").source().startswith("cublasLt: ")
 
 
+@pytest.mark.parametrize("sizes", [(1, 4, 3), (4, 1, 3), (4, 3, 1), (1, 1, 3), (4, 1, 1)], ids=str)
+@pytest.mark.parametrize(("transpose_a", "transpose_b"), FLAGS)
+def test_cublaslt_multiplies_vectors(platform, pretended, transpose_a, transpose_b, sizes):
+    platform.matmuls = cublaslt.CublasLt(Gpu(), pretended)
+    rows, columns, depth = sizes
+    a = holder(*((depth, rows) if transpose_a else (rows, depth)))
+    b = holder(*((columns, depth) if transpose_b else (depth, columns)))
+    check([hr.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)], platform)
+
+
+def test_only_what_lies_differently_is_transposed():
+    def flags(**sizes):
+        plain = cublaslt._untransposed(
+            MatmulShape(transpose_left=True, transpose_right=True, **sizes)
+        )
+        return plain.transpose_left, plain.transpose_right
+
+    assert flags(rows=4, columns=5, depth=6) == (True, True)
+    assert flags(rows=1, columns=5, depth=6) == (False, True)
+    assert flags(rows=4, columns=1, depth=6) == (True, False)
+    assert flags(rows=4, columns=5, depth=1) == (False, False)
+
+
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("addend", [False, True])
 @pytest.mark.parametrize("bias", [False, True])

@@ -132,7 +132,11 @@ class Cudnn:
     def _refused_numerics(self, shape: ConvolutionShape) -> list[Any]:
         """Return the properties that an engine must not have."""
         notes = self._module.numerical_note
-        exact = [notes.TENSOR_CORE, notes.DOWN_CONVERT_INPUTS]
+        exact = [
+            *(notes.TENSOR_CORE, notes.DOWN_CONVERT_INPUTS, notes.REDUCED_PRECISION_REDUCTION),
+            # Sums of large tiles lose half of the digits.
+            *(notes.FFT, notes.WINOGRAD_TILE_13x13),
+        ]
         return [
             *(exact if shape.precision == "highest" else []),
             *([notes.NONDETERMINISTIC] if shape.deterministic else []),

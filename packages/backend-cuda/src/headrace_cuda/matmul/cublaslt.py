@@ -17,7 +17,7 @@ import ctypes
 import functools
 import threading
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_void_p
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from headrace.errors import ExecutionError
@@ -283,9 +283,10 @@ class CublasLt:
         """
         if shape.dtype not in _KINDS:
             return None
+        plain = _untransposed(shape)
         with self._lock:
-            found = self._find(shape, MOST_SCRATCH, ALIGNED)
-        return None if found is None else CublasLtMatmul(self, shape, found)
+            found = self._find(plain, MOST_SCRATCH, ALIGNED)
+        return None if found is None else CublasLtMatmul(self, plain, found)
 
     def unaligned(self, shape: MatmulShape, scratch: int) -> _Found | None:
         """Return the algorithm for operands of which only the elements are aligned."""
@@ -373,6 +374,18 @@ class CublasLtMatmul:
                 raise ExecutionError(f"cublasLt has no algorithm for {self._shape}, unaligned")
         assert found is not None
         self._library.run(self._shape, self._descriptors, found, places, self._factors, scratch)
+
+
+def _untransposed(shape: MatmulShape) -> MatmulShape:
+    """Return the same product with as few transposed operands as can be.
+
+    A matrix of one row or column lies as the transposed one does, and cublasLt refuses some.
+    """
+    return replace(
+        shape,
+        transpose_left=shape.transpose_left and min(shape.rows, shape.depth) > 1,
+        transpose_right=shape.transpose_right and min(shape.depth, shape.columns) > 1,
+    )
 
 
 def _is_tf32(shape: MatmulShape) -> bool:
