@@ -18,6 +18,10 @@ from headrace_cuda.program.platform import CudaSource, Function, Grid
 from headrace_cuda.program.prelude import PRELUDE
 
 
+# How often work is measured of which the quickest is chosen.
+_TIMES = 3
+
+
 class GpuPlatform:
     """One GPU, as compiled steps use it.
 
@@ -91,14 +95,6 @@ class GpuPlatform:
         """Return an array of the GPU that is not initialised."""
         return self._cupy.empty(shape, dtype)
 
-    def zeros(self, size: int) -> Any:
-        """Return memory of the GPU that is 0."""
-        return self._cupy.zeros(size, np.uint8)
-
-    def clear(self, array: Any) -> None:
-        """Make an array 0."""
-        array.fill(0)
-
     def upload(self, array: HostArray) -> Any:
         """Return an array of the GPU with the contents of one of the host."""
         return self._cupy.array(array, order="C")
@@ -124,10 +120,25 @@ class GpuPlatform:
         """Wait until all that was started is done."""
         self._hardware.synchronize()
 
-    def words(self, place: int, count: int) -> list[int]:
-        """Return numbers from an address on, once they are there."""
-        found: list[int] = self.view(place, (count,), np.int32, None).get().tolist()
-        return found
+    def shared_words(self, count: int) -> Any:
+        """Return numbers that are 0, in memory of the host that kernels can write to."""
+        memory = self._cupy.cuda.alloc_pinned_memory(4 * count)
+        words = np.frombuffer(memory, np.int32, count)
+        words[...] = 0
+        return words
+
+    def measure(self, work: Callable[[], None]) -> float:
+        """Run work a few times, and return the least seconds that it took."""
+        work()
+        return min(self._timed(work) for _ in range(_TIMES))
+
+    def _timed(self, work: Callable[[], None]) -> float:
+        begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
+        begin.record()
+        work()
+        end.record()
+        end.synchronize()
+        return float(self._cupy.cuda.get_elapsed_time(begin, end)) * 1e-3
 
     def capture(self, work: Callable[[], None]) -> Callable[[], None]:
         """Return what runs at one go all that ``work`` starts."""

@@ -11,8 +11,9 @@ References:
 from __future__ import annotations
 
 import functools
+import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,9 @@ from headrace_cuda.program.platform import Streaming
 
 # Without tensor cores, the quickest engines for the layers of VGG took up to 750 MB.
 MOST_SCRATCH = 1 << 30
+# How many of the plans that heuristics put first are tried: of gradients of filters the quickest
+# is often not the first.
+_PLANS = 10
 
 
 @functools.cache
@@ -102,8 +106,7 @@ class Cudnn:
         addresses = {tensor: getattr(places, name) for name, tensor in built.tensors.items()}
         with self._lock:
             try:
-                self._module.set_stream(handle=self._handle, stream=self._gpu.stream)
-                built.graph.execute(addresses, scratch, handle=self._handle)
+                self._run(built, addresses, scratch)
             except Exception as error:
                 raise ExecutionError(f"cuDNN fails: {error}\n  {built.shape}") from error
 
@@ -121,6 +124,8 @@ class Cudnn:
             graph.deselect_workspace_greater_than(MOST_SCRATCH)
             graph.check_support()
             graph.build_plans()
+            if not shape.deterministic and not self._choose(built, unsupported):
+                return None
             scratch = int(graph.get_workspace_size())
         except unsupported:
             return None
@@ -128,6 +133,46 @@ class Cudnn:
             # What is wrong with a graph is told by exceptions of many kinds.
             raise ExecutionError(f"cuDNN fails: {error}\n  {shape}") from error
         return None if scratch > MOST_SCRATCH else CudnnConvolution(self, built, scratch)
+
+    def _choose(self, built: _Built, unsupported: type[Exception]) -> bool:
+        """Build the quickest of the first plans, on memory that is there for as long as that.
+
+        Where there is no room to try, the plan that is built stays.
+
+        Returns:
+            Whether one works.
+        """
+        graph, gpu = built.graph, self._gpu
+        sizes = {name: math.prod(tensor.get_dim()) * 4 for name, tensor in built.tensors.items()}
+        try:
+            memory = {name: gpu.allocate(size) for name, size in sizes.items()}
+        except ExecutionError:
+            return True
+        addresses = {t: gpu.address(memory[name]) for name, t in built.tensors.items()}
+        best: tuple[float, int] | None = None
+        for index in range(min(_PLANS, graph.get_execution_plan_count())):
+            memory.pop("scratch", None)
+            try:
+                graph.build_plan_at_index(index)
+                scratch = int(graph.get_workspace_size())
+                if scratch > MOST_SCRATCH:
+                    continue
+                memory["scratch"] = gpu.allocate(max(1, scratch))
+                place = gpu.address(memory["scratch"])
+                seconds = gpu.measure(functools.partial(self._run, built, addresses, place))
+            except (unsupported, RuntimeError, ExecutionError):
+                # Some are found not to work when they run.
+                continue
+            if best is None or seconds < best[0]:
+                best = seconds, index
+        if best is None:
+            return False
+        graph.build_plan_at_index(best[1])
+        return True
+
+    def _run(self, built: _Built, addresses: Mapping[Any, int], scratch: int) -> None:
+        self._module.set_stream(handle=self._handle, stream=self._gpu.stream)
+        built.graph.execute(addresses, scratch, handle=self._handle)
 
     def _refused_numerics(self, shape: ConvolutionShape) -> list[Any]:
         """Return the properties that an engine must not have."""

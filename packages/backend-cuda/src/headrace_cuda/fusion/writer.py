@@ -228,7 +228,8 @@ class _Kernel:
         if store.tensor is None:
             report = self.pointer(Word(REPORT), "i32", changes=True)
             failed = self.pointer(Word(FAILED), "i32", changes=True)
-            return f"{report}[{store.report - 1}] = {name}; if ({name}) *{failed} = 1;"
+            # The report is memory of the host: it is written to where something is wrong only.
+            return f"if ({name}) {{ {report}[{store.report - 1}] = 1; *{failed} = 1; }}"
         base = self.pointer(Word(store.tensor), store.value.code, changes=True)
         return f"{base}[{_place(store.dims, store.strides, store.offset)}] = {name};"
 
@@ -425,6 +426,8 @@ class _Reduce(_Kernel):
                 f"{TYPES[codes[v]]} f{v.number} = {identity(v.name, codes[v])};"
                 for v in reductions
             ),
+            # Several loads are on the way at once.
+            "#pragma unroll 4",
             head,
             *(f"    {line}" for line in [*self.decoded(step.over, "part"), *self.inner, *ends]),
             "}",

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
+import numpy as np
+
 from headrace import Operation, Tensor
 from headrace_cpu.fusion.nodes import Check
 from headrace_cpu.program.instruction import Addresses, Bound
@@ -135,6 +137,7 @@ class _Runner:
     ) -> None:
         self._platform = platform
         self._known: dict[Tensor, int] = {}
+        self._failed: Any
         self._late: list[Tensor] = []
         self.point: dict[Tensor, Callable[[int], object]] = {}
         named = (*graph.reads, *graph.writes, *graph.updates)
@@ -157,8 +160,9 @@ class _Runner:
             for part in parts
             for check in part.instruction.checks
         ]
-        # A word that says whether a check failed, and one for each of them.
-        self._flags = platform.zeros(4 * (1 + len(self._checks))) if self._checks else None
+        # A word on the GPU that says whether a check failed, and one on the host for each of them.
+        self._failed = platform.upload(np.zeros(1, np.int32)) if self._checks else None
+        self._report = platform.shared_words(len(self._checks)) if self._checks else None
         self._starts = []
         before = 0
         for part in parts:
@@ -182,9 +186,9 @@ class _Runner:
         instruction, places, known = part.instruction, part.places, self._known
         scratch = at.scratch_for(instruction) if instruction.scratch else 0
         marks: dict[Any, int] = {}
-        if self._flags is not None:
-            flags = self._platform.address(self._flags)
-            marks = {FAILED: flags, REPORT: flags + 4 * (1 + before)}
+        if self._report is not None:
+            failed = self._platform.address(self._failed)
+            marks = {FAILED: failed, REPORT: self._report.ctypes.data + 4 * before}
 
         def address(of: Any) -> int:
             return marks[of] if of in marks else known[places[of]]
@@ -197,16 +201,17 @@ class _Runner:
         if ready is None:
             ready = self._find()
         ready()
-        if self._flags is not None:
-            self._look()
+        if self._report is not None:
+            self._look(self._report)
 
-    def _look(self) -> None:
+    def _look(self, report: Any) -> None:
         """Wait for what the checks have found, and raise it."""
-        place = self._platform.address(self._flags)
-        if not self._platform.words(place, 1)[0]:
+        self._platform.wait()
+        if not report.any():
             return
-        _, *found = self._platform.words(place, 1 + len(self._checks))
-        self._platform.clear(self._flags)
+        found = report.tolist()
+        report[...] = 0
+        self._failed.fill(0)
         op, check = next(c for c, failed in zip(self._checks, found, strict=True) if failed)
         raise FailedCheckError(op, self._error(check))
 

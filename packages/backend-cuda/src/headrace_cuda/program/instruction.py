@@ -22,7 +22,7 @@ class Mark:
 
 # An int32 that is not 0 once a check of the graph has failed: then no variable is changed.
 FAILED = Mark("failed")
-# An int32 for each check of an instruction, not 0 where it failed.
+# An int32 of the host for each check of an instruction, which becomes 1 where it fails.
 REPORT = Mark("report")
 Place = Tensor | Mark
 

@@ -61,28 +61,41 @@ class Function(Protocol):
 
 
 class Streaming(Protocol):
-    """What says where work is started."""
+    """What libraries need of a GPU: where work is started, and how long it takes."""
+
+    def allocate(self, size: int) -> Any:
+        """Return memory of the GPU: [size], uint8, not initialised, aligned to 256 bytes."""
+
+    def address(self, array: Any) -> int:
+        """Return the address of an array's first element."""
+
+    def measure(self, work: Callable[[], None]) -> float:
+        """Run work a few times, and return the least seconds that it took; the host waits."""
 
     @property
     def stream(self) -> int:
-        """The handle of the stream on which the calling thread starts work now."""
+        """The handle of the stream on which the calling thread starts work now.
+
+        It is the GPU's, or the one of which a graph is made.
+        """
 
 
-class Platform(Protocol):
+class Platform(Streaming, Protocol):
     """A GPU, as compiled steps use it. All work goes to one stream.
 
     Attributes:
         processors: How many multiprocessors it has.
-        matmuls: What multiplies matrices.
-        convolutions: What computes convolutions, None where the library is not installed.
-        stream: The handle of the stream on which this thread starts work now: the GPU's, or the
-            one of which a graph is made.
     """
 
     processors: int
-    stream: int
-    matmuls: MatmulLibrary
-    convolutions: ConvolutionLibrary | None
+
+    @property
+    def matmuls(self) -> MatmulLibrary:
+        """What multiplies matrices."""
+
+    @property
+    def convolutions(self) -> ConvolutionLibrary | None:
+        """What computes convolutions, None where the library is not installed."""
 
     def load(self, sources: Sequence[CudaSource]) -> Mapping[str, Function]:
         """Return kernels by name, compiled or taken from the cache.
@@ -91,17 +104,8 @@ class Platform(Protocol):
             ExecutionError: if one does not compile.
         """
 
-    def allocate(self, size: int) -> Any:
-        """Return memory of the GPU: [size], uint8, not initialised, aligned to 256 bytes."""
-
     def empty(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return an array of the GPU that is not initialised."""
-
-    def zeros(self, size: int) -> Any:
-        """Return memory of the GPU that is 0: [size], uint8, aligned to 256 bytes."""
-
-    def clear(self, array: Any) -> None:
-        """Make an array 0."""
 
     def upload(self, array: HostArray) -> Any:
         """Return an array of the GPU with the contents of one of the host."""
@@ -109,17 +113,17 @@ class Platform(Protocol):
     def download(self, array: Any) -> HostArray:
         """Return an array of the host with the contents of one of the GPU, once they are there."""
 
-    def address(self, array: Any) -> int:
-        """Return the address of an array's first element."""
-
     def view(self, place: int, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
         """Return an array over memory of the GPU, which keeps ``owner``."""
 
     def wait(self) -> None:
         """Wait until all that was started is done."""
 
-    def words(self, place: int, count: int) -> list[int]:
-        """Return so many numbers (int32) from an address on, once they are there."""
+    def shared_words(self, count: int) -> Any:
+        """Return numbers (int32) that are 0, in memory of the host that kernels can write to.
+
+        It is an array of NumPy; its address is the same for both.
+        """
 
     def capture(self, work: Callable[[], None]) -> Callable[[], None]:
         """Return what runs at one go all that ``work`` starts; nothing runs meanwhile.

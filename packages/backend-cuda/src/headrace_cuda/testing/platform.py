@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -66,16 +65,6 @@ class FakePlatform:
     def _noise(self, shape: tuple[int, ...], dtype: Any) -> bytes:
         return b"\xa5" * (int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
 
-    def zeros(self, size: int) -> FakeArray:
-        """Return memory that is 0."""
-        made = self.allocate(size)
-        made.host[...] = 0
-        return made
-
-    def clear(self, array: FakeArray) -> None:
-        """Make an array 0."""
-        array.host[...] = 0
-
     def upload(self, array: HostArray) -> FakeArray:
         """Return a copy that pretends to be on the GPU."""
         return FakeArray(np.array(array, order="C"))
@@ -110,12 +99,17 @@ class FakePlatform:
 
         return replay
 
+    def measure(self, work: Callable[[], None]) -> float:
+        """Run work once, and pretend that it took no time."""
+        work()
+        return 0.0
+
     def wait(self) -> None:
         """Do nothing: what was started is done."""
 
-    def words(self, place: int, count: int) -> list[int]:
-        """Return whole numbers of 32 bits from memory, once they are there."""
-        return list((ctypes.c_int32 * count).from_address(place))
+    def shared_words(self, count: int) -> Any:
+        """Return numbers that are 0."""
+        return np.zeros(count, np.int32)
 
 
 class _Starting:
