@@ -205,6 +205,10 @@ def test_flat_convolutions_are_products(platform, case):
     assert [i.name for i in found] == ["multiply"] * 3
     # No filter is transposed for them.
     assert not any(i.sources() for i in found)
+    flat = instructions(
+        convolution(*FLAT[case]), platform, {"flat convolution"}, deterministic=True
+    )
+    assert all(i.shape.deterministic for i in flat)
     assert [i.name for i in instructions(convolution(*FLAT[case]), platform, None)] == (
         ["multiply"] * 3
     )

@@ -16,6 +16,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
+from collections.abc import Sequence
 from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_void_p
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,6 +29,8 @@ from headrace_cuda.program.platform import Streaming
 MOST_SCRATCH = 32 << 20
 # No algorithm loads wider vectors than this; operands that are aligned to less get another one.
 ALIGNED = 16
+# How many algorithms are tried: of small products the quickest is often not the first.
+_ALGORITHMS = 8
 
 # cublasStatus_t.
 _SUCCESS, _NOT_SUPPORTED = 0, 15
@@ -311,41 +314,97 @@ class CublasLt:
         Raises:
             ExecutionError: if cublasLt refuses it.
         """
-        alpha, beta = factors
         # The bias is part of the operation, which other threads may start too.
         with self._lock:
-            if shape.bias:
-                descriptors.set_bias(places.bias)
-            self._functions.call(
-                shape,
-                "cublasLtMatmul",
-                *(self._handle, descriptors.operation, byref(alpha)),
-                *(places.right, descriptors.right, places.left, descriptors.left, byref(beta)),
-                *(places.addend or places.out, descriptors.out, places.out, descriptors.out),
-                *(byref(found.algorithm), scratch, found.scratch, self._gpu.stream),
-            )
+            self._start(shape, descriptors, found, places, factors, scratch)
+
+    def _start(
+        self,
+        shape: MatmulShape,
+        descriptors: _Descriptors,
+        found: _Found,
+        places: MatmulPlaces,
+        factors: tuple[Any, Any],
+        scratch: int,
+    ) -> None:
+        alpha, beta = factors
+        if shape.bias:
+            descriptors.set_bias(places.bias)
+        self._functions.call(
+            shape,
+            "cublasLtMatmul",
+            *(self._handle, descriptors.operation, byref(alpha)),
+            *(places.right, descriptors.right, places.left, descriptors.left, byref(beta)),
+            *(places.addend or places.out, descriptors.out, places.out, descriptors.out),
+            *(byref(found.algorithm), scratch, found.scratch, self._gpu.stream),
+        )
 
     def _ask(self, shape: MatmulShape, scratch: int, alignment: int) -> _Found | None:
         """Ask the heuristics for an algorithm."""
         made = self.describe(shape)
         preference = made.preference(scratch, alignment)
-        result, count = _Heuristic(), c_int()
+        results, count = (_Heuristic * _ALGORITHMS)(), c_int()
+        wanted = 1 if shape.deterministic else _ALGORITHMS
         if shape.bias:
             # Nobody reads it; its alignment counts.
             made.set_bias(alignment)
         status = self._functions.status(
             "cublasLtMatmulAlgoGetHeuristic",
             *(self._handle, made.operation, made.right, made.left, made.out, made.out),
-            *(preference, 1, byref(result), byref(count)),
+            *(preference, wanted, results, byref(count)),
         )
-        if status == _NOT_SUPPORTED or (status == _SUCCESS and not count.value):
+        if status == _NOT_SUPPORTED:
             return None
         if status != _SUCCESS:
             name = self._functions.explain(status)
             raise ExecutionError(f"cublasLtMatmulAlgoGetHeuristic fails with {name} for {shape}")
-        if result.state != _SUCCESS:
-            return None
-        return _Found(result.algorithm, result.workspace)
+        found = [
+            _Found(_Algorithm.from_buffer_copy(result.algorithm), result.workspace)
+            for result in results[: count.value]
+            if result.state == _SUCCESS
+        ]
+        if len(found) < 2 or alignment < ALIGNED:
+            return found[0] if found else None
+        return self._quickest(shape, made, found)
+
+    def _quickest(
+        self, shape: MatmulShape, made: _Descriptors, found: Sequence[_Found]
+    ) -> _Found | None:
+        """Return the quickest of some algorithms, on memory that is there for as long as that.
+
+        Where there is no room to try, it is the first one.
+        """
+        kind, gpu = _KINDS[shape.dtype], self._gpu
+        factors = (kind.factor(1.0), kind.factor(1.0 if shape.addend else 0.0))
+        out = shape.batch * shape.rows * shape.columns
+        sizes = {
+            "left": (shape.batch if shape.left_step else 1) * shape.rows * shape.depth,
+            "right": (shape.batch if shape.right_step else 1) * shape.depth * shape.columns,
+            "out": out,
+            "bias": shape.columns,
+            "addend": out,
+        }
+        try:
+            held = {name: gpu.allocate(size * kind.size) for name, size in sizes.items()}
+            room = gpu.allocate(max(1, *(each.scratch for each in found)))
+        except ExecutionError:
+            return found[0]
+        places = MatmulPlaces(**{name: gpu.address(array) for name, array in held.items()})
+        if not shape.addend:
+            places = replace(places, addend=0)
+        best: tuple[float, _Found] | None = None
+        for each in found:
+            run = functools.partial(
+                self._start, shape, made, each, places, factors, gpu.address(room)
+            )
+            try:
+                seconds = gpu.measure(run)
+            except ExecutionError:
+                # Some are found not to work when they run.
+                continue
+            if best is None or seconds < best[0]:
+                best = seconds, each
+        return None if best is None else best[1]
 
 
 class CublasLtMatmul:

@@ -24,6 +24,7 @@ class MatmulShape:
         bias: Whether a vector [columns] is added to every row.
         addend: Whether a tensor of the result's shape is added.
         relu: Whether negative elements become 0.
+        deterministic: Whether equal operands must give equal bits in all processes.
     """
 
     rows: int
@@ -39,6 +40,7 @@ class MatmulShape:
     bias: bool = False
     addend: bool = False
     relu: bool = False
+    deterministic: bool = False
 
     @property
     def flops(self) -> int:
