@@ -127,11 +127,15 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, void *op, void *a, void *b, voi
     const bool wide = ((Object *)d)->get<int32_t>(0, 0) == 1;
     // As the real one: no epilogues for float64.
     if (wide && ((Object *)op)->get<uint32_t>(7, 1) != 1) return NOT_SUPPORTED;
-    results[0] = Result();
-    results[0].algorithm.data[0] = alignment;
-    results[0].algorithm.data[1] = ((Object *)op)->get<int32_t>(0, 0);
-    results[0].workspace = prefers.get<uint64_t>(1, 0) < 4096 ? 0 : 4096;
-    *count = 1;
+    const int many = is_set("FAKE_LT_COUNT") ? atoi(getenv("FAKE_LT_COUNT")) : 1;
+    for (*count = 0; *count < (many < wanted ? many : wanted); ++*count) {
+        Result &result = results[*count] = Result();
+        result.algorithm.data[0] = alignment;
+        result.algorithm.data[1] = ((Object *)op)->get<int32_t>(0, 0);
+        result.algorithm.data[2] = *count;
+        // Each asks for another workspace, by which tests tell which one was chosen.
+        result.workspace = prefers.get<uint64_t>(1, 0) < 4096 ? 0 : 4096 + *count;
+    }
     return SUCCESS;
 }
 int cublasLtMatmul(void *handle, void *op, const void *alpha, const void *a, void *la, const void *b,
@@ -139,6 +143,8 @@ int cublasLtMatmul(void *handle, void *op, const void *alpha, const void *a, voi
                    const Algorithm *algorithm, void *workspace, size_t size, void *stream) {
     if (handle != (void *)0x1234 || stream != (void *)77) return INVALID_VALUE;
     const Object &operation = *(Object *)op;
+    if (is_set("FAKE_LT_BROKEN") && (int)algorithm->data[2] == atoi(getenv("FAKE_LT_BROKEN")))
+        return NOT_SUPPORTED;
     if ((int)algorithm->data[1] != operation.get<int32_t>(0, 0)) return INVALID_VALUE;
     for (const void *place : {a, b, c, (const void *)d})
         if ((uintptr_t)place % algorithm->data[0]) return INVALID_VALUE;

@@ -205,6 +205,10 @@ def test_flat_convolutions_are_products(platform, case):
     assert [i.name for i in found] == ["multiply"] * 3
     # No filter is transposed for them.
     assert not any(i.sources() for i in found)
+    flat = instructions(
+        convolution(*FLAT[case]), platform, {"flat convolution"}, deterministic=True
+    )
+    assert all(i.shape.deterministic for i in flat)
     assert [i.name for i in instructions(convolution(*FLAT[case]), platform, None)] == (
         ["multiply"] * 3
     )
@@ -284,7 +288,7 @@ class Tensor:
     def __getattr__(self, called):
         def call(*args):
             self.calls.append((f"{self.name} tensor", called, *args))
-            return self
+            return [8, 10, 4, 9] if called == "get_dim" else self
 
         return call
 
@@ -294,11 +298,15 @@ class Frontend:
 
     Args:
         failing: What a call raises, by its name.
-        workspace: Bytes that plans need.
+        workspaces: Bytes that each plan needs, None for one that cannot be built.
+
+    Attributes:
+        index: Of the plan that is built.
     """
 
-    def __init__(self, failing=None, workspace=1000):
-        self.calls, self.failing, self.workspace = [], failing or {}, workspace
+    def __init__(self, failing=None, workspaces=(1000,)):
+        self.calls, self.failing, self.workspaces = [], failing or {}, workspaces
+        self.index = 0
 
     def __getattr__(self, name):
         return NotSupportedError if name == "cudnnGraphNotSupportedError" else Names(name)
@@ -334,14 +342,45 @@ class FrontendGraph:
             if name in self._frontend.failing:
                 raise self._frontend.failing[name]
             if name == "get_workspace_size":
-                return self._frontend.workspace
+                return self._frontend.workspaces[self._frontend.index]
+            if name == "get_execution_plan_count":
+                return len(self._frontend.workspaces)
+            if name == "build_plan_at_index":
+                (self._frontend.index,) = args
+                if self._frontend.workspaces[args[0]] is None:
+                    raise NotSupportedError("no such plan")
             return Tensor(self._frontend.calls, options.get("name", name))
 
         return call
 
 
 class Gpu:
+    """Has memory, and a time for each of what is measured.
+
+    Args:
+        times: Seconds, or what is raised.
+        room: Bytes of memory.
+    """
+
     stream = 77
+
+    def __init__(self, times=(), room=1 << 40):
+        self.times, self.room = list(times), room
+
+    def allocate(self, size):
+        if size > self.room:
+            raise ExecutionError("out of memory")
+        return size
+
+    def address(self, array):
+        return array
+
+    def measure(self, work):
+        work()
+        time = self.times.pop(0) if self.times else 1.0
+        if isinstance(time, Exception):
+            raise time
+        return time
 
 
 FORWARD = ConvolutionShape(
@@ -373,11 +412,17 @@ def test_cudnn_gets_channels_last_in_its_own_order_of_axes():
     assert ("conv_fprop tensor", "set_stride", [360, 1, 90, 10]) in frontend.calls
 
 
+INEXACT = {
+    *("TENSOR_CORE", "DOWN_CONVERT_INPUTS", "REDUCED_PRECISION_REDUCTION"),
+    *("FFT", "WINOGRAD_TILE_13x13"),
+}
+
+
 @pytest.mark.parametrize(
     ("precision", "deterministic", "refused"),
     [
-        ("highest", False, {"TENSOR_CORE", "DOWN_CONVERT_INPUTS"}),
-        ("highest", True, {"TENSOR_CORE", "DOWN_CONVERT_INPUTS", "NONDETERMINISTIC"}),
+        ("highest", False, INEXACT),
+        ("highest", True, {*INEXACT, "NONDETERMINISTIC"}),
         ("tf32", True, {"NONDETERMINISTIC"}),
         ("tf32", False, set()),
     ],
@@ -394,7 +439,8 @@ def test_engines_that_are_refused(precision, deterministic, refused):
 def test_equal_convolutions_share_what_is_built_and_run_on_the_thread_s_stream():
     frontend = Frontend()
     library = cudnn.Cudnn(Gpu(), frontend)
-    first, second = library.plan(FORWARD), library.plan(FORWARD)
+    shape = replace(FORWARD, deterministic=True)
+    first, second = library.plan(shape), library.plan(shape)
     assert first is second
     assert len(called(frontend, "build_plans")) == 1
     first.start(ConvolutionPlaces(1, 2, 3), 4)
@@ -411,12 +457,56 @@ def test_equal_convolutions_share_what_is_built_and_run_on_the_thread_s_stream()
     [
         Frontend({"check_support": NotSupportedError("no")}),
         Frontend({"build_operation_graph": NotSupportedError("no")}),
-        Frontend(workspace=cudnn.MOST_SCRATCH + 1),
+        Frontend(workspaces=[cudnn.MOST_SCRATCH + 1]),
     ],
     ids=["support", "graph", "workspace"],
 )
 def test_what_cudnn_does_not_support_stays_with_others(frontend):
     assert cudnn.Cudnn(Gpu(), frontend).plan(FORWARD) is None
+
+
+TOO_MUCH = cudnn.MOST_SCRATCH + 1
+
+
+@pytest.mark.parametrize(
+    ("workspaces", "times", "chosen"),
+    [
+        ([10, 20, 30], [3.0, 1.0, 2.0], 1),
+        ([10, 20], [1.0, 1.0], 0),
+        # What cannot be built, needs too much, or fails when it runs, is left out.
+        ([None, TOO_MUCH, 30, 40], [2.0, 1.0], 3),
+        ([10, 20], [RuntimeError("odd"), 5.0], 1),
+        ([10, 20], [NotSupportedError("odd"), 5.0], 1),
+        # No more than some are tried.
+        ([10] * 20, [float(20 - i) for i in range(20)], 9),
+    ],
+    ids=str,
+)
+def test_the_quickest_of_the_first_plans_is_chosen(workspaces, times, chosen):
+    frontend = Frontend(workspaces=workspaces)
+    plan = cudnn.Cudnn(Gpu(times), frontend).plan(FORWARD)
+    assert frontend.index == chosen
+    assert plan.scratch == workspaces[chosen]
+
+
+@pytest.mark.parametrize("times", [[RuntimeError("odd")] * 2])
+def test_where_no_plan_works_it_stays_with_others(times):
+    assert cudnn.Cudnn(Gpu(times), Frontend(workspaces=[10, 20])).plan(FORWARD) is None
+
+
+def test_without_room_the_first_plan_is_taken():
+    frontend = Frontend(workspaces=[10, 20])
+    assert cudnn.Cudnn(Gpu([2.0, 1.0], room=100), frontend).plan(FORWARD).scratch == 10
+    # Room for the operands, but not for the scratch memory of the first.
+    frontend = Frontend(workspaces=[1 << 29, 20])
+    assert cudnn.Cudnn(Gpu(room=1 << 20), frontend).plan(FORWARD).scratch == 20
+
+
+def test_nothing_is_timed_where_equal_runs_must_give_equal_bits():
+    frontend = Frontend(workspaces=[10, 20])
+    plan = cudnn.Cudnn(Gpu([2.0, 1.0]), frontend).plan(replace(FORWARD, deterministic=True))
+    assert plan.scratch == 10
+    assert not called(frontend, "execute")
 
 
 def test_followers_are_only_asked_for_where_they_are_fused():
@@ -436,7 +526,8 @@ def test_failures_say_for_what():
         match=r"cuDNN fails: odd\n  a convolution of \[8, 7, 9, 6\] with \[3, 2, 3, 10\], forward",
     ):
         cudnn.Cudnn(Gpu(), Frontend({"validate": ValueError("odd")})).plan(FORWARD)
-    plan = cudnn.Cudnn(Gpu(), Frontend({"execute": RuntimeError("odd")})).plan(FORWARD)
+    frontend = Frontend({"execute": RuntimeError("odd")})
+    plan = cudnn.Cudnn(Gpu(), frontend).plan(replace(FORWARD, deterministic=True))
     with pytest.raises(ExecutionError, match="cuDNN fails: odd"):
         plan.start(ConvolutionPlaces(1, 2, 3), 4)
 

@@ -194,7 +194,30 @@ def test_the_precision_is_the_sessions(platform):
 
 
 class Gpu:
+    """Has memory of the host, and a time for each of what is measured.
+
+    Args:
+        times: Seconds.
+        room: Bytes that can be allocated at a time.
+    """
+
     stream = 77
+
+    def __init__(self, times=(), room=1 << 20):
+        self.times, self.room, self.platform = list(times), room, FakePlatform()
+
+    def allocate(self, size):
+        if size > self.room:
+            raise ExecutionError("out of memory")
+        return self.platform.allocate(size)
+
+    def address(self, array):
+        return self.platform.address(array)
+
+    def measure(self, work):
+        time = self.times.pop(0)
+        work()
+        return time
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +239,29 @@ def test_cublaslt_multiplies(platform, pretended, transpose_a, transpose_b, batc
     assert check([y], platform, precision="tf32").source().startswith("cublasLt: ")
 
 
+@pytest.mark.parametrize("sizes", [(1, 4, 3), (4, 1, 3), (4, 3, 1), (1, 1, 3), (4, 1, 1)], ids=str)
+@pytest.mark.parametrize(("transpose_a", "transpose_b"), FLAGS)
+def test_cublaslt_multiplies_vectors(platform, pretended, transpose_a, transpose_b, sizes):
+    platform.matmuls = cublaslt.CublasLt(Gpu(), pretended)
+    rows, columns, depth = sizes
+    a = holder(*((depth, rows) if transpose_a else (rows, depth)))
+    b = holder(*((columns, depth) if transpose_b else (depth, columns)))
+    check([hr.matmul(a, b, transpose_a=transpose_a, transpose_b=transpose_b)], platform)
+
+
+def test_only_what_lies_differently_is_transposed():
+    def flags(**sizes):
+        plain = cublaslt._untransposed(
+            MatmulShape(transpose_left=True, transpose_right=True, **sizes)
+        )
+        return plain.transpose_left, plain.transpose_right
+
+    assert flags(rows=4, columns=5, depth=6) == (True, True)
+    assert flags(rows=1, columns=5, depth=6) == (False, True)
+    assert flags(rows=4, columns=1, depth=6) == (True, False)
+    assert flags(rows=4, columns=5, depth=1) == (False, False)
+
+
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("addend", [False, True])
 @pytest.mark.parametrize("bias", [False, True])
@@ -234,6 +280,48 @@ def test_what_cublaslt_has_no_algorithm_for_stays_with_others(platform, pretende
     platform.matmuls = cublaslt.CublasLt(Gpu(), pretended)
     assert not matched([y], platform, ONLY)
     assert platform.matmuls.plan(replace(SHAPE, dtype="int32")) is None
+
+
+@pytest.mark.parametrize(
+    ("times", "chosen"), [([3.0, 1.0, 2.0], 1), ([1.0, 1.0, 1.0], 0), ([3.0, 2.0, 1.0], 2)]
+)
+@pytest.mark.parametrize("addend", [False, True])
+def test_the_quickest_algorithm_is_chosen(pretended, monkeypatch, times, chosen, addend):
+    monkeypatch.setenv("FAKE_LT_COUNT", "3")
+    library = cublaslt.CublasLt(Gpu(times), pretended)
+    assert library.plan(replace(SHAPE, addend=addend)).scratch == 4096 + chosen
+    # Once for each product.
+    assert library.plan(replace(SHAPE, addend=addend)).scratch == 4096 + chosen
+
+
+def test_no_more_than_some_algorithms_are_tried(pretended, monkeypatch):
+    monkeypatch.setenv("FAKE_LT_COUNT", "100")
+    library = cublaslt.CublasLt(Gpu([float(100 - i) for i in range(100)]), pretended)
+    assert library.plan(SHAPE).scratch == 4096 + cublaslt._ALGORITHMS - 1
+
+
+def test_algorithms_that_do_not_work_are_left_out(pretended, monkeypatch):
+    monkeypatch.setenv("FAKE_LT_COUNT", "2")
+    monkeypatch.setenv("FAKE_LT_BROKEN", "0")
+    assert cublaslt.CublasLt(Gpu([1.0, 2.0]), pretended).plan(SHAPE).scratch == 4097
+
+
+def test_without_room_to_try_the_first_algorithm_is_taken(pretended, monkeypatch):
+    monkeypatch.setenv("FAKE_LT_COUNT", "2")
+    assert cublaslt.CublasLt(Gpu(room=8), pretended).plan(SHAPE).scratch == 4096
+
+
+def test_nothing_is_timed_where_equal_runs_must_give_equal_bits(pretended, monkeypatch):
+    monkeypatch.setenv("FAKE_LT_COUNT", "2")
+    plan = cublaslt.CublasLt(Gpu(), pretended).plan(replace(SHAPE, deterministic=True))
+    assert plan.scratch == 4096
+
+
+def test_sessions_that_are_deterministic_ask_for_that(platform):
+    y = hr.matmul(holder(5, 3), holder(3, 7))
+    for flag in (False, True):
+        (instruction,) = matched([y], platform, ONLY, deterministic=flag)
+        assert instruction.shape.deterministic is flag
 
 
 def test_descriptors_are_freed(pretended):

@@ -124,8 +124,8 @@ class Cudnn:
             graph.deselect_workspace_greater_than(MOST_SCRATCH)
             graph.check_support()
             graph.build_plans()
-            if not shape.deterministic:
-                self._choose(built, unsupported)
+            if not shape.deterministic and not self._choose(built, unsupported):
+                return None
             scratch = int(graph.get_workspace_size())
         except unsupported:
             return None
@@ -134,32 +134,41 @@ class Cudnn:
             raise ExecutionError(f"cuDNN fails: {error}\n  {shape}") from error
         return None if scratch > MOST_SCRATCH else CudnnConvolution(self, built, scratch)
 
-    def _choose(self, built: _Built, unsupported: type[Exception]) -> None:
-        """Build the quickest of the first plans, on memory that is there for as long as that."""
+    def _choose(self, built: _Built, unsupported: type[Exception]) -> bool:
+        """Build the quickest of the first plans, on memory that is there for as long as that.
+
+        Where there is no room to try, the plan that is built stays.
+
+        Returns:
+            Whether one works.
+        """
         graph, gpu = built.graph, self._gpu
         sizes = {name: math.prod(tensor.get_dim()) * 4 for name, tensor in built.tensors.items()}
-        memory = {name: gpu.allocate(size) for name, size in sizes.items()}
+        try:
+            memory = {name: gpu.allocate(size) for name, size in sizes.items()}
+        except ExecutionError:
+            return True
         addresses = {t: gpu.address(memory[name]) for name, t in built.tensors.items()}
         best: tuple[float, int] | None = None
         for index in range(min(_PLANS, graph.get_execution_plan_count())):
+            memory.pop("scratch", None)
             try:
                 graph.build_plan_at_index(index)
-            except unsupported:
-                continue
-            scratch = int(graph.get_workspace_size())
-            if scratch > MOST_SCRATCH:
-                continue
-            memory["scratch"] = gpu.allocate(max(1, scratch))
-            run = functools.partial(self._run, built, addresses, gpu.address(memory["scratch"]))
-            try:
-                seconds = gpu.measure(run)
-            except (unsupported, RuntimeError):
+                scratch = int(graph.get_workspace_size())
+                if scratch > MOST_SCRATCH:
+                    continue
+                memory["scratch"] = gpu.allocate(max(1, scratch))
+                place = gpu.address(memory["scratch"])
+                seconds = gpu.measure(functools.partial(self._run, built, addresses, place))
+            except (unsupported, RuntimeError, ExecutionError):
                 # Some are found not to work when they run.
                 continue
             if best is None or seconds < best[0]:
                 best = seconds, index
-        if best is not None:
-            graph.build_plan_at_index(best[1])
+        if best is None:
+            return False
+        graph.build_plan_at_index(best[1])
+        return True
 
     def _run(self, built: _Built, addresses: Mapping[Any, int], scratch: int) -> None:
         self._module.set_stream(handle=self._handle, stream=self._gpu.stream)

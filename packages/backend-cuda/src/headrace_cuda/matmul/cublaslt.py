@@ -16,8 +16,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import threading
-from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_void_p
 from collections.abc import Sequence
+from ctypes import POINTER, byref, c_char_p, c_double, c_float, c_int, c_int64, c_size_t, c_void_p
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -286,9 +286,10 @@ class CublasLt:
         """
         if shape.dtype not in _KINDS:
             return None
+        plain = _untransposed(shape)
         with self._lock:
-            found = self._find(shape, MOST_SCRATCH, ALIGNED)
-        return None if found is None else CublasLtMatmul(self, shape, found)
+            found = self._find(plain, MOST_SCRATCH, ALIGNED)
+        return None if found is None else CublasLtMatmul(self, plain, found)
 
     def unaligned(self, shape: MatmulShape, scratch: int) -> _Found | None:
         """Return the algorithm for operands of which only the elements are aligned."""
@@ -369,7 +370,10 @@ class CublasLt:
     def _quickest(
         self, shape: MatmulShape, made: _Descriptors, found: Sequence[_Found]
     ) -> _Found | None:
-        """Return the quickest of some algorithms, on memory that is there for as long as that."""
+        """Return the quickest of some algorithms, on memory that is there for as long as that.
+
+        Where there is no room to try, it is the first one.
+        """
         kind, gpu = _KINDS[shape.dtype], self._gpu
         factors = (kind.factor(1.0), kind.factor(1.0 if shape.addend else 0.0))
         out = shape.batch * shape.rows * shape.columns
@@ -380,13 +384,16 @@ class CublasLt:
             "bias": shape.columns,
             "addend": out,
         }
-        held = {name: gpu.allocate(size * kind.size) for name, size in sizes.items()}
+        try:
+            held = {name: gpu.allocate(size * kind.size) for name, size in sizes.items()}
+            room = gpu.allocate(max(1, *(each.scratch for each in found)))
+        except ExecutionError:
+            return found[0]
         places = MatmulPlaces(**{name: gpu.address(array) for name, array in held.items()})
         if not shape.addend:
             places = replace(places, addend=0)
         best: tuple[float, _Found] | None = None
         for each in found:
-            room = gpu.allocate(max(1, each.scratch))
             run = functools.partial(
                 self._start, shape, made, each, places, factors, gpu.address(room)
             )
@@ -426,6 +433,18 @@ class CublasLtMatmul:
                 raise ExecutionError(f"cublasLt has no algorithm for {self._shape}, unaligned")
         assert found is not None
         self._library.run(self._shape, self._descriptors, found, places, self._factors, scratch)
+
+
+def _untransposed(shape: MatmulShape) -> MatmulShape:
+    """Return the same product with as few transposed operands as can be.
+
+    A matrix of one row or column lies as the transposed one does, and cublasLt refuses some.
+    """
+    return replace(
+        shape,
+        transpose_left=shape.transpose_left and min(shape.rows, shape.depth) > 1,
+        transpose_right=shape.transpose_right and min(shape.depth, shape.columns) > 1,
+    )
 
 
 def _is_tf32(shape: MatmulShape) -> bool:

@@ -80,9 +80,6 @@ def matmul_shape(op: Operation, precision: str) -> tuple[MatmulShape, tuple[Skip
     if math.prod(right[:-2]) == 1 and not transpose_left:
         # The same matrix for all rows of the batch.
         rows, batch, left = rows * math.prod(batch), (), (rows * math.prod(batch), depth)
-    # A matrix of one row or column lies as the transposed one does, and cublasLt refuses some.
-    transpose_left = transpose_left and min(rows, depth) > 1
-    transpose_right = transpose_right and min(depth, columns) > 1
     operands = [(1,) * (len(batch) + 2 - len(shape)) + tuple(shape) for shape in (left, right)]
     operands = [shape[len(shape) - len(batch) - 2 :] for shape in operands]
     outer = 0

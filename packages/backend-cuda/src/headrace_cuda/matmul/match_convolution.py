@@ -46,6 +46,7 @@ def make(candidate: Candidate) -> Multiply | None:
             bias=chain.bias is not None,
             addend=chain.addend is not None,
             relu=chain.relu,
+            deterministic=settings.deterministic,
         )
         matmul = settings.platform.matmuls.plan(fused)
         if matmul is not None:

@@ -74,7 +74,10 @@ class Streaming(Protocol):
 
     @property
     def stream(self) -> int:
-        """The handle of the stream on which the calling thread starts work now."""
+        """The handle of the stream on which the calling thread starts work now.
+
+        It is the GPU's, or the one of which a graph is made.
+        """
 
 
 class Platform(Streaming, Protocol):
@@ -82,16 +85,17 @@ class Platform(Streaming, Protocol):
 
     Attributes:
         processors: How many multiprocessors it has.
-        matmuls: What multiplies matrices.
-        convolutions: What computes convolutions, None where the library is not installed.
-        stream: The handle of the stream on which this thread starts work now: the GPU's, or the
-            one of which a graph is made.
     """
 
     processors: int
-    stream: int
-    matmuls: MatmulLibrary
-    convolutions: ConvolutionLibrary | None
+
+    @property
+    def matmuls(self) -> MatmulLibrary:
+        """What multiplies matrices."""
+
+    @property
+    def convolutions(self) -> ConvolutionLibrary | None:
+        """What computes convolutions, None where the library is not installed."""
 
     def load(self, sources: Sequence[CudaSource]) -> Mapping[str, Function]:
         """Return kernels by name, compiled or taken from the cache.
