@@ -38,15 +38,15 @@ class GpuPlatform:
         with hardware.activate():
             device = cupy.cuda.Device(hardware.index)
             attributes, capability = device.attributes, device.compute_capability
-            # Of which graphs are made, so that what other threads start does not get into them.
-            self._recorder = cupy.cuda.Stream(non_blocking=True)
+            self._recorder = _Recorder(cupy.cuda.Stream(non_blocking=True))
+            # Libraries measure while they hold what a graph that is made elsewhere may wait for.
+            self._trials = _Recorder(cupy.cuda.Stream(non_blocking=True))
         self.processors: int = attributes["MultiProcessorCount"]
         # As in "90".
         self._arch = f"sm_{capability}"
         self._functions: dict[str, Function] = {}
         self._modules: list[Any] = []
         self._lock = threading.Lock()
-        self._capturing = threading.Lock()
 
     @functools.cached_property
     def matmuls(self) -> MatmulLibrary:
@@ -131,7 +131,9 @@ class GpuPlatform:
         """Run work a few times, and return the least seconds that it took."""
         work()
         # In a graph: by itself it may take longer to start than to run.
-        several = self.capture(lambda: [work() for _ in range(_IN_A_ROW)][0])
+        several = self._trials.record(
+            lambda: [work() for _ in range(_IN_A_ROW)][0], self._hardware.stream
+        )
         several()
         return min(self._timed(several) for _ in range(_TIMES)) / _IN_A_ROW
 
@@ -145,21 +147,28 @@ class GpuPlatform:
 
     def capture(self, work: Callable[[], None]) -> Callable[[], None]:
         """Return what runs at one go all that ``work`` starts."""
-        with self._capturing, self._recorder:
-            self._recorder.begin_capture()
+        return self._recorder.record(work, self._hardware.stream)
+
+
+class _Recorder:
+    """Makes graphs, on a stream of its own: what other threads start does not get into them."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def record(self, work: Callable[[], None], target: Any) -> Callable[[], None]:
+        """Return what runs on a stream all that ``work`` starts."""
+        with self._lock, self._stream:
+            self._stream.begin_capture()
             try:
                 work()
             except BaseException:
-                self._recorder.end_capture()
+                self._stream.end_capture()
                 raise
-            graph = self._recorder.end_capture()
-        stream = self._hardware.stream
-        graph.upload(stream)
-
-        def replay() -> None:
-            graph.launch(stream)
-
-        return replay
+            graph = self._stream.end_capture()
+        graph.upload(target)
+        return functools.partial(graph.launch, target)
 
 
 def _started(kernel: Any) -> Function:

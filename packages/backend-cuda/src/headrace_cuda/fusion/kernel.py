@@ -14,7 +14,7 @@ from headrace_cpu.fusion.nodes import BYTES, Check, uniform_value
 from headrace_cpu.fusion.schedule import make_schedule
 from headrace_cpu.fusion.space import Value, make_space
 from headrace_cuda.fusion.passes import Kind, passes_of, reductions_read
-from headrace_cuda.fusion.writer import Launch, Word, partials, wide, write_pass
+from headrace_cuda.fusion.writer import Launch, Word, partials, wide, write_passes
 from headrace_cuda.program.instruction import CudaInstruction
 from headrace_cuda.program.platform import ALIGNMENT, CudaSource, Function, Platform
 
@@ -71,10 +71,7 @@ class FusedKernels(CudaInstruction):
         self._functions: Mapping[str, Function] = {}
 
     def _written(self, *, guarded: bool) -> list[Launch]:
-        found: list[Launch] = []
-        for step, parts in self._passes:
-            found += write_pass(step, self._space, self._homes, parts, guarded)
-        return found
+        return write_passes(self._passes, self._space, self._homes, guarded=guarded)
 
     def _reserve(self, word: Word, code: str, value: Value, times: int = 1) -> None:
         count = prod(self._space.sizes[d] for d in value.dims)

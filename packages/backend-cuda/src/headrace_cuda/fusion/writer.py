@@ -7,6 +7,7 @@ text: a program is compiled for its shapes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -25,6 +26,10 @@ _MANY = 1 << 20
 _SEVERAL = 4
 # A thread adds up to so many float32 as such, more in float64.
 _CHUNK = 64
+# A thread reduces so many elements before a reduction is cut into parts, which are joined.
+_LEAST_SHARE = 32
+# Passes of up to so many blocks are done one after the other by one block of a kernel.
+_FEW_BLOCKS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +62,144 @@ class Launch:
     words: tuple[Word, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What the blocks of a pass do.
+
+    Attributes:
+        lines: Of each block, whose number is ``block_x`` and ``block_y``.
+        blocks: How many blocks there are.
+        threads: How many threads each has.
+        shared: The codes of the arrays that the threads of a block share, of an element each.
+    """
+
+    lines: list[str]
+    blocks: tuple[int, int]
+    threads: int
+    shared: frozenset[str] = frozenset()
+
+
+class Parameters:
+    """The parameters of a kernel that is being written."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self.words: dict[Word, str] = {}
+        self._types: dict[Word, str] = {}
+        self._changed: set[Word] = set()
+        # Whether tensors may share memory: a variable and what was read of it.
+        self.shares = False
+
+    def pointer(self, word: Word, code: str, *, changes: bool = False) -> str:
+        """Return the parameter for an address."""
+        if word not in self.words:
+            self.words[word] = f"p{len(self.words)}"
+            self._types[word] = TYPES[code]
+        if changes:
+            self._changed.add(word)
+        return self.words[word]
+
+    def text(self) -> str:
+        """Return the parameters in CUDA C++."""
+        alone = "" if self.shares else "__restrict__ "
+        return ", ".join(
+            f"{'' if word in self._changed else 'const '}{self._types[word]} *{alone}{name}"
+            for word, name in self.words.items()
+        )
+
+
+def write_passes(
+    passes: Sequence[tuple[Pass, int]], space: Space, homes: frozenset[Value], *, guarded: bool
+) -> list[Launch]:
+    """Return the kernels of a group's passes, in order.
+
+    Args:
+        passes: The passes, and into how many parts each is cut.
+        space: The sizes.
+        homes: The reductions that are kept in scratch memory.
+        guarded: Whether variables stay as they are where a check has failed.
+    """
+    launches: list[Launch] = []
+    parameters, together = Parameters(), list[Piece]()
+
+    def finish() -> None:
+        nonlocal parameters, together
+        if together:
+            launches.append(_launch(parameters, together))
+        parameters, together = Parameters(), []
+
+    for step, parts in passes:
+        few = _count_blocks(step, space, parts) <= _FEW_BLOCKS
+        for make in _makers(step, space, homes, parts, guarded):
+            if not few:
+                finish()
+            together.append(make(parameters))
+            if not few:
+                finish()
+    finish()
+    return launches
+
+
+def _count_blocks(step: Pass, space: Space, parts: int) -> int:
+    """Return how many blocks a pass has at most; more than few where they have many threads."""
+    pieces = [make(Parameters()) for make in _makers(step, space, frozenset(), parts, False)]
+    if any(piece.threads != THREADS for piece in pieces):
+        return _FEW_BLOCKS + 1
+    return max(piece.blocks[0] * piece.blocks[1] for piece in pieces)
+
+
+def _makers(
+    step: Pass, space: Space, homes: frozenset[Value], parts: int, guarded: bool
+) -> list[Callable[[Parameters], Piece]]:
+    """Return what write the pieces of a pass."""
+    if step.kind is Kind.MAP:
+        return [lambda p: _Map(step, space, homes, p).write(guarded)]
+    if step.kind is Kind.ROWS:
+        return [lambda p: _Rows(step, space, homes, p).write()]
+    makers: list[Callable[[Parameters], Piece]] = []
+    makers.append(lambda p: _Reduce(step, space, homes, p, parts).write())
+    if parts > 1:
+        for root in step.roots:
+            makers.append(
+                lambda p, value=root.value: _Join(value, space, homes, p, parts).write()
+            )
+    return makers
+
+
+def _launch(parameters: Parameters, pieces: Sequence[Piece]) -> Launch:
+    """Return the kernel of pieces; where there are several, one block does them in turn."""
+    threads = pieces[0].threads
+    codes = sorted({code for piece in pieces for code in piece.shared})
+    body = [f"__shared__ {TYPES[code]} shared_{code}[{threads}];" for code in codes]
+    if len(pieces) == 1:
+        columns, rows = pieces[0].blocks
+        body += ["const int block_x = blockIdx.x, block_y = blockIdx.y;", *pieces[0].lines]
+        grid: Grid = (columns, rows, 1)
+    else:
+        grid = (1, 1, 1)
+        for number, piece in enumerate(pieces):
+            columns, rows = piece.blocks
+            # What one piece has left in memory another one reads.
+            body += ["__syncthreads();"] if number else []
+            body += [
+                f"for (int block = 0; block < {columns * rows}; ++block) {{",
+                f"    const int block_x = block % {columns}, block_y = block / {columns};",
+                *(f"    {line}" for line in piece.lines),
+                "}",
+            ]
+    lines = [f'extern "C" __global__ void KERNEL({parameters.text()}) {{']
+    lines += [*(f"    {line}" for line in body), "}", ""]
+    source = CudaSource.of("\n".join(lines))
+    return Launch(source, grid, (threads, 1, 1), tuple(parameters.words))
+
+
 def partials(step: Pass, space: Space, processors: int) -> int:
     """Return into how many parts a reduction is cut, so that there is work for all processors."""
     if step.kind is not Kind.REDUCE:
         return 1
     shape = _Shape(step, space)
-    if shape.parts_elements < 2 * THREADS:
-        return 1
-    blocks = shape.blocks
-    wanted = -(-4 * processors // blocks)
-    most = shape.parts_elements // THREADS
+    wanted = -(-8 * processors // shape.blocks)
+    most = shape.reduced // (shape.threads * _LEAST_SHARE)
     return max(1, min(wanted, most, 1024))
 
 
@@ -77,7 +210,9 @@ class _Shape:
         kept: How many elements it leaves.
         reduced: Of how many each is made.
         columns: Whether neighboring threads work on neighboring results, not on one.
-        block: The threads of a block.
+        across: The threads of a block that neighbor each other in memory.
+        down: How many times as many a block has.
+        blocks: How many blocks there are for each part.
     """
 
     def __init__(self, step: Pass, space: Space) -> None:
@@ -86,40 +221,17 @@ class _Shape:
         self.reduced = prod(sizes[d] for d in step.over)
         self.columns = step.dims[-1] not in step.over
         if self.columns:
-            across = min(32, _power(sizes[step.dims[-1]]))
-            self.block: Grid = (across, THREADS // across, 1)
-            self.blocks = -(-self.kept // across)
+            self.across = min(32, _power(sizes[step.dims[-1]]))
+            self.blocks = -(-self.kept // self.across)
         else:
-            across = min(THREADS, _power(-(-self.reduced // 4)))
-            self.block = (across, THREADS // across, 1)
-            self.blocks = -(-self.kept // (THREADS // across))
+            self.across = min(THREADS, _power(-(-self.reduced // 4)))
+            self.blocks = -(-self.kept // (THREADS // self.across))
+        self.down = THREADS // self.across
 
     @property
-    def parts_elements(self) -> int:
-        """How many elements the threads along the reduced dimensions share in one block."""
-        return self.reduced * (self.block[0] if self.columns else 1)
-
-
-def write_pass(
-    step: Pass, space: Space, homes: frozenset[Value], parts: int, guarded: bool = False
-) -> list[Launch]:
-    """Return the kernels of a pass, in order.
-
-    Args:
-        step: The pass.
-        space: The sizes.
-        homes: The reductions that are kept in scratch memory.
-        parts: Into how many parts it is cut, for a reduction.
-        guarded: Whether variables stay as they are where a check has failed.
-    """
-    if step.kind is Kind.MAP:
-        return [_Map(step, space, homes).write(guarded)]
-    if step.kind is Kind.ROWS:
-        return [_Rows(step, space, homes).write()]
-    launches = [_Reduce(step, space, homes, parts).write()]
-    if parts > 1:
-        launches += [_Join(root.value, space, homes, parts).write() for root in step.roots]
-    return launches
+    def threads(self) -> int:
+        """How many threads share what one result is made of."""
+        return self.down if self.columns else self.across
 
 
 def wide(reduction: Value) -> str:
@@ -132,53 +244,26 @@ def _power(number: int) -> int:
     return 1 << max(0, number - 1).bit_length()
 
 
-class _Kernel:
-    """A kernel that is being written: names, parameters and lines."""
+class _Writer:
+    """A pass that is being written: names and lines."""
 
-    def __init__(self, step: Pass, space: Space, homes: frozenset[Value]) -> None:
+    def __init__(
+        self, step: Pass, space: Space, homes: frozenset[Value], parameters: Parameters
+    ) -> None:
         self.step = step
-        self.space = space
         self.sizes = space.sizes
         self.homes = homes
-        self.words: dict[Word, str] = {}
-        self.types: dict[Word, str] = {}
-        self.changed: set[Word] = set()
-        # Lines for all, for each row, and of the innermost loop; with the names known in each.
+        self.parameters = parameters
+        # Lines for each row, and of the innermost loop; with the names known in each.
         self.row: list[str] = []
         self.inner: list[str] = []
         self.row_names: dict[Value, str] = {}
         self.names: dict[Value, str] = {}
         # The dimensions along which values are computed in the innermost lines only.
         self.varying: frozenset[int] = frozenset(step.dims)
-        self.known: dict[Value, str] = {}
         placed = (*space.values, *space.stores)
         most = max([prod(self.sizes), *(_reach(one, self.sizes) for one in placed)])
         self.index = "int" if most < 2**31 - 2**16 else "int64"
-
-    # -- parameters
-
-    def pointer(self, word: Word, code: str, *, changes: bool = False) -> str:
-        """Return the parameter for an address."""
-        if word not in self.words:
-            self.words[word] = f"p{len(self.words)}"
-            self.types[word] = TYPES[code]
-        if changes:
-            self.changed.add(word)
-        return self.words[word]
-
-    def text(self, body: list[str]) -> CudaSource:
-        """Return the kernel with a body."""
-        parameters = ", ".join(
-            f"{'' if word in self.changed else 'const '}{self.types[word]} *{name}"
-            for word, name in self.words.items()
-        )
-        lines = [f'extern "C" __global__ void KERNEL({parameters}) {{']
-        lines += [f"    {line}" for line in body]
-        return CudaSource.of("\n".join([*lines, "}", ""]))
-
-    def launch(self, body: list[str], grid: Grid, block: Grid) -> Launch:
-        """Return the kernel with what it is started with."""
-        return Launch(self.text(body), grid, block, tuple(self.words))
 
     # -- values
 
@@ -186,10 +271,7 @@ class _Kernel:
         """Return the name of a value, with the lines that compute it."""
         if value.kind == "const":
             return literal(value)
-        known = self.known.get(value)
-        if known is not None:
-            return known
-        in_row = self.varying.isdisjoint(self._depends(value))
+        in_row = self.varying.isdisjoint(value.dims)
         names, lines = (self.row_names, self.row) if in_row else (self.names, self.inner)
         if value not in names:
             expression = self._expression(value)
@@ -198,19 +280,15 @@ class _Kernel:
             lines.append(f"const {TYPES[value.code]} {name} = {expression};")
         return names[value]
 
-    def _depends(self, value: Value) -> tuple[int, ...]:
-        return value.dims
-
     def _expression(self, value: Value) -> str:
         if value.kind == "load":
             assert value.tensor is not None
-            base = self.pointer(Word(value.tensor), value.code)
+            base = self.parameters.pointer(Word(value.tensor), value.code)
             return f"{base}[{_place(value.dims, value.strides, value.offset)}]"
         if value.kind == "index":
             return f"({TYPES[value.code]})i{value.dims[0]}"
         if value.kind == "reduce":
-            assert value in self.homes
-            base = self.pointer(Word(value), value.code)
+            base = self.parameters.pointer(Word(value), value.code)
             return f"{base}[{_place(value.dims, self.dense(value.dims), 0)}]"
         return mapped(value, [self.value(arg) for arg in value.args])
 
@@ -225,17 +303,19 @@ class _Kernel:
     def store(self, store: Store) -> str:
         """Return what stores a value, which is known."""
         name = self.value(store.value)
+        pointer = self.parameters.pointer
         if store.tensor is None:
-            report = self.pointer(Word(REPORT), "i32", changes=True)
-            failed = self.pointer(Word(FAILED), "i32", changes=True)
+            report = pointer(Word(REPORT), "i32", changes=True)
+            failed = pointer(Word(FAILED), "i32", changes=True)
             # The report is memory of the host: it is written to where something is wrong only.
             return f"if ({name}) {{ {report}[{store.report - 1}] = 1; *{failed} = 1; }}"
-        base = self.pointer(Word(store.tensor), store.value.code, changes=True)
+        self.parameters.shares = self.parameters.shares or store.update
+        base = pointer(Word(store.tensor), store.value.code, changes=True)
         return f"{base}[{_place(store.dims, store.strides, store.offset)}] = {name};"
 
     def home(self, value: Value, name: str) -> str:
         """Return what keeps a reduction in scratch memory."""
-        base = self.pointer(Word(value), value.code, changes=True)
+        base = self.parameters.pointer(Word(value), value.code, changes=True)
         return f"{base}[{_place(value.dims, self.dense(value.dims), 0)}] = {name};"
 
     def decoded(self, dims: tuple[int, ...], number: str) -> list[str]:
@@ -248,6 +328,15 @@ class _Kernel:
             lines.append(f"const {self.index} rest{dim} = {rest} / {size};")
             rest = f"rest{dim}"
         return [*lines, *(f"const {self.index} i{dim} = {rest};" for dim in dims[:1])]
+
+    def found(self, down: int, thread: str, count: int, name: str) -> list[str]:
+        """Return what finds the number of a thread's row; those without one read the last."""
+        number = f"({self.index})block_x * {down} + {thread}"
+        return [
+            f"const {self.index} found = {number};",
+            f"const bool live = found < {count};",
+            f"const {self.index} {name} = live ? found : {count - 1};",
+        ]
 
 
 def _reach(one: Value | Store, sizes: list[int]) -> int:
@@ -270,11 +359,11 @@ def _place(dims: tuple[int, ...], strides: dict[int, int], offset: int) -> str:
     return " + ".join(parts)
 
 
-class _Map(_Kernel):
+class _Map(_Writer):
     """An element for each thread."""
 
-    def write(self, guarded: bool) -> Launch:
-        """Return the kernel."""
+    def write(self, guarded: bool) -> Piece:
+        """Return the piece."""
         count = prod(self.sizes[d] for d in self.step.dims)
         several = _SEVERAL if count >= _MANY else 1
         stores = []
@@ -283,32 +372,26 @@ class _Map(_Kernel):
             stores.append(self.store(root.store))
         # All is read before anything is stored: a variable may be both.
         work = [*self.decoded(self.step.dims, "n"), *self.row, *self.inner, *stores]
-        first = f"({self.index})blockIdx.x * {THREADS * several} + threadIdx.x"
-        if several == 1:
-            body = [f"const {self.index} n = {first};", f"if (n >= {count}) return;", *work]
-        else:
-            body = [
-                "#pragma unroll",
-                f"for (int turn = 0; turn < {several}; ++turn) {{",
-                f"    const {self.index} n = {first} + turn * {THREADS};",
-                f"    if (n >= {count}) return;",
-                *(f"    {line}" for line in work),
-                "}",
-            ]
-        threads = min(THREADS, max(32, _power(count)))
-        if several == 1 and threads < THREADS:
-            body[0] = f"const {self.index} n = threadIdx.x;"
-        if guarded and any(root.store is not None and root.store.update for root in self.step.roots):
-            body.insert(0, f"if (*{self.pointer(Word(FAILED), 'i32')}) return;")
-        blocks = -(-count // (threads * several))
-        return self.launch(body, (blocks, 1, 1), (threads, 1, 1))
+        first = f"const {self.index} first = ({self.index})block_x * {THREADS * several}"
+        lines = [f"{first} + threadIdx.x;"]
+        lines += [f"auto one = [&](const {self.index} n) {{", *_indented(work), "};"]
+        if several > 1:
+            every = " ".join(f"one(first + {k * THREADS});" for k in range(several))
+            lines += [f"if (first + {(several - 1) * THREADS} < {count}) {{ {every} }} else"]
+        each = f"n < {count} && n < first + {several * THREADS}; n += {THREADS}"
+        lines.append(f"for ({self.index} n = first; {each}) one(n);")
+        changes = any(root.store is not None and root.store.update for root in self.step.roots)
+        if guarded and changes:
+            failed = self.parameters.pointer(Word(FAILED), "i32")
+            lines = [f"if (!*{failed}) {{", *_indented(lines), "}"]
+        return Piece(lines, (-(-count // (THREADS * several)), 1), THREADS)
 
 
-class _Rows(_Kernel):
+class _Rows(_Writer):
     """Some threads for each row, which go over it once in each phase."""
 
-    def write(self) -> Launch:
-        """Return the kernel."""
+    def write(self) -> Piece:
+        """Return the piece."""
         step, sizes = self.step, self.sizes
         outer, last = step.dims[:-1], step.dims[-1]
         rows, size = prod(sizes[d] for d in outer), sizes[last]
@@ -316,23 +399,18 @@ class _Rows(_Kernel):
         across = 1 if size <= 4 else min(1024 if size > 8192 else THREADS, _power(-(-size // 4)))
         down = max(1, THREADS // across)
         self.across = across
-        shared = {
-            wide(r.value) for r in step.roots if r.reduces and across > 1
-        }
-        body = [f"__shared__ {TYPES[c]} shared_{c}[{across * down}];" for c in sorted(shared)]
-        body += [
-            f"const {self.index} found = ({self.index})blockIdx.x * {down} + threadIdx.y;",
-            f"const bool live = found < {rows};",
-            # Threads without a row of their own read the last one, and store nothing.
-            f"const {self.index} row = live ? found : {rows - 1};",
+        lines = [
+            f"const int x = Threads<{across}>::x();",
+            *self.found(down, f"Threads<{across}>::y()", rows, "row"),
             *self.decoded(outer, "row"),
         ]
         for phase in range(step.phases + 1):
             self._in_row(phase)
             if phase < step.phases:
-                body += self._loop(phase, last, size)
-        body += self.row
-        return self.launch(body, (-(-rows // down), 1, 1), (across, down, 1))
+                lines += self._loop(phase, last, size)
+        lines += self.row
+        shared = frozenset(wide(r.value) for r in step.roots if r.reduces and across > 1)
+        return Piece(lines, (-(-rows // down), 1), across * down, shared)
 
     def _roots(self, phase: int, *, in_row: bool) -> list[Root]:
         return [r for r in self.step.roots if r.phase == phase and r.in_row == in_row]
@@ -341,7 +419,7 @@ class _Rows(_Kernel):
         for root in self._roots(phase, in_row=True):
             assert root.store is not None
             text = self.store(root.store)
-            self.row.append(f"if (live && threadIdx.x == 0) {{ {text} }}")
+            self.row.append(f"if (live && x == 0) {{ {text} }}")
 
     def _loop(self, phase: int, last: int, size: int) -> list[str]:
         """Return the lines up to the end of a loop; what comes after it is in ``row``."""
@@ -361,8 +439,9 @@ class _Rows(_Kernel):
         for value in reductions:
             code = self._own(value, size)
             begin.append(f"{TYPES[code]} f{value.number} = {identity(value.name, code)};")
-        head = f"for ({self.index} i{last} = threadIdx.x; i{last} < {size}; i{last} += {self.across}) {{"
-        lines = [*self.row, *begin, head, *(f"    {x}" for x in [*self.inner, *ends]), "}"]
+        steps = f"{self.index} i{last} = x; i{last} < {size}; i{last} += {self.across}"
+        loop = [f"for ({steps}) {{", *_indented([*self.inner, *ends]), "}"]
+        lines = [*self.row, *begin, *loop]
         self.row = []
         for value in reductions:
             self._join(value, size)
@@ -378,109 +457,147 @@ class _Rows(_Kernel):
             self.row.append(f"const {kind} {name} = ({kind})f{value.number};")
         else:
             code = wide(value)
-            fold = f"hr_fold_row<{FOLDS[value.name]}, {TYPES[code]}>"
+            fold = f"hr_fold_row<{FOLDS[value.name]}, {self.across}>"
             joined = f"{fold}(({TYPES[code]})f{value.number}, shared_{code})"
             self.row.append(f"const {kind} {name} = ({kind}){joined};")
         self.row_names[value] = name
         if value in self.homes:
-            self.row.append(f"if (live && threadIdx.x == 0) {{ {self.home(value, name)} }}")
+            self.row.append(f"if (live && x == 0) {{ {self.home(value, name)} }}")
 
 
-class _Reduce(_Kernel):
+class _Reduce(_Writer):
     """Threads that share the elements of which each result is made."""
 
-    def __init__(self, step: Pass, space: Space, homes: frozenset[Value], parts: int) -> None:
-        super().__init__(step, space, homes)
+    def __init__(
+        self,
+        step: Pass,
+        space: Space,
+        homes: frozenset[Value],
+        parameters: Parameters,
+        parts: int,
+    ) -> None:
+        super().__init__(step, space, homes, parameters)
+        self.shape = _Shape(step, space)
         self.parts = parts
 
-    def write(self) -> Launch:
-        """Return the kernel."""
-        step, shape = self.step, _Shape(self.step, self.space)
-        across, down, _ = shape.block
+    def write(self) -> Piece:
+        """Return the piece."""
+        step, shape = self.step, self.shape
+        across, down, threads = shape.across, shape.down, shape.threads
         self.varying = frozenset(step.over)
         share = -(-shape.reduced // self.parts)
-        if shape.columns:
-            mine, thread, threads = f"blockIdx.x * {across} + threadIdx.x", "threadIdx.y", down
-        else:
-            mine, thread, threads = f"blockIdx.x * {down} + threadIdx.y", "threadIdx.x", across
+        x, y = f"Threads<{across}>::x()", f"Threads<{across}>::y()"
+        mine, thread, count = (x, y, across) if shape.columns else (y, x, down)
         reductions = [root.value for root in step.roots]
         long = share > _CHUNK * threads
-        codes = {v: wide(v) if long else v.code for v in reductions}
-        ends = []
-        for value in reductions:
-            one = self.value(value.args[0])
-            name = f"f{value.number}"
-            ends.append(f"{name} = {FOLDS[value.name]}()({name}, ({TYPES[codes[value]]}){one});")
-        shared = sorted({wide(v) for v in reductions}) if threads > 1 else []
-        head = f"for ({self.index} part = first + {thread}; part < last; part += {threads}) {{"
-        body = [
-            *(f"__shared__ {TYPES[code]} shared_{code}[{across * down}];" for code in shared),
-            f"const {self.index} found = ({self.index}){mine};",
-            f"const bool live = found < {shape.kept};",
-            f"const {self.index} kept = live ? found : {shape.kept - 1};",
-            f"const {self.index} first = ({self.index})blockIdx.y * {share};",
-            f"const {self.index} last = min(first + {share}, ({self.index}){shape.reduced});",
+        codes = {v: TYPES[wide(v) if long else v.code] for v in reductions}
+        given = ", ".join(f"{TYPES[v.args[0].code]} &o{v.number}" for v in reductions)
+        ends = [f"o{v.number} = {self.value(v.args[0])};" for v in reductions]
+        lines = [
+            *self.found(count, mine, shape.kept, "kept"),
+            f"const {self.index} begin = ({self.index})block_y * {share};",
+            f"const {self.index} last = min(begin + {share}, ({self.index}){shape.reduced});",
             *self.decoded(step.kept, "kept"),
             *self.row,
-            *(
-                f"{TYPES[codes[v]]} f{v.number} = {identity(v.name, codes[v])};"
-                for v in reductions
-            ),
+            *(f"{codes[v]} f{v.number} = {identity(v.name, _code(codes[v]))};" for v in reductions),
+            f"auto one = [&](const {self.index} part, {given}) {{",
+            *_indented([*self.decoded(step.over, "part"), *self.inner, *ends]),
+            "};",
+            f"{self.index} part = begin + {thread};",
             # Several loads are on the way at once.
-            "#pragma unroll 4",
-            head,
-            *(f"    {line}" for line in [*self.decoded(step.over, "part"), *self.inner, *ends]),
+            f"for (; part + {(_SEVERAL - 1) * threads} < last; part += {_SEVERAL * threads}) {{",
+            *_indented(self._folded(reductions, codes, _SEVERAL, threads)),
+            "}",
+            f"for (; part < last; part += {threads}) {{",
+            *_indented(self._folded(reductions, codes, 1, threads)),
             "}",
         ]
         for value in reductions:
-            body += self._finish(value, shape, threads)
-        return self.launch(body, (shape.blocks, self.parts, 1), shape.block)
+            lines += self._finish(value)
+        shared = frozenset(wide(v) for v in reductions) if threads > 1 else frozenset[str]()
+        return Piece(lines, (shape.blocks, self.parts), THREADS, shared)
 
-    def _finish(self, value: Value, shape: _Shape, threads: int) -> list[str]:
+    def _folded(
+        self, reductions: Sequence[Value], codes: dict[Value, str], count: int, threads: int
+    ) -> list[str]:
+        """Return what loads so many elements, and then folds them."""
+        lines = []
+        for value in reductions:
+            names = ", ".join(f"a{value.number}_{k}" for k in range(count))
+            lines.append(f"{TYPES[value.args[0].code]} {names};")
+        for k in range(count):
+            names = ", ".join(f"a{value.number}_{k}" for value in reductions)
+            lines.append(f"one(part + {k * threads}, {names});")
+        for value in reductions:
+            for k in range(count):
+                name, fold = f"f{value.number}", FOLDS[value.name]
+                lines.append(f"{name} = {fold}()({name}, ({codes[value]})a{value.number}_{k});")
+        return lines
+
+    def _finish(self, value: Value) -> list[str]:
+        shape = self.shape
         code, name = wide(value), f"f{value.number}"
         lines = []
-        if threads > 1:
+        if shape.threads > 1:
+            sizes = f"{shape.across}, {shape.down}" if shape.columns else f"{shape.across}"
             fold = "hr_fold_column" if shape.columns else "hr_fold_row"
-            call = f"{fold}<{FOLDS[value.name]}, {TYPES[code]}>"
-            lines.append(f"const {TYPES[code]} w{value.number} = {call}(({TYPES[code]}){name}, shared_{code});")
+            call = f"{fold}<{FOLDS[value.name]}, {sizes}>(({TYPES[code]}){name}, shared_{code})"
             name = f"w{value.number}"
+            lines.append(f"const {TYPES[code]} {name} = {call};")
         if self.parts > 1:
-            base = self.pointer(Word(value, partial=True), code, changes=True)
-            store = f"{base}[({self.index})blockIdx.y * {shape.kept} + kept] = ({TYPES[code]}){name};"
+            base = self.parameters.pointer(Word(value, partial=True), code, changes=True)
+            place = f"({self.index})block_y * {shape.kept} + kept"
+            store = f"{base}[{place}] = ({TYPES[code]}){name};"
         else:
             store = self.home(value, f"({TYPES[value.code]}){name}")
-        one = "threadIdx.y" if shape.columns else "threadIdx.x"
+        one = f"Threads<{shape.across}>::{'y' if shape.columns else 'x'}()"
         return [*lines, f"if (live && {one} == 0) {{ {store} }}"]
 
 
-class _Join(_Kernel):
+class _Join(_Writer):
     """What joins the parts of a reduction."""
 
-    def __init__(self, value: Value, space: Space, homes: frozenset[Value], parts: int) -> None:
-        super().__init__(Pass(Kind.REDUCE, value.dims), space, homes)
-        self.value_made = value
+    def __init__(
+        self,
+        value: Value,
+        space: Space,
+        homes: frozenset[Value],
+        parameters: Parameters,
+        parts: int,
+    ) -> None:
+        super().__init__(Pass(Kind.REDUCE, value.dims), space, homes, parameters)
+        self.made = value
         self.parts = parts
 
-    def write(self) -> Launch:
-        """Return the kernel."""
-        value, parts = self.value_made, self.parts
+    def write(self) -> Piece:
+        """Return the piece."""
+        value, parts = self.made, self.parts
         kept = prod(self.sizes[d] for d in value.dims)
         code = wide(value)
         kind, fold = TYPES[code], FOLDS[value.name]
         across = min(THREADS, _power(parts)) if kept < 4096 else 1
         down = THREADS // across
-        given = self.pointer(Word(value, partial=True), code)
-        body = [
-            *([f"__shared__ {kind} shared[{THREADS}];"] if across > 1 else []),
-            f"const {self.index} found = ({self.index})blockIdx.x * {down} + threadIdx.y;",
-            f"const bool live = found < {kept};",
-            f"const {self.index} kept = live ? found : {kept - 1};",
+        given = self.parameters.pointer(Word(value, partial=True), code)
+        x = f"Threads<{across}>::x()"
+        lines = [
+            *self.found(down, f"Threads<{across}>::y()", kept, "kept"),
             *self.decoded(value.dims, "kept"),
             f"{kind} f = {identity(value.name, code)};",
-            f"for (int part = threadIdx.x; part < {parts}; part += {across}) {{",
+            f"for (int part = {x}; part < {parts}; part += {across}) {{",
             f"    f = {fold}()(f, {given}[({self.index})part * {kept} + kept]);",
             "}",
-            *([f"f = hr_fold_row<{fold}, {kind}>(f, shared);"] if across > 1 else []),
-            f"if (live && threadIdx.x == 0) {{ {self.home(value, f'({TYPES[value.code]})f')} }}",
         ]
-        return self.launch(body, (-(-kept // down), 1, 1), (across, down, 1))
+        if across > 1:
+            lines.append(f"f = hr_fold_row<{fold}, {across}>(f, shared_{code});")
+        lines.append(f"if (live && {x} == 0) {{ {self.home(value, f'({TYPES[value.code]})f')} }}")
+        shared = frozenset({code}) if across > 1 else frozenset[str]()
+        return Piece(lines, (-(-kept // down), 1), THREADS, shared)
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _code(kind: str) -> str:
+    """Return the code of a type."""
+    return next(code for code, name in TYPES.items() if name == kind)
