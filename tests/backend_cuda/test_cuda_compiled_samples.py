@@ -1,4 +1,4 @@
-"""T1: samples of the conformance kit, compiled for a pretended GPU, with kernels run on the host."""
+"""T1: samples of the conformance kit, compiled for a GPU whose kernels run on the host."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
 from dataclasses import replace
 
@@ -386,8 +387,70 @@ class Gpu:
 FORWARD = ConvolutionShape(
     direction=Direction.FORWARD,
     images=8, image=(7, 9), channels=6, window=(3, 2), out=(4, 9), filters=10,
-    strides=(2, 1), dilations=(1, 1), before=(1, 0), after=(1, 1), groups=2,
+    strides=(2, 1), dilations=(1, 1), before=(1, 0), after=(1, 1), groups=2, precision="tf32",
 )  # fmt: skip
+HIGHEST = replace(FORWARD, precision="highest")
+
+
+class Memory(Gpu):
+    """Has memory that can be looked at."""
+
+    def allocate(self, size):
+        return np.full(size + 64, 0xA5, np.uint8)[:size]
+
+    def address(self, array):
+        return array.ctypes.data
+
+    def view(self, place, shape, dtype, owner):
+        return owner.view(dtype).reshape(shape)
+
+    def download(self, array):
+        return np.array(array)
+
+
+class Rounding(Frontend):
+    """A frontend whose plans multiply what the first elements of operands are.
+
+    Args:
+        rounds: Whether each plan rounds its operands to 11 significant bits first.
+    """
+
+    def __init__(self, rounds):
+        super().__init__(workspaces=[100 + i for i in range(len(rounds))])
+        self.rounds = rounds
+
+    def pygraph(self, **options):
+        graph = FrontendGraph(self)
+        graph.execute = self.execute
+        return graph
+
+    def execute(self, given, scratch, handle):
+        assert handle == "handle"
+        # As large as ``get_dim`` says.
+        kind = ctypes.c_float * (8 * 10 * 4 * 9)
+        at = {tensor.name: kind.from_address(place) for tensor, place in given.items()}
+        one, other = (at[name][0] for name in ("activations", "filter"))
+        if self.rounds[self.index]:
+            one, other = (round(number * 2**10) / 2**10 for number in (one, other))
+        at["conv_fprop"][:] = [0.0] * 4 + [one * other] * (len(at["conv_fprop"]) - 4)
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+@pytest.mark.parametrize(
+    ("rounds", "chosen"),
+    [([False], 0), ([True, False], 1), ([True, True, False, True], 2), ([True, True], None)],
+    ids=str,
+)
+def test_plans_that_round_their_operands_are_not_taken_for_the_highest_precision(
+    rounds, chosen, deterministic
+):
+    frontend = Rounding(rounds)
+    plan = cudnn.Cudnn(Memory(), frontend).plan(replace(HIGHEST, deterministic=deterministic))
+    assert (plan is None) == (chosen is None)
+    assert plan is None or plan.scratch == 100 + chosen
+    # Fewer bits are asked for: the first will do.
+    plan = cudnn.Cudnn(Memory(), Rounding(rounds)).plan(FORWARD)
+    assert plan.scratch == 100
 
 
 def called(frontend, name):
@@ -412,10 +475,7 @@ def test_cudnn_gets_channels_last_in_its_own_order_of_axes():
     assert ("conv_fprop tensor", "set_stride", [360, 1, 90, 10]) in frontend.calls
 
 
-INEXACT = {
-    *("TENSOR_CORE", "DOWN_CONVERT_INPUTS", "REDUCED_PRECISION_REDUCTION"),
-    *("FFT", "WINOGRAD_TILE_13x13"),
-}
+INEXACT = {"TENSOR_CORE", "DOWN_CONVERT_INPUTS"}
 
 
 @pytest.mark.parametrize(
@@ -428,9 +488,9 @@ INEXACT = {
     ],
 )
 def test_engines_that_are_refused(precision, deterministic, refused):
-    frontend = Frontend()
+    frontend = Rounding([False])
     shape = replace(FORWARD, precision=precision, deterministic=deterministic)
-    assert cudnn.Cudnn(Gpu(), frontend).plan(shape) is not None
+    assert cudnn.Cudnn(Memory(), frontend).plan(shape) is not None
     notes = [note for (given,), _ in called(frontend, "deselect_numeric_notes") for note in given]
     assert {note.removeprefix("numerical_note.") for note in notes} == refused
     assert called(frontend, "deselect_workspace_greater_than") == [((cudnn.MOST_SCRATCH,), {})]

@@ -72,10 +72,11 @@ class CudaDevice:
     def compile(self, region: Region) -> Program:
         """Return what runs a region of a step."""
         # lazy: the compiler is needed by sessions that compile
+        from headrace_cuda.gpu import platform_of
         from headrace_cuda.program.compile import compile_region
         from headrace_cuda.program.memory import memory_of
 
-        platform = self._hardware.platform
+        platform = platform_of(self._hardware)
         memory = memory_of(platform, self.xp.ascontiguousarray)
         return compile_region(region, platform, memory, self._hardware.activate)
 

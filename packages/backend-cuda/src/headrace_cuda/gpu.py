@@ -17,7 +17,6 @@ from headrace_cuda.nvrtc import Program, cubin
 from headrace_cuda.program.platform import CudaSource, Function, Grid
 from headrace_cuda.program.prelude import PRELUDE
 
-
 # How often work is measured of which the quickest is chosen, and how often it runs each time.
 _TIMES, _IN_A_ROW = 3, 4
 
@@ -131,9 +130,7 @@ class GpuPlatform:
         """Run work a few times, and return the least seconds that it took."""
         work()
         # In a graph: by itself it may take longer to start than to run.
-        several = self._trials.record(
-            lambda: [work() for _ in range(_IN_A_ROW)][0], self._hardware.stream
-        )
+        several = self._trials.record(lambda: _repeat(work), self._hardware.stream)
         several()
         return min(self._timed(several) for _ in range(_TIMES)) / _IN_A_ROW
 
@@ -148,6 +145,12 @@ class GpuPlatform:
     def capture(self, work: Callable[[], None]) -> Callable[[], None]:
         """Return what runs at one go all that ``work`` starts."""
         return self._recorder.record(work, self._hardware.stream)
+
+
+@functools.cache
+def platform_of(hardware: Hardware) -> GpuPlatform:
+    """Return the platform of a GPU, which is one for all sessions of the process."""
+    return GpuPlatform(hardware)
 
 
 class _Recorder:
@@ -169,6 +172,11 @@ class _Recorder:
             graph = self._stream.end_capture()
         graph.upload(target)
         return functools.partial(graph.launch, target)
+
+
+def _repeat(work: Callable[[], None]) -> None:
+    for _ in range(_IN_A_ROW):
+        work()
 
 
 def _started(kernel: Any) -> Function:

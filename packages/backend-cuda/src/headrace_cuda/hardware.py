@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headrace.errors import ExecutionError
 from headrace_cuda.settings import MEMORY_LIMIT
-
-if TYPE_CHECKING:
-    from headrace_cuda.gpu import GpuPlatform
 
 
 class Hardware:
@@ -47,14 +43,6 @@ class Hardware:
         cuda = self._cuda
         with cuda.Device(self.index), self.stream, cuda.using_allocator(self._allocate):
             yield
-
-    @functools.cached_property
-    def platform(self) -> GpuPlatform:
-        """The GPU as compiled steps use it."""
-        # lazy: it is needed by sessions that compile
-        from headrace_cuda.gpu import GpuPlatform
-
-        return GpuPlatform(self)
 
     def synchronize(self) -> None:
         """Wait for all that was started."""

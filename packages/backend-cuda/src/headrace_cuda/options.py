@@ -9,8 +9,8 @@ PRECISION_OPTION = DeviceOption(
     "highest",
     lambda v: v in ("highest", "tf32"),
     '"highest" or "tf32"',
-    "with which bits of float32 GPUs multiply matrices and convolve: all of them, or the 10 bits of "
-    "the fraction that tensor cores take (sums are float32)",
+    "with which bits of float32 GPUs multiply matrices and convolve: all of them, or the 10 bits "
+    "of the fraction that tensor cores take (sums are float32)",
     shorthand=True,
 )
 OPTIONS = (PRECISION_OPTION,)

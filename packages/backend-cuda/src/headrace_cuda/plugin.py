@@ -10,7 +10,6 @@ from headrace.extend import (
     SettingRegistry,
     hookimpl,
 )
-from headrace_cuda.options import OPTIONS
 
 # Cuda devices are preferred to all others where a program does not choose.
 PRIORITY = 200
@@ -37,6 +36,9 @@ def headrace_register_settings(registry: SettingRegistry) -> None:
 @hookimpl
 def headrace_register_devices(registry: DeviceRegistry) -> None:
     """Add the kind "cuda"."""
+    # lazy: an entry point is imported with every plugin, and must cost nothing
+    from headrace_cuda.options import OPTIONS
+
     registry.add(
         "cuda",
         count=_count,

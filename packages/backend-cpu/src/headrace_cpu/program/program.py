@@ -261,8 +261,7 @@ class Program:
         return self._values.presets[root]
 
     def place_of(self, tensor: Tensor, start: int) -> int | None:
-        """Return the address of a tensor in an arena that starts at one, None where each step has
-        another."""
+        """Return a tensor's place with an arena at an address, None where each step has another."""
         root = self._values.root(tensor)
         home = self._values.home[root]
         if home is Home.BUFFER:

@@ -13,9 +13,11 @@ from __future__ import annotations
 import functools
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from headrace.errors import ExecutionError
 from headrace_cuda.convolution.library import ConvolutionPlaces, ConvolutionShape, Direction
@@ -26,6 +28,10 @@ MOST_SCRATCH = 1 << 30
 # How many of the plans that heuristics put first are tried: of gradients of filters the quickest
 # is often not the first.
 _PLANS = 10
+_OPERANDS = ("activations", "out", "filter")
+# A number of 13 significant bits, and how many elements of a result are looked at for it.
+_PROBE = np.float32(1 + 2**-12)
+_SAMPLE = 1 << 18
 
 
 @functools.cache
@@ -124,7 +130,8 @@ class Cudnn:
             graph.deselect_workspace_greater_than(MOST_SCRATCH)
             graph.check_support()
             graph.build_plans()
-            if not shape.deterministic and not self._choose(built, unsupported):
+            tried = not shape.deterministic or shape.precision == "highest"
+            if tried and not self._choose(built, unsupported):
                 return None
             scratch = int(graph.get_workspace_size())
         except unsupported:
@@ -137,7 +144,8 @@ class Cudnn:
     def _choose(self, built: _Built, unsupported: type[Exception]) -> bool:
         """Build the quickest of the first plans, on memory that is there for as long as that.
 
-        Where there is no room to try, the plan that is built stays.
+        Where there is no room to try, the plan that is built stays. Where equal bits are asked for,
+        it is the first one that is exact enough.
 
         Returns:
             Whether one works.
@@ -158,8 +166,12 @@ class Cudnn:
                 if scratch > MOST_SCRATCH:
                     continue
                 memory["scratch"] = gpu.allocate(max(1, scratch))
-                place = gpu.address(memory["scratch"])
-                seconds = gpu.measure(functools.partial(self._run, built, addresses, place))
+                run = functools.partial(self._run, built, addresses, gpu.address(memory["scratch"]))
+                if built.shape.precision == "highest" and not self._is_exact(built, run, memory):
+                    continue
+                if built.shape.deterministic:
+                    return True
+                seconds = gpu.measure(run)
             except (unsupported, RuntimeError, ExecutionError):
                 # Some are found not to work when they run.
                 continue
@@ -170,6 +182,27 @@ class Cudnn:
         graph.build_plan_at_index(best[1])
         return True
 
+    def _is_exact(self, built: _Built, run: Callable[[], None], memory: Mapping[str, Any]) -> bool:
+        """Whether a plan takes all bits of its operands.
+
+        One element of the first operand and all of the second are a number that has 13 significant
+        bits: where it is rounded to the 11 of TF32, its product with itself shows it.
+        """
+        gpu = self._gpu
+        first, second, *_ = [name for name in _OPERANDS if name != built.written]
+        views = {
+            name: gpu.view(gpu.address(memory[name]), (array.size // 4,), np.float32, array)
+            for name, array in memory.items()
+            if name != "scratch"
+        }
+        views[first].fill(0.0)
+        views[first][:1] = _PROBE
+        views[second].fill(_PROBE)
+        run()
+        sample = gpu.download(views[built.written][:_SAMPLE])
+        found = sample[sample != 0]
+        return bool((np.abs(found - _PROBE**2) < 1e-5).all())
+
     def _run(self, built: _Built, addresses: Mapping[Any, int], scratch: int) -> None:
         self._module.set_stream(handle=self._handle, stream=self._gpu.stream)
         built.graph.execute(addresses, scratch, handle=self._handle)
@@ -177,11 +210,8 @@ class Cudnn:
     def _refused_numerics(self, shape: ConvolutionShape) -> list[Any]:
         """Return the properties that an engine must not have."""
         notes = self._module.numerical_note
-        exact = [
-            *(notes.TENSOR_CORE, notes.DOWN_CONVERT_INPUTS, notes.REDUCED_PRECISION_REDUCTION),
-            # Sums of large tiles lose half of the digits.
-            *(notes.FFT, notes.WINOGRAD_TILE_13x13),
-        ]
+        # Some engines that round their operands have neither note: ``_is_exact`` finds them.
+        exact = [notes.TENSOR_CORE, notes.DOWN_CONVERT_INPUTS]
         return [
             *(exact if shape.precision == "highest" else []),
             *([notes.NONDETERMINISTIC] if shape.deterministic else []),
@@ -215,11 +245,13 @@ class _Built:
         shape: What it computes.
         graph: The graph.
         tensors: Its tensors, by the names of their addresses.
+        written: Which of them is the result.
     """
 
     shape: ConvolutionShape
     graph: Any
     tensors: dict[str, Any]
+    written: str
 
 
 def _graph(module: Any, handle: Any, shape: ConvolutionShape) -> _Built:
@@ -265,7 +297,7 @@ def _graph(module: Any, handle: Any, shape: ConvolutionShape) -> _Built:
     sizes = dims[written]
     made.set_output(True).set_data_type(kind).set_dim(list(sizes))
     made.set_stride(_channels_last(sizes))
-    return _Built(shape, graph, {**tensors, written: made})
+    return _Built(shape, graph, {**tensors, written: made}, written)
 
 
 def _channels_last(sizes: Sequence[int]) -> list[int]:

@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from headrace import Operation
 from headrace.extend.ops import channel_axis, padding_of, window_padding
+from headrace_cpu.for_backends import Candidate, all_float32, chains, shape_of
 from headrace_cpu.kernels.windows import is_refused
-from headrace_cpu.program.matching import Candidate
-from headrace_cpu.program.patterns import all_float32, chains, shape_of
 from headrace_cuda.convolution.instruction import ConvolutionOperands, Convolve
 from headrace_cuda.convolution.library import ConvolutionShape, Direction, Pair
 from headrace_cuda.program.settings import CudaSettings

@@ -1,1 +1,1 @@
-"""Generated kernels: chains of elementwise operations, and reductions before, inside and after them."""
+"""Generated kernels: elementwise operations, and reductions before, inside and after them."""

@@ -7,14 +7,21 @@ from math import prod
 from typing import Any, final
 
 from headrace import Operation, Tensor
-from headrace_cpu.fusion.build import Builder
-from headrace_cpu.fusion.fusion_group import writes_of
-from headrace_cpu.fusion.interpret import data_inputs
-from headrace_cpu.fusion.nodes import BYTES, Check, uniform_value
-from headrace_cpu.fusion.schedule import make_schedule
-from headrace_cpu.fusion.space import Value, make_space
+from headrace_cpu.for_backends import (
+    BYTES,
+    Builder,
+    Check,
+    Value,
+    data_inputs,
+    make_schedule,
+    make_space,
+    uniform_value,
+    writes_of,
+)
+from headrace_cuda.fusion.launches import Launch, write_passes
 from headrace_cuda.fusion.passes import Kind, passes_of, reductions_read
-from headrace_cuda.fusion.writer import Launch, Word, partials, wide, write_passes
+from headrace_cuda.fusion.reductions import partials
+from headrace_cuda.fusion.writer import Word, wide
 from headrace_cuda.program.instruction import CudaInstruction
 from headrace_cuda.program.platform import ALIGNMENT, CudaSource, Function, Platform
 

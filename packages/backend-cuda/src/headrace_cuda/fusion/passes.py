@@ -16,10 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from headrace_cpu.fusion.build import Unfit
-from headrace_cpu.fusion.hazards import variable_of
-from headrace_cpu.fusion.schedule import Root, Schedule
-from headrace_cpu.fusion.space import Value
+from headrace_cpu.for_backends import Root, Schedule, Unfit, Value, variable_of
 
 
 class Kind(Enum):

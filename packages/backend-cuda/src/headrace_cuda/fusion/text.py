@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from headrace.extend.scalars import expression_of
 from headrace import Operation
-from headrace_cpu.fusion.nodes import FLOATS
-from headrace_cpu.fusion.space import Value
+from headrace.extend.scalars import expression_of
+from headrace_cpu.for_backends import FLOATS, Value
 
 TYPES = {
     "b8": "bool",

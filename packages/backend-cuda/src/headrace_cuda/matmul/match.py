@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from headrace import Operation
-from headrace_cpu.program.matching import Candidate
-from headrace_cpu.program.patterns import chains, shape_of
+from headrace_cpu.for_backends import Candidate, chains, shape_of
 from headrace_cuda.matmul.instruction import Multiply, Skip
 from headrace_cuda.matmul.library import MatmulShape
 from headrace_cuda.program.settings import CudaSettings

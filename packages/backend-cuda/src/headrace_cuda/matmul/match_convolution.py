@@ -10,8 +10,7 @@ import math
 from dataclasses import replace
 
 from headrace import Tensor
-from headrace_cpu.program.matching import Candidate
-from headrace_cpu.program.patterns import chains, shape_of
+from headrace_cpu.for_backends import Candidate, chains, shape_of
 from headrace_cuda.convolution.library import ConvolutionShape, Direction
 from headrace_cuda.convolution.match import CONVOLUTIONS, convolution_shape, operands_of
 from headrace_cuda.matmul.instruction import Multiply

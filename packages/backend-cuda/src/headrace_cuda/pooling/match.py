@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from headrace.extend.ops import channel_axis
+from headrace_cpu.for_backends import Candidate, shape_of
 from headrace_cpu.kernels.windows import is_refused, lay_windows
-from headrace_cpu.program.matching import Candidate
-from headrace_cpu.program.patterns import shape_of
 from headrace_cuda.pooling.instruction import POOLS, Pool
 from headrace_cuda.pooling.kernels import KINDS, PoolShape
 

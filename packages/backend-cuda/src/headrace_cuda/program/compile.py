@@ -8,14 +8,18 @@ from typing import Any
 from headrace import Operation
 from headrace.errors import HeadraceError
 from headrace.extend.devices import Region, is_handle
-from headrace_cpu.fusion.group import match_fused
-from headrace_cpu.native.compiler import give_up
-from headrace_cpu.program.lifetimes import place_buffers
-from headrace_cpu.program.lower import lower
-from headrace_cpu.program.matches import Matches
-from headrace_cpu.program.matching import match
-from headrace_cpu.program.schedule import schedule
-from headrace_cpu.program.values import Values, is_native, is_unchecked
+from headrace_cpu.for_backends import (
+    Matches,
+    Values,
+    give_up,
+    is_native,
+    is_unchecked,
+    lower,
+    match,
+    match_fused,
+    place_buffers,
+    schedule,
+)
 from headrace_cuda.fusion.kernel import FusedMaker
 from headrace_cuda.fusion.text import is_written
 from headrace_cuda.program.grouping import grouped
@@ -73,9 +77,7 @@ def _program(
 def _closed(region: Region, operations: Sequence[Operation]) -> list[Operation]:
     """Return the operations that no instruction may compute."""
     return [
-        op
-        for op in operations
-        if op in region.reserved or not _is_open(op) or not is_written(op)
+        op for op in operations if op in region.reserved or not _is_open(op) or not is_written(op)
     ]
 
 

@@ -16,8 +16,7 @@ from typing import Any, final
 import numpy as np
 
 from headrace import Operation, Tensor
-from headrace_cpu.fusion.nodes import Check
-from headrace_cpu.program.instruction import Addresses, Bound
+from headrace_cpu.for_backends import Addresses, Bound, Check
 from headrace_cuda.program.instruction import FAILED, REPORT, CudaInstruction
 from headrace_cuda.program.platform import CudaSource, Function, Platform
 
@@ -33,7 +32,7 @@ class Part:
 
     Attributes:
         instruction: It.
-        reads: Where its tensors are found: by each tensor, the tensor or handle that has the memory.
+        places: By each of its tensors, the tensor or handle that has the memory.
     """
 
     instruction: CudaInstruction

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from headrace import Operation, Tensor
-from headrace_cpu.program.schedule import Item
-from headrace_cpu.program.values import Values
+from headrace_cpu.for_backends import Item, Values
 from headrace_cuda.program.graph import GraphInstruction, Part
 from headrace_cuda.program.instruction import CudaInstruction
 from headrace_cuda.program.platform import Platform
@@ -131,7 +130,7 @@ def _is_graphed(item: Item) -> bool:
 
 
 def _instruction(item: Item) -> CudaInstruction:
-    return cast(CudaInstruction, item.instruction)
+    return cast("CudaInstruction", item.instruction)
 
 
 def _taken(item: Item) -> Sequence[Tensor]:

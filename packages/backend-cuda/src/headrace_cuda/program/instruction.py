@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace import Tensor
-from headrace_cpu.fusion.nodes import Check
-from headrace_cpu.program.instruction import Addresses, Bound, Instruction
+from headrace_cpu.for_backends import Addresses, Bound, Check, Instruction
 from headrace_cuda.program.platform import CudaSource, Function
 
 
@@ -41,7 +40,7 @@ class CudaInstruction(Instruction):
         """Return the kernels that it starts; those of one program are compiled together."""
         return ()
 
-    def load(self, functions: Mapping[str, Function]) -> None:  # noqa: B027 - some have no kernels
+    def load(self, functions: Mapping[str, Function]) -> None:
         """Take its kernels, by name, and prepare everything that allocates; called once."""
 
     @abstractmethod
@@ -60,7 +59,7 @@ class CudaInstruction(Instruction):
         """What no element may be: what each found is in ``REPORT`` once the instruction has run."""
         return ()
 
-    def guard(self) -> None:  # noqa: B027 - most change no variables
+    def guard(self) -> None:
         """Change no variable where a check before it has failed; called before ``sources``."""
 
     def bind(self, at: Addresses) -> Bound:

@@ -5,7 +5,7 @@ Generated kernels come after all of them and take what is left.
 
 from __future__ import annotations
 
-from headrace_cpu.program.matching import Matcher
+from headrace_cpu.for_backends import Matcher
 from headrace_cuda.convolution import match as convolution
 from headrace_cuda.matmul import match as matmul
 from headrace_cuda.matmul import match_convolution as flat

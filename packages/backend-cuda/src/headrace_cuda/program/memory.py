@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.extend.state import VariableCell
-from headrace_cpu.program.environment import ENVIRONMENT, Taken, promised
+from headrace_cpu.for_backends import ENVIRONMENT, Taken, promised
 from headrace_cuda.program.platform import Platform
 
 

@@ -69,6 +69,12 @@ class Streaming(Protocol):
     def address(self, array: Any) -> int:
         """Return the address of an array's first element."""
 
+    def view(self, place: int, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
+        """Return an array over memory of the GPU, which keeps ``owner``."""
+
+    def download(self, array: Any) -> HostArray:
+        """Return an array of the host with the contents of one of the GPU, once they are there."""
+
     def measure(self, work: Callable[[], None]) -> float:
         """Run work a few times, and return the least seconds that it took; the host waits."""
 
@@ -109,12 +115,6 @@ class Platform(Streaming, Protocol):
 
     def upload(self, array: HostArray) -> Any:
         """Return an array of the GPU with the contents of one of the host."""
-
-    def download(self, array: Any) -> HostArray:
-        """Return an array of the host with the contents of one of the GPU, once they are there."""
-
-    def view(self, place: int, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
-        """Return an array over memory of the GPU, which keeps ``owner``."""
 
     def wait(self) -> None:
         """Wait until all that was started is done."""

@@ -80,7 +80,9 @@ __device__ inline double hr_sigmoid(double x) {
     return (x >= 0.0 ? 1.0 : x != x ? x : decay) / (decay + 1.0);
 }
 
-struct Total { template <class T> __device__ T operator()(T x, T y) const { return hr_add(x, y); } };
+struct Total {
+    template <class T> __device__ T operator()(T x, T y) const { return hr_add(x, y); }
+};
 struct Product {
     template <class T> __device__ T operator()(T x, T y) const { return hr_multiply(x, y); }
 };

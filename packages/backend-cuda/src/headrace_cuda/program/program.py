@@ -12,15 +12,18 @@ import numpy as np
 
 from headrace import Tensor
 from headrace.extend.devices import ProgramReport, Region, located
-from headrace_cpu.program.compilation import Compilation
-from headrace_cpu.program.describe import describe
-from headrace_cpu.program.instruction import Addresses, Instruction
-from headrace_cpu.program.lifetimes import Places
-from headrace_cpu.program.lower import Lowered
-from headrace_cpu.program.program import Program
-from headrace_cpu.program.schedule import Item
-from headrace_cpu.program.settings import CompileSettings
-from headrace_cpu.program.values import Values
+from headrace_cpu.for_backends import (
+    Addresses,
+    Compilation,
+    CompileSettings,
+    Instruction,
+    Item,
+    Lowered,
+    Places,
+    Program,
+    Values,
+    describe,
+)
 from headrace_cuda.program.graph import FailedCheckError, PartAddresses
 from headrace_cuda.program.instruction import CudaInstruction
 from headrace_cuda.program.memory import DeviceMemory

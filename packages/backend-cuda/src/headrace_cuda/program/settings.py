@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from headrace.extend.devices import Options
-from headrace_cpu.native.threads import Share
-from headrace_cpu.program.settings import CompileSettings
+from headrace_cpu.for_backends import CompileSettings, Share
 from headrace_cuda.options import PRECISION_OPTION
 from headrace_cuda.program.platform import Platform
 

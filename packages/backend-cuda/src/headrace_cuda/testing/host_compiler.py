@@ -180,8 +180,8 @@ def _text(source: CudaSource) -> str:
             PRELUDE,
             source.text,
             f"static void start(const long long *words) {{ {source.name}({given}); }}",
-            f'extern "C" void run_{source.name}(const long long *words, const unsigned *grid, '
-            "const unsigned *block) {",
+            f'extern "C" void run_{source.name}(',
+            "    const long long *words, const unsigned *grid, const unsigned *block) {",
             f"    run_grid(start, words, grid, block, {str(waits).lower()});",
             "}",
             "",

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace import Tensor
-from headrace_cpu.program.matches import Matches
-from headrace_cpu.program.matching import match
+from headrace_cpu.for_backends import Matches, match
 from headrace_cuda.program.instruction import CudaInstruction
 from headrace_cuda.program.matchers import MATCHERS
 from headrace_cuda.program.platform import ALIGNMENT, Platform

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace.extend.kernels import HostArray
-from headrace_cpu.native import memory
+from headrace_cpu.for_backends import memory
 from headrace_cuda.program.platform import ALIGNMENT, CudaSource, Function
 from headrace_cuda.testing.host_compiler import host_functions
 from headrace_cuda.testing.libraries import NumpyConvolutions, NumpyMatmuls
@@ -63,7 +64,8 @@ class FakePlatform:
         return FakeArray(np.frombuffer(self._noise(shape, dtype), dtype).reshape(shape).copy())
 
     def _noise(self, shape: tuple[int, ...], dtype: Any) -> bytes:
-        return b"\xa5" * (int(np.prod(shape, dtype=int)) * np.dtype(dtype).itemsize)
+        size: int = math.prod(shape) * np.dtype(dtype).itemsize
+        return b"\xa5" * size
 
     def upload(self, array: HostArray) -> FakeArray:
         """Return a copy that pretends to be on the GPU."""
@@ -85,7 +87,8 @@ class FakePlatform:
 
     def capture(self, work: Callable[[], None]) -> Callable[[], None]:
         """Record what ``work`` starts."""
-        self._recording = recorded = []
+        recorded: list[Callable[[], None]] = []
+        self._recording = recorded
         try:
             work()
         finally:

@@ -23,6 +23,7 @@ from headrace.graph.spec import TensorSpec, constant_spec
 from headrace.graph.tensor import Tensor
 from headrace.partition.rounds import Crossing, Readiness, crossing, readiness
 from headrace.passes.step_graph import StepGraph, append_copy
+from headrace.placement.place import is_beside
 
 
 def partition(
@@ -48,10 +49,9 @@ def partition(
     builder.copy_all(step)
     for i, tensor in enumerate(step.fetches):
         device = placement.get(tensor.op, client)
-        # Each device of the task hands values to the session; a function's results stay together.
-        near = result == "Fetch" and device.task_name == client.task_name
-        free = _is_free(tensor.op)
-        builder.add_fetch(tensor, i, device if near and not free else client, OPS[result])
+        # A GPU hands its values to the session itself; a function's results stay together.
+        itself = result == "Fetch" and is_beside(device, client) and not _is_free(tensor.op)
+        builder.add_fetch(tensor, i, device if itself else client, OPS[result])
     return {device: part.graph for device, part in builder.parts.items()}
 
 

@@ -124,7 +124,7 @@ def place(
 
 
 def _move_feeds(step: StepGraph, client: DeviceName, placement: Placement) -> None:
-    """Have values come in on the one device of the client's task that takes them.
+    """Have values come in on the one device of the client's task that takes them, such as a GPU.
 
     A feed by itself on the host would be one more thing for which the device's work waits.
     """
@@ -137,8 +137,13 @@ def _move_feeds(step: StepGraph, client: DeviceName, placement: Placement) -> No
     wanted = {tensor.op for tensor in step.fetches}
     for op, devices in takers.items():
         device, *others = devices or (client,)
-        if not others and op not in wanted and device.task_name == client.task_name:
+        if not others and op not in wanted and is_beside(device, client):
             placement[op] = device
+
+
+def is_beside(device: DeviceName, client: DeviceName) -> bool:
+    """Whether a device of another kind belongs to the client's task: a GPU of its own."""
+    return device.kind != client.kind and device.task_name == client.task_name
 
 
 def _asked_of(op: Operation, machine: Machine, placement: Placement) -> Hashable:
