@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -129,10 +130,13 @@ def host_functions(sources: Sequence[CudaSource]) -> Mapping[str, Function]:
 def _function(source: CudaSource) -> Function:
     library = ctypes.CDLL(str(_library(source)))
     entry = getattr(library, f"run_{source.name}")
+    # A kernel has the memory of one block.
+    alone = threading.Lock()
 
     def call(grid: Grid, block: Grid, *words: int) -> None:
         given = (ctypes.c_longlong * max(1, len(words)))(*words)
-        entry(given, (ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block))
+        with alone:
+            entry(given, (ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block))
 
     return call
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -32,8 +33,14 @@ class FakePlatform:
         self.matmuls: Any = _Starting(NumpyMatmuls(), self)
         self.convolutions: Any = _Starting(NumpyConvolutions(), self)
         self.started = self.captured = self.replayed = 0
-        self._recording: list[Callable[[], None]] | None = None
+        # What the graph gets that a thread makes.
+        self._thread = threading.local()
         self.stream = 0
+
+    @property
+    def _recording(self) -> list[Callable[[], None]] | None:
+        found: list[Callable[[], None]] | None = getattr(self._thread, "recording", None)
+        return found
 
     def load(self, sources: Sequence[CudaSource]) -> Mapping[str, Function]:
         """Return kernels compiled for the host."""
@@ -47,8 +54,9 @@ class FakePlatform:
 
     def start(self, work: Callable[[], None]) -> None:
         """Do work, or record it where a graph is made."""
-        if self._recording is not None:
-            self._recording.append(work)
+        recording = self._recording
+        if recording is not None:
+            recording.append(work)
         else:
             self.started += 1
             work()
@@ -88,11 +96,11 @@ class FakePlatform:
     def capture(self, work: Callable[[], None]) -> Callable[[], None]:
         """Record what ``work`` starts."""
         recorded: list[Callable[[], None]] = []
-        self._recording = recorded
+        self._thread.recording = recorded
         try:
             work()
         finally:
-            self._recording = None
+            self._thread.recording = None
         self.captured += 1
 
         def replay() -> None:

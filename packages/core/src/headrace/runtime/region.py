@@ -198,6 +198,8 @@ class RegionCall:
         fetches = sorted((op for op in operations if op.type in RESULTS), key=_place)
         self.feeds = tuple(op.attrs["index"] for op in feeds)
         self.fetches = tuple(op.attrs["index"] for op in fetches)
+        # What a function returns stays on its device.
+        self._fetched = sum(op.type == "Fetch" for op in fetches)
         self.inputs = tuple(
             dict.fromkeys(t for op in operations for t in op.inputs if t.op not in inside)
         )
@@ -443,7 +445,7 @@ class RegionCall:
             around.background,
             rewrites,
             frozenset(self.outlets),
-            len(self.fetches),
+            self._fetched,
         )
 
 
