@@ -53,15 +53,6 @@ def headrace(task: Task, precision: str) -> Trainer:
 
 def torch_eager(task: Task, precision: str) -> Trainer:
     """Train by PyTorch, operation by operation."""
-    return _torch(task, precision, captured=False)
-
-
-def torch_graph(task: Task, precision: str) -> Trainer:
-    """Train by PyTorch, the whole step captured into a CUDA graph."""
-    return _torch(task, precision, captured=True)
-
-
-def _torch(task: Task, precision: str, *, captured: bool) -> Trainer:
     import torch
 
     from benchmarks.networks.torch import load, modules
@@ -76,35 +67,15 @@ def _torch(task: Task, precision: str, *, captured: bool) -> Trainer:
         model = model.to(memory_format=torch.channels_last)
         x = x.permute(0, 3, 1, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=task.rate, fused=True)
-    kept: list[Any] = [None]
 
-    def step() -> None:
-        optimizer.zero_grad(set_to_none=not captured)
-        kept[0] = torch.nn.functional.cross_entropy(model(x), y)
-        kept[0].backward()
+    def step() -> Any:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
         optimizer.step()
+        return loss.detach()
 
-    def loss() -> float:
-        run()
-        return float(kept[0])
-
-    run: Callable[[], object] = step
-    if captured:
-        values = [p.detach().clone() for p in model.parameters()]
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                step()
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step()
-        with torch.no_grad():
-            for parameter, value in zip(model.parameters(), values, strict=True):
-                parameter.copy_(value)
-        run = graph.replay
-    return Trainer(run, loss, torch.cuda.synchronize)
+    return Trainer(step, lambda: float(step()), torch.cuda.synchronize)
 
 
 def jax_jit(task: Task, precision: str) -> Trainer:
@@ -143,6 +114,5 @@ def jax_jit(task: Task, precision: str) -> Trainer:
 PARTICIPANTS: dict[str, Callable[[Task, str], Trainer]] = {
     "Headrace": headrace,
     "PyTorch, eager": torch_eager,
-    "PyTorch, CUDA graph": torch_graph,
     "JAX": jax_jit,
 }
