@@ -11,6 +11,7 @@ from headrace_cuda.gathering import match as gathering
 from headrace_cuda.matmul import match as matmul
 from headrace_cuda.matmul import match_convolution as flat
 from headrace_cuda.pooling import match as pooling
+from headrace_cuda.scattering import match as scattering
 
 MATCHERS: tuple[Matcher, ...] = (
     # Before cuDNN, for which filters have to be transposed.
@@ -48,5 +49,12 @@ MATCHERS: tuple[Matcher, ...] = (
         types=gathering.GATHERED,
         wants=gathering.wants,
         make=gathering.make,
+    ),
+    Matcher(
+        name="add rows",
+        priority=10,
+        types=scattering.SCATTERED,
+        wants=scattering.wants,
+        make=scattering.make,
     ),
 )
