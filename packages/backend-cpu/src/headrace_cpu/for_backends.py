@@ -6,7 +6,7 @@ processor is not among it.
 """
 
 from headrace_cpu.fusion.build import Builder, Unfit
-from headrace_cpu.fusion.fusion_group import writes_of
+from headrace_cpu.fusion.fusion_group import built, fusible, writes_of
 from headrace_cpu.fusion.group import match_fused
 from headrace_cpu.fusion.hazards import variable_of
 from headrace_cpu.fusion.interpret import data_inputs
@@ -58,9 +58,11 @@ __all__ = [
     "Value",
     "Values",
     "all_float32",
+    "built",
     "chains",
     "data_inputs",
     "describe",
+    "fusible",
     "give_up",
     "is_native",
     "is_unchecked",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace import Operation
 from headrace.extend.scalars import expression_of
-from headrace_cpu.for_backends import FLOATS, Value
+from headrace_cpu.for_backends import FLOATS, Unfit, Value
 
 TYPES = {
     "b8": "bool",
@@ -93,7 +93,7 @@ def mapped(value: Value, args: list[str]) -> str:
     """Return the expression of a function of values.
 
     Raises:
-        KeyError: if there is no such function.
+        Unfit: if CUDA's library has no such function.
     """
     name, kind = value.name, TYPES[value.code]
     if name in _OWN:
@@ -106,5 +106,7 @@ def mapped(value: Value, args: list[str]) -> str:
         return f"({args[0]} ? {args[1]} : {args[2]})"
     if name.startswith("to_"):
         return f"({TYPES[name[3:]]}){args[0]}"
+    if name not in _LIBRARY:
+        raise Unfit(f"{name} is not written in CUDA C++")
     suffix = "f" if value.code == "f32" else ""
     return f"{_LIBRARY[name]}{suffix}({', '.join(args)})"

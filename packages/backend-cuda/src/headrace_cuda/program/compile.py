@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +12,10 @@ from headrace.errors import HeadraceError
 from headrace.extend.devices import Region, is_handle
 from headrace_cpu.for_backends import (
     Matches,
+    Unfit,
     Values,
+    built,
+    fusible,
     give_up,
     is_native,
     is_unchecked,
@@ -62,7 +67,9 @@ def _program(
     matches = Matches(operations, region.outputs, _closed(region, operations))
     if matched:
         match(matches, settings, MATCHERS)
-        match_fused(matches, settings, FusedMaker(settings.platform))
+        maker = FusedMaker(settings.platform)
+        match_fused(matches, settings, maker)
+        _match_alone(matches, settings, maker)
     single = schedule(matches)
     values = Values(region, single)
     places = place_buffers(single, values)
@@ -72,6 +79,20 @@ def _program(
     lowered = lower(region, items, values)
     given = region, items, values, places, lowered, settings, settings.platform, memory, single
     return CudaProgram(*given)
+
+
+def _match_alone(matches: Matches, settings: CudaSettings, maker: FusedMaker) -> None:
+    """Give operations a kernel that no group took, such as a transposition that is reshaped.
+
+    By itself each would end a graph. What only shows memory in another shape needs none.
+    """
+    for number, op in enumerate(matches.operations):
+        if not matches.free(op) or op.schema.view or not fusible(op):
+            continue
+        wanted = [t for t in op.outputs if matches.needed_outside(t, (op,))]
+        with contextlib.suppress(Unfit):
+            builder = functools.partial(built, [op])
+            matches.add(maker.kernel([op], builder, wanted, settings, f"alone_{number}"))
 
 
 def _closed(region: Region, operations: Sequence[Operation]) -> list[Operation]:

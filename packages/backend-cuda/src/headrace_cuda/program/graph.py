@@ -218,12 +218,14 @@ class _Runner:
         given = check.indices
         # What was computed in the step may have made room for something else.
         at = None if given is None else self._lasting.get(given)
+        predicate = check.message.startswith("is ")
         if given is None or at is None:
-            return check.error(check.message)
+            return check.error(f"an index {check.message}" if predicate else check.message)
         view = self._platform.view(at(), given.shape.known, given.dtype.numpy, None)
         seen: Any = self._platform.download(view)
         wrong = seen[(seen < 0) | (seen >= check.size)]
-        return check.error(f"index {wrong[0]} is out of range: {check.message}")
+        said = check.message if predicate else f"is out of range: {check.message}"
+        return check.error(f"index {wrong[0]} {said}")
 
     def _find(self) -> Callable[[], None]:
         """Return what runs the parts with the addresses of this step."""

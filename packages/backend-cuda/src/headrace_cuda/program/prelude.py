@@ -80,6 +80,13 @@ __device__ inline double hr_sigmoid(double x) {
     return (x >= 0.0 ? 1.0 : x != x ? x : decay) / (decay + 1.0);
 }
 
+__device__ inline void hr_atomic_add(float *at, float x) { atomicAdd(at, x); }
+__device__ inline void hr_atomic_add(double *at, double x) { atomicAdd(at, x); }
+__device__ inline void hr_atomic_add(int *at, int x) { atomicAdd(at, x); }
+__device__ inline void hr_atomic_add(int64 *at, int64 x) {
+    atomicAdd((unsigned long long *)at, (unsigned long long)x);
+}
+
 struct Total {
     template <class T> __device__ T operator()(T x, T y) const { return hr_add(x, y); }
 };

@@ -17,6 +17,7 @@ import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from headrace_cuda.program.platform import CudaSource, Function, Grid
 from headrace_cuda.program.prelude import PRELUDE
@@ -39,6 +40,8 @@ static Place threadIdx, blockIdx, blockDim, gridDim;
 #define __forceinline__ inline
 #define __restrict__
 #define __launch_bounds__(...)
+// One thread runs at a time.
+template <class T> static inline T atomicAdd(T *at, T x) { T old = *at; *at += x; return old; }
 // Blocks run one after the other, so that a block's memory is there once.
 #define __shared__ static
 
@@ -117,28 +120,37 @@ def host_compiler() -> str | None:
     return shutil.which("g++") or shutil.which("clang++")
 
 
+_LOADED: dict[str, Function] = {}
+_LOADING = threading.Lock()
+
+
 def host_functions(sources: Sequence[CudaSource]) -> Mapping[str, Function]:
     """Return kernels compiled for the host, by name.
 
     Raises:
         RuntimeError: if they do not compile, with what the compiler says.
     """
-    return {source.name: _function(source) for source in sources}
+    with _LOADING:
+        missing = {s.name: s for s in sources if s.name not in _LOADED}
+        if missing:
+            _load(sorted(missing.values(), key=lambda source: source.name))
+        return {source.name: _LOADED[source.name] for source in sources}
 
 
-@functools.cache
-def _function(source: CudaSource) -> Function:
-    library = ctypes.CDLL(str(_library(source)))
-    entry = getattr(library, f"run_{source.name}")
-    # A kernel has the memory of one block.
+def _load(sources: Sequence[CudaSource]) -> None:
+    """Compile and load kernels, all at once."""
+    library = ctypes.CDLL(str(_library(sources)))
+    # Kernels of one library have the memory of one block.
     alone = threading.Lock()
+    for source in sources:
+        entry = getattr(library, f"run_{source.name}")
+        _LOADED[source.name] = functools.partial(_call, entry, alone)
 
-    def call(grid: Grid, block: Grid, *words: int) -> None:
-        given = (ctypes.c_longlong * max(1, len(words)))(*words)
-        with alone:
-            entry(given, (ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block))
 
-    return call
+def _call(entry: Any, alone: threading.Lock, grid: Grid, block: Grid, *words: int) -> None:
+    given = (ctypes.c_longlong * max(1, len(words)))(*words)
+    with alone:
+        entry(given, (ctypes.c_uint * 3)(*grid), (ctypes.c_uint * 3)(*block))
 
 
 @functools.cache
@@ -148,9 +160,9 @@ def _folder() -> Path:
     return path
 
 
-def _library(source: CudaSource) -> Path:
-    """Return the shared library of a kernel, compiled unless an earlier process did."""
-    text = _text(source)
+def _library(sources: Sequence[CudaSource]) -> Path:
+    """Return the shared library of kernels, compiled unless an earlier process did."""
+    text = "\n".join([_HEADER, PRELUDE, *map(_text, sources)])
     name = hashlib.sha256(text.encode()).hexdigest()[:32]
     library = _folder() / f"{name}.so"
     if library.exists():
@@ -165,7 +177,8 @@ def _library(source: CudaSource) -> Path:
         command = [compiler, *flags, "-o", str(made), str(path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise RuntimeError(f"{compiler} refuses a kernel:\n{done.stderr[:4000]}\n{source.text}")
+            texts = "\n".join(source.text for source in sources)
+            raise RuntimeError(f"{compiler} refuses a kernel:\n{done.stderr[:4000]}\n{texts}")
         made.replace(library)
     return library
 
@@ -180,13 +193,13 @@ def _text(source: CudaSource) -> str:
     waits = any(word in source.text for word in _WAITING)
     return "\n".join(
         [
-            _HEADER,
-            PRELUDE,
             source.text,
-            f"static void start(const long long *words) {{ {source.name}({given}); }}",
+            f"static void start_{source.name}(const long long *words) {{",
+            f"    {source.name}({given});",
+            "}",
             f'extern "C" void run_{source.name}(',
             "    const long long *words, const unsigned *grid, const unsigned *block) {",
-            f"    run_grid(start, words, grid, block, {str(waits).lower()});",
+            f"    run_grid(start_{source.name}, words, grid, block, {str(waits).lower()});",
             "}",
             "",
         ]

@@ -1,0 +1,1 @@
+"""Slices that are picked by indices, as kernels of our own."""

@@ -1,0 +1,1 @@
+"""Rows that are added up where indices say, as kernels of our own."""
