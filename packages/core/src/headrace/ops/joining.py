@@ -99,14 +99,14 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
         return _concat(parts, at, name=name)
     with name_scope(name, "concat"):
         tensors = [convert_to_tensor(part) for part in parts]
-        blocks = [around(t, at) for t in tensors]
+        # All parts have one rank, whichever of them tells; their gradients have it, too.
+        known = next((t.spec.shape for t in tensors if t.shape.rank is not None), Shape(None))
+        blocks = [around(_ranked_as(t, known) if t.shape.rank is None else t, at) for t in tensors]
         joined = _concat([block for block, _, _ in blocks], 1)
         _, before, after = blocks[0]
         size = _tensor("ExpandDims", _tensor("Shape", joined)[1], 0)
         whole = _tensor("Reshape", joined, _concat([before, size, after], 0))
-        # All parts have one rank, whichever of them tells.
-        known = (t.spec.shape for t in tensors if t.shape.rank is not None)
-        return _ranked_as(whole, next(known, tensors[0].spec.shape))
+        return _ranked_as(whole, known)
 
 
 def around(x: Tensor, axis: Tensor) -> tuple[Tensor, Tensor, Tensor]:
