@@ -180,7 +180,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 @op("InvertPermutation", public="invert_permutation", no_gradient="it yields indices")
-def invert_permutation(x: Index) -> Spec:
+def invert_permutation(x: Whole) -> Spec:
     """The permutation that undoes another: ``y[x[i]] == i``.
 
     Args:
