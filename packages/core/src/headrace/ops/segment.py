@@ -11,11 +11,12 @@ from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
+from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, expand_dims, gather, rank, reshape, shape
-from headrace.ops.constant import get_static_value, ones, ones_like, zeros_like
+from headrace.ops.constant import get_static_value, ones, ones_like, shape_of, zeros_like
 from headrace.ops.conversion import cast
 from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import equal, maximum, select, truncatediv
@@ -424,7 +425,11 @@ def _gathered(
     places = index_tensor(indices)
     if places.shape.rank not in (None, 1):
         raise ShapeError(f"indices must be a vector, got shape {places.spec.shape}")
-    return gather(data, places), ids, segment_count(ids, num_segments)
+    rows = convert_to_tensor(data)
+    # A gradient of the shape of ``data``, not one of rows: as with other sums by segments, and as
+    # in TensorFlow, an optimizer then moves all rows, those that are not gathered, too.
+    whole = call_op("Reshape", rows, shape_of(rows))
+    return gather(whole, places), ids, segment_count(ids, num_segments)
 
 
 def _counted(result: Tensor, num_segments: Any) -> Tensor:
