@@ -113,7 +113,10 @@ def around(x: Tensor, axis: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``x`` as [before, size, after] an axis that a step decides, and both parts' shapes."""
     shape = _tensor("Shape", x)
     at = axis if axis.dtype.name == "int32" else _tensor("Cast", axis, "int32")
-    at = _tensor("Select", _tensor("Less", at, 0), at + _tensor("Rank", x), at)
+    axes = _tensor("Rank", x)
+    at = _tensor("Select", _tensor("Less", at, 0), at + axes, at)
+    # One before the first axis is behind the last one, and not counted from the end once more.
+    at = _tensor("Select", _tensor("Less", at, 0), axes, at)
     before, after = shape[:at], shape[at + 1 :]
     rows = _tensor("ReduceProd", before, axis=0, keepdims=True)
     # Of the axis itself, so that one out of range is refused.
