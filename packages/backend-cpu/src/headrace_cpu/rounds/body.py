@@ -233,8 +233,14 @@ class _Reader:
     def _whole(self, index: Tensor) -> bool:
         """Whether an integer of each round is known before the first."""
         root = self.root(index)
-        known = root in self.body.argument or root in self.body.picks
-        return known or self.body.values.home.get(root) is Home.PRESET
+        number = self.body.carried(root)
+        if number is not None:
+            # What a round hands to the next is known where no round computes it.
+            before, root = root, self.root(self.body.results[number])
+            if root is before:
+                return True
+        known = root in self.body.picks or self.body.values.home.get(root) is Home.PRESET
+        return known or (root in self.body.argument and self.body.carried(root) is None)
 
     def pop(self, op: Operation) -> bool:
         """Take off the last item."""
