@@ -542,7 +542,9 @@ def test_a_first_run_goes_on_at_one_go_when_its_kernels_are_there(
 
 
 @pytest.mark.parametrize("many", [1, 3, 5])
-@pytest.mark.parametrize("name", ["numbers of the round", "whole numbers", "scan", "swapped"])
+@pytest.mark.parametrize(
+    "name", ["numbers of the round", "whole numbers", "scan", "swapped", "the one before"]
+)
 def test_loops_run_in_slices_of_any_length(name, many, by_rounds, monkeypatch):
     monkeypatch.setattr(loop, "_MOST_ROUNDS", many)
     build = LOOPS[name][0]

@@ -23,6 +23,7 @@ from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.passes.inline import called_size, inline_calls
+from headrace.passes.insides import name_apart
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import Rewriter, StepGraph
 from headrace.records import dataclass
@@ -99,9 +100,10 @@ def _choose(step: StepGraph, known: _Known) -> StepGraph:
     waited = {c for op in step.graph.operations for c in (*op.control_inputs, *op.colocated_with)}
     waited.update(step.targets)
     saved: dict[Tensor, Tensor] = {}
+    names = {op.name for op in step.graph.operations}
     for op in step.graph.operations:
         if op in found:
-            _chosen(rewriter, op, found[op], saved, op in waited)
+            _chosen(rewriter, op, found[op], saved, names, op in waited)
         else:
             rewriter.copy(op)
     return rewriter.finish(step)
@@ -229,6 +231,7 @@ def _chosen(
     op: Operation,
     choice: _Choice,
     saved: dict[Tensor, Tensor],
+    names: set[str],
     waited: bool,
 ) -> None:
     """Add both branches of a condition, and a choice for each result.
@@ -238,12 +241,13 @@ def _chosen(
         op: The condition.
         choice: What it is.
         saved: What stands for the only item of each list; that of this condition is added.
+        names: The names that operations have.
         waited: Whether others wait for the condition.
     """
     pred, *inputs = op.grouped_inputs
     outer = rewriter.controls(op.control_inputs)
     sides = [
-        _beside(rewriter, op, side, given, saved)
+        _beside(rewriter, op, side, given, saved, names)
         for side, given in zip(choice.sides, inputs, strict=True)
     ]
     then, other = (found[: choice.count] for found in sides)
@@ -256,7 +260,7 @@ def _chosen(
             continue
         new = rewriter.graph.add_operation(
             OPS["Select"],
-            name=rewriter.graph.unique_name(f"{op.name}/chosen"),
+            name=name_apart(f"{op.name}/chosen", names),
             inputs=[rewriter.tensor(pred), a, b],
             arity=(1, 1, 1),
             attrs={},
@@ -290,6 +294,7 @@ def _beside(
     side: _Branch,
     given: Sequence[Tensor],
     saved: dict[Tensor, Tensor],
+    names: set[str],
 ) -> list[Tensor]:
     """Add a branch to the graph of its condition; return what stands there for what it yields."""
     graph, tensors = rewriter.graph, dict[Tensor, Tensor]()
@@ -306,7 +311,7 @@ def _beside(
             continue
         new = graph.add_operation(
             op.schema,
-            name=graph.unique_name(f"{condition.name}/{op.name}"),
+            name=name_apart(f"{condition.name}/{op.name}", names),
             inputs=[tensors[t] for t in op.inputs],
             arity=op.arity,
             attrs=op.attrs,
