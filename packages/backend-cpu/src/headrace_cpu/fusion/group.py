@@ -46,7 +46,8 @@ _MANY = 1 << 14
 
 def match_fused(matches: Matches, settings: CompileSettings) -> None:
     """Let fused kernels compute what is left of a region, where that is worth it."""
-    levels = Levels(matches)
+    # In the rounds of a loop a call of Python costs more than the order of what is read.
+    levels = Levels(matches, turns=not settings.keen)
     known = _Known()
     number = 0
     for ops in levels.fused():

@@ -38,6 +38,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "picks": {"gather": ("Gather", "GatherNd")},
+    "turned": {"array": ("Transpose",)},
     "resampled": {"image": ("Resize", "ResizeGrad")},
     "distinct": {"unique": ("Unique",)},
     "counts": {"histogram": ("HistogramFixedWidth",)},
