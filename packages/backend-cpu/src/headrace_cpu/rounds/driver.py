@@ -9,8 +9,10 @@ blocks, and into the table itself.
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +33,9 @@ _ASKS, _ROW, _STRIDE, _COUNT, _END, _BACK, _DONE, _FAILED, _ENDED = range(4, 13)
 # Words of a call: the function, its four words, whether it returns a status, where it reports.
 _CALL = 8
 _STATUS, _REPORT = 5, 6
+# What is written into the block for a run, and what is read out of it afterwards.
+_pack = struct.Struct(f"{_WORDS - _ROW}q").pack_into
+_unpack = struct.Struct(f"{_WORDS - _DONE}q").unpack_from
 # Words of a place: where it is, the byte in the row, the bytes that are added.
 _PLACE = 3
 _ARGUMENTS = 4
@@ -156,8 +161,7 @@ def driver() -> Callable[[int], object]:
     return bare_kernel(place)
 
 
-@dataclass(frozen=True, slots=True)
-class Turns:
+class Turns(NamedTuple):
     """How rounds go through the rows that say where tensors are.
 
     Attributes:
@@ -225,7 +229,7 @@ class Table:
             places += [(where, self._column(t), added) for t, where, added in native.words]
         self._places = np.array(places, np.int64).reshape(len(places), _PLACE)
         self._calls, self._silence = calls, silence
-        self._block = np.zeros(_WORDS, np.int64)
+        self._block: Any = np.zeros(_WORDS, np.int64)
         self._block[:4] = address(calls), len(rows), address(self._places), len(places)
         self._block[_ASKS] = -1 if going is None else self._column(going)
         self._words = address(self._block)
@@ -247,10 +251,10 @@ class Table:
         """
         for call in self._parallel:
             self._calls[call.row, 3] = min(call.threads, threads)
-        block, start, stride = self._block, address(rows), rows.strides[0]
+        start, stride = address(rows), rows.strides[0]
         end = start + len(rows) * stride if many.again else 0
         row = start + many.first * stride
-        block[_ROW:] = row, stride, many.rounds, end, -many.again * stride, 0, 0, 0
+        _pack(self._block, 8 * _ROW, row, stride, many.rounds, end, -many.again * stride, 0, 0, 0)
         for each in self.held:
             each.hold()
         try:
@@ -258,7 +262,7 @@ class Table:
         finally:
             for each in self.held:
                 each.let_go()
-        _, _, _, _, _, done, failed, self.ended = block[_ROW:].tolist()
+        done, failed, self.ended = _unpack(self._block, 8 * _DONE)
         if failed:
             for place in self._reports:
                 ctypes.c_int64.from_address(place).value = 0

@@ -10,7 +10,7 @@ errors are told: the body of such a loop has no effects, so that nothing is done
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from headrace.records import dataclass
@@ -81,16 +81,16 @@ class Rounds(Protocol):
 
 @final
 class _Slices:
-    """What stands for a plan where an executor is asked to run a slice of a loop.
+    """What stands for a plan where an executor is asked to run a slice of a loop."""
 
-    Attributes:
-        whole: Runs the next slice.
-    """
-
-    __slots__ = ("whole",)
+    __slots__ = ("_run",)
 
     def __init__(self, run: LoopRun) -> None:
-        self.whole: Callable[[Sequence[Any]], list[Any]] = lambda _: [run.advance()]
+        self._run = run
+
+    def whole(self, feeds: Sequence[Any]) -> list[Any]:
+        """Run the next slice."""
+        return [self._run.advance()]
 
 
 @final
