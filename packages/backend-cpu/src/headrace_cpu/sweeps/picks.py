@@ -204,7 +204,38 @@ def _gather_nd_job(op: Operation) -> Job | None:
     return Job((pick_sweep(size, "i64"), flatten_sweep(index)), run)
 
 
+def _reverse_sequence_job(op: Operation) -> Job | None:
+    size = _bits_of(op)
+    if size is None or code_of(op.inputs[1].dtype.numpy) is None:
+        return None
+    seq_axis, batch_axis = op.attrs["seq_axis"], op.attrs["batch_axis"]
+
+    def run(calls: Sequence[Call], threads: int, x: Any, lengths: Any) -> Any:
+        if x.ndim < 2 or not x.size or not x.flags.c_contiguous:
+            return None
+        seq, batch = axis_index(seq_axis, x.ndim), axis_index(batch_axis, x.ndim)
+        # Other axes come behind: rows are then what moves.
+        if {seq, batch} != {0, 1} or lengths.shape != (x.shape[batch],):
+            return None
+        steps, count = x.shape[seq], x.shape[batch]
+        if lengths.min() < 0 or lengths.max() > steps:
+            return None
+        places = np.arange(steps)
+        last = lengths.astype(np.int64)[:, None] - 1
+        order = np.where(places <= last, last - places, places)
+        if seq:
+            order += np.arange(0, count * steps, steps)[:, None]
+        else:
+            order = np.ascontiguousarray(order.T) * count + np.arange(count)
+        width = prod(x.shape[2:])
+        sizes = (1, 1, count * steps, count * steps, width)
+        return picked(calls[0], threads, x, np.ascontiguousarray(order), x.shape, sizes)
+
+    return Job((pick_sweep(size, "i64"),), run)
+
+
 JOBS: dict[str, Callable[[Operation], Job | None]] = {
     "Gather": _gather_job,
     "GatherNd": _gather_nd_job,
+    "ReverseSequence": _reverse_sequence_job,
 }
