@@ -6,6 +6,7 @@ Elements are moved as bits of their size, whatever they are.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -75,6 +76,8 @@ def pick_sweep(size: int, index: str) -> Sweep:
     return Sweep("pick", _WORDS, text, types, {"STATUS": set_status()})
 
 
+# Tuples so long are taken apart without a loop.
+_SHORT = 4
 # Tuples of indices as numbers of rows: along each axis as many as lie behind it.
 _FLATTEN = """\
 wrong = False
@@ -92,10 +95,18 @@ _FLATTEN_WORDS = ("indices", "sizes", "rows", "count", "depth")
 
 
 @functools.cache
-def flatten_sweep(index: str) -> Sweep:
-    """Return the sweep that makes numbers of rows of tuples of indices."""
+def flatten_sweep(index: str, depth: int | None) -> Sweep:
+    """Return the sweep that makes numbers of rows of tuples of indices of a dtype.
+
+    Args:
+        index: The code of the dtype.
+        depth: How long the tuples are, None where that is not known: short ones become vectors.
+    """
     parts = {"STATUS": set_status()}
-    return Sweep("flatten", _FLATTEN_WORDS, _FLATTEN, {"I": index}, parts)
+    name, text = "flatten", _FLATTEN
+    if depth is not None and depth <= _SHORT:
+        name, text = f"flatten_{depth}", re.sub(r"\bdepth\b", str(depth), text)
+    return Sweep(name, _FLATTEN_WORDS, text, {"I": index}, parts)
 
 
 def flattened(call: Call, threads: int, indices: Any, dims: Sequence[int]) -> Any:
@@ -201,7 +212,7 @@ def _gather_nd_job(op: Operation) -> Job | None:
 
     if single:
         return Job((pick_sweep(size, index),), run)
-    return Job((pick_sweep(size, "i64"), flatten_sweep(index)), run)
+    return Job((pick_sweep(size, "i64"), flatten_sweep(index, depth)), run)
 
 
 def _reverse_sequence_job(op: Operation) -> Job | None:
