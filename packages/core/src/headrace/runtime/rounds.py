@@ -32,16 +32,16 @@ class LoopForm:
         arguments: For each input of the program, the argument of the body that it takes.
         carried: So many of the body's arguments are the first of its results of the round before;
             the other results are kept of each round.
-        asks: Whether the result behind the carried ones says if another round follows; it is
-            not kept.
         counters: What each round adds to those of the other arguments that count, by number, as
             Python's integers.
+        asks: Whether the result behind the carried ones says if another round follows; it is
+            not kept.
     """
 
     arguments: tuple[int, ...]
     carried: int
-    asks: bool = False
     counters: tuple[tuple[int, int], ...] = ()
+    asks: bool = False
 
 
 class LoopRun(Protocol):
@@ -152,7 +152,7 @@ class LoopRunner:
         if not isinstance(program, LoopingProgram):
             return "its device runs one round at a time"
         assert self._region is not None
-        form = LoopForm(self._region.feeds, self._carried, self._asks, self._counters)
+        form = LoopForm(self._region.feeds, self._carried, self._counters, self._asks)
         found = program.rounds(form)
         if not isinstance(found, str):
             self._known = program, found
