@@ -276,11 +276,15 @@ def test_loops_that_keep_run_in_parts_of_any_length(name, likely, monkeypatch):
     assert "many" in told[0]
 
 
-def test_what_is_large_runs_so_too(monkeypatch):
-    monkeypatch.setattr(cycle, "_LARGE_BYTES", 0)
-    for name in ("power iteration", "left alone"):
-        build, _ = LOOPS[name]
-        alike(runs(build, EXACT, XS)[0], by_rounds(build, EXACT, XS))
+@pytest.mark.parametrize("likely", [1, 3, 16])
+@pytest.mark.parametrize("name", LOOPS)
+def test_what_is_large_runs_so_too(name, likely, monkeypatch):
+    monkeypatch.setattr(cycle, "_LARGE_ASKED_BYTES", -1)
+    monkeypatch.setattr(loop, "_LIKELY", likely)
+    build, way = LOOPS[name]
+    found, told = runs(build, EXACT, XS)
+    alike(found, by_rounds(build, EXACT, XS))
+    assert way is None or way in told[0], told
 
 
 def test_values_of_one_step_stay_as_they_are_in_the_next():

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 # What a run hands back is copied. More than that is handed on as it is, by the other kind of run.
 _LARGE_BYTES = 1 << 16
+# Where nobody knows how many rounds there are, the other kind prepares for too many or too few. But
+# places stay with the program.
+_LARGE_ASKED_BYTES = 1 << 22
 # So many rounds later a value may be read at most.
 _LATEST = 4
 
@@ -86,8 +89,8 @@ class Cycle:
                 return None
             latest = max(latest, rounds)
             size += prod(result.spec.shape.known) * result.dtype.size
-        small = size <= _LARGE_BYTES or body.going is not None
-        return cls(body, columns, latest) if small else None
+        most = _LARGE_BYTES if body.going is None else _LARGE_ASKED_BYTES
+        return cls(body, columns, latest) if size <= most else None
 
     def row(self, rounds: int) -> int:
         """Return the row of a round, by its number."""
