@@ -28,13 +28,19 @@ class Program:
     train: Any
 
 
-def build(api: Any, task: Task) -> Program:
+def build(api: Any, task: Task, batch: tuple[Any, Any] | None = None) -> Program:
     """Build the graph with a library: ``headrace`` or ``tensorflow.compat.v1``.
 
     Variables begin with zeros and are loaded later, so that the graph holds no copy of them.
+
+    Args:
+        api: the library.
+        task: the network.
+        batch: tensors of images and of labels; placeholders if None.
     """
-    images = api.placeholder(api.float32, [None, *task.size])
-    labels = api.placeholder(api.int64, [None])
+    if batch is None:
+        batch = api.placeholder(api.float32, [None, *task.size]), api.placeholder(api.int64, [None])
+    images, labels = batch
     variables = [api.Variable(api.zeros(list(p.shape))) for p in task.parameters()]
     logits = _forward(api, task.layers, images, iter(variables))
     losses = api.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)

@@ -25,7 +25,7 @@ def build(request: Request) -> Participant:
     parameters: Any = [jnp.array(value) for value in task.first_values()]
 
     def cross_entropy(parameters: Any, images: Any, labels: Any) -> Any:
-        logits = _forward(task.layers, images, iter(parameters))
+        logits = forward(task.layers, images, iter(parameters))
         log_probabilities = jax.nn.log_softmax(logits)
         return -jnp.mean(jnp.take_along_axis(log_probabilities, labels[:, None], axis=1))
 
@@ -48,7 +48,7 @@ def build(request: Request) -> Participant:
     )
 
 
-def _forward(layers: Layers, x: Any, parameters: Iterator[Any]) -> Any:
+def forward(layers: Layers, x: Any, parameters: Iterator[Any]) -> Any:
     """Run layers one after the other."""
     for layer in layers:
         x = _apply(layer, x, parameters)
@@ -86,5 +86,5 @@ def _apply(layer: Layer, x: Any, parameters: Iterator[Any]) -> Any:
             product = x @ next(parameters)
             return product + next(parameters)
         case lay.Residual():
-            body = _forward(layer.body, x, parameters)
-            return body + _forward(layer.shortcut, x, parameters)
+            body = forward(layer.body, x, parameters)
+            return body + forward(layer.shortcut, x, parameters)

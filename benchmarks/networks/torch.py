@@ -28,7 +28,7 @@ def build(request: Request) -> Participant:
     layout = torch.channels_last
     if request.variant == CHANNELS_FIRST:
         layout = torch.contiguous_format
-    model = _load(nn.Sequential(*_modules(task.layers, task.size)), task)
+    model = load(nn.Sequential(*modules(task.layers, task.size)), task)
     feeds = [(torch.from_numpy(x), torch.from_numpy(y)) for x, y in task.feeds()]
     if len(task.size) == 3:
         model = model.to(memory_format=layout)
@@ -59,15 +59,15 @@ class _Residual(nn.Module):
 
     def __init__(self, layer: lay.Residual, size: lay.Size) -> None:
         super().__init__()
-        self.body = nn.Sequential(*_modules(layer.body, size))
-        self.shortcut = nn.Sequential(*_modules(layer.shortcut, size))
+        self.body = nn.Sequential(*modules(layer.body, size))
+        self.shortcut = nn.Sequential(*modules(layer.shortcut, size))
 
     def forward(self, x: Any) -> Any:
         return self.body(x) + self.shortcut(x)
 
 
-def _modules(layers: Layers, size: lay.Size) -> Iterator[Any]:
-    """Yield the modules of layers."""
+def modules(layers: Layers, size: lay.Size) -> Iterator[Any]:
+    """Yield the modules of layers, which take an input of a size."""
     for layer in layers:
         yield _module(layer, size)
         size = lay.output_size(layer, size)
@@ -95,7 +95,7 @@ def _module(layer: Layer, size: lay.Size) -> Any:
             return _Residual(layer, size)
 
 
-def _load(model: Any, task: Task) -> Any:
+def load(model: Any, task: Task) -> Any:
     """Give the model the first values."""
     with torch.no_grad():
         triples = zip(model.parameters(), task.parameters(), task.first_values(), strict=True)

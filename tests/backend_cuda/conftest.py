@@ -104,3 +104,17 @@ def pretended_gpus(host_with_pretended_gpus: PluginHost, monkeypatch: pytest.Mon
     """Let the process have two GPUs that are NumPy underneath, and as strict as CuPy."""
     monkeypatch.setattr(host_module, "_HOST", host_with_pretended_gpus)
     return host_with_pretended_gpus
+
+
+@pytest.fixture(scope="session")
+def host_with_compiling_gpus() -> PluginHost:
+    real = [entry for entry in entry_points(group="headrace") if entry.name != "cuda"]
+    pretended = EntryPoint("cuda", "headrace_cuda.testing.compiling_plugin", "headrace")
+    return PluginHost([*real, pretended])
+
+
+@pytest.fixture
+def compiling_gpus(host_with_compiling_gpus: PluginHost, monkeypatch: pytest.MonkeyPatch):
+    """The same, with GPUs that compile steps, into kernels that run on the host."""
+    monkeypatch.setattr(host_module, "_HOST", host_with_compiling_gpus)
+    return host_with_compiling_gpus

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 import types
@@ -13,6 +14,7 @@ from headrace.device_name import DeviceName
 from headrace.errors import NoDeviceError
 from headrace_cuda import driver
 from headrace_cuda.availability import availability, diagnose
+from headrace_cuda.convolution import cudnn
 from headrace_cuda.device import CudaDevice
 
 NAME = DeviceName("localhost", 0, "cuda", 0)
@@ -164,6 +166,15 @@ def test_the_doctor_names_gpus_and_versions(pretended_driver, pretended_cupy):
     assert report["NVRTC"] == "13.5"
     assert report["cuda:1"] == "Pretended GPU 1, compute capability 9.0, 64.0 GiB"
     assert report["problems"] == []
+
+
+@pytest.mark.parametrize(
+    ("version", "told"),
+    [("9.19.0", r"9\.19\.0"), (None, r"not installed, .*headrace-backend-cuda\[cuda13\]")],
+)
+def test_the_doctor_tells_of_cudnn(pretended_driver, pretended_cupy, monkeypatch, version, told):
+    monkeypatch.setattr(cudnn, "cudnn_version", lambda: version)
+    assert re.match(told, diagnose()["cuDNN"])
 
 
 def test_the_doctor_gives_a_mend_for_each_problem(no_driver, no_cupy):

@@ -36,7 +36,7 @@ def test_numbers_go_to_the_gpu_where_nothing_else_is_asked(session):
     total = hr.reduce_sum(x * 2.0, name="total")
     assert session.run(total, {x: [1, 2]}) == 6
     assert places(session)["total"] == "cuda"
-    assert places(session)["_recv/total:0//job:localhost/task:0/device:cpu:0"] == "cpu"
+    assert set(places(session).values()) == {"cuda"}
 
 
 def test_strings_and_bfloat16_go_to_the_cpu(session):

@@ -19,7 +19,10 @@ PACKAGES = {
     "core": ("headrace", ()),
     "autodiff": ("headrace_autodiff", ("headrace",)),
     "backend-cpu": ("headrace_cpu", ("headrace",)),
-    "backend-cuda": ("headrace_cuda", ("headrace", "headrace_cpu.kernels")),
+    "backend-cuda": (
+        "headrace_cuda",
+        ("headrace", "headrace_cpu.kernels", "headrace_cpu.for_backends"),
+    ),
     "data": ("headrace_data", ("headrace", "headrace_io")),
     "dist-mpi": ("headrace_mpi", ("headrace",)),
     "io": ("headrace_io", ("headrace",)),
@@ -29,8 +32,10 @@ PACKAGES = {
 }
 # Distributions whose module has another name.
 MODULES = {
+    "cuda_pathfinder": "cuda.pathfinder",
     "cupy_cuda13x": "cupy",
     "google_re2": "re2",
+    "nvidia_cudnn_frontend": "cudnn",
     "pillow": "PIL",
     "protobuf": "google.protobuf",
 }

@@ -193,3 +193,51 @@ def test_rendezvous_forgets_finished_steps(mini):
         assert isinstance(rendezvous, LocalRendezvous)
         assert not rendezvous._values
         assert not rendezvous._waiting
+
+
+def fed(machine, feeds, fetches):
+    step = extract(feeds, fetches, [])
+    return step, place(step, machine)
+
+
+@pytest.mark.parametrize(
+    ("takers", "fetched", "expected"),
+    [
+        (["toy"], False, TOY),
+        (["toy", "toy"], False, TOY),
+        (["toy", "cpu"], False, CPU0),
+        (["cpu"], False, CPU0),
+        # Of another device of the client's own kind, values are in the same memory.
+        (["cpu:1"], False, CPU0),
+        (["toy"], True, CPU0),
+    ],
+    ids=str,
+)
+def test_a_feed_stands_where_the_one_device_is_that_takes_it(machine, takers, fetched, expected):
+    x = hr.placeholder(hr.float32, [2], name="x")
+    results = []
+    for taker in takers:
+        with hr.device(taker):
+            results.append(hr.add(x, 1.0))
+    step, devices = fed(machine, [x], [*results, *([x] if fetched else [])])
+    assert devices[step.feeds[0].op] == expected
+
+
+def test_a_device_of_another_kind_hands_its_results_to_the_session_itself(machine):
+    x = hr.placeholder(hr.float32, [2], name="x")
+    with hr.device("toy"):
+        y = hr.add(x, 1.0)
+    with hr.device("cpu:1"):
+        z = hr.add(x, 2.0)
+    step, devices = fed(machine, [x], [y, z])
+    parts = partition(step, devices, machine.client)
+    found = {
+        device: sorted(op.type for op in graph.operations if op.type in ("Fetch", "Send", "Recv"))
+        for device, graph in parts.items()
+    }
+    # The feed has two takers, so that it comes in on the cpu.
+    assert found[TOY] == ["Fetch", "Recv"]
+    assert found[CPU0].count("Fetch") == 1
+    with hr.Session() as session:
+        got = session.run([y, z, y], {x: [1.0, 2.0]})
+    assert [value.tolist() for value in got] == [[2.0, 3.0], [3.0, 4.0], [2.0, 3.0]]

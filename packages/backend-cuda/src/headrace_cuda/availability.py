@@ -127,6 +127,11 @@ def _libraries(problems: list[Problem]) -> dict[str, str]:
     if folder is None or not Path(folder, "include", "cuda_fp16.h").exists():
         text = "CUDA's headers are missing, which CuPy needs to compile its kernels"
         problems.append((text, f"{_INSTALL_CUPY}, which brings them"))
+    # lazy: it loads a large library
+    from headrace_cuda.convolution.cudnn import cudnn_version
+
+    missing = f"not installed, so that convolutions are slower: {_INSTALL_CUPY}, which brings it"
+    facts["cuDNN"] = cudnn_version() or missing
     return facts
 
 

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from headrace.errors import DTypeError, NoDeviceError
-from headrace.extend.devices import DeviceName
+from headrace.extend.devices import DeviceName, Program, Region
 from headrace.extend.kernels import HostArray
 from headrace_cuda.availability import availability
 from headrace_cuda.hardware import hardware
@@ -68,6 +68,17 @@ class CudaDevice:
         with self._hardware.activate():
             host: HostArray = array.get()
         return host
+
+    def compile(self, region: Region) -> Program:
+        """Return what runs a region of a step."""
+        # lazy: the compiler is needed by sessions that compile
+        from headrace_cuda.gpu import platform_of
+        from headrace_cuda.program.compile import compile_region
+        from headrace_cuda.program.memory import memory_of
+
+        platform = platform_of(self._hardware)
+        memory = memory_of(platform, self.xp.ascontiguousarray)
+        return compile_region(region, platform, memory, self._hardware.activate)
 
     def activate(self) -> AbstractContextManager[Any]:
         """Return a context in which CuPy uses this GPU."""

@@ -36,8 +36,17 @@ def headrace_register_settings(registry: SettingRegistry) -> None:
 @hookimpl
 def headrace_register_devices(registry: DeviceRegistry) -> None:
     """Add the kind "cuda"."""
+    # lazy: an entry point is imported with every plugin, and must cost nothing
+    from headrace_cuda.options import OPTIONS
+
     registry.add(
-        "cuda", count=_count, factory=_open, priority=PRIORITY, why_none=_why_none, dtypes=DTYPES
+        "cuda",
+        count=_count,
+        factory=_open,
+        priority=PRIORITY,
+        why_none=_why_none,
+        dtypes=DTYPES,
+        options=OPTIONS,
     )
 
 

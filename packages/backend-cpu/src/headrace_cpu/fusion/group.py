@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from math import prod
+from typing import Protocol
 
 from headrace import Operation, Tensor
 from headrace_cpu.fusion.build import Builder, Unfit
@@ -25,6 +26,7 @@ from headrace_cpu.fusion.nodes import shape_of
 from headrace_cpu.fusion.repeats import Structure, repeated, structure_of
 from headrace_cpu.fusion.viewing import UPDATE_RULES
 from headrace_cpu.native.compiler import give_up
+from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.matches import Matches
 from headrace_cpu.program.settings import CompileSettings
 
@@ -44,11 +46,45 @@ _PIECE_BYTES = 64
 _MANY = 1 << 14
 
 
-def match_fused(matches: Matches, settings: CompileSettings) -> None:
-    """Let fused kernels compute what is left of a region, where that is worth it."""
-    # In the rounds of a loop a call of Python costs more than the order of what is read.
-    levels = Levels(matches, turns=not settings.keen)
-    known = _Known()
+class KernelMaker(Protocol):
+    """Makes the kernels of groups."""
+
+    def kernel(
+        self,
+        ops: Sequence[Operation],
+        builder: Callable[[], Builder],
+        wanted: Sequence[Tensor],
+        settings: CompileSettings,
+        name: str,
+    ) -> Instruction:
+        """Return the kernel of operations.
+
+        Args:
+            ops: The operations.
+            builder: Returns their nodes.
+            wanted: Which of their outputs others read.
+            settings: What it goes by.
+            name: What it is called.
+
+        Raises:
+            Unfit: if no kernel computes them together.
+        """
+
+
+def match_fused(
+    matches: Matches, settings: CompileSettings, maker: KernelMaker | None = None
+) -> None:
+    """Let fused kernels compute what is left of a region, where that is worth it.
+
+    Args:
+        matches: The region; gets the instructions.
+        settings: What the session asks for.
+        maker: Makes the kernels; those of the CPU if None.
+    """
+    # In the rounds of a loop a call of Python costs more than the order of what is read, and on a
+    # GPU every call does.
+    levels = Levels(matches, turns=maker is None and not settings.keen)
+    known = _Known() if maker is None else maker
     number = 0
     for ops in levels.fused():
         try:
@@ -259,8 +295,8 @@ def _yields_scalars(op: Operation) -> bool:
 
 
 def _kernel(
-    matches: Matches, group: FusionGroup, settings: CompileSettings, name: str, known: _Known
-) -> FusedKernel | None:
+    matches: Matches, group: FusionGroup, settings: CompileSettings, name: str, known: KernelMaker
+) -> Instruction | None:
     """Return the kernel of operations, without those that would only copy; None if not worth it."""
     ops = _trimmed(matches, group.ops, keen=settings.keen)
     if not (_moves(ops) if settings.keen else _worth(ops)):

@@ -97,10 +97,15 @@ class Schedule:
         return not root.in_row and len(dims) > 1 and value.over == dims[-1:]
 
 
-def make_schedule(space: Space) -> Schedule:
-    """Return the schedule of a group."""
+def make_schedule(space: Space, *, keeps: bool = True) -> Schedule:
+    """Return the schedule of a group.
+
+    Args:
+        space: The group.
+        keeps: Whether values are kept that would cost much to compute again.
+    """
     first = _Scheduler(space, set()).run()
-    kept = _worth_keeping(space, first)
+    kept = _worth_keeping(space, first) if keeps else None
     return _Scheduler(space, kept).run() if kept else first
 
 

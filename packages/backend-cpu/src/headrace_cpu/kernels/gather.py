@@ -134,7 +134,7 @@ def tensor_scatter(xp: Any, x: Array, indices: Array, updates: Array, *, mode: s
     values = updates.reshape((rows.size, width))
     if mode == "update":
         result = x.reshape((count, width)).copy()
-        chosen = _last_of_each(xp, rows, count)
+        chosen = last_of_each(xp, rows, count)
         if chosen is None:
             result[rows] = values
         else:
@@ -146,7 +146,7 @@ def tensor_scatter(xp: Any, x: Array, indices: Array, updates: Array, *, mode: s
     return narrowed(total, x.dtype).reshape(dims)
 
 
-def _last_of_each(xp: Any, rows: Array, count: int) -> Array | None:
+def last_of_each(xp: Any, rows: Array, count: int) -> Array | None:
     """Return which of equal rows come last; None where the array module sees to that itself.
 
     NumPy assigns in order, a GPU in any order.
@@ -208,7 +208,7 @@ def dynamic_stitch(xp: Any, indices: list[Array], data: list[Array]) -> Array:
     result = xp.zeros((count, *rest), rows.dtype)
     if rows.dtype == object:
         result[...] = b""
-    chosen = _last_of_each(xp, flat, count)
+    chosen = last_of_each(xp, flat, count)
     if chosen is None:
         result[flat] = rows
     else:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace.extend import KernelTable
+from headrace_cpu.kernels.gather import last_of_each
 from headrace_cpu.kernels.numeric import (
     Array,
     add_rows,
@@ -265,7 +266,13 @@ def sparse_to_dense(
     size = math.prod(dims)
     _check_dense(size, count, dims)
     dense = xp.full((size,), default_value[()], sparse_values.dtype)
-    dense[_flat(xp, places, dims)] = sparse_values
+    flat = _flat(xp, places, dims)
+    # Of equal places the last one counts.
+    chosen = last_of_each(xp, flat, size)
+    if chosen is None:
+        dense[flat] = sparse_values
+    else:
+        dense[flat[chosen]] = sparse_values[chosen] if sparse_values.ndim else sparse_values
     return dense.reshape(dims)
 
 

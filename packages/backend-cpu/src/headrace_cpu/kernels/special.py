@@ -14,14 +14,12 @@ from headrace_cpu.kernels.scipy_beside import scipy_module
 KERNELS = KernelTable()
 
 _UNARY = {
-    "BesselI0e": "i0e",
     "Erf": "erf",
     "Erfc": "erfc",
     "Ndtri": "ndtri",
 }
 # Those that are x itself where it is 0, of which SciPy loses the sign.
 _ODD = {
-    "BesselI1e": "i1e",
     "Erfinv": "erfinv",
 }
 
@@ -55,6 +53,24 @@ def bessel_i0(xp: Any, x: Array) -> Array:
     wide = widened(x)
     value = scipy_module(xp, "special").i0(wide)
     return narrowed(xp.where(xp.isinf(wide), xp.absolute(wide), value), x.dtype)
+
+
+@KERNELS.plain("BesselI0e")
+def bessel_i0e(xp: Any, x: Array) -> Array:
+    """Compute the scaled Bessel function of order 0, which is 0 at both ends: CuPy has NaN."""
+    wide = widened(x)
+    value = scipy_module(xp, "special").i0e(wide)
+    return narrowed(xp.where(xp.isinf(wide), wide.dtype.type(0), value), x.dtype)
+
+
+@KERNELS.plain("BesselI1e")
+def bessel_i1e(xp: Any, x: Array) -> Array:
+    """Compute the scaled Bessel function of order 1, which is 0 at both ends, and x at 0."""
+    wide = widened(x)
+    value = scipy_module(xp, "special").i1e(wide)
+    end = xp.copysign(wide.dtype.type(0), wide)
+    value = xp.where(xp.isinf(wide), end, value)
+    return xp.where(x == 0, x, narrowed(value, x.dtype))
 
 
 @KERNELS.plain("BesselI1")

@@ -22,7 +22,7 @@ class KernelError(RuntimeError):
 
 
 def give_up(ops: Iterable[str], error: Exception, strict: bool) -> None:
-    """Tell that NumPy does the work of a kernel that cannot be generated.
+    """Tell that plain kernels do the work of one that cannot be generated.
 
     Args:
         ops: The types of its operations.
@@ -34,7 +34,7 @@ def give_up(ops: Iterable[str], error: Exception, strict: bool) -> None:
     """
     shown = ", ".join(dict.fromkeys(ops))
     reason = str(error).partition("\n")[0] or type(error).__name__
-    text = f"no kernel can be generated for {shown}, so NumPy does its work: {reason}"
+    text = f"no kernel can be generated for {shown}, so plain kernels do its work: {reason}"
     if strict:
         raise KernelError(text) from error
     notice(text)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
 from headrace.errors import ExecutionError
 from headrace.extend.devices import clock
 from headrace.extend.state import VariableCell
-from headrace_cpu.native.memory import address
+from headrace_cpu.native.memory import address, allocate, view
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -24,12 +24,21 @@ def solid(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """
     if type(value) is not np.ndarray:
         value = np.asarray(value)
+    promised(value, shape, dtype)
+    return value if value.flags.c_contiguous else np.array(value, order="C")
+
+
+def promised(value: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    """Refuse an array that has not the shape and dtype that were promised for it.
+
+    Raises:
+        ExecutionError: if it has not.
+    """
     if value.shape != shape or value.dtype != dtype:
         raise ExecutionError(
             f"a kernel returned {value.dtype}{list(value.shape)}, and its op's declaration "
             f"promised {dtype}{list(shape)}: the rule or the kernel is wrong"
         )
-    return value if value.flags.c_contiguous else np.array(value, order="C")
 
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
@@ -70,12 +79,14 @@ class Taken:
         self,
         cells: Sequence[VariableCell],
         overwritten: Sequence[tuple[tuple[int, ...], np.dtype[Any]] | None],
+        make: Callable[..., Any] = empty,
     ) -> None:
         """Take all or none.
 
         Args:
             cells: The variables.
             overwritten: For those that are overwritten wholly, the shape and dtype to write.
+            make: Returns an array of a shape and dtype that is not initialised.
         """
         self._cells = cells
         self._old: dict[int, Any] = {}
@@ -83,8 +94,8 @@ class Taken:
         try:
             for index in sorted(range(len(cells)), key=lambda i: id(cells[i])):
                 kind = overwritten[index]
-                make = None if kind is None else functools.partial(empty, *kind)
-                found[index], self._old[index] = cells[index].take(make)
+                new = None if kind is None else functools.partial(make, *kind)
+                found[index], self._old[index] = cells[index].take(new)
         except BaseException:
             self.undo()
             raise
@@ -112,3 +123,32 @@ ENVIRONMENT: dict[str, Any] = {
     "many": frozenset((list, tuple)),
     "take": Taken,
 }
+
+
+class Memory(Protocol):
+    """The memory in which a program's values live.
+
+    Attributes:
+        environment: What generated source uses, by name.
+    """
+
+    environment: Mapping[str, Any]
+
+    def allocate(self, size: int) -> Any:
+        """Return memory for buffers, aligned for them: [size], uint8, not initialised."""
+
+    def address(self, array: Any) -> int:
+        """Return the address of an array's first element."""
+
+    def view(self, place: int, shape: tuple[int, ...], dtype: Any, owner: Any) -> Any:
+        """Return an array over memory, which keeps its owner."""
+
+
+class _HostMemory:
+    environment: Mapping[str, Any] = ENVIRONMENT
+    allocate = staticmethod(allocate)
+    address = staticmethod(address)
+    view = staticmethod(view)
+
+
+HOST_MEMORY: Memory = _HostMemory()

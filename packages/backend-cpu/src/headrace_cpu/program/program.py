@@ -13,11 +13,10 @@ from headrace import Operation, Tensor
 from headrace.errors import ResourceExhaustedError
 from headrace.extend.devices import LoopForm, ProgramReport, Region, Rounds, located
 from headrace_cpu.native.compiler import KernelError
-from headrace_cpu.native.memory import address, allocate, view
 from headrace_cpu.native.threads import Share
 from headrace_cpu.program.compilation import Compilation
 from headrace_cpu.program.describe import describe
-from headrace_cpu.program.environment import ENVIRONMENT
+from headrace_cpu.program.environment import HOST_MEMORY, Memory
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 from headrace_cpu.program.lifetimes import Places
 from headrace_cpu.program.lower import Lowered
@@ -45,6 +44,8 @@ class Program:
         arena_bytes: The size of an instance's arena.
     """
 
+    _memory: Memory = HOST_MEMORY
+
     def __init__(
         self,
         region: Region,
@@ -68,11 +69,12 @@ class Program:
         self._free: list[Run] = []
         # The memory of instances that are not used again.
         self._arenas: list[Any] = []
-        self._environment = {**ENVIRONMENT, **lowered.dtypes}
+        self._environment = {**self._memory.environment, **lowered.dtypes}
         native = any(item.instruction is not None for item in items) or settings.deterministic
-        self._compilation = Compilation(self.instructions, settings) if native else None
+        self._compilation = self._to_compile(settings) if native else None
         # How many runs are left before kernels are compiled, None where nothing is left to do.
-        self._countdown: int | None = settings.compile_after if native else None
+        after = settings.compile_after
+        self._countdown: int | None = None if self._compilation is None else after
         # With a fixed number of threads sums are added up in a fixed order.
         self._share = settings.share() if native else None
         # The tensors that are read, found where somebody asks.
@@ -81,6 +83,10 @@ class Program:
         self._loops: dict[LoopForm, Rounds | str] = {}
         # Without instructions nothing is kept in an instance, and one serves all.
         self._only = None if native else self._instance()
+
+    def _to_compile(self, settings: CompileSettings) -> Compilation | None:
+        """Return what compiles its kernels once it has run often, None where they are there."""
+        return Compilation(self.instructions, settings)
 
     @property
     def instructions(self) -> list[Instruction]:
@@ -195,7 +201,7 @@ class Program:
         if self._arenas:
             return self._arenas.pop()
         try:
-            return allocate(self.arena_bytes) if self.arena_bytes else None
+            return self._memory.allocate(self.arena_bytes) if self.arena_bytes else None
         except MemoryError:
             op = self.items[-1].op
             raise ResourceExhaustedError(
@@ -205,12 +211,12 @@ class Program:
 
     def _instance(self) -> Run:
         memory = self._arena()
-        start = 0 if memory is None else address(memory)
+        start = 0 if memory is None else self._memory.address(memory)
         values, lowered = self._values, self._lowered
         bound: dict[str, Any] = {}
         instructions: dict[Instruction, Bound] = {}
         for instruction, name in lowered.calls.items():
-            made = instruction.bind(_Addresses(instruction, values, self._places, start))
+            made = instruction.bind(self._addresses(instruction, start))
             instructions[instruction] = made
             bound[name] = made.call
             for tensor, point in lowered.points.get(instruction, {}).items():
@@ -222,13 +228,13 @@ class Program:
         recorder = self.region.options.recorder
         for work, name in lowered.notes.items():
             assert recorder is not None
-            bound[name] = recorder.noter(work)
+            bound[name] = self._noted(recorder.noter(work))
         for tensor, name in lowered.presets.items():
-            bound[name] = values.presets[tensor]
+            bound[name] = self._preset(tensor)
         for tensor, name in lowered.views.items():
             offset = self._places.offset(values.root(tensor))
             shape = tensor.shape.known
-            bound[name] = view(start + offset, shape, tensor.dtype.numpy, memory)
+            bound[name] = self._memory.view(start + offset, shape, tensor.dtype.numpy, memory)
         scope: dict[str, Any] = {}
         if lowered.flat:
             scope = {**self._environment, **bound}
@@ -241,6 +247,34 @@ class Program:
         # The instructions know addresses only: the arena lives as long as the function.
         run.__dict__["arena"] = memory
         return run
+
+    def _addresses(self, instruction: Instruction, start: int) -> Addresses:
+        """Return where an instruction's buffers are in an arena that starts at an address."""
+        return _Addresses(self, instruction, start)
+
+    def _noted(self, note: Callable[[int], object]) -> Callable[[int], object]:
+        """Return what notes that a piece of work has ended which began at a time."""
+        return note
+
+    def _preset(self, root: Tensor) -> Any:
+        """Return a value that is known before the step."""
+        return self._values.presets[root]
+
+    def place_of(self, tensor: Tensor, start: int) -> int | None:
+        """Return a tensor's place with an arena at an address, None where each step has another."""
+        root = self._values.root(tensor)
+        home = self._values.home[root]
+        if home is Home.BUFFER:
+            return start + self._places.offset(root)
+        if home is Home.PRESET:
+            return self._memory.address(self._preset(root))
+        return None
+
+    def scratch_of(self, instruction: Instruction, start: int) -> int:
+        """Return the address of an instruction's scratch memory in such an arena."""
+        offset = self._places.scratch_offset(instruction)
+        assert offset is not None, "the instruction asked for no scratch memory"
+        return start + offset
 
     def _placed(self, op: Operation, call: Callable[..., Any]) -> Callable[..., Any]:
         """Return what computes an operation here; sweeps want to know what is read of it."""
@@ -294,24 +328,14 @@ class Program:
 
 
 class _Addresses(Addresses):
-    def __init__(self, instruction: Instruction, values: Values, places: Places, start: int):
+    def __init__(self, program: Program, instruction: Instruction, start: int):
+        self._program = program
         self._instruction = instruction
-        self._values = values
-        self._places = places
         self._start = start
 
     def of(self, tensor: Tensor) -> int | None:
-        if tensor in self._instruction.updates:
-            return None
-        root = self._values.root(tensor)
-        home = self._values.home[root]
-        if home is Home.BUFFER:
-            return self._start + self._places.offset(root)
-        if home is Home.PRESET:
-            return address(self._values.presets[root])
-        return None
+        updated = tensor in self._instruction.updates
+        return None if updated else self._program.place_of(tensor, self._start)
 
     def scratch(self) -> int:
-        offset = self._places.scratch_offset(self._instruction)
-        assert offset is not None, "the instruction asked for no scratch memory"
-        return self._start + offset
+        return self._program.scratch_of(self._instruction, self._start)

@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from headrace.extend.devices import DeviceName
+from headrace.extend.devices import DeviceName, Program, Region
 from headrace.extend.kernels import HostArray
 from headrace_cuda.device import CudaDevice
+from headrace_cuda.program.compile import compile_region
+from headrace_cuda.program.memory import memory_of
 from headrace_cuda.testing.module import FakeArray, fake_cupy
+from headrace_cuda.testing.platform import FakePlatform
 
 
 class FakeCudaDevice:
@@ -57,3 +60,20 @@ class FakeCudaDevice:
     def describe(self) -> dict[str, object]:
         """Say what it is."""
         return {"name": "a pretended GPU"}
+
+
+class CompilingFakeCudaDevice(FakeCudaDevice):
+    """Compiles regions as the real device does, with kernels that run on the host.
+
+    Attributes:
+        platform: What runs them.
+    """
+
+    def __init__(self, name: DeviceName) -> None:
+        super().__init__(name)
+        self.platform = FakePlatform()
+
+    def compile(self, region: Region) -> Program:
+        """Return what runs a region of a step."""
+        memory = memory_of(self.platform, self.xp.ascontiguousarray)
+        return compile_region(region, self.platform, memory, self.activate)

@@ -15,6 +15,7 @@ import operator
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -36,6 +37,10 @@ class MixedArraysError(TypeError):
     """A host array where CuPy takes device arrays, or the other way round."""
 
 
+# Arrays by what has their memory.
+_OWNERS: WeakValueDictionary[int, FakeArray] = WeakValueDictionary()
+
+
 class FakeArray:
     """An array that pretends to be on a GPU.
 
@@ -43,7 +48,7 @@ class FakeArray:
         host: Its contents.
     """
 
-    __slots__ = ("host",)
+    __slots__ = ("__weakref__", "base", "host")
     __array_ufunc__ = None
     __hash__ = None  # type: ignore[assignment]
 
@@ -51,6 +56,13 @@ class FakeArray:
         if host.dtype.kind not in _KINDS:
             raise TypeError(f"Unsupported dtype {host.dtype}")
         self.host = host
+        # A view keeps the array that owns its memory, as those of CuPy do.
+        memory: Any = host
+        while isinstance(memory.base, np.ndarray):
+            memory = memory.base
+        self.base = _OWNERS.get(id(memory))
+        if self.base is None and memory is host:
+            _OWNERS[id(memory)] = self
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise MixedArraysError(

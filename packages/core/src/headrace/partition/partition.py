@@ -23,6 +23,7 @@ from headrace.graph.spec import TensorSpec, constant_spec
 from headrace.graph.tensor import Tensor
 from headrace.partition.rounds import Crossing, Readiness, crossing, readiness
 from headrace.passes.step_graph import StepGraph, append_copy
+from headrace.placement.place import is_beside
 
 
 def partition(
@@ -37,7 +38,7 @@ def partition(
     Args:
         step: The step.
         placement: The device of each of its operations.
-        client: The device on which fetches are handed back.
+        client: The device on which fetches of other tasks, and constants, are handed back.
         result: The op that hands them back.
         waits: Whether an operation may wait for something outside the step.
     """
@@ -47,7 +48,10 @@ def partition(
     builder = Partitioner(placement, ready)
     builder.copy_all(step)
     for i, tensor in enumerate(step.fetches):
-        builder.add_fetch(tensor, i, client, OPS[result])
+        device = placement.get(tensor.op, client)
+        # A GPU hands its values to the session itself; a function's results stay together.
+        itself = result == "Fetch" and is_beside(device, client) and not _is_free(tensor.op)
+        builder.add_fetch(tensor, i, device if itself else client, OPS[result])
     return {device: part.graph for device, part in builder.parts.items()}
 
 
@@ -259,17 +263,17 @@ class Partitioner:
         )
         return recv.outputs[0]
 
-    def add_fetch(self, tensor: Tensor, index: int, client: DeviceName, schema: OpSchema) -> None:
+    def add_fetch(self, tensor: Tensor, index: int, device: DeviceName, schema: OpSchema) -> None:
         """Hand a tensor back from a device."""
-        value = self.tensor_on(tensor, client)
-        self.part(client).graph.add_operation(
+        value = self.tensor_on(tensor, device)
+        self.part(device).graph.add_operation(
             schema,
             name=f"_fetch/{index}",
             inputs=[value],
             arity=(1,),
             attrs={"index": index},
             specs=[],
-            device=client,
+            device=device,
             site=tensor.op.site,
             origin=f"fetch of {tensor.name}",
         )

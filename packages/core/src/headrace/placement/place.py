@@ -119,7 +119,31 @@ def place(
         if device is None:
             device = chosen[id(members)] = _place_group(members, machine, placement, users, pins)
         placement[op] = device
+    _move_feeds(step, machine.client, placement)
     return placement
+
+
+def _move_feeds(step: StepGraph, client: DeviceName, placement: Placement) -> None:
+    """Have values come in on the one device of the client's task that takes them, such as a GPU.
+
+    A feed by itself on the host would be one more thing for which the device's work waits.
+    """
+    feeds = {feed.op for feed in step.feeds if feed.op.type == "Feed"}
+    takers: dict[Operation, set[DeviceName]] = {op: set() for op in feeds}
+    for op in step.graph.operations:
+        for tensor in op.inputs:
+            if tensor.op in feeds:
+                takers[tensor.op].add(placement[op])
+    wanted = {tensor.op for tensor in step.fetches}
+    for op, devices in takers.items():
+        device, *others = devices or (client,)
+        if not others and op not in wanted and is_beside(device, client):
+            placement[op] = device
+
+
+def is_beside(device: DeviceName, client: DeviceName) -> bool:
+    """Whether a device of another kind belongs to the client's task: a GPU of its own."""
+    return device.kind != client.kind and device.task_name == client.task_name
 
 
 def _asked_of(op: Operation, machine: Machine, placement: Placement) -> Hashable:

@@ -35,6 +35,11 @@ _alone = np.empty(0)
 _ALONE = _holders(_alone)
 
 
+def _copied(value: Any) -> Any:
+    """Return a copy of an array of the host or of another device, in C order."""
+    return np.array(value, order="C") if isinstance(value, np.ndarray) else value.copy()
+
+
 @final
 class VariableCell:
     """The buffer of a variable on one device.
@@ -85,7 +90,7 @@ class VariableCell:
 
     def take(
         self, replacement: Callable[[], Any] | None = None
-    ) -> tuple[np.ndarray[Any, np.dtype[Any]], Any]:
+    ) -> tuple[Any, Any]:
         """Take the value out, for changing it in place; ``give`` must follow, also after an error.
 
         Args:
@@ -109,8 +114,9 @@ class VariableCell:
             alone = value is not None and _holders(value) == _ALONE + 1
             mine = value
             if not alone or not (value.flags.owndata and value.flags.c_contiguous):
-                mine = np.array(value, order="C") if replacement is None else replacement()
-                mine.flags.writeable = False
+                mine = _copied(value) if replacement is None else replacement()
+                if isinstance(mine, np.ndarray):
+                    mine.flags.writeable = False
         except BaseException:
             self.lock.release()
             raise

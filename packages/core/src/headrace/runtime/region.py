@@ -71,6 +71,8 @@ class Region:
             value more than inputs: a function of such an index and the value, to be called as soon
             as the value is there, if that is before the end. What it returns stands in the value's
             place in the results.
+        fetched: How many of the outputs, the first ones, go back to the session: they are arrays of
+            the host, as inputs may be that the session was fed.
     """
 
     graph: Graph
@@ -86,6 +88,7 @@ class Region:
     background: Background
     rewrites: tuple[Rewrite, ...] = ()
     early: frozenset[int] = frozenset()
+    fetched: int = 0
 
 
 class _Kernels:
@@ -195,6 +198,8 @@ class RegionCall:
         fetches = sorted((op for op in operations if op.type in RESULTS), key=_place)
         self.feeds = tuple(op.attrs["index"] for op in feeds)
         self.fetches = tuple(op.attrs["index"] for op in fetches)
+        # What a function returns stays on its device.
+        self._fetched = sum(op.type == "Fetch" for op in fetches)
         self.inputs = tuple(
             dict.fromkeys(t for op in operations for t in op.inputs if t.op not in inside)
         )
@@ -440,6 +445,7 @@ class RegionCall:
             around.background,
             rewrites,
             frozenset(self.outlets),
+            self._fetched,
         )
 
 

@@ -1,0 +1,1 @@
+"""Convolutions on a GPU, by cuDNN."""

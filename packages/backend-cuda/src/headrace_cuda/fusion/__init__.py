@@ -1,0 +1,1 @@
+"""Generated kernels: elementwise operations, and reductions before, inside and after them."""

@@ -1,0 +1,1 @@
+"""Matrix products on a GPU, by cublasLt."""

@@ -1,0 +1,1 @@
+"""Pools of images on a GPU, by kernels of our own."""

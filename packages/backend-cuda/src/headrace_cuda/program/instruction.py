@@ -1,0 +1,67 @@
+"""Instructions of programs on a GPU: each starts one or several kernels on addresses."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from headrace import Tensor
+from headrace_cpu.for_backends import Addresses, Bound, Check, Instruction
+from headrace_cuda.program.platform import CudaSource, Function
+
+
+class Mark:
+    """Stands in the place of a tensor for memory that belongs to no tensor."""
+
+    def __init__(self, name: str) -> None:
+        """Give it a name for messages."""
+        self.name = name
+
+
+# An int32 that is not 0 once a check of the graph has failed: then no variable is changed.
+FAILED = Mark("failed")
+# An int32 of the host for each check of an instruction, which becomes 1 where it fails.
+REPORT = Mark("report")
+Place = Tensor | Mark
+
+
+class CudaInstruction(Instruction):
+    """Something that a program does on buffers of a GPU.
+
+    What an instruction says of itself (``ops``, ``reads``, ``writes``, ``updates``, ``scratch``,
+    ``reuses``, ``name``) means what it means on the CPU. Buffers are C-contiguous, of known shapes
+    and of the tensors' dtypes; bool is a byte of 0 or 1.
+    """
+
+    package = "headrace-backend-cuda"
+
+    def sources(self) -> Sequence[CudaSource]:
+        """Return the kernels that it starts; those of one program are compiled together."""
+        return ()
+
+    def load(self, functions: Mapping[str, Function]) -> None:
+        """Take its kernels, by name, and prepare everything that allocates; called once."""
+
+    @abstractmethod
+    def start(self, at: Callable[[Any], int], scratch: int) -> None:
+        """Start its work on the GPU's stream; allocate nothing, and wait for nothing.
+
+        It may be recorded into a CUDA graph, which later runs with the same addresses.
+
+        Args:
+            at: Returns the address of each tensor that it reads, writes or updates, and of marks.
+            scratch: The address of its scratch memory, aligned to 256 bytes.
+        """
+
+    @property
+    def checks(self) -> Sequence[Check]:
+        """What no element may be: what each found is in ``REPORT`` once the instruction has run."""
+        return ()
+
+    def guard(self) -> None:
+        """Change no variable where a check before it has failed; called before ``sources``."""
+
+    def bind(self, at: Addresses) -> Bound:
+        """Not called: instructions run as parts of graphs, which bind them."""
+        raise NotImplementedError
