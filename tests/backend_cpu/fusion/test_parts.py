@@ -59,6 +59,29 @@ def test_reversed_is_what_numpy_reverses(axes):
     np.testing.assert_array_equal(found, expected * 2 - given)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int64", "bool"])
+@pytest.mark.parametrize("axes", [[1], [2], [0, 2], [0, 1, 2]])
+@pytest.mark.parametrize("shape", [(20, 30, 4), (9, 40, 8), (3, 1000, 1), (0, 30, 4), (70, 1, 40)])
+def test_reversed_alone_is_what_numpy_reverses(shape, axes, dtype):
+    x = hr.placeholder(dtype, shape)
+    given = (np.random.default_rng(2).normal(size=shape) * 50).astype(dtype)
+    if dtype.startswith("float") and given.size:
+        given[0, 0, 0], given[-1, -1, -1] = np.nan, np.inf
+    with hr.Session(config=COMPILED) as session:
+        for _ in range(2):
+            found = session.run(hr.reverse(x, axes), {x: given})
+    np.testing.assert_array_equal(found, np.flip(given, axes))
+    assert found.dtype == given.dtype
+
+
+def test_pieces_that_are_turned_round_have_a_kernel_and_long_rows_have_none():
+    with hr.Session(config=COMPILED) as session:
+        for shape, axes, kernels in (((20, 30, 4), [1], 1), ((30, 20, 40), [0], 0)):
+            x = hr.placeholder("float32", shape)
+            explained = session.explain(hr.reverse(x, axes), {x: np.zeros(shape, np.float32)})
+            assert str(explained).count("fused_0") == kernels
+
+
 @pytest.mark.parametrize("filler", [0.0, -1.5])
 @pytest.mark.parametrize(
     "paddings", [[[1, 2], [0, 3], [4, 0]], [[0, 0], [0, 0], [1, 1]], [[2, 0], [0, 0], [0, 0]]]

@@ -154,6 +154,21 @@ def parts_of_numbers(x, n):
     return times(lambda t, s: [s * first[last[t]] + first[-3] * first[t]], hr.constant(0.5), n=n)
 
 
+def computed_places(x, n):
+    return times(lambda t, k, s: [(k * 3 + 1) % 7, s * 0.5 + x[k]], 2, start(), n=n)
+
+
+def handed_on_places(x, n):
+    order = hr.constant(SOME)
+    return times(lambda t, k, s: [order[t], s * 0.5 + x[k]], 2, start(), n=n)
+
+
+def written_at_computed_places(x, n):
+    made = hr.TensorArray(hr.float32, 7, element_shape=[3, 4])
+    k, made = times(lambda t, k, m: [(k * 3 + 1) % 7, m.write(t, x[t])], 2, made, n=n)
+    return k, made.stack() if n is None else made.read(0)
+
+
 def within(x, n):
     def body(t, h):
         (found,) = times(lambda s, g: [hr.tanh(g + x[s])], h)
@@ -199,6 +214,9 @@ LOOPS = {
     "of another shape": (of_another_shape, "many", "many"),
     "handed on in another shape": (handed_on_in_another_shape, "many", "many"),
     "parts of numbers": (parts_of_numbers, "many", None),
+    "computed places": (computed_places, "depends on what is computed in the loop", None),
+    "handed on places": (handed_on_places, None, None),
+    "written beside computed places": (written_at_computed_places, "many", "many"),
     "a loop within": (within, "not one compiled program", None),
     "swapped": (swapped, "many", "many"),
     "sums": (summed, "many", "many"),
@@ -266,6 +284,13 @@ def test_loops_yield_the_bits_of_rounds_that_run_one_by_one(name, wrt, by_rounds
         assert wanted is None or any(wanted in note for note in notes), notes
     if way_back == "many":
         assert set(notes) == {"runs many rounds at one go"}, notes
+
+
+@pytest.mark.parametrize("build", [computed_places, handed_on_places])
+def test_places_are_not_read_before_they_are_there(build, by_rounds, monkeypatch):
+    # What memory holds that nothing was written to may be a place that there is.
+    monkeypatch.setattr(np, "empty", np.zeros)
+    alike(runs(build, EXACT)[0], by_rounds(build, EXACT))
 
 
 def picked(x, n):
@@ -517,7 +542,9 @@ def test_a_first_run_goes_on_at_one_go_when_its_kernels_are_there(
 
 
 @pytest.mark.parametrize("many", [1, 3, 5])
-@pytest.mark.parametrize("name", ["numbers of the round", "whole numbers", "scan", "swapped"])
+@pytest.mark.parametrize(
+    "name", ["numbers of the round", "whole numbers", "scan", "swapped", "the one before"]
+)
 def test_loops_run_in_slices_of_any_length(name, many, by_rounds, monkeypatch):
     monkeypatch.setattr(loop, "_MOST_ROUNDS", many)
     build = LOOPS[name][0]

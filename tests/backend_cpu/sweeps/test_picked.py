@@ -118,3 +118,36 @@ def test_gradients_through_messages_are_folded_as_they_are_picked() -> None:
         return hr.gradients(hr.reduce_sum(hr.square(sums)), [t])[0]
 
     _check(build, table, picks, ids)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint8", "int16", "bool", "complex64"])
+@pytest.mark.parametrize("axes", [(0, 1), (1, 0), (2, 0), (0, 2), (1, 2), (-1, 0)])
+def test_sequences_reversed(axes, dtype):
+    rng = np.random.default_rng(0)
+    for shape in ((7, 9, 5), (30, 40, 1), (6, 5, 4, 3), (3, 3, 0), (0, 4, 2), (70, 60, 16)):
+        x = (rng.normal(size=shape) * 50).astype(dtype)
+        seq, batch = (axis % len(shape) for axis in axes)
+        for index in ("int32", "int64"):
+            lengths = rng.integers(0, shape[seq] + 1, shape[batch]).astype(index)
+            with hr.Graph().as_default():
+                holder, given = hr.placeholder(dtype, shape), hr.placeholder(index, lengths.shape)
+                y = hr.reverse_sequence(holder, given, seq_axis=axes[0], batch_axis=axes[1])
+                found = []
+                for config in ({"executor": "plain"}, {"compile_after": 0, "compile_wait": True}):
+                    with hr.Session(config=hr.Config(**config)) as session:
+                        for _ in range(2):
+                            values = session.run(y, {holder: x, given: lengths})
+                        found.append(values)
+            assert found[0].dtype == found[1].dtype
+            assert found[0].tobytes() == found[1].tobytes()
+
+
+@pytest.mark.parametrize("length", [-1, 10])
+def test_sequences_that_are_longer_than_there_are_elements_are_refused(length):
+    x, lengths = hr.placeholder("float32", [2, 9, 3]), hr.placeholder("int32", [2])
+    y = hr.reverse_sequence(x, lengths, seq_axis=1)
+    config = hr.Config(compile_after=0, compile_wait=True)
+    with hr.Session(config=config) as session:
+        for _ in range(2):
+            with pytest.raises(hr.errors.HeadraceError, match="out of range"):
+                session.run(y, {x: np.zeros((2, 9, 3), np.float32), lengths: [3, length]})

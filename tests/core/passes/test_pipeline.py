@@ -82,6 +82,7 @@ def test_stages_are_as_the_architecture_says() -> None:
             "fold",
             "free-constants",
             "dedupe",
+            "choose-branches",
             "trim-loops",
             "batch-sums",
             "hoist-invariants",

@@ -489,6 +489,23 @@ case(
     lambda x, y: hr.transpose(x) * hr.transpose(y),
     "Transpose(Mul(x, y), perm=(1, 0))",
 )
+case(
+    "small-products",
+    lambda x, y: hr.matmul(x, y),
+    "Add(Mul(Slice(x, [0, 0, 0], [32, 2, 1]), Slice(y, [0, 0, 0], [32, 1, 3])), "
+    "Mul(Slice(x, [0, 0, 1], [32, 2, 1]), Slice(y, [0, 1, 0], [32, 1, 3])))",
+    x=(f32, (32, 2, 2)),
+    y=(f32, (32, 2, 3)),
+    exact=False,
+)
+case(
+    "small-products",
+    lambda x, y: hr.matmul(x, y, transpose_a=True, transpose_b=True),
+    "Mul(Reshape(x, [40, 2, 1]), Reshape(y, [40, 1, 3]))",
+    x=(f64, (40, 1, 2)),
+    y=(f64, (40, 3, 1)),
+    exact=False,
+)
 
 
 # -- the two halves

@@ -39,6 +39,9 @@ _SEVERAL = 1 << 11
 # So many kernels may differ in nothing but the numbers in them; further ones read theirs from
 # memory, and are one: compiling takes about 50 ms for each.
 _MOST_ALIKE = 16
+# NumPy calls a function for each piece of neighbors that it moves: a kernel is quicker where they
+# are no longer than this.
+_PIECE_BYTES = 64
 # Elements from which on one elementwise operation is worth a kernel.
 _MANY = 1 << 14
 
@@ -78,7 +81,9 @@ def match_fused(
         settings: What the session asks for.
         maker: Makes the kernels; those of the CPU if None.
     """
-    levels = Levels(matches)
+    # In the rounds of a loop a call of Python costs more than the order of what is read, and on a
+    # GPU every call does.
+    levels = Levels(matches, turns=maker is None and not settings.keen)
     known = _Known() if maker is None else maker
     number = 0
     for ops in levels.fused():
@@ -365,7 +370,9 @@ def _trimmed(matches: Matches, ops: list[Operation], *, keen: bool) -> list[Oper
             objects of Python.
     """
     kept = list(ops)
-    free = [op for op in ops if is_view(op) and (op.schema.view or not keen)]
+    free = [
+        op for op in ops if is_view(op) and (op.schema.view or not keen) and not _turns_pieces(op)
+    ]
     while True:
         inside = set(kept)
         made = {t for op in kept for t in op.outputs}
@@ -406,8 +413,20 @@ def _moves(ops: Sequence[Operation]) -> bool:
     return any(not op.schema.view for op in ops)
 
 
+def _turns_pieces(op: Operation) -> bool:
+    """Whether an operation reverses the order of pieces that NumPy would copy one by one."""
+    if op.type != "Reverse" or op.inputs[1].spec.value is None:
+        return False
+    shape, size = shape_of(op.outputs[0]), op.outputs[0].dtype.size
+    axes = [int(axis) % len(shape) for axis in op.inputs[1].spec.value]
+    piece = prod(shape[max(axes, default=-1) + 1 :])
+    return bool(axes) and prod(shape) >= _SEVERAL and piece * size <= _PIECE_BYTES
+
+
 def _worth(ops: Sequence[Operation]) -> bool:
     real = [op for op in ops if not is_view(op) and op.type not in ("Fill", "Cast")]
+    if not real:
+        return any(map(_turns_pieces, ops))
     if len(real) != 1 or passes(real[0]) > 1:
         return bool(real)
     op = real[0]

@@ -13,13 +13,21 @@ from headrace_cpu.fusion.nodes import shape_of
 from headrace_cpu.fusion.parts import PART_RULES
 from headrace_cpu.fusion.viewing import UPDATE_RULES
 from headrace_cpu.program.matches import Matches
+from headrace_cpu.sweeps.turned import turns_squares
 
 
 class Levels:
     """The levels of a region's operations."""
 
-    def __init__(self, matches: Matches) -> None:
+    def __init__(self, matches: Matches, *, turns: bool = False) -> None:
+        """Find them.
+
+        Args:
+            matches: The operations of the region.
+            turns: Whether a large transposition of what is in memory stays by itself.
+        """
         self.matches = matches
+        self._turns = turns
         self.fusible = {op for op in matches.operations if matches.free(op) and fusible(op)}
         self.fusible -= {op for op in self.fusible if self._must_copy(op)}
         self.level: dict[Operation, int] = {}
@@ -48,6 +56,8 @@ class Levels:
         source = op.inputs[0]
         while is_view(source.op):
             source = source.op.inputs[0]
+        if self._turns and source.op not in self.fusible and turns_squares(op):
+            return True
         users = [user for tensor in op.outputs for user in self.matches.users(tensor)]
         return source.op not in self.fusible and any(
             user.type == "Reshape" and not same_but_ones(shape_of(t), shape_of(user.outputs[0]))

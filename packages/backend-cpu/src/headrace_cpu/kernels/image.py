@@ -90,6 +90,24 @@ def _bilinear(scale: _Scale) -> _Terms:
     yield scale.bounded(np.ceil(places)), share
 
 
+def linear_terms(
+    size: int, out: int, align_corners: bool, half_pixel_centers: bool, dtype: Any
+) -> list[tuple[Any, Any]]:
+    """Return the two elements between which each of a result lies, and what it takes of them.
+
+    Args:
+        size: How many elements an axis has.
+        out: How many the result has.
+        align_corners: As the op's.
+        half_pixel_centers: As the op's.
+        dtype: The type of coordinates and weights.
+
+    Returns:
+        For both elements, [out] indices and [out] weights.
+    """
+    return list(_bilinear(_scale(size, out, "bilinear", align_corners, half_pixel_centers, dtype)))
+
+
 def _cubic(x: Any, a: float) -> tuple[Any, Any]:
     """Return Keys' kernel at distances ``x`` and ``x + 1``, for 0 <= x <= 1."""
     near = ((a + 2) * x - (a + 3)) * x * x + 1

@@ -128,6 +128,8 @@ def instruction(name: str) -> Maker | None:
         ("bits_", _bits),
         ("above_", _above),
         ("spread_", _spread),
+        ("evens_", _blocks(odd=False)),
+        ("odds_", _blocks(odd=True)),
     ):
         if name.startswith(prefix):
             return maker(name.removeprefix(prefix))
@@ -206,6 +208,32 @@ def _repeated(m: Machine, value: Any, kind: Any, lanes: int) -> Any:
     one = m.builder.insert_element(none, value, ir.Constant(index, 0))
     zeros = ir.Constant(ir.VectorType(index, lanes), [0] * lanes)
     return m.builder.shuffle_vector(one, none, zeros)
+
+
+def _blocks(*, odd: bool) -> Callable[[str], Maker]:
+    """Return what makes, for a number of elements, what takes blocks of so many of two vectors.
+
+    Those at even places of both, or at odd ones, come in turn: one of the first vector, one of the
+    second. So two rows of a matrix exchange parts when it is transposed.
+    """
+
+    def sized(count: str) -> Maker:
+        size = int(count)
+
+        def make(m: Machine, args: Sequence[Held]) -> Held:
+            code, one, other = args[0].code, args[0].value, args[1].value
+            _, lanes = VECTORS[code]
+            places = []
+            for lane in range(lanes):
+                pair, within = divmod(lane, 2 * size)
+                of_other, at = divmod(within, size)
+                places.append(pair * 2 * size + at + odd * size + of_other * lanes)
+            mask = ir.Constant(ir.VectorType(TYPES["i32"], lanes), places)
+            return Held(code, m.builder.shuffle_vector(one, other, mask))
+
+        return make
+
+    return sized
 
 
 def _above(code: str) -> Maker:

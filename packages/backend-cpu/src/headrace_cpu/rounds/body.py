@@ -85,6 +85,7 @@ class Body:
         added: What each round adds to a part of a carried array, which nothing else reads, by the
             number of the argument. It is added behind the rounds.
         left_out: The items that would add it.
+        going: What says whether another round follows, None where nothing does.
     """
 
     region: Region
@@ -97,6 +98,12 @@ class Body:
     changes: dict[int, Change] = field(default_factory=dict)
     added: dict[int, Change] = field(default_factory=dict)
     left_out: set[Item] = field(default_factory=set)
+    going: Tensor | None = None
+
+    @property
+    def kept(self) -> Sequence[Tensor]:
+        """What is kept of each round."""
+        return self.region.outputs[self.form.carried + self.form.asks :]
 
     def carried(self, root: Tensor) -> int | None:
         """Return which carried argument a tensor is, None for everything else."""
@@ -121,7 +128,12 @@ def read(region: Region, items: Sequence[Item], values: Values, form: LoopForm) 
     if region.early:
         raise Unfit("a value leaves it before a round ends")
     argument = dict(zip(region.inputs, form.arguments, strict=True))
-    body = Body(region, values, form, argument, region.outputs[: form.carried])
+    carried = form.carried
+    body = Body(region, values, form, argument, region.outputs[:carried])
+    if form.asks:
+        body.going = values.root(region.outputs[carried])
+        if not is_native(body.going):
+            raise Unfit("its condition is no truth value")
     _Reader(body, items).run(items)
     return body
 
@@ -141,7 +153,7 @@ class _Reader:
         self.parts: dict[Tensor, Change] = {}
         # Which items of lists are read, by list.
         self.gets: dict[Tensor, list[Tensor]] = {}
-        self.kept: list[Tensor] = list(body.region.outputs[body.form.carried :])
+        self.kept: list[Tensor] = list(body.kept)
 
     def run(self, items: Sequence[Item]) -> None:
         body, values = self.body, self.body.values
@@ -233,8 +245,14 @@ class _Reader:
     def _whole(self, index: Tensor) -> bool:
         """Whether an integer of each round is known before the first."""
         root = self.root(index)
-        known = root in self.body.argument or root in self.body.picks
-        return known or self.body.values.home.get(root) is Home.PRESET
+        number = self.body.carried(root)
+        if number is not None:
+            # What a round hands to the next is known where no round computes it.
+            before, root = root, self.root(self.body.results[number])
+            if root is before:
+                return True
+        known = root in self.body.picks or self.body.values.home.get(root) is Home.PRESET
+        return known or (root in self.body.argument and self.body.carried(root) is None)
 
     def pop(self, op: Operation) -> bool:
         """Take off the last item."""

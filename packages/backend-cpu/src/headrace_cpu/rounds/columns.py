@@ -148,6 +148,9 @@ class Shifted(Column):
 
     def addresses(self, first: int, last: int) -> Array:
         """Return where it is."""
+        if last <= first:
+            # What was made before was given, too.
+            return np.empty(0, np.int64)
         found = np.empty(last - first, np.int64)
         found[not first :] = self.rest.addresses(max(first - 1, 0), last - 1)
         if not first:

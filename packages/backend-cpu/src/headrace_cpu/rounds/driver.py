@@ -9,8 +9,10 @@ blocks, and into the table itself.
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,13 +24,18 @@ from headrace_cpu.native.threads import bare_kernel, open_mp
 from headrace_cpu.program.instruction import Held, Native, NativeCall
 
 # Words of the driver's block: the table of calls, how many there are, the table of what is put
-# where, how many, the row of the first round, the bytes of a row, the number of rounds; then what
-# it reports: how many rounds were made, and the number of the call that failed, from 1 on.
-_WORDS = 9
-_ROW, _STRIDE, _COUNT, _DONE, _FAILED = range(4, 9)
+# where, how many, the byte in the row where it is told whether another round follows, -1 where
+# nothing says so; the row of the first round, the bytes of a row, the number of rounds, where the
+# rows end, how many bytes before that they go on; then what it reports: how many rounds were made,
+# the number of the call that failed, from 1 on, and whether a round said that none follows.
+_WORDS = 13
+_ASKS, _ROW, _STRIDE, _COUNT, _END, _BACK, _DONE, _FAILED, _ENDED = range(4, 13)
 # Words of a call: the function, its four words, whether it returns a status, where it reports.
 _CALL = 8
 _STATUS, _REPORT = 5, 6
+# What is written into the block for a run, and what is read out of it afterwards.
+_pack = struct.Struct(f"{_WORDS - _ROW}q").pack_into
+_unpack = struct.Struct(f"{_WORDS - _DONE}q").unpack_from
 # Words of a place: where it is, the byte in the row, the bytes that are added.
 _PLACE = 3
 _ARGUMENTS = 4
@@ -44,18 +51,26 @@ entry:
   %places = load ptr, ptr %places.p
   %many.p = getelementptr i64, ptr %b, i64 3
   %many = load i64, ptr %many.p
-  %first.p = getelementptr i64, ptr %b, i64 4
+  %asks.p = getelementptr i64, ptr %b, i64 4
+  %asks = load i64, ptr %asks.p
+  %asked = icmp sge i64 %asks, 0
+  %first.p = getelementptr i64, ptr %b, i64 5
   %first = load ptr, ptr %first.p
-  %stride.p = getelementptr i64, ptr %b, i64 5
+  %stride.p = getelementptr i64, ptr %b, i64 6
   %stride = load i64, ptr %stride.p
-  %rounds.p = getelementptr i64, ptr %b, i64 6
+  %rounds.p = getelementptr i64, ptr %b, i64 7
   %rounds = load i64, ptr %rounds.p
-  %done.p = getelementptr i64, ptr %b, i64 7
-  %failed.p = getelementptr i64, ptr %b, i64 8
+  %end.p = getelementptr i64, ptr %b, i64 8
+  %rows.end = load ptr, ptr %end.p
+  %back.p = getelementptr i64, ptr %b, i64 9
+  %back = load i64, ptr %back.p
+  %done.p = getelementptr i64, ptr %b, i64 10
+  %failed.p = getelementptr i64, ptr %b, i64 11
+  %ended.p = getelementptr i64, ptr %b, i64 12
   br label %round
 round:
-  %r = phi i64 [ 0, %entry ], [ %r.next, %round.end ]
-  %row = phi ptr [ %first, %entry ], [ %row.next, %round.end ]
+  %r = phi i64 [ 0, %entry ], [ %r.next, %on ]
+  %row = phi ptr [ %first, %entry ], [ %row.next, %on ]
   store i64 %r, ptr %done.p
   %going = icmp slt i64 %r, %rounds
   br i1 %going, label %place, label %end
@@ -109,8 +124,23 @@ fine:
   br label %call
 round.end:
   %r.next = add i64 %r, 1
-  %row.next = getelementptr i8, ptr %row, i64 %stride
+  br i1 %asked, label %ask, label %on
+ask:
+  %told.p = getelementptr i8, ptr %row, i64 %asks
+  %told = load ptr, ptr %told.p
+  %said.so = load i8, ptr %told
+  %goes = icmp ne i8 %said.so, 0
+  br i1 %goes, label %on, label %stop
+on:
+  %row.then = getelementptr i8, ptr %row, i64 %stride
+  %at.end = icmp eq ptr %row.then, %rows.end
+  %by = select i1 %at.end, i64 %back, i64 0
+  %row.next = getelementptr i8, ptr %row.then, i64 %by
   br label %round
+stop:
+  store i64 %r.next, ptr %done.p
+  store i64 1, ptr %ended.p
+  br label %end
 fail:
   %number = add i64 %c, 1
   store i64 %number, ptr %failed.p
@@ -131,6 +161,20 @@ def driver() -> Callable[[int], object]:
     return bare_kernel(place)
 
 
+class Turns(NamedTuple):
+    """How rounds go through the rows that say where tensors are.
+
+    Attributes:
+        rounds: How many rounds.
+        first: The row of the first of them.
+        again: From the last row on, so many rows come again and again; 0 where no row does.
+    """
+
+    rounds: int
+    first: int = 0
+    again: int = 0
+
+
 @dataclass(slots=True)
 class _Parallel:
     """A call on several threads: which row of the table it is, and how many threads it wants."""
@@ -146,17 +190,22 @@ class Table:
         columns: The tensors of the columns of the matrix of addresses.
         own: Whether a library behind some call is set to a number of threads of its own.
         held: The libraries that must be held while it runs.
+        ended: Whether the last round that was made said that none follows.
     """
 
-    def __init__(self, natives: Sequence[Native], threads: int) -> None:
+    def __init__(
+        self, natives: Sequence[Native], threads: int, going: Tensor | None = None
+    ) -> None:
         """Lay the tables out.
 
         Args:
             natives: What each instruction runs, in order.
             threads: How many threads a step has that runs alone.
+            going: What says after each round whether another one follows; None if nothing does.
         """
         self.columns: list[Tensor] = []
         self.own = False
+        self.ended: int = False
         found = [call.held for native in natives for call in native.calls]
         self.held: list[Held] = list(
             {id(each): each for each in found if each is not None}.values()
@@ -180,23 +229,32 @@ class Table:
             places += [(where, self._column(t), added) for t, where, added in native.words]
         self._places = np.array(places, np.int64).reshape(len(places), _PLACE)
         self._calls, self._silence = calls, silence
-        self._block = np.zeros(_WORDS, np.int64)
+        self._block: Any = np.zeros(_WORDS, np.int64)
         self._block[:4] = address(calls), len(rows), address(self._places), len(places)
+        self._block[_ASKS] = -1 if going is None else self._column(going)
         self._words = address(self._block)
 
-    def run(self, drive: Callable[[int], object], rows: Array, threads: int) -> int:
-        """Make rounds; return how many were made before one failed.
+    def run(
+        self, drive: Callable[[int], object], rows: Array, threads: int, many: Turns
+    ) -> tuple[int, bool]:
+        """Make rounds.
 
         Args:
             drive: The driver.
-            rows: [rounds, columns], int64, where the tensors are in each round.
+            rows: [rows, columns], int64, where the tensors are in each round.
             threads: How many threads the step may use.
+            many: How many rounds to make, and how they go through the rows.
+
+        Returns:
+            How many rounds were made, fewer than asked for where one failed or was the last; and
+            whether none failed.
         """
         for call in self._parallel:
             self._calls[call.row, 3] = min(call.threads, threads)
-        block = self._block
-        block[_ROW], block[_STRIDE], block[_COUNT] = address(rows), rows.strides[0], len(rows)
-        block[_DONE:] = 0
+        start, stride = address(rows), rows.strides[0]
+        end = start + len(rows) * stride if many.again else 0
+        row = start + many.first * stride
+        _pack(self._block, 8 * _ROW, row, stride, many.rounds, end, -many.again * stride, 0, 0, 0)
         for each in self.held:
             each.hold()
         try:
@@ -204,10 +262,11 @@ class Table:
         finally:
             for each in self.held:
                 each.let_go()
-        if block[_FAILED]:
+        done, failed, self.ended = _unpack(self._block, 8 * _DONE)
+        if failed:
             for place in self._reports:
                 ctypes.c_int64.from_address(place).value = 0
-        return int(block[_DONE])
+        return done, not failed
 
     def _rows(self, native: Native, threads: int) -> list[NativeCall]:
         """Return the calls of an instruction, with those that set its library's threads."""

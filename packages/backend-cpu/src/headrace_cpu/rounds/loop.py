@@ -11,7 +11,7 @@ import numpy as np
 from headrace import Tensor
 from headrace.extend.devices import LoopForm
 from headrace.extend.kernels import ListValue
-from headrace_cpu.native.memory import address
+from headrace_cpu.native.memory import Array, address
 from headrace_cpu.native.threads import Share
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 from headrace_cpu.program.lifetimes import Places
@@ -19,7 +19,8 @@ from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Home, Values
 from headrace_cpu.rounds.body import Body, Unfit, read
 from headrace_cpu.rounds.columns import Column, Fixed, Misfit
-from headrace_cpu.rounds.driver import Table, driver
+from headrace_cpu.rounds.cycle import Cycle, CycleRun
+from headrace_cpu.rounds.driver import Table, Turns, driver
 from headrace_cpu.rounds.setting import Setting
 
 # A slice should take so long: it cannot be interrupted. The first one is short, as nobody knows yet
@@ -27,6 +28,8 @@ from headrace_cpu.rounds.setting import Setting
 _SLICE_S, _FIRST_ROUNDS = 0.005, 4
 # So many rounds have their addresses written down at once.
 _MOST_ROUNDS = 4096
+# So many rounds are prepared for where nobody knows how many there will be.
+_LIKELY = 16
 
 
 @final
@@ -67,21 +70,50 @@ class LoopProgram:
         self._items = [i for i in items if i.instruction is not None and i not in left_out]
         self._places = places
         self._arena = arena
-        self._free = [_Instance(self)]
         # How many seconds a round took last, 0.0 while nobody knows.
         self.pace = 0.0
+        # How many rounds a run may make that says itself when it ends.
+        self.likely = _LIKELY
+        self._free = [Instance(self)]
 
-    def start(self, arguments: Sequence[Any], count: int) -> _LoopRun | None:
+    def start(self, arguments: Sequence[Any], count: int | None) -> _LoopRun | CycleRun | None:
         """Begin a run; None where these arguments do not fit."""
         try:
             instance = self._free.pop()
         except IndexError:
-            instance = _Instance(self)
+            instance = Instance(self)
         try:
-            return _LoopRun(self, instance, arguments, count, self._free.append)
+            if instance.cycle is not None:
+                return CycleRun(self, instance, instance.cycle, arguments, count)
+            return _LoopRun(self, instance, arguments, count)
         except (Misfit, MemoryError):
-            self._free.append(instance)
+            self.free(instance)
             return None
+
+    def free(self, instance: Instance) -> None:
+        """Take an instance back."""
+        self._free.append(instance)
+
+    def slice(self, left: int | None) -> int:
+        """Return how many rounds a slice makes where so many are left; None is any number."""
+        many = int(_SLICE_S / self.pace) if self.pace else _FIRST_ROUNDS
+        many = max(many, 1)
+        return many if left is None else min(left, many)
+
+    def drive_rounds(self, instance: Instance, rows: Array, many: Turns) -> tuple[int, bool]:
+        """Make rounds; return how many were made, and whether none failed."""
+        share, table = self.share, instance.table
+        threads = share.enter()
+        began = perf_counter()
+        try:
+            # A library was prepared for as many threads as a step has that runs alone.
+            if threads != share.threads and table.own:
+                return 0, False
+            made, fine = table.run(self.drive, rows, threads, many)
+        finally:
+            share.leave()
+        self.pace = (perf_counter() - began) / max(made, 1)
+        return made, fine
 
     def bind(self) -> tuple[list[Bound], Any]:
         """Return the instructions bound to buffers of their own, and the buffers' memory."""
@@ -120,26 +152,31 @@ class _Addresses(Addresses):
         return self._start + offset
 
 
-class _Instance:
+class Instance:
     """The tables of one run at a time, and the memory that they know by address."""
 
     def __init__(self, program: LoopProgram) -> None:
         self._bound, self._memory = program.bind()
         natives = [bound.native for bound in self._bound if bound.native is not None]
-        self.table = Table(natives, program.share.threads)
+        self.table = Table(natives, program.share.threads, program.body.going)
+        self.cycle = Cycle.of(program.body, self.table.columns)
 
 
 @final
 class _LoopRun:
-    """One run of a loop."""
+    """One run of a loop.
+
+    Attributes:
+        rounds: How many rounds it has made.
+        going: Whether the last of them said that another one follows.
+    """
 
     def __init__(
         self,
         program: LoopProgram,
-        instance: _Instance,
+        instance: Instance,
         arguments: Sequence[Any],
-        count: int,
-        free: Callable[[_Instance], object],
+        count: int | None,
     ) -> None:
         """Find out where everything will be in each round.
 
@@ -147,7 +184,10 @@ class _LoopRun:
             Misfit: if the arguments do not fit.
             MemoryError: if there is no room for what is kept.
         """
-        self._program, self._instance, self._free = program, instance, free
+        self._program, self._instance = program, instance
+        if program.body.going is not None:
+            count = program.likely if count is None else min(count, program.likely)
+        assert count is not None
         self._setting = Setting(program.body, arguments, count)
         root = program.body.values.root
         columns = [self._setting.find(root(t)) for t in instance.table.columns]
@@ -164,35 +204,33 @@ class _LoopRun:
             **{i: self._setting.changed(i) for i in program.body.changes},
             **{i: self._setting.added(i) for i in program.body.added},
         }
-        self._count, self._done = count, 0
-        self._failed = False
+        self._count, self.rounds = count, 0
+        self._failed, self.going = False, True
 
     def advance(self) -> bool:
         """Run some rounds; return whether more are left."""
-        first = self._done
-        program = self._program
-        many = int(_SLICE_S / program.pace) if program.pace else _FIRST_ROUNDS
-        last = min(self._count, first + min(max(many, 1), _MOST_ROUNDS))
+        first, program = self.rounds, self._program
+        last = first + min(program.slice(self._count - first), _MOST_ROUNDS)
         rows = np.empty((last - first, len(self._places)), np.int64)
         rows[:] = self._places
         for number, column in self._moving:
             rows[:, number] = column.addresses(first, last)
-        share, table = program.share, self._instance.table
-        threads = share.enter()
-        began = perf_counter()
-        try:
-            # A library was prepared for as many threads as a step has that runs alone.
-            made = 0
-            if threads == share.threads or not table.own:
-                made = table.run(program.drive, rows, threads)
-        finally:
-            share.leave()
-        program.pace = (perf_counter() - began) / (last - first)
-        self._done, self._failed = last, made < last - first
-        more = last < self._count and not self._failed
+        made, fine = program.drive_rounds(self._instance, rows, Turns(last - first))
+        self.rounds, self._failed = first + made, not fine
+        self.going = fine and not self._instance.table.ended
+        more = self.rounds < self._count and self.going
         if not more:
-            self._free(self._instance)
+            self._end()
         return more
+
+    def _end(self) -> None:
+        program = self._program
+        if program.body.going is not None and not self._failed:
+            # As many as now, and a few; twice as many where that was not enough.
+            enough = self.rounds + self.rounds // 4 + _FIRST_ROUNDS
+            program.likely = min(2 * self._count if self.going else enough, _MOST_ROUNDS)
+            self._count = self._setting.count = self.rounds
+        program.free(self._instance)
 
     def results(self) -> tuple[list[Any], list[ListValue]] | None:
         """Return the carried values and the lists of what was kept; None where a round failed."""
@@ -203,5 +241,4 @@ class _LoopRun:
             self._others[i]() if i in self._others else setting.last(i)
             for i in range(body.form.carried)
         ]
-        kept = body.region.outputs[body.form.carried :]
-        return carried, [ListValue(setting.column(t).items(self._count)) for t in kept]
+        return carried, [ListValue(setting.column(t).items(self._count)) for t in body.kept]

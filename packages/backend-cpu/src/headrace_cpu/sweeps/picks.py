@@ -6,6 +6,7 @@ Elements are moved as bits of their size, whatever they are.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
@@ -75,6 +76,8 @@ def pick_sweep(size: int, index: str) -> Sweep:
     return Sweep("pick", _WORDS, text, types, {"STATUS": set_status()})
 
 
+# Tuples so long are taken apart without a loop.
+_SHORT = 4
 # Tuples of indices as numbers of rows: along each axis as many as lie behind it.
 _FLATTEN = """\
 wrong = False
@@ -92,10 +95,18 @@ _FLATTEN_WORDS = ("indices", "sizes", "rows", "count", "depth")
 
 
 @functools.cache
-def flatten_sweep(index: str) -> Sweep:
-    """Return the sweep that makes numbers of rows of tuples of indices."""
+def flatten_sweep(index: str, depth: int | None) -> Sweep:
+    """Return the sweep that makes numbers of rows of tuples of indices of a dtype.
+
+    Args:
+        index: The code of the dtype.
+        depth: How long the tuples are, None where that is not known: short ones become vectors.
+    """
     parts = {"STATUS": set_status()}
-    return Sweep("flatten", _FLATTEN_WORDS, _FLATTEN, {"I": index}, parts)
+    name, text = "flatten", _FLATTEN
+    if depth is not None and depth <= _SHORT:
+        name, text = f"flatten_{depth}", re.sub(r"\bdepth\b", str(depth), text)
+    return Sweep(name, _FLATTEN_WORDS, text, {"I": index}, parts)
 
 
 def flattened(call: Call, threads: int, indices: Any, dims: Sequence[int]) -> Any:
@@ -201,10 +212,41 @@ def _gather_nd_job(op: Operation) -> Job | None:
 
     if single:
         return Job((pick_sweep(size, index),), run)
-    return Job((pick_sweep(size, "i64"), flatten_sweep(index)), run)
+    return Job((pick_sweep(size, "i64"), flatten_sweep(index, depth)), run)
+
+
+def _reverse_sequence_job(op: Operation) -> Job | None:
+    size = _bits_of(op)
+    if size is None or code_of(op.inputs[1].dtype.numpy) is None:
+        return None
+    seq_axis, batch_axis = op.attrs["seq_axis"], op.attrs["batch_axis"]
+
+    def run(calls: Sequence[Call], threads: int, x: Any, lengths: Any) -> Any:
+        if x.ndim < 2 or not x.size or not x.flags.c_contiguous:
+            return None
+        seq, batch = axis_index(seq_axis, x.ndim), axis_index(batch_axis, x.ndim)
+        # Other axes come behind: rows are then what moves.
+        if {seq, batch} != {0, 1} or lengths.shape != (x.shape[batch],):
+            return None
+        steps, count = x.shape[seq], x.shape[batch]
+        if lengths.min() < 0 or lengths.max() > steps:
+            return None
+        places = np.arange(steps)
+        last = lengths.astype(np.int64)[:, None] - 1
+        order = np.where(places <= last, last - places, places)
+        if seq:
+            order += np.arange(0, count * steps, steps)[:, None]
+        else:
+            order = np.ascontiguousarray(order.T) * count + np.arange(count)
+        width = prod(x.shape[2:])
+        sizes = (1, 1, count * steps, count * steps, width)
+        return picked(calls[0], threads, x, np.ascontiguousarray(order), x.shape, sizes)
+
+    return Job((pick_sweep(size, "i64"),), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {
     "Gather": _gather_job,
     "GatherNd": _gather_nd_job,
+    "ReverseSequence": _reverse_sequence_job,
 }

@@ -32,7 +32,10 @@ def _sweeps(fold: str, values: Any, indices: Any) -> list[Sweep] | None:
     if code in (None, "b8") or index is None or not dims or dims[-1] is None:
         return None
     rows = index if dims[-1] == 1 else "i64"
-    return [fold_sweep(fold, code, rows, "i32", 1, False, runs=False), flatten_sweep(index)]
+    return [
+        fold_sweep(fold, code, rows, "i32", 1, False, runs=False),
+        flatten_sweep(index, dims[-1]),
+    ]
 
 
 def _folded(

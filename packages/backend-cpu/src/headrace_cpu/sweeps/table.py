@@ -37,7 +37,9 @@ _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
             "ScatterUpdateVariable",
         ),
     },
-    "picks": {"gather": ("Gather", "GatherNd")},
+    "picks": {"gather": ("Gather", "GatherNd"), "rearrange": ("ReverseSequence",)},
+    "turned": {"array": ("Transpose",)},
+    "resampled": {"image": ("Resize", "ResizeGrad")},
     "distinct": {"unique": ("Unique",)},
     "counts": {"histogram": ("HistogramFixedWidth",)},
     "scatters": {

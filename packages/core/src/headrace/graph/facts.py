@@ -138,7 +138,7 @@ def told(schema: OpSchema) -> list[str]:
         (schema.accumulates, "adds up what meets in one place, on some devices in any order"),
         (schema.repeats, "repeats elements of its input"),
         (schema.nonnegative, "never negative"),
-        (schema.total, "never fails where shapes are known, so that it may run ahead of a loop"),
+        (schema.total, "never fails where shapes are known, so that it may run unasked"),
         (schema.concurrent, "what it yields is made to be used in any order"),
         (schema.concerted, "goes on only together with steps of other sessions"),
         (schema.exact, "rounded correctly, element by element"),

@@ -496,7 +496,9 @@ def squeeze(
 # -- broadcasting
 
 
-@op("BroadcastTo", repeats=True, early=np.broadcast_to, host_inputs=["shape"], public="")
+@op(
+    "BroadcastTo", total=True, repeats=True, early=np.broadcast_to, host_inputs=["shape"], public=""
+)
 def _broadcast_to(input: Anything, shape: Whole) -> Spec:
     """The tensor repeated along axes of size 1, and leading new ones, to reach a shape.
 

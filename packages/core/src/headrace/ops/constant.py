@@ -141,7 +141,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     return _placeholder(as_dtype(dtype), Shape(shape), name=name)
 
 
-@op("Fill", repeats=True, early=np.full, host_inputs=["dims"], public="")
+@op("Fill", total=True, repeats=True, early=np.full, host_inputs=["dims"], public="")
 def _fill(dims: Whole, value: Anything) -> Spec:
     """A tensor of which every element is ``value``.
 

@@ -186,7 +186,7 @@ def _slice_size(ends: Sequence[tuple[int | None, bool]], step: int | None, size:
     return len(range(*part.indices(size)))
 
 
-@op("StridedSliceGrad", host_inputs=["shape", "begin", "end", "strides"], public="")
+@op("StridedSliceGrad", total=True, host_inputs=["shape", "begin", "end", "strides"], public="")
 def strided_slice_grad(
     shape: Index,
     begin: Index,

@@ -406,7 +406,7 @@ def _split_around(
         return whole
 
 
-@op("Tile", repeats=True, early=np.tile, host_inputs=["multiples"], public="")
+@op("Tile", total=True, repeats=True, early=np.tile, host_inputs=["multiples"], public="")
 def _tile(input: Anything, multiples: Index) -> Spec:
     """The tensor repeated along its axes.
 

@@ -40,7 +40,7 @@ def _padded(shape: Shape, paddings: TensorSpec) -> Shape:
     return Shape([None if d is None else d + sum(pair) for d, pair in both])
 
 
-@op("Pad", host_inputs=["paddings"], public="")
+@op("Pad", total=True, host_inputs=["paddings"], public="")
 def _pad(tensor: Same, paddings: Index, constant_values: Same | None = None) -> Spec:
     """The tensor with a border of one value.
 

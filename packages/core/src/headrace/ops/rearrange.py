@@ -34,7 +34,14 @@ def _reversed_early(tensor: Any, axis: Any) -> Any:
     return np.flip(tensor, tuple(axis.tolist()))
 
 
-@op("Reverse", early=_reversed_early, host_inputs=["axis"], public="", node_name="ReverseV2")
+@op(
+    "Reverse",
+    total=True,
+    early=_reversed_early,
+    host_inputs=["axis"],
+    public="",
+    node_name="ReverseV2",
+)
 def _reverse(tensor: Anything, axis: Index) -> Spec:
     """The tensor with the order of its elements reversed along axes.
 

@@ -234,7 +234,7 @@ def argmin_along(input: Real, axis: int | None = None, output_type: DType = dtyp
     return _arg(input, axis, output_type)
 
 
-@op("SumToShape", host_inputs=["shape"], reduction=True, public="")
+@op("SumToShape", total=True, host_inputs=["shape"], reduction=True, public="")
 def sum_to_shape(x: Numeric, shape: Index) -> Spec:
     """``x`` summed over the axes along which ``shape`` broadcasts to it: broadcasting reversed.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
 from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
+from headrace.graph.spec import as_shape
 from headrace.graph.tensor import Tensor
+from headrace.ops.array import reshape
 from headrace.ops.array import shape as shape_op
 from headrace.ops.complex import abs_
 from headrace.ops.conversion import cast
@@ -21,6 +24,7 @@ from headrace.ops.elementwise import divide, greater, greater_equal, maximum, mi
 from headrace.ops.gather import gather, gather_nd, scatter_nd
 from headrace.ops.joining import concat
 from headrace.ops.linalg import matmul
+from headrace.ops.reduce import reduce_sum
 from headrace.ops.segment import unsorted_segment_max, unsorted_segment_sum
 from headrace.ops.sparse import sparse_dense_matmul_values, sparse_group, sparse_union
 from headrace.ops.sparse_tensor import (
@@ -30,6 +34,9 @@ from headrace.ops.sparse_tensor import (
     static_rank,
 )
 from headrace.ops.transcendental import exp
+
+# A dense result of so many elements at most is summed in place, rather than group by group.
+_SMALL_DENSE = 1 << 22
 
 # -- products
 
@@ -281,8 +288,13 @@ def sparse_reduce_sum(
     Returns:
         The axes that are left, the dtype of ``sp_input``.
     """
-    reduced = _reduced(sp_input, axis, keepdims, reduction_axes, keep_dims, unsorted_segment_sum)
-    return sparse_tensor_to_dense(reduced)
+    given = axis, keepdims, reduction_axes, keep_dims
+    sparse, axes, keep = _reduction(sp_input, *given)
+    left = _small_rest(sparse, axes)
+    if left is None:
+        return sparse_tensor_to_dense(_reduced(sp_input, *given, unsorted_segment_sum))
+    with name_scope(None, "SparseReduce"):
+        return _summed(sparse, left, keep)
 
 
 def sparse_reduce_sum_sparse(
@@ -354,18 +366,57 @@ def _reduced(
     keep_dims: bool | None,
     fold: Callable[..., Tensor],
 ) -> SparseTensor:
+    sparse, axes, keep = _reduction(sp_input, axis, keepdims, reduction_axes, keep_dims)
+    with name_scope(None, "SparseReduce"):
+        indices, group, whole = sparse_group(sparse.indices, sparse.dense_shape, axes, keep)
+        values = fold(sparse.values, group, shape_op(indices)[0])
+        return SparseTensor(indices, values, whole)
+
+
+def _small_rest(sparse: SparseTensor, axes: tuple[int, ...] | None) -> dict[int, int] | None:
+    """Return the sizes of the axes that a reduction leaves, by axis, where the result is small."""
+    dims = as_shape(sparse.dense_shape.spec).dims
+    if not dims or None in dims or not sparse.dtype.is_numeric:
+        return None
+    rank, columns = len(dims), sparse.indices.spec.shape.dims
+    if columns is None or len(columns) != 2 or columns[1] != rank:
+        return None
+    if axes is not None and not all(-rank <= a < rank for a in axes):
+        return None
+    folded = set(range(rank)) if axes is None else {a % rank for a in axes}
+    left = {a: int(d) for a, d in enumerate(dims) if d is not None and a not in folded}
+    return left if 0 < prod(left.values()) <= _SMALL_DENSE else None
+
+
+def _summed(sparse: SparseTensor, left: dict[int, int], keep: bool) -> Tensor:
+    """Add elements up where they come to stand, in a dense result."""
+    if left:
+        places = [sparse.indices[:, a : a + 1] for a in left]
+        together = places[0] if len(places) == 1 else concat(places, 1)
+        found = scatter_nd(together, sparse.values, list(left.values()))
+    else:
+        found = reduce_sum(sparse.values)
+    if not keep:
+        return found
+    rank = sparse.shape.rank or 0
+    return reshape(found, [left.get(a, 1) for a in range(rank)])
+
+
+def _reduction(
+    sp_input: Any,
+    axis: Any,
+    keepdims: bool | None,
+    reduction_axes: Any,
+    keep_dims: bool | None,
+) -> tuple[SparseTensor, tuple[int, ...] | None, bool]:
+    """Return what is reduced, along which axes, and whether the result keeps them."""
     if axis is not None and reduction_axes is not None:
         raise AttributeValueError("pass axis or reduction_axes, not both")
     if keepdims is not None and keep_dims is not None:
         raise AttributeValueError("pass keepdims or keep_dims, not both")
     sparse = as_sparse(sp_input)
     axes = _axes(reduction_axes if axis is None else axis)
-    with name_scope(None, "SparseReduce"):
-        indices, group, whole = sparse_group(
-            sparse.indices, sparse.dense_shape, axes, bool(keep_dims or keepdims)
-        )
-        values = fold(sparse.values, group, shape_op(indices)[0])
-        return SparseTensor(indices, values, whole)
+    return sparse, axes, bool(keep_dims or keepdims)
 
 
 def _axes(axis: Any) -> tuple[int, ...] | None:

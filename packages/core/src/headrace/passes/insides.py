@@ -1,4 +1,4 @@
-"""Making a function anew out of its rewritten inside."""
+"""Making functions anew out of their insides, and names for what is put among others."""
 
 from __future__ import annotations
 
@@ -57,3 +57,13 @@ def function_of(
     fetched = [tensors[t] for t in step.fetches]
     made.finish(fetched[:results])
     return made, fetched
+
+
+def name_apart(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken, as one is that was asked for; from then on it is taken."""
+    found, number = name, 0
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    taken.add(found)
+    return found

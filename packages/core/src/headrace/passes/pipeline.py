@@ -24,6 +24,7 @@ from headrace.errors import HeadraceError
 from headrace.graph.operation import Operation
 from headrace.graph.site import UNKNOWN_SITE
 from headrace.passes.batch import batch_sums
+from headrace.passes.choose import choose_branches
 from headrace.passes.dedupe import dedupe
 from headrace.passes.evaluate import Evaluate, evaluate
 from headrace.passes.fold import fold
@@ -122,6 +123,7 @@ PASSES = (
     Pass("fold", Stage.WHOLE, lambda step, context: fold(step, context.evaluate)),
     Pass("free-constants", Stage.WHOLE, lambda step, context: free_constants(step)),
     Pass("dedupe", Stage.WHOLE, lambda step, context: dedupe(step)),
+    Pass("choose-branches", Stage.WHOLE, lambda step, context: choose_branches(step)),
     Pass("trim-loops", Stage.WHOLE, lambda step, context: trim_loops(step)),
     Pass("batch-sums", Stage.WHOLE, lambda step, context: batch_sums(step)),
     Pass("hoist-invariants", Stage.WHOLE, lambda step, context: hoist_invariants(step)),

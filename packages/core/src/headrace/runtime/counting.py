@@ -109,14 +109,26 @@ class Count:
 
 def count_of(loop: Operation) -> Count | None:
     """Return how a ``While`` counts; None where its condition has to be asked in each round."""
+    found, whole = _comparisons(loop)
+    return Count(found) if whole else None
+
+
+def bound_of(loop: Operation) -> Count | None:
+    """Return how a ``While`` counts that may end before; None where it counts nothing."""
+    found, _ = _comparisons(loop)
+    return Count(found) if found else None
+
+
+def _comparisons(loop: Operation) -> tuple[tuple[_Comparison, ...], bool]:
+    """Return the comparisons of counters that a loop's condition joins, and if it joins no more."""
     cond: Function = loop.attrs["cond"]
     if cond.is_part or cond.effects or len(cond.results) != 1:
-        return None
+        return (), False
     # One that does more than compare runs in each round.
     others = [op for op in cond.operations if op.type != "Parameter"]
     if any(has_effect(op) or op.stateful or op.control_inputs for op in others):
-        return None
-    found = []
+        return (), False
+    found, whole = [], True
     stack = [cond.results[0]]
     while stack:
         op = stack.pop().op
@@ -125,9 +137,10 @@ def count_of(loop: Operation) -> Count | None:
             continue
         comparison = _comparison(loop, op)
         if comparison is None:
-            return None
-        found.append(comparison)
-    return Count(tuple(found))
+            whole = False
+        else:
+            found.append(comparison)
+    return tuple(found), whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)

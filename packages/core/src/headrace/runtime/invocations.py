@@ -15,7 +15,8 @@ import numpy as np
 from headrace.errors import InvalidInputError
 from headrace.graph.function import Function
 from headrace.graph.operation import Operation
-from headrace.runtime.counting import Count, Counted, count_of, counters_apart
+from headrace.runtime.asking import condition_behind
+from headrace.runtime.counting import Count, Counted, bound_of, count_of, counters_apart
 from headrace.runtime.device import Device
 from headrace.runtime.rounds import LoopRunner, slices
 from headrace.runtime.tensor_list import ListValue, swapped
@@ -93,6 +94,11 @@ def while_invocations(
             cond_plan,
             body_plan,
         )
+    asked = condition_behind(op)
+    if asked is not None:
+        cond_plan = repeat(op.attrs["cond"], ())
+        body_plan = repeat(asked.body, asked.saves)
+        return _asking(op, device, cond_plan, body_plan), (cond_plan, body_plan)
     body_plan = (nest if count is None else repeat)(op.attrs["body"], op.attrs["saves"])
     runner = runner_of(op, body_plan, None)
     variables, cond_count, _ = op.arity
@@ -131,16 +137,19 @@ def while_invocations(
     return invocations, (cond_plan, body_plan)
 
 
-def runner_of(op: Operation, body: Plan, apart: Counted | None) -> LoopRunner:
+def runner_of(
+    op: Operation, body: Plan, apart: Counted | None, *, asks: bool = False
+) -> LoopRunner:
     """Return what runs the rounds of a ``While`` at one go, where that can be done.
 
     Args:
-        op: The loop, whose rounds are counted.
+        op: The loop, whose rounds are counted, or say whether another one follows.
         body: The plan of its body.
         apart: The body without its counters, where the plan is of that.
+        asks: Whether the plan is of the body with the condition behind it.
     """
     if apart is None:
-        return LoopRunner(body, op.arity[0], {})
+        return LoopRunner(body, op.arity[0], {}, asks=asks)
     others = len(apart.others)
     growths = [apart.steps[i] for i in apart.read]
     return LoopRunner(body, others, dict(enumerate(growths, others)))
@@ -194,6 +203,53 @@ def _counting_apart(
             iteration += 1
         ended = _placed(apart.after(starts, iteration), device, given) if iteration else starts
         return [*apart.ordered(current, ended), *_lists(kept, op)]
+
+    return invocations
+
+
+def _asking(
+    op: Operation, device: Device, cond_plan: Plan, body_plan: Plan
+) -> Callable[..., Invocations]:
+    """Return what runs a ``While`` of which each round says whether another one follows."""
+    variables, cond_count, _ = op.arity
+    body_start = variables + cond_count
+    kept_of = _keeper(op, device)
+    runner = runner_of(op, body_plan, None, asks=True)
+    most = bound_of(op)
+
+    def invocations(*values: Any) -> Invocations:
+        current: Sequence[Any] = values[:variables]
+        taken = values[variables:]
+        (asked,) = yield cond_plan, values[:body_start], "?0"
+        going = _truth(asked)
+        # What rounds left behind that ran one by one, or at one go.
+        kept: list[list[Any]] = []
+        iteration = 0
+        alone = not going
+        while going:
+            if not alone and _is_turn(iteration):
+                left = (
+                    None if most is None else most.rounds((*current, *values[variables:body_start]))
+                )
+                run = runner.start((*current, *taken), left)
+                if run is not None:
+                    yield from slices(run)
+                    done = run.results()
+                    if done is None:
+                        alone = True
+                        continue
+                    if not run.going and not kept:
+                        return [*done[0], *done[1]]
+                    kept.extend(map(list, zip(*(found.items for found in done[1]), strict=True)))
+                    current, going = done[0], run.going
+                    iteration = 1 << (iteration + run.rounds).bit_length()
+                    continue
+            found = yield body_plan, (*current, *taken), str(iteration)
+            current, going = found[:variables], _truth(found[variables])
+            if kept_of is not None:
+                kept.append(kept_of(found[variables + 1 :]))
+            iteration += 1
+        return [*current, *_lists(kept, op)]
 
     return invocations
 

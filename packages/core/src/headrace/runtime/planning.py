@@ -471,8 +471,14 @@ class _PlanBuilder:
     def _sees_to_itself(self, node: PlanNode) -> bool:
         """Whether a node needs no context of its device around it."""
         device = self.devices[node.op.device_name]
-        moves = node.op.type in _TRANSFERS and isinstance(device, CompilingDevice)
-        return node.region is not None or moves
+        if node.region is not None:
+            return True
+        if not isinstance(device, CompilingDevice):
+            return False
+        inner = self.inner.get(node.op)
+        if inner is not None:
+            return not any(plan.contexts for plan in inner)
+        return node.op.type in _TRANSFERS
 
     def _new_slot(self, value: Any = None) -> int:
         self.slots.append(value)

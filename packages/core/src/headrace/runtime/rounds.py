@@ -1,7 +1,8 @@
 """Loops whose rounds a device runs at one go, where it can.
 
-Where the rounds of a loop are counted, and its body is one compiled program, the program may be
-able to run many rounds without coming back to Python. It does so in slices of some milliseconds:
+Where the rounds of a loop are counted, or say themselves whether another one follows, and its body
+is one compiled program, the program may be able to run many rounds without coming back to Python.
+It does so in slices of some milliseconds:
 between two of them the executor sees whether the step was cancelled, and Python whether it was
 interrupted. Whatever a program cannot do so, and whatever fails, is run round by round, where
 errors are told: the body of such a loop has no effects, so that nothing is done twice.
@@ -9,7 +10,7 @@ errors are told: the body of such a loop has no effects, so that nothing is done
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from headrace.records import dataclass
@@ -33,15 +34,26 @@ class LoopForm:
             the other results are kept of each round.
         counters: What each round adds to those of the other arguments that count, by number, as
             Python's integers.
+        asks: Whether the result behind the carried ones says if another round follows; it is
+            not kept.
     """
 
     arguments: tuple[int, ...]
     carried: int
     counters: tuple[tuple[int, int], ...] = ()
+    asks: bool = False
 
 
 class LoopRun(Protocol):
-    """One run of a loop."""
+    """One run of a loop.
+
+    Attributes:
+        rounds: How many rounds it has made.
+        going: Whether the last of them said that another one follows.
+    """
+
+    rounds: int
+    going: bool
 
     def advance(self) -> bool:
         """Run some rounds, for some milliseconds; return whether more are left.
@@ -56,41 +68,47 @@ class LoopRun(Protocol):
 class Rounds(Protocol):
     """What runs rounds of a loop."""
 
-    def start(self, arguments: Sequence[Any], count: int) -> LoopRun | None:
+    def start(self, arguments: Sequence[Any], count: int | None) -> LoopRun | None:
         """Begin a run; None where these arguments do not fit.
 
         Args:
             arguments: The body's, of the first round.
-            count: How many rounds there are; at least one.
+            count: How many rounds there are, at least one. Where rounds say whether another one
+                follows, how many there are at most, None where nobody knows; the run may then end
+                before the loop does, with ``going``.
         """
 
 
 @final
 class _Slices:
-    """What stands for a plan where an executor is asked to run a slice of a loop.
+    """What stands for a plan where an executor is asked to run a slice of a loop."""
 
-    Attributes:
-        whole: Runs the next slice.
-    """
-
-    __slots__ = ("whole",)
+    __slots__ = ("_run",)
 
     def __init__(self, run: LoopRun) -> None:
-        self.whole: Callable[[Sequence[Any]], list[Any]] = lambda _: [run.advance()]
+        self._run = run
+
+    def whole(self, feeds: Sequence[Any]) -> list[Any]:
+        """Run the next slice."""
+        return [self._run.advance()]
 
 
 @final
 class LoopRunner:
     """Runs the rounds of one loop at one go, where that can be done."""
 
-    def __init__(self, plan: Plan, carried: int, counters: Mapping[int, Any]) -> None:
+    def __init__(
+        self, plan: Plan, carried: int, counters: Mapping[int, Any], *, asks: bool = False
+    ) -> None:
         """Look at a body.
 
         Args:
             plan: Its plan.
             carried: As in ``LoopForm``.
             counters: What each round adds to which arguments, as scalars.
+            asks: As in ``LoopForm``.
         """
+        self._asks = asks
         self._carried = carried
         self._counters = tuple((i, int(step)) for i, step in sorted(counters.items()))
         self._region = plan.nodes[0].region if plan.whole is not None else None
@@ -114,9 +132,12 @@ class LoopRunner:
 
         Args:
             arguments: The body's, of the first round.
-            count: How many rounds there are, None where that is not known.
+            count: How many rounds there are, or at most are where rounds are asked; None where
+                that is not known.
         """
-        if count is None or count < _FEWEST or self._region is None:
+        if self._region is None:
+            return None
+        if not self._asks and (count is None or count < _FEWEST):
             return None
         program = self._region.settled(arguments)
         if program is None:
@@ -131,7 +152,7 @@ class LoopRunner:
         if not isinstance(program, LoopingProgram):
             return "its device runs one round at a time"
         assert self._region is not None
-        form = LoopForm(self._region.feeds, self._carried, self._counters)
+        form = LoopForm(self._region.feeds, self._carried, self._counters, self._asks)
         found = program.rounds(form)
         if not isinstance(found, str):
             self._known = program, found

@@ -17,6 +17,7 @@ from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.passes.rewrites import Rewrite
 from headrace.plugins.ownership import Replacement
+from headrace.runtime.asking import condition_behind
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
 from headrace.runtime.capabilities import DescribedProgram, PlannedProgram
 from headrace.runtime.counting import count_of, counters_apart
@@ -250,10 +251,11 @@ class _Walk:
 
 def _rounds(node: PlanNode) -> str:
     """Return how the rounds of a loop run."""
-    if count_of(node.op) is None:
+    asked = condition_behind(node.op) is not None
+    if count_of(node.op) is None and not asked:
         return "runs round by round: its condition is asked before each"
     _, body = node.inner
-    return runner_of(node.op, body, counters_apart(node.op)).told()
+    return runner_of(node.op, body, counters_apart(node.op), asks=asked).told()
 
 
 def _arguments(op: Operation, given: Sequence[Sizes]) -> list[tuple[str, Sequence[Sizes]]]:
@@ -264,6 +266,8 @@ def _arguments(op: Operation, given: Sequence[Sizes]) -> list[tuple[str, Sequenc
     if op.type == "While":
         count, of_cond, _ = op.arity
         start = count + of_cond
+        if condition_behind(op) is not None:
+            return [("while.", given[:start]), ("body.", given)]
         apart = counters_apart(op)
         taken = range(count) if apart is None else (*apart.others, *apart.read)
         return [("while.", given[:start]), ("body.", [*(given[i] for i in taken), *given[start:]])]

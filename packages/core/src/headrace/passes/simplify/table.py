@@ -9,6 +9,7 @@ from headrace.passes.simplify import (
     broadcasting,
     constants,
     pools,
+    products,
     reductions,
     shaping,
     slices,
@@ -28,6 +29,8 @@ RULES = RuleTable(
     reductions.RULES,
     pools.RULES,
     transposing.RULES,
+    # The operands of products may be read transposed by then.
+    products.RULES,
 )
 
 

@@ -1,0 +1,134 @@
+"""Loops whose condition must be asked, as it depends on what the rounds compute.
+
+Its condition then stands behind the body, in one function that a round runs: it takes what the
+round before has made, and says besides whether another round follows. Asked before each round it
+would be a plan of its own, between two that could else run at one go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.graph.function import Function
+from headrace.graph.operation import Operation
+from headrace.graph.schema import OPS
+from headrace.graph.spec import TensorSpec
+from headrace.graph.tensor import Tensor
+from headrace.passes.effects import has_effect
+from headrace.passes.insides import name_apart
+from headrace.records import dataclass
+from headrace.runtime.counting import count_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Asked:
+    """The body of a loop with the condition behind it.
+
+    Attributes:
+        body: Takes all that the loop takes, in its order; returns the variables, and whether
+            another round follows.
+        saves: What is saved of it, by name.
+    """
+
+    body: Function
+    saves: tuple[str, ...]
+
+
+def condition_behind(loop: Operation) -> Asked | None:
+    """Return the body of a ``While`` with its condition; None where that is asked by itself.
+
+    The condition moves where asking it is nothing but computing, and a round nothing that another
+    order of failures would change.
+    """
+    cond: Function = loop.attrs["cond"]
+    body: Function = loop.attrs["body"]
+    # Loops that share a body and a condition share what becomes of them.
+    key = ("asked", cond, tuple(loop.attrs["saves"]), loop.arity)
+    if key not in body.derived:
+        body.derived[key] = _behind(loop, cond, body)
+    found: Asked | None = body.derived[key]
+    return found
+
+
+def _behind(loop: Operation, cond: Function, body: Function) -> Asked | None:
+    if cond.is_part or body.is_part or cond.effects or body.effects or len(cond.results) != 1:
+        return None
+    if cond.results[0].spec.rank != 0 or not all(
+        _is_computed(op) for op in cond.operations if op.type != "Parameter"
+    ):
+        return None
+    if any(has_effect(op) for op in body.operations) or count_of(loop) is not None:
+        return None
+    count = len(body.results)
+    made = Function(body.name, body.outer, instead_of=body)
+    tensors: dict[Tensor, Tensor] = {}
+    for held in body.parameters[:count]:
+        tensors[held] = made.add_parameter(held.spec, held.op.name)
+    taken = {op.name for op in body.operations}
+    captured = [
+        made.add_parameter(held.spec, name_apart(f"{cond.name}/{held.op.name}", taken))
+        for held in cond.parameters[count:]
+    ]
+    for held in body.parameters[count:]:
+        tensors[held] = made.add_parameter(held.spec, held.op.name)
+    _copy(body, made, tensors, None)
+    results = [tensors[t] for t in body.results]
+    saves = tuple(tensors[body.get_tensor_by_name(name)].name for name in loop.attrs["saves"])
+    asked = dict(zip(cond.parameters, [*results, *captured], strict=True))
+    _copy(cond, made, asked, taken)
+    made.finish([*results, _own(made, asked[cond.results[0]], taken)])
+    return Asked(made, saves)
+
+
+def _is_computed(op: Operation) -> bool:
+    """Whether an operation of a condition only computes, on any device."""
+    schema = op.schema
+    waits = schema.blocking or schema.calls_out or schema.may_be_dead
+    bound = op.control_inputs or op.colocated_with
+    return not (schema.stateful or schema.holds or waits or bound)
+
+
+def _copy(
+    function: Function,
+    made: Function,
+    tensors: dict[Tensor, Tensor],
+    taken: set[str] | None,
+) -> None:
+    """Add the operations of a function to another one.
+
+    Args:
+        function: The function.
+        made: The other one.
+        tensors: What stands there for parameters; what stands for all else is added.
+        taken: The names that others have; None where none of these has.
+    """
+    operations = {old.op: new.op for old, new in tensors.items()}
+    for op in function.operations:
+        if op.type == "Parameter":
+            continue
+        new = made.add_operation(
+            op.schema,
+            # Views of one run go by its name.
+            name=op.name if taken is None else name_apart(op.name, taken),
+            inputs=[tensors[t] for t in op.inputs],
+            arity=op.arity,
+            attrs=op.attrs,
+            specs=[t.spec for t in op.outputs],
+            control_inputs=tuple(operations[c] for c in op.control_inputs),
+            device=op.device_name,
+            colocated_with=tuple(operations[c] for c in op.colocated_with),
+            site=op.site,
+            origin=op.origin,
+            gradient_rule=op.gradient_rule,
+        )
+        operations[op] = new
+        tensors.update(zip(op.outputs, new.outputs, strict=True))
+
+
+def _own(made: Function, going: Tensor, taken: set[str]) -> Tensor:
+    """Return a tensor of its own with the value of one that may be another result, too."""
+    facts: dict[str, Any] = {"arity": (1,), "attrs": {}, "site": going.op.site}
+    spec = TensorSpec(going.dtype, going.spec.shape)
+    name = name_apart("going", taken)
+    op = made.add_operation(OPS["Identity"], name=name, inputs=[going], specs=[spec], **facts)
+    return op.outputs[0]
