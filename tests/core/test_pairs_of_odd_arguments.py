@@ -109,6 +109,18 @@ def test_qualities_are_whole_numbers(quality: Any) -> None:
         hr.image.random_jpeg_quality(image, 1, quality)
 
 
+@pytest.mark.parametrize("scope", [3, None, [], np.array(["a"]), b"a", "deep"])
+def test_scopes_of_drawings_are_texts(scope: Any) -> None:
+    if scope == "deep":
+        scope = {}
+        for _ in range(5000):
+            scope = {1: scope}
+    with hr.Graph().as_default() as graph:
+        hr.no_op(name="a/b")
+        with pytest.raises(HeadraceError, match="scope must be a string"):
+            graph.to_svg(scope=scope)
+
+
 def test_keys_of_structures_are_told_whatever_they_show() -> None:
     with pytest.raises(HeadraceError, match="the keys differ"):
         hr.nest.assert_same_structure({}, {Silent(): 1})

@@ -433,7 +433,9 @@ def _try(place: int, kinds: dict[str, str]) -> None:
             if not isinstance(error, OwnError | MemoryError):
                 raise
         except Exception as error:
-            if not _is_of_a_type(error):
+            # What a type says that was given for a function.
+            own = "a type" in kinds.values() and "invalid literal for int()" in str(error)
+            if not own and not _is_of_a_type(error):
                 told = ", ".join(f"{name}={kind}" for name, kind in kinds.items())
                 error.add_note(f"{callee.name}({told})")
                 raise

@@ -171,11 +171,11 @@ def _work(campaign: Campaign, numbers: range, seed: int, folder: Path, at: mmap.
         # What is logged of each case is no news.
         logging.disable()
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        work = folder / "work"
         with (folder / "report").open("w", buffering=1 << 16) as report:
             for number in numbers:
                 at[:] = number.to_bytes(8, "little")
-                shutil.rmtree(work, ignore_errors=True)
+                # Of its own: what an earlier case left running may still write into another.
+                work = folder / f"work-{number}"
                 work.mkdir()
                 os.chdir(work)
                 # What was written must not be lost with the process, nor written by both.
@@ -186,6 +186,7 @@ def _work(campaign: Campaign, numbers: range, seed: int, folder: Path, at: mmap.
                 # A NUL is where a line of the report ends.
                 line = said.replace("\0", " NUL ")
                 report.write(f"{number} {took:.3f} {line}\0")
+                shutil.rmtree(work, ignore_errors=True)
                 if said.startswith("memory:"):
                     code = _FULL
                     break

@@ -229,6 +229,9 @@ def test_arguments_are_checked():
         (lambda: hr.image.encode_jpeg(smooth(3), "grayscale"), "'grayscale' needs 1 channels"),
         (lambda: hr.image.encode_jpeg(smooth(3), "cmyk"), "format must be ''"),
         (lambda: hr.image.encode_jpeg(smooth(3), quality=101), "quality must be 0 to 100"),
+        (lambda: hr.image.adjust_jpeg_quality(smooth(3), 101), "quality must be 0 to 100, got 101"),
+        (lambda: hr.image.adjust_jpeg_quality(smooth(3), -1), "quality must be 0 to 100, got -1"),
+        (lambda: hr.image.adjust_jpeg_quality(smooth(3), [50]), "quality must be a scalar"),
         (lambda: hr.image.encode_jpeg(smooth(3), density_unit="m"), "density_unit must be 'in'"),
         (lambda: hr.image.encode_jpeg(smooth(3), x_density=0), "x_density must be 1 to 65535"),
     ]
@@ -251,6 +254,24 @@ def test_arguments_are_checked_when_shapes_come_late():
             pytest.raises(errors.InvalidArgumentError, match=message),
         ):
             session.run(encode, {fed: pixels})
+
+
+@pytest.mark.parametrize(
+    ("quality", "message"),
+    [
+        (101, "quality must be 0 to 100, got 101"),
+        (-1, "quality must be 0 to 100, got -1"),
+        ([50], r"quality must be a scalar, got shape \[1\]"),
+        ([], r"quality must be a scalar, got shape \[0\]"),
+    ],
+)
+def test_a_quality_that_is_fed_is_checked_when_it_runs(quality, message):
+    fed = hr.placeholder(hr.int32)
+    adjusted = hr.image.adjust_jpeg_quality(smooth(3), fed)
+    with hr.Session() as session:
+        assert session.run(adjusted, {fed: 50}).shape == smooth(3).shape
+        with pytest.raises(errors.InvalidArgumentError, match=message):
+            session.run(adjusted, {fed: quality})
 
 
 @pytest.mark.parametrize("arguments", [{"fancy_upscaling": False}, {"try_recover_truncated": True}])

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import DatasetError
+from headrace.errors import ArgumentTypeError, DatasetError
 
 pytestmark = [
     pytest.mark.needs("backend-cpu", "autodiff", "train"),
@@ -97,6 +98,16 @@ def test_texts(tmp_path: Path) -> None:
     np.testing.assert_array_equal(inputs[:, 1], targets[:, 0])
     with pytest.raises(DatasetError, match="a piece needs 6"):
         next(text.batches(1, 5))
+    for arguments, message in (
+        ((Decimal("NaN"), 2), "size must be a whole number"),
+        ((1, Decimal("NaN")), "length must be a whole number"),
+        ((1, 0), "length must be at least 1, got 0"),
+        ((-1, 2), "size must be at least 0, got -1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            next(text.batches(*arguments))
+    with pytest.raises(ArgumentTypeError, match="seed must be a whole number"):
+        next(text.batches(1, 2, seed="a"))
     file.write_text("")
     with pytest.raises(DatasetError, match="empty text"):
         load_text(file)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib.resources
 import json
 import threading
-from typing import TYPE_CHECKING
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from headrace.errors import DatasetError
+from headrace.errors import ArgumentTypeError, DatasetError
 from headrace_train.datasets import Dataset, load_digits, load_mnist, write_idx
 
 if TYPE_CHECKING:
@@ -189,6 +190,18 @@ class TestNextBatch:
     def test_refuses_impossible_sizes(self, batch_size: int) -> None:
         with pytest.raises(DatasetError, match=f"a batch of {batch_size} cannot be taken from 10"):
             make_dataset(10).next_batch(batch_size)
+
+    @pytest.mark.parametrize("number", [Decimal("NaN"), Decimal("1.5"), 1.5, None, "3", [1, 2]])
+    def test_refuses_what_is_no_whole_number(self, number: Any) -> None:
+        with pytest.raises(ArgumentTypeError, match="seed of a data set must be a whole number"):
+            make_dataset(10, number)
+        with pytest.raises(ArgumentTypeError, match="batch_size must be a whole number"):
+            make_dataset(10).next_batch(number)
+
+    def test_takes_whole_numbers_of_any_kind(self) -> None:
+        expected = make_dataset(10, 3).next_batch(4)[1].tolist()
+        for number in (np.int64(3), 3.0, Decimal(3), np.array(3)):
+            assert make_dataset(10, number).next_batch(4)[1].tolist() == expected
 
     def test_threads_share_an_epoch(self) -> None:
         data = make_dataset(4000)

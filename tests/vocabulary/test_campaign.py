@@ -1,7 +1,8 @@
 """Calls with odd arguments come to the same in TensorFlow 1.15, where there is one.
 
-``TENSORFLOW_PYTHON=/path/to/python nox -s oracles`` runs 3000 of them; ``VOCABULARY_CALLS`` says
-how many others, and ``VOCABULARY_SEED`` which. Each difference is printed.
+``TENSORFLOW_PYTHON=/path/to/python nox -s oracles`` runs 3000 of them, and 75 programs of
+conditions and loops inside of one another; ``VOCABULARY_CALLS`` says how many other calls, and
+``VOCABULARY_SEED`` which. Each difference is printed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import headrace as hr
 from tests.vocabulary.explanations import EXPLAINED, HOLDS, explained
 from tests.vocabulary.generate_outcomes import difference, outcome
 from tests.vocabulary.odd_calls import programs
+from tests.vocabulary.odd_nests import nests
 
 PYTHON = os.environ.get("TENSORFLOW_PYTHON", "")
 COUNT = int(os.environ.get("VOCABULARY_CALLS", "3000"))
@@ -146,6 +148,44 @@ def test_odd_calls_yield_a_result_or_one_of_our_errors() -> None:
         found = outcome(hr, program, lambda: hr.Session(config=config))
         refused = found.get("refused", ["HeadraceError"])
         assert "HeadraceError" in refused or refused[0] in python, (program, found)
+
+
+def test_nests_are_the_same_for_a_seed_and_differ_from_each_other() -> None:
+    made = nests(100, 3)
+    assert made == nests(100, 3)
+    assert len(set(made)) == 100
+    assert made != nests(100, 4)
+
+
+@pytest.mark.needs("backend-cpu", "autodiff")
+@pytest.mark.parametrize("seed", range(3))
+def test_nests_come_to_the_same_compiled_and_plain(seed: int) -> None:
+    configs = (hr.Config(executor="plain"), hr.Config(compile_after=0))
+    refused = 0
+    for program in nests(6, seed):
+        plain, compiled = (
+            outcome(hr, program, lambda config=config: hr.Session(config=config))
+            for config in configs
+        )
+        refused += "refused" in plain
+        assert not difference(compiled, plain), program
+    # Some lists do not tell how long they are, where a loop wants to know.
+    assert refused <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PYTHON, reason="TENSORFLOW_PYTHON names no Python")
+@pytest.mark.timeout(1800)
+def test_nests_come_to_what_tensorflow_makes_of_them(tmp_path: Path) -> None:
+    calls = nests(max(1, COUNT // 40), SEED)
+    lost = []
+    for program, theirs in zip(calls, outcomes_of_tensorflow(calls, tmp_path), strict=True):
+        for config in (hr.Config(executor="plain"), hr.Config(compile_after=0)):
+            ours = outcome(hr, program, lambda config=config: hr.Session(config=config))
+            found = difference(ours, theirs)
+            if found and not explained(program, found):
+                lost.append(f"{program}\n  -> {found}")
+    assert not lost, f"{len(lost)} of {len(calls)} differ\n" + "\n\n".join(lost)
 
 
 @pytest.mark.slow

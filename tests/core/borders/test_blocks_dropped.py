@@ -15,6 +15,8 @@ import pytest
 
 import headrace as hr
 from headrace.graph import blocks_dropped
+from headrace.graph.apart import Arrays, arrays_apart, put_apart
+from headrace.graph.site import Site, pinned_site, user_site
 
 BLOCKS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "name_scope": lambda: hr.name_scope("inside"),
@@ -27,6 +29,8 @@ BLOCKS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
         lambda make, **kwargs: make(**kwargs)
     ),
     "session": lambda: hr.Session().as_default(),
+    "pinned_site": lambda: pinned_site(Site("elsewhere.py", 1)),
+    "arrays_apart": lambda: arrays_apart(Arrays({})),
 }
 
 
@@ -53,6 +57,8 @@ def state() -> tuple[Any, ...]:
         hr.get_default_session(),
         hr.no_op().device,
         hr.no_op().control_inputs,
+        user_site().filename,
+        put_apart(bytes(10000)),
     )
 
 
@@ -135,6 +141,8 @@ def test_notes_that_nobody_reads_are_few() -> None:
 _PROGRAM = """
 import contextvars, gc
 import headrace as hr
+from headrace.extend.documents import arrays_apart
+from headrace.extend.graphs import pinned_site
 
 others = [contextvars.ContextVar(f"v{i}") for i in range(300)]
 for variable in others:
@@ -175,6 +183,8 @@ print("ended")
         "hr.variable_scope('a')",
         "hr.device('/cpu:0')",
         "hr.variable_creator_scope(print)",
+        "pinned_site('a')",
+        "arrays_apart('a')",
     ],
 )
 def test_no_variable_is_set_where_a_block_is_collected(block: str) -> None:

@@ -190,7 +190,7 @@ def test_gradients_of_colors_are_finite_everywhere():
 ERRORS = {
     "channels": (lambda: image.rgb_to_hsv(X[..., :2]), ShapeError, "3 channels"),
     "gray channels": (lambda: image.grayscale_to_rgb(X), ShapeError, "1 channel"),
-    "integers": (lambda: image.rgb_to_hsv(BYTES), DTypeError, "must be floating"),
+    "integers": (lambda: image.rgb_to_hsv(hr.constant(BYTES)), DTypeError, "must be floating"),
     "conversion": (
         lambda: image.convert_image_dtype(hr.constant(["a"]), hr.uint8),
         DTypeError,

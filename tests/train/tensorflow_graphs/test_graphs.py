@@ -282,6 +282,24 @@ def test_the_page_lists_the_ops_that_have_a_row() -> None:
     assert set(re.findall(r"`(\w+)`", table)) == set(host().translations)
 
 
+@pytest.mark.needs("backend-cpu", "io")
+def test_images_are_encoded_in_a_quality_that_is_an_attribute_or_a_tensor() -> None:
+    pixels = np.random.RandomState(0).randint(0, 256, (8, 9, 3)).astype(np.uint8)
+    uint8, int32 = hr.AttrValue(type=4), hr.AttrValue(type=3)
+    message = graph_of(
+        make_node("x", "Placeholder", dtype=uint8),
+        make_node("q", "Placeholder", dtype=int32),
+        make_node("y", "EncodeJpegVariableQuality", "x", "q"),
+        make_node("z", "EncodeJpeg", "x", quality=hr.AttrValue(i=30)),
+    )
+    with hr.Graph().as_default(), hr.Session() as session:
+        y, z = hr.import_graph_def(message, return_elements=["y:0", "z:0"])
+        feeds = {"import/x:0": pixels, "import/q:0": 30}
+        of_tensor, of_attribute = session.run([y, z], feeds)
+        assert of_tensor == of_attribute
+        assert session.run(y, {**feeds, "import/q:0": 90}) != of_attribute
+
+
 def test_a_plugin_adds_rows() -> None:
     rows = TranslationTable()
 

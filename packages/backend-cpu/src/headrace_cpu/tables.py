@@ -88,7 +88,7 @@ class LookupTable:
         found: dict[Any, Any] = {}
         for key, value in self._pairs(keys, values):
             if key in found and not _same(found[key], value):
-                raise ResourceMismatchError(
+                raise ResourceStateError(
                     f"table {self.name!r} has the value {shown(found[key], 60)} for the key "
                     f"{shown(key, 60)}, it cannot have {shown(value, 60)}, too"
                 )

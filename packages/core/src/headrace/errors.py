@@ -333,6 +333,10 @@ class FeedError(InvalidArgumentError):
     """A feed that is missing, unknown, or of the wrong shape or dtype."""
 
 
+class FeedTypeError(FeedError, TypeError):
+    """A value of a feed, or what should be a dictionary of feeds, that is of another kind."""
+
+
 class FeedKeyError(FeedError, TypeError):
     """A feed of something that is no tensor of the session's graph."""
 

@@ -8,23 +8,21 @@ from contextvars import ContextVar
 
 from headrace import Config, Graph, Session
 from headrace.extend.devices import DeviceName
+from headrace.extend.state import block_value, within_block
 
 _TARGET: ContextVar[str] = ContextVar("target", default="")
 
 
 def open_session(graph: Graph | None = None, config: Config | None = None) -> Session:
     """Open a session on the target in use."""
-    return Session(_TARGET.get(), graph=graph, config=config)
+    return Session(block_value(_TARGET), graph=graph, config=config)
 
 
 @contextmanager
 def use_target(target: str) -> Iterator[None]:
     """Let checks open their sessions on a target, such as a cluster's."""
-    token = _TARGET.set(target)
-    try:
+    with within_block(_TARGET, target):
         yield
-    finally:
-        _TARGET.reset(token)
 
 
 def kind_of(device: str) -> str:

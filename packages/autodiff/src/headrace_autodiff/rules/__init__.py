@@ -47,6 +47,7 @@ from headrace_autodiff.rules import (
     state,
     tensor_list,
     transcendental,
+    unique,
 )
 
 TABLES = tuple(
@@ -91,6 +92,7 @@ TABLES = tuple(
         state,
         tensor_list,
         transcendental,
+        unique,
     )
 )
 

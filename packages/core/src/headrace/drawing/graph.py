@@ -41,6 +41,9 @@ def to_svg(graph: Graph, *, scope: str = "", max_boxes: int = MAX_BOXES) -> str:
         graph: The graph.
         scope: Draw only what is in this name scope.
         max_boxes: How many boxes to draw at most.
+
+    Raises:
+        ArgumentTypeError: if ``scope`` is no string, or ``max_boxes`` no whole number.
     """
     return _Drawing(outline(graph, scope, max_boxes)).svg()
 

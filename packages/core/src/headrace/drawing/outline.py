@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from headrace.drawing.text import brief_value
-from headrace.given import whole
+from headrace.given import text, whole
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 
@@ -77,7 +77,11 @@ def outline(graph: Graph, scope: str = "", max_boxes: int = MAX_BOXES) -> Outlin
         graph: The graph.
         scope: The scope, without a trailing slash; all operations if empty.
         max_boxes: How many boxes to draw at most.
+
+    Raises:
+        ArgumentTypeError: if the scope is no string, or ``max_boxes`` no whole number.
     """
+    text(scope, "scope")
     chosen = [o for o in graph.operations if not scope or o.name.startswith(f"{scope}/")]
     consumed = {t.op for op in chosen for t in op.inputs}
     constants = {

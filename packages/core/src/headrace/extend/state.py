@@ -1,6 +1,8 @@
 """What outlives steps: containers, the resources in them, who waits for them, random streams."""
 
 from headrace.collected import apart, when_collected
+from headrace.graph.blocks_dropped import read as block_value
+from headrace.graph.blocks_dropped import within as within_block
 from headrace.graph.saveable import Saveable
 from headrace.graph.spec import handle_spec
 from headrace.ops.random import op_seeds
@@ -25,10 +27,12 @@ __all__ = [
     "Waiter",
     "WaitingLine",
     "apart",
+    "block_value",
     "call_after",
     "drawing_from",
     "entropy",
     "handle_spec",
     "op_seeds",
     "when_collected",
+    "within_block",
 ]

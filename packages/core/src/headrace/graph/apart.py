@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Protocol, final
 
 from headrace.errors import DocumentError, told
+from headrace.graph.blocks_dropped import read, within
 
 _PREFIX = "blake2b:"
 # Smaller ones cost less in the document than their name does.
@@ -54,16 +55,13 @@ _store: ContextVar[ArrayStore | None] = ContextVar("headrace_array_store", defau
 @contextmanager
 def arrays_apart(store: ArrayStore) -> Iterator[None]:
     """Keep large arrays of documents that are written or read in the block in a store."""
-    token = _store.set(store)
-    try:
+    with within(_store, store):
         yield
-    finally:
-        _store.reset(token)
 
 
 def put_apart(data: bytes) -> str | None:
     """Put the bytes of an array into the store in force; return its name, None without one."""
-    store = _store.get()
+    store = read(_store)
     if store is None or len(data) < _LEAST_BYTES:
         return None
     # lazy: importing it takes 3 ms, and few programs write documents
@@ -80,7 +78,7 @@ def get_apart(name: object) -> bytes | None:
     Raises:
         DocumentError: if the store in force does not have it.
     """
-    store = _store.get()
+    store = read(_store)
     if store is None or not isinstance(name, str) or not name.startswith(_PREFIX):
         return None
     data = store.get(name)

@@ -43,7 +43,11 @@ _NOTES: list[_Note] = []
 
 
 def read(variable: ContextVar[T]) -> T:
-    """Return the value of a variable, after leaving the blocks that were dropped."""
+    """Return the value of a variable, after leaving the blocks that were dropped.
+
+    Args:
+        variable: One that ``within`` sets.
+    """
     return _settled(variable) if _NOTES else variable.get()
 
 
@@ -62,7 +66,12 @@ def drop(variable: ContextVar[Any], value: Any, before: Any) -> None:
 
 @contextmanager
 def within(variable: ContextVar[T], value: T) -> Iterator[T]:
-    """Set a variable within the block, which may be dropped."""
+    """Set a variable within the block, which may be dropped.
+
+    Args:
+        variable: The variable; whoever wants its value asks ``read``.
+        value: What it is in the block.
+    """
     before = read(variable)
     token = variable.set(value)
     try:

@@ -281,7 +281,7 @@ def _dtype_of_data(kind: Kind, slots: list[tuple[str, Kind, Any]]) -> DType:
             natural = _dtype_of_nothing(kind)
         if not literal and _takes_bool_alone(kind) and natural.is_numeric:
             return dtypes.bool_
-        if not literal and natural.is_integer and not kind.accepts(natural):
+        if not kind.accepts(natural) and not literal and (natural.is_integer or kind.whole):
             lower = lower or (label, natural)
             continue
         if natural.is_bool and not kind.accepts(natural) and (common or strong):
@@ -298,6 +298,8 @@ def _dtype_of_data(kind: Kind, slots: list[tuple[str, Kind, Any]]) -> DType:
     chosen = strong or common
     if strong and common and order.index(common.kind) > order.index(strong.kind):
         chosen = common
+    if chosen is None and kind.whole is not None:
+        return kind.whole
     if chosen is None:
         assert lower is not None
         _check_kind(kind, *lower)

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import field
 from types import FrameType
 
+from headrace.graph.blocks_dropped import read, within
 from headrace.records import dataclass
 
 # Frames of these packages are Headrace's own; the first frame outside them is the user's.
@@ -66,11 +67,8 @@ def pinned_site(site: Site) -> Iterator[None]:
 
     For code that builds on behalf of one line of the user's program, and calls into plugins.
     """
-    token = _PINNED.set(site)
-    try:
+    with within(_PINNED, site):
         yield
-    finally:
-        _PINNED.reset(token)
 
 
 def is_library(frame: FrameType) -> bool:
@@ -85,7 +83,7 @@ def is_library(frame: FrameType) -> bool:
 
 def user_site() -> Site:
     """Return the innermost line on the stack that is not Headrace's own."""
-    pinned = _PINNED.get()
+    pinned = read(_PINNED)
     if pinned is not None:
         return pinned
     frame: FrameType | None = sys._getframe(1)

@@ -7,10 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from headrace import dtypes
 from headrace.dimension import UNKNOWN_DIMENSION, UNKNOWN_IS_NO_INTEGER
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.given import items
-from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
+from headrace.graph.convert import (
+    as_tensor,
+    contains_tensor,
+    convert_to_tensor,
+    natural_dtype,
+)
 from headrace.graph.early import static_value as static_value
 from headrace.graph.schema import call_op
 from headrace.graph.tensor import Tensor
@@ -150,3 +156,10 @@ def one_of(**given: Any) -> Any:
     if len(names) > 1:
         raise AttributeValueError(f"{' and '.join(names)} are names of one argument; give one")
     return given[names[0]]
+
+
+def as_floats(value: Any) -> Tensor:
+    """Return a tensor; plain data of integers become float32, if that holds all of them."""
+    plain = as_tensor(value) is None and not contains_tensor(value)
+    lowered = plain and natural_dtype(value).is_integer
+    return convert_to_tensor(value, dtypes.float32 if lowered else None)

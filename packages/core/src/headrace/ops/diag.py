@@ -468,15 +468,17 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
             raise ShapeError(f"diag_part: the rank must be even and above 0, got {shown(x)}")
         half = x.shape.rank // 2
         common = x.spec.shape[:half].merge_with(x.spec.shape[half:])
-        dims = [
-            d if known is None else known for d, known in zip(sizes_of(x), common, strict=False)
-        ]
+        if None in list(x.spec.shape):
+            x = ensure_shape(x, common.concatenate(common))
+        if None in list(common):
+            return ensure_shape(_diag_part_of_any(x), common)
+        dims = sizes_of(x)[:half]
         count = product_of(dims)
         return reshape(matrix_diag_part(reshape(x, [count, count])), dims)
 
 
 def _diag_part_of_any(x: Tensor) -> Tensor:
-    """Return the diagonal of a tensor whose rank a step knows."""
+    """Return the diagonal of a tensor whose rank, or some of whose sizes, a step knows."""
     # Two rows of sizes, which an odd rank does not make.
     halves = reshape(shape(x), [2, -1])
     same = reduce_all(equal(halves[0], halves[1]))

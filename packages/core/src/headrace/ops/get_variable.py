@@ -37,7 +37,7 @@ from headrace.ops.partitioned_variable import (
 from headrace.ops.save_slice_info import SaveSliceInfo
 from headrace.ops.sharing import checked_sharing
 from headrace.ops.variable import Variable
-from headrace.ops.variable_scope import composed, get_variable_scope, store, variable_scope
+from headrace.ops.variable_scope import get_variable_scope, store, variable_scope
 from headrace.shapes import Shape
 
 
@@ -76,7 +76,8 @@ def get_variable(
             does; the scope's if None. A scalar stays whole.
         validate_shape: Whether all later values must have the shape.
         use_resource: Whether an initial value of unknown shape is allowed; see ``hr.Variable``.
-        custom_getter: Called in place of this function, with a getter to call as ``getter``.
+        custom_getter: Called in place of this function, and of the scope's custom getter, with a
+            getter to call as ``getter``.
         constraint: What optimizers apply to the value after each change.
         synchronization: Kept, without effect; ``ON_READ`` makes it untrained by default.
         aggregation: Kept, without effect.
@@ -120,7 +121,8 @@ def get_variable(
         "synchronization": synchronization,
         "aggregation": aggregation,
     }
-    getter = composed(custom_getter, scope.custom_getter)
+    # One that is given here stands in for the scope's.
+    getter = scope.custom_getter if custom_getter is None else custom_getter
     with init_scope(), name_scope(""):
         return _get(**options) if getter is None else getter(_get, **options)
 

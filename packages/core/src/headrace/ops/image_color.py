@@ -14,6 +14,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
+from headrace.ops.arguments import as_floats
 from headrace.ops.array import expand_dims, identity, rank, reshape, shape
 from headrace.ops.complex import abs_ as absolute
 from headrace.ops.constant import fill, shape_of
@@ -235,7 +236,7 @@ def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
         A. R. Smith, Color gamut transform pairs, 1978, https://doi.org/10.1145/965139.807361
     """
     with name_scope(name, "RGBToHSV"):
-        tensor = convert_to_tensor(images)
+        tensor = as_floats(images)
         _floats(tensor, "rgb_to_hsv")
         tensor = _three_channels(tensor, "images")
         red, green, blue = tensor[..., 0], tensor[..., 1], tensor[..., 2]
@@ -281,7 +282,7 @@ def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
         DTypeError: if ``images`` are not floating.
     """
     with name_scope(name, "HSVToRGB"):
-        tensor = convert_to_tensor(images)
+        tensor = as_floats(images)
         _floats(tensor, "hsv_to_rgb")
         tensor = _three_channels(tensor, "images")
         hue, saturation, value = tensor[..., 0] * 6, tensor[..., 1], tensor[..., 2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,18 @@ from headrace.ops.pooling import avg_pool
 from headrace.ops.reduce import reduce_all, reduce_mean, reduce_prod, reduce_sum
 from headrace.ops.report import holding
 from headrace.ops.transcendental import log
+
+
+class PaddedSelection(NamedTuple):
+    """What ``non_max_suppression_padded`` returns.
+
+    Attributes:
+        selected_indices: [n], int32, the indices of boxes, and zeros behind them.
+        valid_outputs: [], int32, how many of these are indices.
+    """
+
+    selected_indices: Tensor
+    valid_outputs: Tensor
 
 
 def total_variation(images: Any, name: str | None = None) -> Tensor:
@@ -441,7 +453,7 @@ def non_max_suppression_padded(
     score_threshold: Any = float("-inf"),
     pad_to_max_output_size: bool = False,
     name: str | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> PaddedSelection:
     """Pick boxes as ``non_max_suppression`` does, with zeros behind the last index.
 
     Args:
@@ -454,7 +466,8 @@ def non_max_suppression_padded(
         name: The name of the operations.
 
     Returns:
-        The indices, int32, and how many of them were picked, int32.
+        A tuple with the fields ``selected_indices``, int32, and ``valid_outputs``, int32: how many
+        of them were picked.
 
     Raises:
         ShapeError: if shapes do not fit.
@@ -467,7 +480,7 @@ def non_max_suppression_padded(
             picked = pad(picked, [[0, most - count]])
             if most.spec.value is not None:
                 picked = reshape(picked, [int(most.spec.value)])
-        return picked, count
+        return PaddedSelection(picked, count)
 
 
 def draw_bounding_boxes(

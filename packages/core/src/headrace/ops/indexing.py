@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, DTypeError, GraphError, ShapeError, shown
+from headrace.errors import (
+    ArgumentTypeError,
+    AttributeValueError,
+    DTypeError,
+    GraphError,
+    ShapeError,
+    shown,
+)
 from headrace.given import whole
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.schema import OPERATORS, call_op
@@ -281,7 +288,7 @@ def index(tensor: Any, key: Any) -> Tensor:
 
     Raises:
         ShapeError: if the index has too many entries, or one out of range.
-        AttributeValueError: if an entry is of another kind.
+        ArgumentTypeError: if an entry is of another kind.
     """
     source = as_tensor(tensor)
     source = convert_to_tensor(tensor) if source is None else source
@@ -336,7 +343,7 @@ def _bound(item: Any) -> Any:
         item = item[()]
     if isinstance(item, int | np.integer) and not isinstance(item, bool):
         return as_int(int(item), "an index")
-    raise AttributeValueError(
+    raise ArgumentTypeError(
         f"a tensor is indexed by integers, slices, ..., None and scalar integer tensors, or by one "
         f"mask, got {shown(item)}; use hr.gather for lists of indices"
     )

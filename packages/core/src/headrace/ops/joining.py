@@ -99,21 +99,24 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
         return _concat(parts, at, name=name)
     with name_scope(name, "concat"):
         tensors = [convert_to_tensor(part) for part in parts]
-        blocks = [around(t, at) for t in tensors]
+        # All parts have one rank, whichever of them tells; their gradients have it, too.
+        known = next((t.spec.shape for t in tensors if t.shape.rank is not None), Shape(None))
+        blocks = [around(_ranked_as(t, known) if t.shape.rank is None else t, at) for t in tensors]
         joined = _concat([block for block, _, _ in blocks], 1)
         _, before, after = blocks[0]
         size = _tensor("ExpandDims", _tensor("Shape", joined)[1], 0)
         whole = _tensor("Reshape", joined, _concat([before, size, after], 0))
-        # All parts have one rank, whichever of them tells.
-        known = (t.spec.shape for t in tensors if t.shape.rank is not None)
-        return _ranked_as(whole, next(known, tensors[0].spec.shape))
+        return _ranked_as(whole, known)
 
 
 def around(x: Tensor, axis: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Return ``x`` as [before, size, after] an axis that a step decides, and both parts' shapes."""
     shape = _tensor("Shape", x)
     at = axis if axis.dtype.name == "int32" else _tensor("Cast", axis, "int32")
-    at = _tensor("Select", _tensor("Less", at, 0), at + _tensor("Rank", x), at)
+    axes = _tensor("Rank", x)
+    at = _tensor("Select", _tensor("Less", at, 0), at + axes, at)
+    # One before the first axis is behind the last one, and not counted from the end once more.
+    at = _tensor("Select", _tensor("Less", at, 0), axes, at)
     before, after = shape[:at], shape[at + 1 :]
     rows = _tensor("ReduceProd", before, axis=0, keepdims=True)
     # Of the axis itself, so that one out of range is refused.

@@ -44,6 +44,15 @@ Whole: TypeAlias = Annotated[
         whole=dtypes.int32,
     ),
 ]
+# Of functions that take arrays of any numbers for floats, where floats hold them.
+Float: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "float32 or float64",
+        lambda d: d in (dtypes.float32, dtypes.float64),
+        whole=dtypes.float32,
+    ),
+]
 Bool: TypeAlias = Annotated[Any, Kind("bool", lambda d: d.is_bool)]
 String: TypeAlias = Annotated[Any, Kind("string", lambda d: d.kind == "string")]
 Resource: TypeAlias = Annotated[

@@ -36,6 +36,7 @@ from headrace.ops.kinds import Numeric
 from headrace.ops.reduce import reduce_sum
 from headrace.shapes import Dim, Shape, broadcast
 
+_NUMERIC = Kind("numeric", lambda d: d.is_numeric)
 _REAL = Kind("a real number", lambda d: d.is_numeric and not d.is_complex)
 
 
@@ -156,21 +157,11 @@ def matvec(
         ShapeError: if the shapes do not fit each other.
     """
     with name_scope(name, "matvec"):
-        column = _column(b)
-        product = matmul(a, column, transpose_a, False, adjoint_a)
-        return squeeze(product, -1)
-
-
-def _column(b: Any) -> Any:
-    """Return vectors as matrices of one column; plain data stays without a dtype of its own."""
-    if as_tensor(b) is None and not contains_tensor(b):
-        array = to_array(b)
-        if array.ndim == 0:
+        matrix, vector = convert_alike(_NUMERIC, {"matvec: a": a, "matvec: b": b})
+        if vector.shape.rank == 0:
             raise ShapeError("matvec: b must have at least 1 dimension, got a scalar")
-        if isinstance(b, list | tuple):
-            return array[..., None].tolist()
-        return array[..., None]
-    return expand_dims(convert_to_tensor(b), -1)
+        product = matmul(matrix, expand_dims(vector, -1), transpose_a, False, adjoint_a)
+        return squeeze(product, -1)
 
 
 def conjugated(value: Any) -> Any:

@@ -13,6 +13,7 @@ from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import get_default_graph, name_scope
 from headrace.graph.tensor import Tensor
+from headrace.ops.arguments import as_floats
 from headrace.ops.array import rank as rank_of
 from headrace.ops.array import reshape, shape
 from headrace.ops.complex import abs_ as absolute
@@ -352,7 +353,7 @@ def local_response_normalization(
         neural networks, 2012, section 3.3.
     """
     with name_scope(name, "LRN"):
-        images = convert_to_tensor(input)
+        images = as_floats(input)
         if not images.dtype.is_floating:
             raise DTypeError(f"local_response_normalization: expected floats, got {images.dtype}")
         if images.shape.rank not in (None, 4):

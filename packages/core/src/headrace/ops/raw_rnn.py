@@ -19,7 +19,7 @@ from headrace.ops.identity import identity
 from headrace.ops.loop import while_loop
 from headrace.ops.reduce import reduce_all
 from headrace.ops.rnn import static_rnn
-from headrace.ops.rnn_base import RNNCell
+from headrace.ops.rnn_base import RNNCell, checked_cell
 from headrace.ops.tensor_array import TensorArray
 from headrace.ops.variable_scope import variable_scope
 from headrace.shapes import Shape
@@ -51,10 +51,11 @@ def raw_rnn(
         last state of ``loop_fn``, None where it has none.
 
     Raises:
-        ArgumentTypeError: if ``loop_fn`` is no function.
+        ArgumentTypeError: if ``cell`` is no cell, or ``loop_fn`` no function.
         GraphError: if the structures that it returns differ.
         AttributeValueError: if the input has no axis of examples.
     """
+    checked_cell(cell, "cell")
     if not callable(loop_fn):
         raise ArgumentTypeError(f"loop_fn must be callable, got {shown(loop_fn)}")
     with variable_scope("rnn" if scope is None else scope):

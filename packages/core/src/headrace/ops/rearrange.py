@@ -180,7 +180,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
 
 
 @op("InvertPermutation", public="invert_permutation", no_gradient="it yields indices")
-def invert_permutation(x: Index) -> Spec:
+def invert_permutation(x: Whole) -> Spec:
     """The permutation that undoes another: ``y[x[i]] == i``.
 
     Args:
@@ -192,7 +192,7 @@ def invert_permutation(x: Index) -> Spec:
     if x.rank not in (None, 1):
         raise ShapeError(f"x must be a vector, got {x}")
     if x.value is None:
-        return TensorSpec(x.dtype, x.shape)
+        return TensorSpec(x.dtype, x.shape.merge_with([None]))
     order = [int(v) for v in x.value]
     if sorted(order) != list(range(len(order))):
         raise ShapeError(f"x {order[:32]} is no permutation of 0 to {len(order) - 1}")
@@ -308,7 +308,7 @@ def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
 
 
 @op("UnravelIndex", host_inputs=["dims"], public="", no_gradient="it yields indices")
-def _unravel_index(indices: Index, dims: Index) -> Spec:
+def _unravel_index(indices: Whole, dims: Whole) -> Spec:
     """The coordinates of elements that are counted in row-major order.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.structure import flatten, pack
 from headrace.graph.tensor import Tensor
@@ -17,7 +17,7 @@ from headrace.ops.elementwise import less, select
 from headrace.ops.identity import ensure_shape
 from headrace.ops.loop import while_loop
 from headrace.ops.rearrange import reverse, reverse_sequence
-from headrace.ops.rnn_base import RNNCell
+from headrace.ops.rnn_base import RNNCell, checked_cell
 from headrace.ops.tensor_array import TensorArray
 from headrace.ops.variable_scope import variable_scope
 
@@ -47,6 +47,16 @@ def _lengths(sequence_length: Any) -> Tensor | None:
     if lengths.shape.rank not in (None, 1):
         raise ShapeError(f"sequence_length must be [batch], got shape {lengths.spec.shape}")
     return lengths
+
+
+def _check_steps(inputs: Any, name: str) -> None:
+    if not isinstance(inputs, list | tuple):
+        raise ArgumentTypeError(
+            f"{name}: inputs must be a list of tensors, one for each time step, got "
+            f"{shown(inputs)}; hr.unstack makes one of a tensor"
+        )
+    if not inputs:
+        raise AttributeValueError(f"{name} needs a list of inputs, one for each time step")
 
 
 def _stepped(
@@ -92,10 +102,11 @@ def static_rnn(
         A tuple of the list of outputs [batch, output size] and the last state.
 
     Raises:
+        ArgumentTypeError: if ``cell`` is no cell, or the inputs are no list.
         AttributeValueError: if there are no inputs, or neither ``initial_state`` nor ``dtype``.
     """
-    if not isinstance(inputs, list | tuple) or not inputs:
-        raise AttributeValueError("static_rnn needs a list of inputs, one for each time step")
+    checked_cell(cell, "cell")
+    _check_steps(inputs, "static_rnn")
     with variable_scope("rnn" if scope is None else scope):
         steps = [pack(x, [convert_to_tensor(t) for t in flatten(x)]) for x in inputs]
         first = flatten(steps[0])[0]
@@ -137,9 +148,11 @@ def dynamic_rnn(
         A tuple of the outputs [batch, time, output size] and the last state.
 
     Raises:
+        ArgumentTypeError: if ``cell`` is no cell.
         AttributeValueError: if there is neither ``initial_state`` nor ``dtype``.
         ShapeError: if inputs have fewer than 3 dimensions.
     """
+    checked_cell(cell, "cell")
     with variable_scope("rnn" if scope is None else scope):
         given = [convert_to_tensor(t) for t in flatten(inputs)]
         if not given:
@@ -237,8 +250,11 @@ def bidirectional_dynamic_rnn(
         A tuple of the outputs of both cells, in the order of the inputs, and their last states.
 
     Raises:
+        ArgumentTypeError: if a cell is none.
         AttributeValueError: if a state to start from is missing, and ``dtype``, too.
     """
+    checked_cell(cell_fw, "cell_fw")
+    checked_cell(cell_bw, "cell_bw")
     time_axis, batch_axis = (0, 1) if time_major else (1, 0)
 
     def backwards(t: Any) -> Tensor:
@@ -288,10 +304,12 @@ def static_bidirectional_rnn(
         last states of both.
 
     Raises:
+        ArgumentTypeError: if a cell is none, or the inputs are no list.
         AttributeValueError: if there are no inputs, or neither a state nor ``dtype``.
     """
-    if not isinstance(inputs, list | tuple) or not inputs:
-        raise AttributeValueError("a static network needs a list of inputs, one for each time step")
+    checked_cell(cell_fw, "cell_fw")
+    checked_cell(cell_bw, "cell_bw")
+    _check_steps(inputs, "static_bidirectional_rnn")
 
     def backwards(steps: Sequence[Any]) -> list[Tensor]:
         if sequence_length is None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, GraphError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError, ShapeError, shown
 from headrace.given import whole
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.graph import Graph
@@ -326,6 +326,17 @@ def _with_batch(batch_size: Any, size: Any) -> Any:
     if isinstance(batch_size, Tensor):
         return stack([batch_size, *dims])
     return [whole(batch_size, "batch_size"), *dims]
+
+
+def checked_cell(cell: Any, label: str) -> RNNCell:
+    """Return a cell.
+
+    Raises:
+        ArgumentTypeError: if it is none.
+    """
+    if not isinstance(cell, RNNCell):
+        raise ArgumentTypeError(f"{label} must be an instance of RNNCell, got {shown(cell)}")
+    return cell
 
 
 def _counted(cell: RNNCell) -> str:

@@ -26,6 +26,7 @@ from headrace.ops.rnn_base import (
     RNNCell,
     activation_of,
     affine,
+    checked_cell,
     constant_start,
     depth_of,
     positive,
@@ -326,11 +327,15 @@ class MultiRNNCell(RNNCell):
         Args:
             cells: The cells, the lowest first.
             state_is_tuple: Whether the state is a tuple of theirs, not all of them in one tensor.
+
+        Raises:
+            ArgumentTypeError: if something is no cell.
+            AttributeValueError: if there are none.
         """
         super().__init__()
         if not cells:
             raise AttributeValueError("MultiRNNCell needs a cell at least")
-        self._cells = items(cells, "cells")
+        self._cells = [checked_cell(cell, "a cell of cells") for cell in items(cells, "cells")]
         self._state_is_tuple = state_is_tuple
 
     @property

@@ -13,7 +13,7 @@ from headrace.graph.structure import flatten, pack
 from headrace.ops.elementwise import floor
 from headrace.ops.normalization import dropout
 from headrace.ops.random import random_uniform
-from headrace.ops.rnn_base import RNNCell, known_cells
+from headrace.ops.rnn_base import RNNCell, checked_cell, known_cells
 from headrace.ops.rnn_cells import LSTMStateTuple
 from headrace.ops.rnn_config import arguments_of
 from headrace.shapes import Shape
@@ -24,7 +24,7 @@ class _Wrapper(RNNCell):
 
     def __init__(self, cell: RNNCell, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._cell = cell
+        self._cell = checked_cell(cell, "cell")
 
     @property
     def wrapped_cell(self) -> RNNCell:

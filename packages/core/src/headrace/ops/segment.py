@@ -11,16 +11,17 @@ from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import as_tensor, convert_to_tensor
 from headrace.graph.dispatch import dispatched
 from headrace.graph.naming import names_result
+from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, expand_dims, gather, rank, reshape, shape
-from headrace.ops.constant import get_static_value, ones, ones_like, zeros_like
+from headrace.ops.constant import get_static_value, ones, ones_like, shape_of, zeros_like
 from headrace.ops.conversion import cast
 from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import equal, maximum, select, truncatediv
 from headrace.ops.identity import ensure_shape
-from headrace.ops.kinds import Index, Numeric, Real
+from headrace.ops.kinds import Index, Numeric, Real, Whole
 from headrace.ops.transcendental import sqrt
 from headrace.shapes import Shape
 
@@ -38,7 +39,7 @@ def _by_segment(data: TensorSpec, segment_ids: TensorSpec, num_segments: TensorS
 
 
 @op("UnsortedSegmentSum", accumulates=True, host_inputs=["num_segments"])
-def unsorted_segment_sum(data: Numeric, segment_ids: Index, num_segments: Index) -> Spec:
+def unsorted_segment_sum(data: Numeric, segment_ids: Index, num_segments: Whole) -> Spec:
     """Sums of the rows of ``data`` that have the same id.
 
     Args:
@@ -54,7 +55,7 @@ def unsorted_segment_sum(data: Numeric, segment_ids: Index, num_segments: Index)
 
 
 @op("UnsortedSegmentProd", host_inputs=["num_segments"])
-def unsorted_segment_prod(data: Numeric, segment_ids: Index, num_segments: Index) -> Spec:
+def unsorted_segment_prod(data: Numeric, segment_ids: Index, num_segments: Whole) -> Spec:
     """Products of the rows of ``data`` that have the same id.
 
     Args:
@@ -70,7 +71,7 @@ def unsorted_segment_prod(data: Numeric, segment_ids: Index, num_segments: Index
 
 
 @op("UnsortedSegmentMax", host_inputs=["num_segments"])
-def unsorted_segment_max(data: Real, segment_ids: Index, num_segments: Index) -> Spec:
+def unsorted_segment_max(data: Real, segment_ids: Index, num_segments: Whole) -> Spec:
     """Largest elements of the rows of ``data`` that have the same id.
 
     Args:
@@ -87,7 +88,7 @@ def unsorted_segment_max(data: Real, segment_ids: Index, num_segments: Index) ->
 
 
 @op("UnsortedSegmentMin", host_inputs=["num_segments"])
-def unsorted_segment_min(data: Real, segment_ids: Index, num_segments: Index) -> Spec:
+def unsorted_segment_min(data: Real, segment_ids: Index, num_segments: Whole) -> Spec:
     """Smallest elements of the rows of ``data`` that have the same id.
 
     Args:
@@ -104,7 +105,7 @@ def unsorted_segment_min(data: Real, segment_ids: Index, num_segments: Index) ->
 
 
 @op("SegmentCount", public="", no_gradient="it counts")
-def segment_count(segment_ids: Index, num_segments: Index | None = None) -> Spec:
+def segment_count(segment_ids: Index, num_segments: Whole | None = None) -> Spec:
     """The number of segments that sorted ids name: the last one plus 1.
 
     Args:
@@ -254,8 +255,15 @@ def _sorted(data: Any, segment_ids: Any) -> tuple[Tensor, Tensor, Tensor]:
     return rows, ids, segment_count(ids)
 
 
-def index_tensor(indices: Any) -> Tensor:
-    """Return indices as a tensor; an empty list is of integers."""
+def index_tensor(indices: Any, small: bool = False) -> Tensor:
+    """Return indices as a tensor; an empty list is of integers.
+
+    Args:
+        indices: The indices.
+        small: Whether NumPy's arrays of smaller integers are taken, too.
+    """
+    if small and isinstance(indices, np.ndarray | np.generic) and indices.dtype.kind in "iu":
+        return convert_to_tensor(indices, None if indices.itemsize > 4 else dtypes.int32)
     if isinstance(indices, list | tuple) and not indices:
         return convert_to_tensor(np.zeros((0,), np.int32))
     return convert_to_tensor(indices)
@@ -421,10 +429,14 @@ def _gathered(
     data: Any, indices: Any, segment_ids: Any, num_segments: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     ids = index_tensor(segment_ids)
-    places = index_tensor(indices)
+    places = index_tensor(indices, small=True)
     if places.shape.rank not in (None, 1):
         raise ShapeError(f"indices must be a vector, got shape {places.spec.shape}")
-    return gather(data, places), ids, segment_count(ids, num_segments)
+    rows = convert_to_tensor(data)
+    # A gradient of the shape of ``data``, not one of rows: as with other sums by segments, and as
+    # in TensorFlow, an optimizer then moves all rows, those that are not gathered, too.
+    whole = call_op("Reshape", rows, shape_of(rows))
+    return gather(whole, places), ids, segment_count(ids, num_segments)
 
 
 def _counted(result: Tensor, num_segments: Any) -> Tensor:

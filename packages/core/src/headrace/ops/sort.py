@@ -17,7 +17,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.aliases import flag
 from headrace.ops.arguments import as_int
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import Floating, Index, Real, Whole
+from headrace.ops.kinds import Floating, Real, Whole
 from headrace.ops.reduce import axis_last
 from headrace.shapes import Shape
 
@@ -74,7 +74,7 @@ def _top_k(input: Real, k: Whole, sorted: bool = True) -> tuple[Spec, Spec]:
 
 
 @op("InTopK", host_inputs=["k"], public="", no_gradient="it yields truth values")
-def _in_top_k(predictions: Floating, targets: Index, k: Index) -> Spec:
+def _in_top_k(predictions: Floating, targets: Whole, k: Whole) -> Spec:
     """Whether fewer than ``k`` classes have a larger prediction than the target.
 
     Args:

@@ -20,7 +20,7 @@ from headrace.ops.constant import constant
 from headrace.ops.constant import range as range_of
 from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import subtract
-from headrace.ops.kinds import Index, Integer, String
+from headrace.ops.kinds import Index, Integer, String, Whole
 from headrace.regex import compile_pattern, parse_rewrite
 from headrace.shapes import SCALAR, Shape, broadcast
 
@@ -79,7 +79,7 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
 
 @op("UnsortedSegmentJoin", public="strings.unsorted_segment_join", no_gradient=_TEXT)
 def unsorted_segment_join(
-    inputs: String, segment_ids: Index, num_segments: Index, separator: str = ""
+    inputs: String, segment_ids: Index, num_segments: Whole, separator: str = ""
 ) -> Spec:
     """Join the strings that have the same id, in the order in which they stand.
 

@@ -13,8 +13,6 @@ from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Same
 from headrace.shapes import Shape
 
-_STEPWISE = "which elements are equal does not change smoothly"
-
 
 class Unique(NamedTuple):
     """What ``unique`` returns: the distinct elements, and the place of each element in them."""
@@ -48,7 +46,7 @@ def _check_type(label: str, dtype: DType) -> None:
         raise DTypeError(f"{label} must be int32 or int64, got {dtype}")
 
 
-@op("Unique", public="", no_gradient=_STEPWISE)
+@op("Unique", public="")
 def _unique(x: Same, out_idx: DType = dtypes.int32) -> tuple[Spec, Spec, Spec]:
     """The distinct elements of a vector, in the order in which they first occur.
 
@@ -67,7 +65,7 @@ def _unique(x: Same, out_idx: DType = dtypes.int32) -> tuple[Spec, Spec, Spec]:
     return TensorSpec(x.dtype, found), TensorSpec(out_idx, places), TensorSpec(out_idx, found)
 
 
-@op("ListDiff", public="", no_gradient=_STEPWISE)
+@op("ListDiff", public="")
 def _list_diff(x: Same, y: Same, out_idx: DType = dtypes.int32) -> tuple[Spec, Spec]:
     """The elements of one vector that another does not have, in their order.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, final
 
 from headrace.dtypes import DType
-from headrace.errors import DTypeError, FeedError, SymbolicTensorError, shown
+from headrace.errors import DTypeError, FeedError, FeedTypeError, SymbolicTensorError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.default_session import default_session
 from headrace.graph.schema import OPERATORS
@@ -215,7 +215,7 @@ class RaggedTensor(Factories, Rows, TensorOperators):
             FeedError: if that is no value with as many ragged axes.
         """
         if not isinstance(value, RaggedTensorValue):
-            raise FeedError(
+            raise FeedTypeError(
                 f"cannot feed {self!r} with {shown(value)}: feed a RaggedTensorValue, which "
                 "hr.ragged.constant_value makes of nested lists"
             )

@@ -11,6 +11,7 @@ from headrace.errors import (
     DTypeError,
     FeedError,
     FeedKeyError,
+    FeedTypeError,
     GraphError,
     ShapeError,
     listing,
@@ -210,7 +211,8 @@ def _converted(value: Any, tensor: Tensor) -> HostArray:
     try:
         return to_array(value, tensor.dtype, fed=True)
     except (DTypeError, ShapeError) as error:
-        raise FeedError(
+        kind = FeedTypeError if isinstance(error, DTypeError) else FeedError
+        raise kind(
             f"cannot feed {tensor.name!r}, which is {tensor.spec}: {error}\n  at {tensor.op.site}"
         ) from None
 

@@ -14,6 +14,7 @@ from headrace.errors import (
     ConfigError,
     FailedPreconditionError,
     FeedError,
+    FeedTypeError,
     FetchError,
     GraphError,
     InvalidArgumentError,
@@ -160,7 +161,7 @@ class Session:
         if feed_dict is not None:
             # A plain dict first: the check of others is slow, and they may have no end.
             if type(feed_dict) is not dict and not isinstance(feed_dict, Mapping):
-                raise FeedError(
+                raise FeedTypeError(
                     f"feed_dict must be a dict of values by tensor, got {type(feed_dict).__name__}"
                 )
             if type(feed_dict) is not dict:
@@ -237,18 +238,15 @@ class Session:
         if odd := [key for key in keys if not is_hashable(key)]:
             raise FeedError(f"cannot feed {shown(odd[0])}: expected a tensor or its name")
         prepared = self._prepare(fetches, keys, (fetch_key(fetches), keys))
-        names = [feed_tensors(key, self.graph)[0].name for key in keys]
+        names = ", ".join(feed_tensors(key, self.graph)[0].name for key in keys) or "no feeds"
 
-        count, run = len(names), prepared.run
+        count, run = len(keys), prepared.run
 
         def call(*values: Any) -> Any:
             if self._closed:
                 raise SessionClosedError(_CLOSED)
             if len(values) != count:
-                raise FeedError(
-                    f"expected {count} values, for {', '.join(names) or 'no feeds'}, got "
-                    f"{len(values)}"
-                )
+                raise FeedError(f"expected {count} values, for {names}, got {len(values)}")
             return run(values)
 
         if not accept_options:

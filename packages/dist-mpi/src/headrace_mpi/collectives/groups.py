@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from headrace.errors import ClusterError
 from headrace.extend.runtime import Wakeup
+from headrace.extend.state import block_value, within_block
 from headrace_mpi import world
 from headrace_mpi.collectives.group import Group
 from headrace_mpi.jobs import CHIEFS, WORKER, Layout
@@ -42,7 +43,7 @@ def current_group() -> Group:
             used.
     """
     global _of_job
-    chosen = _chosen.get()
+    chosen = block_value(_chosen)
     if chosen is not None:
         return chosen
     with _lock:
@@ -99,7 +100,7 @@ def of_cluster(transport: Transport, layout: Layout) -> Group | None:
 
 def is_alone() -> bool:
     """Whether no other ranks can take part in collectives of this process; does not start MPI."""
-    chosen = _chosen.get()
+    chosen = block_value(_chosen)
     if chosen is not None:
         return chosen.size == 1
     with _lock:
@@ -124,11 +125,8 @@ def leave(group: Group | None) -> None:
 @contextlib.contextmanager
 def use_group(group: Group) -> Iterator[None]:
     """Let collectives that are started in a block run in a group, whatever clusters there are."""
-    token = _chosen.set(group)
-    try:
+    with within_block(_chosen, group):
         yield
-    finally:
-        _chosen.reset(token)
 
 
 def rank() -> int:

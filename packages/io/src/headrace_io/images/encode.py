@@ -39,12 +39,12 @@ def encode_jpeg(
     pixels: Any,
     *,
     quality: int,
-    progressive: bool,
-    optimize_size: bool,
-    chroma_downsampling: bool,
-    density_unit: str,
-    density: tuple[int, int],
-    xmp_metadata: bytes,
+    progressive: bool = False,
+    optimize_size: bool = False,
+    chroma_downsampling: bool = True,
+    density_unit: str = "in",
+    density: tuple[int, int] = (300, 300),
+    xmp_metadata: bytes = b"",
 ) -> bytes:
     """Return an image in JPEG.
 

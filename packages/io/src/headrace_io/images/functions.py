@@ -10,7 +10,7 @@ import headrace as hr
 from headrace import Tensor
 from headrace.errors import AttributeValueError, shown, told
 from headrace.extend.arguments import whole
-from headrace_io.ops.images import decode_image_op, decode_jpeg, encode_jpeg
+from headrace_io.ops.images import decode_image_op, decode_jpeg, encode_jpeg_variable_quality
 
 
 def decode_image(
@@ -68,24 +68,25 @@ def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) 
 
     Args:
         image: [height, width, channels], with 1 channel for grey or 3 for RGB.
-        jpeg_quality: From 0, bad, to 100, good: a number that is known when the graph is built.
+        jpeg_quality: [], from 0, bad, to 100, good. Running it raises ``InvalidArgumentError`` on
+            another that a step brings.
         name: The name of the operations.
 
     Returns:
         The shape and dtype of ``image``.
 
     Raises:
-        AttributeValueError: if the quality is another number, or not known.
+        AttributeValueError: if the quality is known to be another number.
     """
     with hr.name_scope(name, "adjust_jpeg_quality"):
         given = hr.convert_to_tensor(image)
-        quality = hr.get_static_value(hr.convert_to_tensor(jpeg_quality))
-        if quality is None:
-            raise AttributeValueError("jpeg_quality must be known when the graph is built")
         small = hr.image.convert_image_dtype(given, hr.uint8, saturate=True)
         channels = given.shape.with_rank(3).as_list()[-1]
-        chosen = whole(quality, "jpeg_quality")
-        made = decode_jpeg(encode_jpeg(small, quality=chosen), channels=channels or 0)
+        if not isinstance(jpeg_quality, Tensor | hr.Variable):
+            jpeg_quality = hr.convert_to_tensor(jpeg_quality, hr.int32, name="quality")
+        made = decode_jpeg(
+            encode_jpeg_variable_quality(small, jpeg_quality), channels=channels or 0
+        )
         made.set_shape(given.shape)
         converted: Tensor = hr.image.convert_image_dtype(made, given.dtype, saturate=True)
         return converted

@@ -121,3 +121,15 @@ def encode_jpeg(
         xmp_metadata=xmp_metadata.encode(),
     )
     return string_scalar(data)
+
+
+@KERNELS.plain("EncodeJpegVariableQuality")
+def encode_jpeg_variable_quality(xp: Any, images: Any, quality: Any) -> Any:
+    """Encode an image in a quality that the step brings."""
+    given = np.asarray(quality)
+    if given.ndim:
+        raise InvalidArgumentError(f"quality must be a scalar, got shape {list(given.shape)}")
+    if not 0 <= given <= 100:
+        raise InvalidArgumentError(f"quality must be 0 to 100, got {given}")
+    data = encode.encode_jpeg(np.asarray(images), quality=int(given))
+    return string_scalar(data)

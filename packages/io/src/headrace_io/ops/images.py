@@ -212,6 +212,11 @@ def _to_encode(image: TensorSpec, dtypes: tuple[DType, ...]) -> None:
     )
 
 
+def _check_quality(quality: int) -> None:
+    if not 0 <= quality <= 100:
+        raise AttributeValueError(f"quality must be 0 to 100, got {told(quality)}")
+
+
 @op("EncodePng", public="image.encode_png", no_gradient=_DECODED)
 def encode_png(image: Integer, compression: int = -1) -> Spec:
     """Encode an image in PNG.
@@ -269,8 +274,7 @@ def encode_jpeg(
     have = None if image.rank is None else image.shape[2]
     if wanted is not None and have not in (None, wanted):
         raise ShapeError(f"format {format!r} needs {wanted} channels, got shape {image.shape}")
-    if not 0 <= quality <= 100:
-        raise AttributeValueError(f"quality must be 0 to 100, got {told(quality)}")
+    _check_quality(quality)
     if density_unit not in ("in", "cm"):
         raise AttributeValueError(
             f"density_unit must be 'in' or 'cm', got {shown(density_unit, 40)}"
@@ -278,4 +282,22 @@ def encode_jpeg(
     for name, density in (("x_density", x_density), ("y_density", y_density)):
         if not 0 < density < 1 << 16:
             raise AttributeValueError(f"{name} must be 1 to 65535, got {density}")
+    return STRING
+
+
+@op("EncodeJpegVariableQuality", public="", no_gradient=_DECODED)
+def encode_jpeg_variable_quality(images: Integer, quality: Index) -> Spec:
+    """Encode an image in JPEG, in a quality that a step brings.
+
+    Args:
+        images: [height, width, channels], uint8, with 1 channel for grey or 3 for RGB.
+        quality: [], from 0, small, to 100, good. Raises when it runs on another.
+
+    Returns:
+        [], string.
+    """
+    _to_encode(images, (hr.uint8,))
+    one(quality, "quality")
+    if quality.value is not None:
+        _check_quality(int(quality.value))
     return STRING

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import DTypeError, ShapeError
-from headrace_testing.inputs import array, integers, strings, uniform, whole
+from headrace_testing.inputs import array, distinct, integers, strings, uniform, whole
 from headrace_testing.sample import Reject, Row, Sample
 from headrace_testing.samples.elementwise import FLOATS
 
@@ -34,7 +34,20 @@ def _list_diff(x: Any, y: Any, out_idx: Any = "int32") -> tuple[Any, Any]:
 
 
 SAMPLES: list[Row] = [
-    Sample("Unique", [whole((12,), -2, 3)], {}, _unique, dtypes=_SOME, exact_shape=False),
+    # Where elements are equal, what moves one of them makes them different.
+    Sample(
+        "Unique", [whole((12,), -2, 3)], {}, _unique, grad=False, dtypes=_SOME, exact_shape=False
+    ),
+    Sample(
+        "Unique",
+        [distinct((6,))],
+        {},
+        _unique,
+        grad_outputs=[0],
+        dtypes=("float32", "float64"),
+        exact_shape=False,
+        label="distinct",
+    ),
     Sample(
         "Unique",
         [whole((9,), -2, 3)],
@@ -44,12 +57,13 @@ SAMPLES: list[Row] = [
         exact_shape=False,
         label="int64",
     ),
-    Sample("Unique", [uniform((0,))], {}, _unique, dtypes=_SOME, label="empty"),
+    Sample("Unique", [uniform((0,))], {}, _unique, grad=False, dtypes=_SOME, label="empty"),
     Sample(
         "Unique",
         [array([np.nan, 1.0, -0.0, np.nan, np.inf, 0.0, np.inf, -np.inf])],
         {},
         _unique,
+        grad=False,
         dtypes=FLOATS,
         exact_shape=False,
         label="special",
@@ -63,6 +77,7 @@ SAMPLES: list[Row] = [
         [whole((9,), -2, 3), whole((4,), 0, 2)],
         {},
         _list_diff,
+        grad=False,
         dtypes=_SOME,
         exact_shape=False,
     ),
@@ -79,16 +94,27 @@ SAMPLES: list[Row] = [
         [array([np.nan, 1.0, -0.0, np.inf]), array([np.nan, 0.0, np.inf])],
         {},
         _list_diff,
+        grad=False,
         dtypes=FLOATS,
         exact_shape=False,
         label="special",
     ),
-    Sample("ListDiff", [uniform((0,)), uniform((3,))], {}, _list_diff, dtypes=_SOME, label="empty"),
+    Sample(
+        "ListDiff",
+        [uniform((0,)), uniform((3,))],
+        {},
+        _list_diff,
+        grad=False,
+        dtypes=_SOME,
+        label="empty",
+    ),
     Sample(
         "ListDiff",
         [uniform((3,)), uniform((0,))],
         {},
         _list_diff,
+        grad=["x"],
+        grad_outputs=[0],
         dtypes=_SOME,
         exact_shape=False,
         label="all_left",

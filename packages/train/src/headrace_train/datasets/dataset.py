@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from headrace.errors import DatasetError, told
+from headrace.extend.arguments import whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,15 +41,16 @@ class Dataset:
             seed: Decides the order of the epochs, at least 0.
 
         Raises:
+            ArgumentTypeError: if the seed is no whole number.
             DatasetError: if the arrays differ in length, or the seed is negative.
         """
+        self._seed = whole(seed, "the seed of a data set")
         if len(images) != len(labels):
             raise DatasetError(f"there are {len(images)} images and {len(labels)} labels")
-        if seed < 0:
+        if self._seed < 0:
             raise DatasetError(f"the seed of a data set must be at least 0, got {told(seed)}")
         self.images = images
         self.labels = labels
-        self._seed = seed
         self._epoch = 0
         self._position = 0
         # None until the first batch of the epoch decides whether the epoch is shuffled.
@@ -83,8 +85,10 @@ class Dataset:
             Images [batch_size, pixels] and labels [batch_size, ...], copies.
 
         Raises:
+            ArgumentTypeError: if ``batch_size`` is no whole number.
             DatasetError: if there are no such batches.
         """
+        batch_size = whole(batch_size, "batch_size")
         if not 1 <= batch_size <= self.num_examples:
             raise DatasetError(
                 f"a batch of {told(batch_size)} cannot be taken from {self.num_examples} examples; "

@@ -14,6 +14,7 @@ from headrace.errors import (
     DatasetNotFoundError,
     shown,
 )
+from headrace.extend.arguments import whole
 from headrace_train.checkpoint.paths import is_regular
 from headrace_train.settings import DATA
 
@@ -55,8 +56,12 @@ class Text:
             Two arrays [size, length] int32: inputs, and what is to be predicted of each.
 
         Raises:
+            ArgumentTypeError: if something is no whole number.
+            AttributeValueError: if ``length`` is below 1, or another one below 0.
             DatasetError: if the text is shorter than a piece.
         """
+        size, seed = whole(size, "size", 0), whole(seed, "seed", 0)
+        length = whole(length, "length", 1)
         room = len(self.numbers) - length
         if room < 1:
             raise DatasetError(

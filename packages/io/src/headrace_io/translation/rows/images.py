@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.extend.translations import TranslationTable
+from headrace_io.ops.images import encode_jpeg_variable_quality
 from headrace_io.translation.library import hr
 
 ROWS = TranslationTable()
@@ -36,6 +37,17 @@ ROWS.call(
     "channels ratio fancy_upscaling try_recover_truncated acceptable_fraction dct_method",
 )
 ROWS.call("EncodePng", hr.image.encode_png, "compression")
+ROWS.call(
+    "EncodeJpeg",
+    hr.image.encode_jpeg,
+    "format quality progressive optimize_size chroma_downsampling density_unit x_density y_density "
+    "xmp_metadata",
+)
+
+
+@ROWS.add("EncodeJpegVariableQuality")
+def _encoded(node: Any) -> Any:
+    return encode_jpeg_variable_quality(*node.tensors)
 
 
 @ROWS.add("ExtractGlimpse")
