@@ -309,6 +309,20 @@ def test_the_precision_is_an_option():
             assert session.run(hr.matmul(a, a)).shape == (4, 4)
 
 
+def test_what_threads_hand_to_each_other_is_not_told_to_be_alone():
+    """A compiler may read what is alone before a barrier, behind which it is written."""
+    x = hr.placeholder(hr.float32, [6, 5])
+    y = hr.exp(x - hr.reduce_max(x)) / hr.reduce_sum(x)
+    given = {x: np.ones((6, 5), np.float32)}
+    with hr.Session(config=COMPILED) as session:
+        session.run(y, given)
+        (part,) = session.explain(y, given).parts
+    (work,) = part.report.works
+    assert work.source.count("__global__") == 1
+    assert "__syncthreads();" in work.source
+    assert "__restrict__" not in work.source
+
+
 DIMS = (1, 2, 3, 5, 8)
 
 

@@ -50,11 +50,13 @@ class CudaDevice:
         self._hardware = hardware(index)
 
     def from_host(self, array: HostArray) -> Any:
-        """Return a copy on the GPU; ``array`` may change afterwards.
+        """Return a copy on the GPU; ``array`` may change afterwards. One of the GPU stays itself.
 
         Raises:
             DTypeError: for strings and bfloat16, which arrays on a GPU cannot hold.
         """
+        if isinstance(array, self.xp.ndarray):
+            return array
         if array.dtype.kind not in _KINDS:
             kind = "strings" if array.dtype.kind == "O" else str(array.dtype)
             raise DTypeError(

@@ -68,11 +68,12 @@ class Hardware:
 
     def _full(self, size: int) -> str:
         memory = self.memory()
+        beyond = ", which is too large for this GPU" if size > memory["total"] else ""
         limit = ""
         if self._limit is not None:
             limit = f"; HEADRACE_CUDA_MEMORY_LIMIT is {_readable(self._limit)}"
         return (
-            f"cuda:{self.index} is out of memory: {_readable(size)} asked for, "
+            f"cuda:{self.index} is out of memory: {_readable(size)} asked for{beyond}, "
             f"{_readable(memory['used'])} in use by this process, {_readable(memory['free'])} of "
             f"{_readable(memory['total'])} free{limit}\n"
             "  take smaller batches, place parts of the model elsewhere with hr.device, or end "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from headrace.extend import KernelTable
 from headrace_cpu.kernels.numeric import Array, binary, check_shape, narrowed, unary, widened
 
@@ -28,7 +30,6 @@ _SAME_AS_OF_TWO = {
     "LessEqual": "less_equal",
     "Maximum": "maximum",
     "Minimum": "minimum",
-    "NextAfter": "nextafter",
     "NotEqual": "not_equal",
 }
 
@@ -36,6 +37,25 @@ for _op, _function in _SAME_AS.items():
     KERNELS.plain(_op)(unary(_function, __name__))
 for _op, _function in _SAME_AS_OF_TWO.items():
     KERNELS.plain(_op)(binary(_function, __name__))
+
+
+@KERNELS.plain("NextAfter")
+def next_after(xp: Any, x: Array, y: Array) -> Array:
+    """Return the next number towards another; compilers of GPUs take denormals for 0."""
+    if xp is np or x.dtype.kind != "f":
+        return xp.nextafter(x, y)
+    x, y = xp.broadcast_arrays(x, y)
+    whole = np.dtype(f"int{8 * x.dtype.itemsize}")
+    least, most = whole.type(1), whole.type(np.iinfo(whole).max)
+    bits, towards = (xp.ascontiguousarray(each).view(whole) for each in (x, y))
+    zero = (bits & most) == 0
+    # Bits without the sign are in the order of sizes.
+    key, goal = (xp.where(b < 0, -(b & most), b & most) for b in (bits, towards))
+    step = xp.where((key < goal) == (bits >= 0), least, -least)
+    first = xp.where(towards < 0, ~most | least, least)
+    moved = xp.where(zero, first, bits + step)
+    found = xp.where(key == goal, towards, moved).view(x.dtype).reshape(x.shape)
+    return xp.where(xp.isnan(x) | xp.isnan(y), x + y, found)
 
 
 @KERNELS.plain("Add")

@@ -158,7 +158,11 @@ class Cudnn:
             return True
         addresses = {t: gpu.address(memory[name]) for name, t in built.tensors.items()}
         best: tuple[float, int] | None = None
-        for index in range(min(_PLANS, graph.get_execution_plan_count())):
+        tried = 0
+        # Those that are refused by their properties are in the list, too: they are not built.
+        for index in range(graph.get_execution_plan_count()):
+            if tried == _PLANS:
+                break
             memory.pop("scratch", None)
             try:
                 graph.build_plan_at_index(index)
@@ -171,6 +175,7 @@ class Cudnn:
                     continue
                 if built.shape.deterministic:
                     return True
+                tried += 1
                 seconds = gpu.measure(run)
             except (unsupported, RuntimeError, ExecutionError):
                 # Some are found not to work when they run.
@@ -200,8 +205,9 @@ class Cudnn:
         views[second].fill(_PROBE)
         run()
         sample = gpu.download(views[built.written][:_SAMPLE])
-        found = sample[sample != 0]
-        return bool((np.abs(found - _PROBE**2) < 1e-5).all())
+        # Algorithms that transform operands leave something that is nearly 0.
+        found = sample[np.abs(sample) > 0.5]
+        return bool((np.abs(found - _PROBE**2) < 6e-5).all())
 
     def _run(self, built: _Built, addresses: Mapping[Any, int], scratch: int) -> None:
         self._module.set_stream(handle=self._handle, stream=self._gpu.stream)

@@ -108,6 +108,8 @@ def _launch(parameters: Parameters, pieces: Sequence[Piece]) -> Launch:
         grid: Grid = (columns, rows, 1)
     else:
         grid = (1, 1, 1)
+        # A compiler that takes parameters for alone reads them before a barrier.
+        parameters.shares = True
         for number, piece in enumerate(pieces):
             columns, rows = piece.blocks
             # What one piece has left in memory another one reads.

@@ -63,7 +63,8 @@ class Parameters:
         self.words: dict[Word, str] = {}
         self._types: dict[Word, str] = {}
         self._changed: set[Word] = set()
-        # Whether tensors may share memory: a variable and what was read of it.
+        # Whether parameters may share memory, as a variable and what was read of it do, or threads
+        # read what others have written: what a compiler may not be told is alone.
         self.shares = False
 
     def pointer(self, word: Word, code: str, *, changes: bool = False) -> str:

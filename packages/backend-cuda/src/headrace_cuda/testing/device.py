@@ -34,9 +34,9 @@ class FakeCudaDevice:
         self.xp: Any = fake_cupy
         self.active = 0
 
-    def from_host(self, array: HostArray) -> FakeArray:
-        """Return a copy that pretends to be on the GPU."""
-        return FakeArray(np.array(array))
+    def from_host(self, array: Any) -> FakeArray:
+        """Return a copy that pretends to be on the GPU; one that is there stays itself."""
+        return array if isinstance(array, FakeArray) else FakeArray(np.array(array))
 
     def to_host(self, array: Any) -> HostArray:
         """Return a copy on the host."""

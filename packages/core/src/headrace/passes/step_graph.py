@@ -237,8 +237,15 @@ def append_copy(
     )
 
 
-def with_fetches(step: StepGraph, device: DeviceName) -> tuple[Graph, dict[Operation, Operation]]:
-    """Return the graph of a step with ``Fetch`` nodes, all on one device.
+def with_fetches(
+    step: StepGraph, device: DeviceName, result: str = "Fetch"
+) -> tuple[Graph, dict[Operation, Operation]]:
+    """Return the graph of a step with nodes that hand its results out, all on one device.
+
+    Args:
+        step: The step.
+        device: The device.
+        result: The type of these nodes.
 
     Returns:
         The graph, and what stands in it for each operation of the step's.
@@ -247,7 +254,7 @@ def with_fetches(step: StepGraph, device: DeviceName) -> tuple[Graph, dict[Opera
     stands_for = {op: rewriter.copy(op, device) for op in step.graph.operations}
     for i, tensor in enumerate(step.fetches):
         rewriter.graph.add_operation(
-            OPS["Fetch"],
+            OPS[result],
             name=f"_fetch/{i}",
             inputs=[rewriter.tensor(tensor)],
             arity=(1,),

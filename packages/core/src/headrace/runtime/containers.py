@@ -88,9 +88,7 @@ class VariableCell:
             self.value = new = change(self.read())
         return new
 
-    def take(
-        self, replacement: Callable[[], Any] | None = None
-    ) -> tuple[Any, Any]:
+    def take(self, replacement: Callable[[], Any] | None = None) -> tuple[Any, Any]:
         """Take the value out, for changing it in place; ``give`` must follow, also after an error.
 
         Args:

@@ -27,7 +27,12 @@ from headrace.runtime import builtin
 from headrace.runtime.beside import Beside
 from headrace.runtime.binding import Bound, activated, bind, bind_preferred, is_blocking
 from headrace.runtime.called import CalledFunction
-from headrace.runtime.capabilities import CompilingDevice, ThreadedDevice, lets_outputs_go
+from headrace.runtime.capabilities import (
+    CompilingDevice,
+    ThreadedDevice,
+    holds_host_arrays,
+    lets_outputs_go,
+)
 from headrace.runtime.chain import Chain, chain
 from headrace.runtime.cut import Role, Unit, cut
 from headrace.runtime.determinism import refuse_chance, refuse_races
@@ -306,7 +311,9 @@ class _PlanBuilder:
             return bind_preferred(op, device, self.kernels, self.state, self.options, self.call)
 
         def split(step: StepGraph, dependent: frozenset[Operation]) -> Program:
-            graph, stands_for = with_fetches(step, device.name)
+            # What only the region's readers take stays on the device.
+            result = "Fetch" if holds_host_arrays(device) else "Return"
+            graph, stands_for = with_fetches(step, device.name, result)
             plan = build_plan(
                 {device.name: graph},
                 self.devices,

@@ -12,7 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from headrace.errors import HeadraceError, PluginError
 from headrace.graph.graph import Graph
@@ -27,7 +27,7 @@ from headrace.passes.step_graph import StepGraph, verify
 from headrace.records import dataclass
 from headrace.runtime.background import Background
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
-from headrace.runtime.capabilities import CompilingDevice
+from headrace.runtime.capabilities import CompilingDevice, holds_host_arrays
 from headrace.runtime.failures import StateUses
 from headrace.runtime.history import told
 from headrace.runtime.options import Options
@@ -38,6 +38,7 @@ from headrace.shapes import Shape
 
 if TYPE_CHECKING:
     from headrace.runtime.binding import Bound
+    from headrace.runtime.device import Device
 
 # Runs a compiled region: takes a value for each input, returns one for each output.
 Program = Callable[[Sequence[Any]], list[Any]]
@@ -413,7 +414,10 @@ class RegionCall:
             verify(step)
         dependent = frozenset(op for op in step.graph.operations if _depends_on_data(op))
         if dependent and not all(_is_last(op, step) for op in dependent):
-            return around.split(step, dependent)
+            whole, device = around.split(step, dependent), cast("Device", self._device)
+            if not self._fetched or holds_host_arrays(device):
+                return whole
+            return _Handing(whole, device, self._fetched)
         paces = Paces() if around.splits else None
         program = self._device.compile(self._region(step, rewrites, around, paces))
         if paces is None:
@@ -447,6 +451,25 @@ class RegionCall:
             frozenset(self.outlets),
             self._fetched,
         )
+
+
+class _Handing:
+    """A program that runs a plan on a device, and hands the first of its outputs to the host.
+
+    Attributes:
+        plan: The plan.
+    """
+
+    def __init__(self, program: Any, device: Device, count: int) -> None:
+        self.plan = program.plan
+        self._program = program
+        self._to_host = device.to_host
+        self._count = count
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        results: list[Any] = self._program(values)
+        results[: self._count] = map(self._to_host, results[: self._count])
+        return results
 
 
 _UNSHAPED = ("resource", "list")
