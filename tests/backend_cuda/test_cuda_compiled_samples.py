@@ -13,12 +13,25 @@ pytestmark = pytest.mark.skipif(host_compiler() is None, reason="there is no C++
 ROWS = [row for rows in SAMPLES.values() for row in rows]
 CHECKS = ("forward", "gradient", "broadcast", "scalar")
 CASES = [case for case in cases(ROWS, "cuda:0") if case.name.rsplit("-", 1)[1] in CHECKS]
+# A C++ compiler takes half a second for the kernels of each.
+SOME = CASES[::100]
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-def test_sample_compiled_for_a_pretended_gpu(case, compiling_gpus, monkeypatch):
+def run(case, monkeypatch):
     monkeypatch.setenv("HEADRACE_COMPILE_AFTER", "0")
     try:
         case.run()
     except SkipCheck as reason:
         pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize("case", SOME, ids=[case.name for case in SOME])
+def test_sample_compiled_for_a_pretended_gpu(case, compiling_gpus, monkeypatch):
+    run(case, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_every_sample_compiled_for_a_pretended_gpu(case, compiling_gpus, monkeypatch):
+    run(case, monkeypatch)
