@@ -119,7 +119,8 @@ def place(
         if device is None:
             device = chosen[id(members)] = _place_group(members, machine, placement, users, pins)
         placement[op] = device
-    _move_feeds(step, machine.client, placement)
+    if any(device.kind != machine.client.kind for device in machine.devices):
+        _move_feeds(step, machine.client, placement)
     return placement
 
 
