@@ -14,7 +14,7 @@ ROWS = [row for rows in SAMPLES.values() for row in rows]
 CHECKS = ("forward", "gradient", "broadcast", "scalar")
 CASES = [case for case in cases(ROWS, "cuda:0") if case.name.rsplit("-", 1)[1] in CHECKS]
 # A C++ compiler takes half a second for the kernels of each.
-SOME = CASES[::100]
+SOME = CASES[::200]
 
 
 def run(case, monkeypatch):

@@ -30,10 +30,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with hr.Graph().as_default(), hr.Session() as session:
         x = hr.placeholder(hr.float32, [None], name="x")
 
+        # Counted in float64: a float32 stays as it is from 2**24 on.
+        first, last = hr.constant(0.0, hr.float64), hr.cast(hr.reduce_max(x), hr.float64)
+
         def turn(i: hr.Tensor, y: hr.Tensor) -> tuple[hr.Tensor, hr.Tensor]:
             return i + 1.0, hr.sqrt(y + 2.0)
 
-        _, y = hr.while_loop(lambda i, y: i < hr.reduce_max(x), turn, [0.0, x])
+        _, y = hr.while_loop(lambda i, y: i < last, turn, [first, x])
         hr.saved_model.simple_save(session, str(folder), {"x": x}, {"y": y})
     return folder
 

@@ -23,14 +23,11 @@ from headrace_cuda.program.platform import CudaSource, Function, Grid
 from headrace_cuda.program.prelude import PRELUDE
 
 _HEADER = r"""
-#include <ucontext.h>
-#include <algorithm>
-#include <cmath>
 #include <cstdlib>
-#include <cstring>
-#include <vector>
-using std::min;
-using std::max;
+#include <math.h>
+#include <ucontext.h>
+template <class T> static inline T min(T x, T y) { return y < x ? y : x; }
+template <class T> static inline T max(T x, T y) { return x < y ? y : x; }
 
 struct Place { unsigned x, y, z; };
 static Place threadIdx, blockIdx, blockDim, gridDim;
@@ -50,7 +47,7 @@ static ucontext_t *running;
 static inline void __syncthreads() { swapcontext(running, &scheduler); }
 
 struct Fiber { ucontext_t context; char *stack; bool done; Place place; };
-static std::vector<Fiber> fibers;
+static Fiber fibers[1024];
 static const long long *parameters;
 static void (*kernel)(const long long *);
 static Fiber *current;
@@ -62,12 +59,9 @@ static void run_fiber() {
 }
 
 static void run_block(unsigned threads) {
-    while (fibers.size() < threads) {
-        fibers.push_back(Fiber());
-        fibers.back().stack = (char *)malloc(1 << 16);
-    }
     for (unsigned i = 0; i < threads; ++i) {
         Fiber &fiber = fibers[i];
+        if (!fiber.stack) fiber.stack = (char *)malloc(1 << 16);
         fiber.place = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
         fiber.done = false;
         getcontext(&fiber.context);
