@@ -28,7 +28,7 @@ from headrace_cpu.program.patterns import all_float32, chains, shape_of
 from headrace_cpu.program.program import Program
 from headrace_cpu.program.schedule import Item, schedule
 from headrace_cpu.program.settings import CompileSettings
-from headrace_cpu.program.values import Values, is_native, is_unchecked
+from headrace_cpu.program.values import Values, is_given, is_open
 
 __all__ = [
     "BYTES",
@@ -64,8 +64,8 @@ __all__ = [
     "describe",
     "fusible",
     "give_up",
-    "is_native",
-    "is_unchecked",
+    "is_given",
+    "is_open",
     "lower",
     "make_schedule",
     "make_space",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import resource
 
-from headrace import Operation
-from headrace.extend.devices import Region, is_handle
+from headrace.extend.devices import Region
 from headrace_cpu.fusion.group import match_fused
 from headrace_cpu.matmul.packing import pack_shared
 from headrace_cpu.native.heap import keep_freed_memory
@@ -18,7 +17,7 @@ from headrace_cpu.program.matching import match
 from headrace_cpu.program.program import Program
 from headrace_cpu.program.schedule import Item, schedule
 from headrace_cpu.program.settings import CompileSettings
-from headrace_cpu.program.values import Values, is_native, is_unchecked
+from headrace_cpu.program.values import Values, is_given, is_open
 
 
 def compile_region(region: Region) -> Program:
@@ -33,8 +32,8 @@ def compile_region(region: Region) -> Program:
 
 def _compiled(region: Region, *, matched: bool) -> Program:
     settings = CompileSettings.of(region.options)
-    operations = [op for op in region.graph.operations if not _is_given(op)]
-    closed = [op for op in operations if op in region.reserved or not _is_open(op)]
+    operations = [op for op in region.graph.operations if not is_given(op)]
+    closed = [op for op in operations if op in region.reserved or not is_open(op)]
     matches = Matches(operations, region.outputs, closed)
     if matched:
         match_all(matches, settings)
@@ -60,16 +59,3 @@ def match_all(matches: Matches, settings: CompileSettings) -> None:
 def arranged(matches: Matches, settings: CompileSettings) -> list[Item]:
     """Return the items of a program in their order, with what prepares what several share."""
     return pack_shared(schedule(matches), settings.threads)
-
-
-def _is_given(op: Operation) -> bool:
-    """Whether an operation's value is there before the program runs."""
-    return op.type == "Feed" or (op.type == "Const" and not op.control_inputs) or is_handle(op)
-
-
-def _is_open(op: Operation) -> bool:
-    """Whether instructions can compute an operation: it works on numbers of known shapes."""
-    return not is_unchecked(op) and all(
-        is_native(tensor) or (tensor.dtype.kind == "resource" and tensor in op.inputs)
-        for tensor in (*op.inputs, *op.outputs)
-    )

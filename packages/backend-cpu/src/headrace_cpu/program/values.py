@@ -158,3 +158,16 @@ def _contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     copy = np.array(array, order="C")
     copy.flags.writeable = False
     return copy
+
+
+def is_given(op: Operation) -> bool:
+    """Whether an operation's value is there before the program runs."""
+    return op.type == "Feed" or (op.type == "Const" and not op.control_inputs) or is_handle(op)
+
+
+def is_open(op: Operation) -> bool:
+    """Whether instructions can compute an operation: it works on numbers of known shapes."""
+    return not is_unchecked(op) and all(
+        is_native(tensor) or (tensor.dtype.kind == "resource" and tensor in op.inputs)
+        for tensor in (*op.inputs, *op.outputs)
+    )

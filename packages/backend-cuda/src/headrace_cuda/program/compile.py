@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace import Operation
 from headrace.errors import HeadraceError
-from headrace.extend.devices import Region, is_handle
+from headrace.extend.devices import Region
 from headrace_cpu.for_backends import (
     Matches,
     Unfit,
@@ -17,8 +17,8 @@ from headrace_cpu.for_backends import (
     built,
     fusible,
     give_up,
-    is_native,
-    is_unchecked,
+    is_given,
+    is_open,
     lower,
     match,
     match_fused,
@@ -63,7 +63,7 @@ def compile_region(
 def _program(
     region: Region, settings: CudaSettings, memory: DeviceMemory, *, matched: bool
 ) -> CudaProgram:
-    operations = [op for op in region.graph.operations if not _is_given(op)]
+    operations = [op for op in region.graph.operations if not is_given(op)]
     matches = Matches(operations, region.outputs, _closed(region, operations))
     if matched:
         match(matches, settings, MATCHERS)
@@ -98,18 +98,5 @@ def _match_alone(matches: Matches, settings: CudaSettings, maker: FusedMaker) ->
 def _closed(region: Region, operations: Sequence[Operation]) -> list[Operation]:
     """Return the operations that no instruction may compute."""
     return [
-        op for op in operations if op in region.reserved or not _is_open(op) or not is_written(op)
+        op for op in operations if op in region.reserved or not is_open(op) or not is_written(op)
     ]
-
-
-def _is_given(op: Operation) -> bool:
-    """Whether an operation's value is there before the program runs."""
-    return op.type == "Feed" or (op.type == "Const" and not op.control_inputs) or is_handle(op)
-
-
-def _is_open(op: Operation) -> bool:
-    """Whether instructions can compute an operation: it works on numbers of known shapes."""
-    return not is_unchecked(op) and all(
-        is_native(tensor) or (tensor.dtype.kind == "resource" and tensor in op.inputs)
-        for tensor in (*op.inputs, *op.outputs)
-    )
