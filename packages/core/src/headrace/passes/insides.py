@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.graph.function import Function
+from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.passes.step_graph import StepGraph
 
@@ -31,32 +32,52 @@ def function_of(
     tensors: dict[Tensor, Tensor] = {t: made.add_parameter(t.spec, t.op.name) for t in step.feeds}
     operations = {t.op: tensors[t].op for t in step.feeds}
     for op in step.graph.operations:
-        if op in operations:
-            continue
-        if op.type == "Parameter":
+        if op.type == "Parameter" and op not in operations:
             tensors[op.outputs[0]] = arguments[op.attrs["index"]]
             operations[op] = tensors[op.outputs[0]].op
-            continue
-        new = made.add_operation(
-            op.schema,
-            name=op.name,
-            inputs=[tensors[t] for t in op.inputs],
-            arity=op.arity,
-            attrs=op.attrs,
-            specs=[t.spec for t in op.outputs],
-            control_inputs=tuple(operations[c] for c in op.control_inputs),
-            device=op.device_name,
-            colocated_with=tuple(operations[c] for c in op.colocated_with),
-            site=op.site,
-            origin=op.origin,
-            gradient_rule=op.gradient_rule,
-        )
-        operations[op] = new
-        tensors.update(zip(op.outputs, new.outputs, strict=True))
+    add_copies(made, step.graph.operations, tensors, operations)
     made.effects = tuple(operations[op] for op in step.targets)
     fetched = [tensors[t] for t in step.fetches]
     made.finish(fetched[:results])
     return made, fetched
+
+
+def add_copies(
+    made: Function,
+    operations: Iterable[Operation],
+    tensors: dict[Tensor, Tensor],
+    copies: dict[Operation, Operation],
+    taken: set[str] | None = None,
+) -> None:
+    """Add copies of operations to a function.
+
+    Args:
+        made: The function.
+        operations: What to copy, in an order in which they could run.
+        tensors: What stands in the function for tensors; gets the outputs of the copies.
+        copies: What stands in it for operations, which are not copied; gets the copies.
+        taken: The names that others have there; None where none of these has.
+    """
+    for op in operations:
+        if op in copies:
+            continue
+        new = made.add_operation(
+            op.schema,
+            # Views of one run go by its name.
+            name=op.name if taken is None else name_apart(op.name, taken),
+            inputs=[tensors[t] for t in op.inputs],
+            arity=op.arity,
+            attrs=op.attrs,
+            specs=[t.spec for t in op.outputs],
+            control_inputs=tuple(copies[c] for c in op.control_inputs),
+            device=op.device_name,
+            colocated_with=tuple(copies[c] for c in op.colocated_with),
+            site=op.site,
+            origin=op.origin,
+            gradient_rule=op.gradient_rule,
+        )
+        copies[op] = new
+        tensors.update(zip(op.outputs, new.outputs, strict=True))
 
 
 def name_apart(name: str, taken: set[str]) -> str:

@@ -15,7 +15,7 @@ from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import has_effect
-from headrace.passes.insides import name_apart
+from headrace.passes.insides import add_copies, name_apart
 from headrace.records import dataclass
 from headrace.runtime.counting import count_of
 
@@ -89,40 +89,11 @@ def _is_computed(op: Operation) -> bool:
 
 
 def _copy(
-    function: Function,
-    made: Function,
-    tensors: dict[Tensor, Tensor],
-    taken: set[str] | None,
+    function: Function, made: Function, tensors: dict[Tensor, Tensor], taken: set[str] | None
 ) -> None:
-    """Add the operations of a function to another one.
-
-    Args:
-        function: The function.
-        made: The other one.
-        tensors: What stands there for parameters; what stands for all else is added.
-        taken: The names that others have; None where none of these has.
-    """
-    operations = {old.op: new.op for old, new in tensors.items()}
-    for op in function.operations:
-        if op.type == "Parameter":
-            continue
-        new = made.add_operation(
-            op.schema,
-            # Views of one run go by its name.
-            name=op.name if taken is None else name_apart(op.name, taken),
-            inputs=[tensors[t] for t in op.inputs],
-            arity=op.arity,
-            attrs=op.attrs,
-            specs=[t.spec for t in op.outputs],
-            control_inputs=tuple(operations[c] for c in op.control_inputs),
-            device=op.device_name,
-            colocated_with=tuple(operations[c] for c in op.colocated_with),
-            site=op.site,
-            origin=op.origin,
-            gradient_rule=op.gradient_rule,
-        )
-        operations[op] = new
-        tensors.update(zip(op.outputs, new.outputs, strict=True))
+    """Add the operations of a function to another one, where tensors stand for its parameters."""
+    copies = {old.op: new.op for old, new in tensors.items()}
+    add_copies(made, function.operations, tensors, copies, taken)
 
 
 def _own(made: Function, going: Tensor, taken: set[str]) -> Tensor:
