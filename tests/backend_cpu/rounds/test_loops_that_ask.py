@@ -223,12 +223,15 @@ def close(one, other):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("wrt", [False, True], ids=["forwards", "gradients"])
-@pytest.mark.parametrize("name", LOOPS)
+# Whole numbers have no gradients.
+RUNS = [
+    (name, wrt) for name in LOOPS for wrt in (False, True) if name != "whole numbers" or not wrt
+]
+
+
+@pytest.mark.parametrize(("name", "wrt"), RUNS)
 def test_loops_yield_what_they_do_asked_by_themselves(name, wrt):
     build, way = LOOPS[name]
-    if name == "whole numbers" and wrt:
-        pytest.skip("it has none")
     found, told = runs(build, EXACT, XS, wrt=wrt)
     alike(found, by_rounds(build, EXACT, XS, wrt=wrt))
     close(found, runs(build, ORACLE, XS, wrt=wrt)[0])
