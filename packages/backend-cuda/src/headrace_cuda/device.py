@@ -76,10 +76,10 @@ class CudaDevice:
         # lazy: the compiler is needed by sessions that compile
         from headrace_cuda.gpu import platform_of
         from headrace_cuda.program.compile import compile_region
-        from headrace_cuda.program.memory import memory_of
+        from headrace_cuda.program.memory import DeviceMemory
 
         platform = platform_of(self._hardware)
-        memory = memory_of(platform, self.xp.ascontiguousarray)
+        memory = DeviceMemory(platform, self.xp.ascontiguousarray)
         return compile_region(region, platform, memory, self._hardware.activate)
 
     def activate(self) -> AbstractContextManager[Any]:

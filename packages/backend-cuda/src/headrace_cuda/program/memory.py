@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,9 +49,3 @@ class DeviceMemory:
             "take": take,
         }
         self.environment: Mapping[str, Any] = {**ENVIRONMENT, **own}
-
-
-@functools.cache
-def memory_of(platform: Platform, contiguous: Any) -> DeviceMemory:
-    """Return the memory of a GPU, which is one for all programs."""
-    return DeviceMemory(platform, contiguous)

@@ -12,7 +12,7 @@ from headrace.extend.devices import DeviceName, Program, Region
 from headrace.extend.kernels import HostArray
 from headrace_cuda.device import CudaDevice
 from headrace_cuda.program.compile import compile_region
-from headrace_cuda.program.memory import memory_of
+from headrace_cuda.program.memory import DeviceMemory
 from headrace_cuda.testing.module import FakeArray, fake_cupy
 from headrace_cuda.testing.platform import FakePlatform
 
@@ -75,5 +75,5 @@ class CompilingFakeCudaDevice(FakeCudaDevice):
 
     def compile(self, region: Region) -> Program:
         """Return what runs a region of a step."""
-        memory = memory_of(self.platform, self.xp.ascontiguousarray)
+        memory = DeviceMemory(self.platform, self.xp.ascontiguousarray)
         return compile_region(region, self.platform, memory, self.activate)
