@@ -19,13 +19,14 @@ from headrace_cpu.native.threads import Share
 from headrace_cpu.program.compilation import Compilation
 from headrace_cpu.program.describe import describe
 from headrace_cpu.program.environment import ENVIRONMENT, Taken, promised
+from headrace_cpu.program.implementation import Implementation
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 from headrace_cpu.program.lifetimes import Places, place_buffers
 from headrace_cpu.program.lower import Lowered, lower
 from headrace_cpu.program.matches import Matches
 from headrace_cpu.program.matching import Candidate, Matcher, match
 from headrace_cpu.program.patterns import all_float32, chains, shape_of
-from headrace_cpu.program.program import Program
+from headrace_cpu.program.program import Program, ProgramAddresses
 from headrace_cpu.program.schedule import Item, schedule
 from headrace_cpu.program.settings import CompileSettings
 from headrace_cpu.program.values import Values, is_given, is_open
@@ -41,6 +42,7 @@ __all__ = [
     "Check",
     "Compilation",
     "CompileSettings",
+    "Implementation",
     "Instruction",
     "Item",
     "Lowered",
@@ -48,6 +50,7 @@ __all__ = [
     "Matches",
     "Places",
     "Program",
+    "ProgramAddresses",
     "Root",
     "Schedule",
     "Share",

@@ -26,7 +26,7 @@ from headrace_cpu.fusion.nodes import shape_of
 from headrace_cpu.fusion.repeats import Structure, repeated, structure_of
 from headrace_cpu.fusion.viewing import UPDATE_RULES
 from headrace_cpu.native.compiler import give_up
-from headrace_cpu.program.instruction import Instruction
+from headrace_cpu.program.implementation import Implementation
 from headrace_cpu.program.matches import Matches
 from headrace_cpu.program.settings import CompileSettings
 
@@ -56,7 +56,7 @@ class KernelMaker(Protocol):
         wanted: Sequence[Tensor],
         settings: CompileSettings,
         name: str,
-    ) -> Instruction:
+    ) -> Implementation:
         """Return the kernel of operations.
 
         Args:
@@ -296,7 +296,7 @@ def _yields_scalars(op: Operation) -> bool:
 
 def _kernel(
     matches: Matches, group: FusionGroup, settings: CompileSettings, name: str, known: KernelMaker
-) -> Instruction | None:
+) -> Implementation | None:
     """Return the kernel of operations, without those that would only copy; None if not worth it."""
     ops = _trimmed(matches, group.ops, keen=settings.keen)
     if not (_moves(ops) if settings.keen else _worth(ops)):

@@ -31,7 +31,7 @@ def make(candidate: Candidate) -> Instruction | None:
     """Return the matmul with what its fallback takes along."""
     matmul, fallback = matmul_of(candidate.op), candidate.fallback
     assert matmul is not None
-    assert fallback is not None
+    assert isinstance(fallback, Instruction)
     matches, op, threads = candidate.matches, candidate.op, candidate.settings.threads
     return _instruction(matches, op, matmul, threads, fallback)
 

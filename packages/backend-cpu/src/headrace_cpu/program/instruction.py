@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from headrace import Operation, Tensor
+from headrace import Tensor
 from headrace_cpu.native.source import KernelSource
+from headrace_cpu.program.implementation import Implementation
 
 # Buffers start at multiples of this many bytes: a cache line, and the widest vector.
 ALIGNMENT = 64
@@ -100,33 +101,13 @@ class Addresses(ABC):
         """Return the address of the instruction's scratch memory."""
 
 
-class Instruction(ABC):
-    """Something that a program does on buffers without Python objects.
+class Instruction(Implementation, ABC):
+    """An implementation that a program binds to its buffers, and runs.
 
-    Buffers of tensors are C-contiguous, aligned to 64 bytes where the program allocated them, and
-    of the tensor's dtype (bool is a byte of 0 or 1). Every dimension is known.
-
-    Attributes:
-        ops: What it computes, in an order in which they could run.
-        reads: Tensors that it reads.
-        spare: Those of them that it no longer reads when it is prepared.
-        writes: Tensors that it fills, wholly.
-        updates: Handles of variables whose buffers it changes in place.
-        scratch: Bytes of scratch memory that it needs while it runs.
-        reuses: Pairs (written, read) of tensors that may have the same buffer.
-        name: What it is called in the program's source: a Python identifier.
-        package: Whose work it is, for explanations: this package, or a library behind it.
+    Buffers that the program allocated are aligned to 64 bytes.
     """
 
-    ops: tuple[Operation, ...]
-    reads: tuple[Tensor, ...]
-    writes: tuple[Tensor, ...]
-    spare: tuple[Tensor, ...] = ()
-    updates: tuple[Tensor, ...] = ()
-    scratch: int = 0
-    reuses: tuple[tuple[Tensor, Tensor], ...] = ()
-    name: str = "call"
-    package: str = "headrace-backend-cpu"
+    package = "headrace-backend-cpu"
 
     @abstractmethod
     def bind(self, at: Addresses) -> Bound:
@@ -139,7 +120,7 @@ class Instruction(ABC):
         """
         return ()
 
-    def adopt(self, addresses: Sequence[int]) -> None:  # noqa: B027 - most have no kernels
+    def adopt(self, addresses: Sequence[int]) -> None:
         """Run ``kernels``, which are at these addresses, from the next binding on."""
 
     def prepare(self) -> None:
@@ -153,11 +134,3 @@ class Instruction(ABC):
 
         sources = self.kernels()
         return build(sources) if sources else []
-
-    def flops(self) -> int:
-        """Return how many floating-point operations it does."""
-        return 0
-
-    def source(self) -> str:
-        """Return the source of what it runs, empty where there is none to show."""
-        return ""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from headrace import Tensor
 from headrace_cpu.program.arena import Layout, Lifetime, lay_out
-from headrace_cpu.program.instruction import Instruction
+from headrace_cpu.program.implementation import Implementation
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Home, Values, size_of
 
@@ -26,13 +26,13 @@ class Places:
     layout: Layout
     lifetimes: dict[int, Lifetime]
     tensors: dict[Tensor, int]
-    scratch: dict[Instruction, int]
+    scratch: dict[Implementation, int]
 
     def offset(self, root: Tensor) -> int:
         """Return where a root's buffer is."""
         return self.layout.offsets[self.tensors[root]]
 
-    def scratch_offset(self, instruction: Instruction) -> int | None:
+    def scratch_offset(self, instruction: Implementation) -> int | None:
         """Return where an instruction's scratch memory is, None where it needs none."""
         number = self.scratch.get(instruction)
         return None if number is None else self.layout.offsets[number]
@@ -43,7 +43,7 @@ def place_buffers(items: Sequence[Item], values: Values) -> Places:
     last = last_uses(items, values)
     lifetimes: dict[int, Lifetime] = {}
     tensors: dict[Tensor, int] = {}
-    scratch: dict[Instruction, int] = {}
+    scratch: dict[Implementation, int] = {}
     for index, item in enumerate(items):
         instruction = item.instruction
         if instruction is None:
@@ -72,7 +72,7 @@ def place_buffers(items: Sequence[Item], values: Values) -> Places:
 
 
 def _reusable(
-    instruction: Instruction,
+    instruction: Implementation,
     written: Tensor,
     index: int,
     values: Values,

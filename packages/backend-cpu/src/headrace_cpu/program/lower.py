@@ -15,7 +15,7 @@ from typing import Any
 from headrace import Operation, Tensor
 from headrace.extend.devices import Region, Work
 from headrace_cpu.program.describe import works_of
-from headrace_cpu.program.instruction import Instruction
+from headrace_cpu.program.implementation import Implementation
 from headrace_cpu.program.lifetimes import last_uses
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Home, Values
@@ -61,9 +61,9 @@ class Lowered:
     flat: bool = False
     lines: list[Item | None] = field(default_factory=list)
     bound: list[str] = field(default_factory=list)
-    calls: dict[Instruction, str] = field(default_factory=dict)
-    points: dict[Instruction, dict[Tensor, str]] = field(default_factory=dict)
-    together: dict[str, list[tuple[Instruction, Tensor]]] = field(default_factory=dict)
+    calls: dict[Implementation, str] = field(default_factory=dict)
+    points: dict[Implementation, dict[Tensor, str]] = field(default_factory=dict)
+    together: dict[str, list[tuple[Implementation, Tensor]]] = field(default_factory=dict)
     views: dict[Tensor, str] = field(default_factory=dict)
     kernels: dict[Any, str] = field(default_factory=dict)
     presets: dict[Tensor, str] = field(default_factory=dict)
@@ -120,7 +120,7 @@ class _Lowering:
             if values.home[root] is Home.RESULT:
                 self.early.setdefault(root, []).append(number)
         self.sent: dict[int, str] = {}
-        self.pointed: dict[Tensor, list[tuple[Instruction, Tensor]]] = {}
+        self.pointed: dict[Tensor, list[tuple[Implementation, Tensor]]] = {}
         self.plain = False
 
     def run(self) -> Lowered:
@@ -220,7 +220,7 @@ class _Lowering:
         for instruction, tensor in told:
             self._line(f"    {self._point_name(instruction, tensor)}({where})", item)
 
-    def _point_name(self, instruction: Instruction, tensor: Tensor) -> str:
+    def _point_name(self, instruction: Implementation, tensor: Tensor) -> str:
         points = self.out.points.setdefault(instruction, {})
         name = points.get(tensor)
         if name is None:
@@ -230,7 +230,7 @@ class _Lowering:
 
     # -- items
 
-    def _instruction(self, instruction: Instruction, item: Item) -> None:
+    def _instruction(self, instruction: Implementation, item: Item) -> None:
         for tensor in instruction.writes:
             root = self.values.root(tensor)
             if self.values.home[root] is Home.RESULT:
@@ -244,7 +244,7 @@ class _Lowering:
             return
         self._in_place(instruction, item, call)
 
-    def _in_place(self, instruction: Instruction, item: Item, call: str) -> None:
+    def _in_place(self, instruction: Implementation, item: Item, call: str) -> None:
         """Run an instruction on variables that were taken out of their cells."""
         taking = self._taking(instruction)
         self._line(taking.take, item)
@@ -258,7 +258,7 @@ class _Lowering:
         self._line(taking.give, item)
         self._line(f"{taking.held} = None", item)
 
-    def _taking(self, instruction: Instruction) -> _Taking:
+    def _taking(self, instruction: Implementation) -> _Taking:
         kinds = [_overwritten(instruction, t) for t in instruction.updates]
         cells = [self._array(t) for t in instruction.updates]
         if len(cells) > 1:
@@ -282,7 +282,7 @@ class _Lowering:
         )
 
     def _point_variable(
-        self, instruction: Instruction, handle: Tensor, array: str, item: Item
+        self, instruction: Implementation, handle: Tensor, array: str, item: Item
     ) -> None:
         """Tell an instruction where the variable is that it changes."""
         where, slot = self._fresh_name("at_variable"), self.out.seen
@@ -427,7 +427,7 @@ def _content(handle: Tensor) -> tuple[tuple[int, ...], str]:
     return content.shape.known, content.dtype.numpy.name
 
 
-def _overwritten(instruction: Instruction, handle: Tensor) -> str:
+def _overwritten(instruction: Implementation, handle: Tensor) -> str:
     """Return shape and dtype where an instruction overwrites all of a variable, else ``None``."""
     changes = [op.type for op in instruction.ops if op.inputs and op.inputs[0] is handle]
     if any(kind != "AssignVariable" for kind in changes):

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
 from headrace import Operation, Tensor
-from headrace_cpu.program.instruction import Instruction
+from headrace_cpu.program.implementation import Implementation
 
 
 class Matches:
@@ -36,7 +36,7 @@ class Matches:
         """
         self.operations = tuple(operations)
         self.results = frozenset(results)
-        self.instructions: list[Instruction] = []
+        self.instructions: list[Implementation] = []
         self._place = {op: i for i, op in enumerate(self.operations)}
         self._group: dict[Operation, int] = {op: i for i, op in enumerate(self.operations)}
         self._members: dict[int, list[Operation]] = {
@@ -75,7 +75,7 @@ class Matches:
         wanted = set(ops)
         return all(map(self.free, wanted)) and not self._circle(wanted)
 
-    def add(self, instruction: Instruction) -> bool:
+    def add(self, instruction: Implementation) -> bool:
         """Let an instruction compute its operations; False where it cannot."""
         if not self.can_join(instruction.ops):
             return False

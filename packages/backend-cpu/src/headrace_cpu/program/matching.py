@@ -21,7 +21,7 @@ from headrace_cpu.matmul.blas import loaded_blas
 from headrace_cpu.native.assembly import vector_bytes
 from headrace_cpu.native.threads import open_mp
 from headrace_cpu.onednn.library import load
-from headrace_cpu.program.instruction import Instruction
+from headrace_cpu.program.implementation import Implementation
 from headrace_cpu.program.matches import Matches
 from headrace_cpu.program.settings import CompileSettings
 
@@ -60,12 +60,12 @@ class Candidate:
     matches: Matches
     op: Operation
     settings: CompileSettings
-    fallback: Instruction | None = None
+    fallback: Implementation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matcher:
-    """An implementation of operations, as the table lists it.
+    """A kind of implementation, as the table lists it.
 
     Attributes:
         name: What it is called.
@@ -82,7 +82,7 @@ class Matcher:
     name: str
     priority: int
     wants: Callable[[Candidate], bool]
-    make: Callable[[Candidate], Instruction | None]
+    make: Callable[[Candidate], Implementation | None]
     types: frozenset[str] | None = None
     needs: tuple[Need, ...] = ()
     fallback: tuple[str, ...] = ()
@@ -129,7 +129,9 @@ def _met(matcher: Matcher, settings: CompileSettings) -> bool:
     return all(need.met(settings) for need in matcher.needs)
 
 
-def _made(matcher: Matcher, candidate: Candidate, table: dict[str, Matcher]) -> Instruction | None:
+def _made(
+    matcher: Matcher, candidate: Candidate, table: dict[str, Matcher]
+) -> Implementation | None:
     """Return a matcher's instruction for an operation that it wants, None where it has none."""
     if not matcher.fallback:
         return matcher.make(candidate)

@@ -17,6 +17,7 @@ from headrace_cpu.native.threads import Share
 from headrace_cpu.program.compilation import Compilation
 from headrace_cpu.program.describe import describe
 from headrace_cpu.program.environment import HOST_MEMORY, Memory
+from headrace_cpu.program.implementation import Implementation
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 from headrace_cpu.program.lifetimes import Places
 from headrace_cpu.program.lower import Lowered
@@ -91,7 +92,7 @@ class Program:
     @property
     def instructions(self) -> list[Instruction]:
         """Its instructions, in order."""
-        return [item.instruction for item in self.items if item.instruction is not None]
+        return [i.instruction for i in self.items if isinstance(i.instruction, Instruction)]
 
     def describe(self) -> ProgramReport:
         """Return what it does, with sources."""
@@ -214,9 +215,10 @@ class Program:
         start = 0 if memory is None else self._memory.address(memory)
         values, lowered = self._values, self._lowered
         bound: dict[str, Any] = {}
-        instructions: dict[Instruction, Bound] = {}
+        instructions: dict[Implementation, Bound] = {}
         for instruction, name in lowered.calls.items():
-            made = instruction.bind(self._addresses(instruction, start))
+            assert isinstance(instruction, Instruction)
+            made = instruction.bind(ProgramAddresses(self, instruction, start))
             instructions[instruction] = made
             bound[name] = made.call
             for tensor, point in lowered.points.get(instruction, {}).items():
@@ -248,10 +250,6 @@ class Program:
         run.__dict__["arena"] = memory
         return run
 
-    def _addresses(self, instruction: Instruction, start: int) -> Addresses:
-        """Return where an instruction's buffers are in an arena that starts at an address."""
-        return _Addresses(self, instruction, start)
-
     def _noted(self, note: Callable[[int], object]) -> Callable[[int], object]:
         """Return what notes that a piece of work has ended which began at a time."""
         return note
@@ -270,7 +268,7 @@ class Program:
             return self._memory.address(self._preset(root))
         return None
 
-    def scratch_of(self, instruction: Instruction, start: int) -> int:
+    def scratch_of(self, instruction: Implementation, start: int) -> int:
         """Return the address of an instruction's scratch memory in such an arena."""
         offset = self._places.scratch_offset(instruction)
         assert offset is not None, "the instruction asked for no scratch memory"
@@ -327,15 +325,24 @@ class Program:
         return value
 
 
-class _Addresses(Addresses):
-    def __init__(self, program: Program, instruction: Instruction, start: int):
+class ProgramAddresses(Addresses):
+    """Where an instance of a program keeps the buffers of one of its instructions."""
+
+    def __init__(self, program: Program, instruction: Instruction, start: int) -> None:
+        """Tell them for an arena that starts at an address."""
         self._program = program
         self._instruction = instruction
         self._start = start
 
     def of(self, tensor: Tensor) -> int | None:
+        """Return the address of a tensor's buffer, None where each step has another."""
         updated = tensor in self._instruction.updates
         return None if updated else self._program.place_of(tensor, self._start)
 
     def scratch(self) -> int:
-        return self._program.scratch_of(self._instruction, self._start)
+        """Return the address of the instruction's scratch memory."""
+        return self.scratch_of(self._instruction)
+
+    def scratch_of(self, implementation: Implementation) -> int:
+        """Return the address of the scratch memory of the instruction, or of a part of it."""
+        return self._program.scratch_of(implementation, self._start)

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headrace import Operation, Tensor
-from headrace_cpu.program.instruction import Instruction
+from headrace_cpu.program.implementation import Implementation
 from headrace_cpu.program.matches import Matches
 
 
@@ -32,7 +32,7 @@ class Item:
     """
 
     ops: tuple[Operation, ...]
-    instruction: Instruction | None
+    instruction: Implementation | None
     place: int
 
     @property

@@ -121,7 +121,7 @@ class LoopProgram:
         start = 0 if memory is None else address(memory)
         made = []
         for item in self._items:
-            assert item.instruction is not None
+            assert isinstance(item.instruction, Instruction)
             at = _Addresses(item.instruction, self.body, self._places, start)
             made.append(item.instruction.bind(at))
             if made[-1].native is None:

@@ -41,7 +41,7 @@ def make(candidate: Candidate) -> Instruction | None:
     """Return the convolution with what its fallback takes along."""
     tiling, fallback = _tiling(candidate), candidate.fallback
     assert tiling is not None
-    assert fallback is not None
+    assert isinstance(fallback, Instruction)
     matches, op, threads = candidate.matches, candidate.op, candidate.settings.threads
     return _instruction(matches, op, tiling, threads, fallback)
 

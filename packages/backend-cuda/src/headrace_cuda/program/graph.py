@@ -16,7 +16,7 @@ from typing import Any, final
 import numpy as np
 
 from headrace import Operation, Tensor
-from headrace_cpu.for_backends import Addresses, Bound, Check
+from headrace_cpu.for_backends import Addresses, Bound, Check, Instruction, ProgramAddresses
 from headrace_cuda.program.instruction import FAILED, REPORT, CudaInstruction
 from headrace_cuda.program.platform import CudaSource, Function, Platform
 
@@ -39,17 +39,11 @@ class Part:
     places: Mapping[Tensor, Tensor]
 
 
-class PartAddresses(Addresses):
-    """Addresses that tell where the scratch memory of each part of a graph is."""
-
-    def scratch_for(self, part: CudaInstruction) -> int:
-        """Return the address of a part's scratch memory."""
-        raise NotImplementedError
-
-
 @final
-class GraphInstruction(CudaInstruction):
+class GraphInstruction(Instruction):
     """Instructions that follow one another, with nothing in between."""
+
+    package = "headrace-backend-cuda"
 
     def __init__(
         self, parts: Sequence[Part], reads: Sequence[Operation], platform: Platform
@@ -88,13 +82,9 @@ class GraphInstruction(CudaInstruction):
         for part in self.parts:
             part.instruction.load(functions)
 
-    def start(self, at: Callable[[Any], int], scratch: int) -> None:
-        """Not called: what starts the parts is bound to addresses."""
-        raise NotImplementedError
-
     def bind(self, at: Addresses) -> Bound:
         """Return what starts the parts on buffers at ``at``."""
-        assert isinstance(at, PartAddresses)
+        assert isinstance(at, ProgramAddresses)
         runner = _Runner(self.parts, at, self, self._platform)
         return Bound(runner.run, runner.point)
 
@@ -132,7 +122,11 @@ class _Runner:
     """A graph on the buffers of one instance of a program."""
 
     def __init__(
-        self, parts: Sequence[Part], at: PartAddresses, graph: GraphInstruction, platform: Platform
+        self,
+        parts: Sequence[Part],
+        at: ProgramAddresses,
+        graph: GraphInstruction,
+        platform: Platform,
     ) -> None:
         self._platform = platform
         self._known: dict[Tensor, int] = {}
@@ -180,10 +174,10 @@ class _Runner:
 
         return point
 
-    def _start_of(self, part: Part, at: PartAddresses, before: int) -> Callable[[], None]:
+    def _start_of(self, part: Part, at: ProgramAddresses, before: int) -> Callable[[], None]:
         """Return what starts a part, which so many checks come before."""
         instruction, places, known = part.instruction, part.places, self._known
-        scratch = at.scratch_for(instruction) if instruction.scratch else 0
+        scratch = at.scratch_of(instruction) if instruction.scratch else 0
         marks: dict[Any, int] = {}
         if self._report is not None:
             failed = self._platform.address(self._failed)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace import Tensor
-from headrace_cpu.for_backends import Addresses, Bound, Check, Instruction
+from headrace_cpu.for_backends import Check, Implementation
 from headrace_cuda.program.platform import CudaSource, Function
 
 
@@ -26,13 +26,8 @@ REPORT = Mark("report")
 Place = Tensor | Mark
 
 
-class CudaInstruction(Instruction):
-    """Something that a program does on buffers of a GPU.
-
-    What an instruction says of itself (``ops``, ``reads``, ``writes``, ``updates``, ``scratch``,
-    ``reuses``, ``name``) means what it means on the CPU. Buffers are C-contiguous, of known shapes
-    and of the tensors' dtypes; bool is a byte of 0 or 1.
-    """
+class CudaInstruction(Implementation, ABC):
+    """An implementation on buffers of a GPU, which runs as a part of a graph."""
 
     package = "headrace-backend-cuda"
 
@@ -61,7 +56,3 @@ class CudaInstruction(Instruction):
 
     def guard(self) -> None:
         """Change no variable where a check before it has failed; called before ``sources``."""
-
-    def bind(self, at: Addresses) -> Bound:
-        """Not called: instructions run as parts of graphs, which bind them."""
-        raise NotImplementedError

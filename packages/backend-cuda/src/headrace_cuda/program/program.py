@@ -13,10 +13,8 @@ import numpy as np
 from headrace import Tensor
 from headrace.extend.devices import ProgramReport, Region, located
 from headrace_cpu.for_backends import (
-    Addresses,
     Compilation,
     CompileSettings,
-    Instruction,
     Item,
     Lowered,
     Places,
@@ -24,8 +22,7 @@ from headrace_cpu.for_backends import (
     Values,
     describe,
 )
-from headrace_cuda.program.graph import FailedCheckError, PartAddresses
-from headrace_cuda.program.instruction import CudaInstruction
+from headrace_cuda.program.graph import FailedCheckError, GraphInstruction
 from headrace_cuda.program.memory import DeviceMemory
 from headrace_cuda.program.platform import Platform
 
@@ -66,11 +63,11 @@ class CudaProgram(Program):
         self._single = single
         self._uploaded: dict[Tensor, Any] = {}
         super().__init__(region, items, values, places, lowered, settings)
-        found = [i for i in self.instructions if isinstance(i, CudaInstruction)]
-        sources = {s.name: s for instruction in found for s in instruction.sources()}
+        graphs = [i for i in self.instructions if isinstance(i, GraphInstruction)]
+        sources = {s.name: s for graph in graphs for s in graph.sources()}
         functions = platform.load(list(sources.values())) if sources else {}
-        for instruction in found:
-            instruction.load(functions)
+        for graph in graphs:
+            graph.load(functions)
 
     def _to_compile(self, settings: CompileSettings) -> Compilation | None:
         return None
@@ -99,26 +96,6 @@ class CudaProgram(Program):
                 return value
             found = self._uploaded[root] = self._platform.upload(value)
         return found
-
-    def _addresses(self, instruction: Instruction, start: int) -> Addresses:
-        return _PartAddresses(self, instruction, start)
-
-
-class _PartAddresses(PartAddresses):
-    def __init__(self, program: CudaProgram, instruction: Instruction, start: int) -> None:
-        self._program = program
-        self._instruction = instruction
-        self._start = start
-
-    def of(self, tensor: Tensor) -> int | None:
-        updated = tensor in self._instruction.updates
-        return None if updated else self._program.place_of(tensor, self._start)
-
-    def scratch(self) -> int:
-        return self._program.scratch_of(self._instruction, self._start)
-
-    def scratch_for(self, part: CudaInstruction) -> int:
-        return self._program.scratch_of(part, self._start)
 
 
 class MakesPrograms(Protocol):
