@@ -10,7 +10,7 @@ from headrace_cpu.fusion.fusion_group import built, fusible, writes_of
 from headrace_cpu.fusion.group import match_fused
 from headrace_cpu.fusion.hazards import variable_of
 from headrace_cpu.fusion.interpret import data_inputs
-from headrace_cpu.fusion.nodes import BYTES, FLOATS, Check, uniform_value
+from headrace_cpu.fusion.nodes import BYTES, FLOATS, Refusal, uniform_value
 from headrace_cpu.fusion.schedule import Root, Schedule, make_schedule
 from headrace_cpu.fusion.space import Space, Store, Value, make_space
 from headrace_cpu.native import memory
@@ -39,7 +39,6 @@ __all__ = [
     "Bound",
     "Builder",
     "Candidate",
-    "Check",
     "Compilation",
     "CompileSettings",
     "Implementation",
@@ -51,6 +50,7 @@ __all__ = [
     "Places",
     "Program",
     "ProgramAddresses",
+    "Refusal",
     "Root",
     "Schedule",
     "Share",

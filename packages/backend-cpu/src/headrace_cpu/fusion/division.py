@@ -36,7 +36,7 @@ def _divided(b: Builder, op: Operation, rounded: str) -> tuple[Operand, Operand]
             raise Unfit("divides by 0")
     else:
         none = b.map("equal", y, b.const(0, code), code="b8")
-        b.checks.append(Check(none, _ZERO, ZeroDivisionError))
+        b.checks.append(Check(_ZERO, ZeroDivisionError, operand=none))
         y = b.map("where", none, b.const(1, code), y)
     if code == "i32":
         ratio = b.map("divide", *(b.map("to_f64", part, code="f64") for part in (x, y)))

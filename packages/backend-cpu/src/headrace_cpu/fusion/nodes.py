@@ -250,18 +250,28 @@ class Domain:
 
 
 @dataclass(slots=True, eq=False)
-class Check:
+class Refusal:
+    """What a step raises where a kernel has found an element that it refuses.
+
+    Attributes:
+        message: What is wrong then.
+        error: The exception.
+        indices: What must be indices of ``size`` elements, if that is it and it is in memory.
+        size: Of how many, where ``indices`` are given.
+    """
+
+    message: str
+    error: type[Exception] = ValueError
+    indices: Tensor | None = None
+    size: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Check(Refusal):
     """A condition that no element may meet: the kernel reports it and the step raises.
 
     Attributes:
         operand: Boolean; no element may be true.
-        message: What is wrong then.
-        indices: What must be indices of ``size`` elements, if that is it and it is in memory.
-        error: The exception.
     """
 
-    operand: Operand
-    message: str
-    error: type[Exception] = field(default=ValueError)
-    indices: Tensor | None = None
-    size: int = 0
+    operand: Operand = field(kw_only=True)

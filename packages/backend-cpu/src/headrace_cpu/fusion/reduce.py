@@ -118,7 +118,7 @@ def _sparse_cross_entropy(b: Builder, op: Operation) -> None:
     message = f"a label is out of range [0, {count}) of the {count} classes"
     if labels.node.value is not None:
         message = f"index {labels.node.value} is out of range: {message}"
-    b.checks.append(Check(wrong, message, IndexError, labels.node.tensor, count))
+    b.checks.append(Check(message, IndexError, labels.node.tensor, count, operand=wrong))
     below, powers, total = _exponentials(b, x, 1)
     spread = Operand(labels.node, (*labels.axes, None))
     if classes is None:

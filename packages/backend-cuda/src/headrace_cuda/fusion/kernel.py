@@ -10,7 +10,7 @@ from headrace import Operation, Tensor
 from headrace_cpu.for_backends import (
     BYTES,
     Builder,
-    Check,
+    Refusal,
     Value,
     data_inputs,
     make_schedule,
@@ -86,7 +86,7 @@ class FusedKernels(CudaInstruction):
         self.scratch += -(-count * times * BYTES[code] // ALIGNMENT) * ALIGNMENT
 
     @property
-    def checks(self) -> Sequence[Check]:
+    def checks(self) -> Sequence[Refusal]:
         """What no element may be."""
         return self._checks
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from headrace import Operation
-from headrace_cpu.for_backends import Check
+from headrace_cpu.for_backends import Refusal
 from headrace_cuda.program.instruction import FAILED, REPORT, CudaInstruction
 from headrace_cuda.program.platform import CudaSource, Function
 
@@ -87,13 +87,12 @@ class Gather(CudaInstruction):
         self._params, self._indices = op.inputs[:2]
         self._shape = shape
         self._source = shape.source()
-        # What is wrong with an index is found by the kernel, and not by an operand of a group.
         message = f"is out of range [0, {shape.size}) of {what}"
-        self._check = Check(cast("Any", None), message, IndexError, self._indices, shape.size)
+        self._check = Refusal(message, IndexError, self._indices, shape.size)
         self._function: Function
 
     @property
-    def checks(self) -> Sequence[Check]:
+    def checks(self) -> Sequence[Refusal]:
         """That all indices are within the axis."""
         return (self._check,)
 

@@ -16,7 +16,7 @@ from typing import Any, final
 import numpy as np
 
 from headrace import Operation, Tensor
-from headrace_cpu.for_backends import Addresses, Bound, Check, Instruction, ProgramAddresses
+from headrace_cpu.for_backends import Addresses, Bound, Instruction, ProgramAddresses, Refusal
 from headrace_cuda.program.instruction import FAILED, REPORT, CudaInstruction
 from headrace_cuda.program.platform import CudaSource, Function, Platform
 
@@ -112,7 +112,7 @@ class FailedCheckError(Exception):
         self.error = error
 
 
-def _checked_op(instruction: CudaInstruction, check: Check) -> Operation:
+def _checked_op(instruction: CudaInstruction, check: Refusal) -> Operation:
     """Return the operation of an instruction to which a check belongs."""
     readers = (op for op in instruction.ops if check.indices in op.inputs)
     return next(readers, instruction.ops[0])
@@ -208,7 +208,7 @@ class _Runner:
         op, check = next(c for c, failed in zip(self._checks, found, strict=True) if failed)
         raise FailedCheckError(op, self._error(check))
 
-    def _error(self, check: Check) -> Exception:
+    def _error(self, check: Refusal) -> Exception:
         given = check.indices
         # What was computed in the step may have made room for something else.
         at = None if given is None else self._lasting.get(given)

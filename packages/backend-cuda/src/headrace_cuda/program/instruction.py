@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace import Tensor
-from headrace_cpu.for_backends import Check, Implementation
+from headrace_cpu.for_backends import Implementation, Refusal
 from headrace_cuda.program.platform import CudaSource, Function
 
 
@@ -50,7 +50,7 @@ class CudaInstruction(Implementation, ABC):
         """
 
     @property
-    def checks(self) -> Sequence[Check]:
+    def checks(self) -> Sequence[Refusal]:
         """What no element may be: what each found is in ``REPORT`` once the instruction has run."""
         return ()
 

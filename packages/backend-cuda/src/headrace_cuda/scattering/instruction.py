@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from headrace import Operation, Tensor
-from headrace_cpu.for_backends import Check
+from headrace_cpu.for_backends import Refusal
 from headrace_cuda.program.instruction import FAILED, REPORT, CudaInstruction
 from headrace_cuda.program.platform import CudaSource, Function
 
@@ -120,12 +120,11 @@ class AddRows(CudaInstruction):
         self._shape, self._indices, self._rows, self._total = shape, indices, rows, total
         self._look, self._add = shape.look(), shape.add()
         message = f"is out of range [0, {shape.size}) of {what}"
-        # What is wrong is found by the kernel, and not by an operand of a group.
-        self._check = Check(cast("Any", None), message, IndexError, indices, shape.size)
+        self._check = Refusal(message, IndexError, indices, shape.size)
         self._functions: Mapping[str, Function] = {}
 
     @property
-    def checks(self) -> Sequence[Check]:
+    def checks(self) -> Sequence[Refusal]:
         """That all indices are within the total."""
         return (self._check,)
 
