@@ -8,10 +8,10 @@ from typing import Any
 
 from headrace import Operation
 from headrace_cpu.for_backends import Refusal
+from headrace_cuda.program.each import NUMBER, start_each
 from headrace_cuda.program.instruction import FAILED, REPORT, CudaInstruction
 from headrace_cuda.program.platform import CudaSource, Function
 
-_THREADS = 256
 # What moves an element of so many bytes.
 WORDS = {1: "unsigned char", 2: "unsigned short", 4: "unsigned int", 8: "unsigned long long"}
 INDICES = {"int32": "int", "int64": "long long"}
@@ -52,7 +52,7 @@ class GatherShape:
     const {word} *params, const {INDICES[self.index]} *indices, {word} *out,
     int *report, int *failed
 ) {{
-    const long long n = (long long)blockIdx.x * {_THREADS} + threadIdx.x;
+    const long long n = {NUMBER};
     if (n >= {self.count}LL) return;
     const long long k = n % {self.inner}LL, i = n / {self.inner}LL % {self.picked}LL;
     const long long o = n / {self.inner * self.picked}LL;
@@ -107,8 +107,7 @@ class Gather(CudaInstruction):
     def start(self, at: Callable[[Any], int], scratch: int) -> None:
         """Start the kernel."""
         places = (at(each) for each in (self._params, self._indices, *self.writes, REPORT, FAILED))
-        blocks = -(-self._shape.count // _THREADS)
-        self._function((blocks, 1, 1), (_THREADS, 1, 1), *places)
+        start_each(self._function, self._shape.count, *places)
 
     def source(self) -> str:
         """Return the kernel in CUDA C++."""

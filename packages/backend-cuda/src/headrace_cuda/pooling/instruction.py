@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from headrace import Operation, Tensor
 from headrace_cuda.pooling import kernels
 from headrace_cuda.pooling.kernels import PoolShape
+from headrace_cuda.program.each import start_each
 from headrace_cuda.program.instruction import CudaInstruction
 from headrace_cuda.program.platform import CudaSource, Function
 
-_THREADS = 256
 # What several channels of a thread are moved by at a time.
 _ALIGNED = 16
 
@@ -92,16 +92,11 @@ class Pool(CudaInstruction):
         functions = self._functions[lanes]
         outputs, inputs = shape.outputs // lanes, shape.inputs // lanes
         if self._kind.places:
-            _launch(functions[0], outputs, *given, scratch)
-            _launch(functions[1], inputs, scratch, last, written)
+            start_each(functions[0], outputs, *given, scratch)
+            start_each(functions[1], inputs, scratch, last, written)
         else:
-            _launch(functions[0], inputs if self._kind.gradient else outputs, last, written)
+            start_each(functions[0], inputs if self._kind.gradient else outputs, last, written)
 
     def source(self) -> str:
         """Return the text of its kernels."""
         return "\n".join(source.text for source in self._sources[self._shape.most_lanes])
-
-
-def _launch(function: Function, count: int, *words: int) -> None:
-    """Start a kernel of one thread for each of some elements."""
-    function((-(-count // _THREADS), 1, 1), (_THREADS, 1, 1), *words)

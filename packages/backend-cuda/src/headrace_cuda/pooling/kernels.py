@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from textwrap import indent
 
 from headrace_cpu.kernels.windows import Windows
+from headrace_cuda.program.each import NUMBER
 from headrace_cuda.program.platform import CudaSource
 
 # Elements of these dtypes are pooled.
@@ -177,7 +178,7 @@ def _kernel(
         "struct alignas(LANES * sizeof(T)) VALUES { T of[LANES]; };\n"
         "struct alignas(LANES * sizeof(PLACE)) PLACES { PLACE of[LANES]; };\n"
         f'extern "C" __global__ void KERNEL({parameters}) {{\n'
-        "    const long long number = (long long)blockIdx.x * blockDim.x + threadIdx.x;\n"
+        f"    const long long number = {NUMBER};\n"
         f"{indent(body, '    ')}}}\n"
     )
     large = max(shape.inputs, shape.outputs) >= _MOST_OF_AN_INT

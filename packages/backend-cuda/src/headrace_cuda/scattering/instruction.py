@@ -12,14 +12,13 @@ from typing import Any
 
 from headrace import Operation, Tensor
 from headrace_cpu.for_backends import Refusal
+from headrace_cuda.program.each import NUMBER, start_each
 from headrace_cuda.program.instruction import FAILED, REPORT, CudaInstruction
 from headrace_cuda.program.platform import CudaSource, Function
 
-_THREADS = 256
 INDICES = {"int32": "int", "int64": "long long"}
 # What can be added up atomically.
 NUMBERS = {"float32": "float", "float64": "double", "int32": "int", "int64": "int64"}
-_ROWS = f"const long long n = (long long)blockIdx.x * {_THREADS} + threadIdx.x;"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ class ScatterShape:
             f"""extern "C" __global__ void KERNEL(
     const {INDICES[self.index]} *indices, {NUMBERS[self.dtype]} *total, int *report, int *failed
 ) {{
-    {_ROWS}
+    const long long n = {NUMBER};
     {clear}
     if (n >= {self.rows}LL) return;
     const long long at = indices[n];
@@ -79,7 +78,7 @@ class ScatterShape:
     const {INDICES[self.index]} *indices, const {NUMBERS[self.dtype]} *rows,
     {NUMBERS[self.dtype]} *total, const int *failed
 ) {{
-    {_ROWS}
+    const long long n = {NUMBER};
     if (n >= {self.rows * self.width}LL || *failed) return;
     const long long at = indices[n / {self.width}LL];
     {NUMBERS[self.dtype]} *const place = total + at * {self.width}LL + n % {self.width}LL;
@@ -140,13 +139,10 @@ class AddRows(CudaInstruction):
         """Start the kernels."""
         shape, total = self._shape, at(self._total)
         looked = max(shape.rows, shape.size * shape.width if shape.clears else 0)
-        self._start(self._look, looked, at(self._indices), total, at(REPORT), at(FAILED))
+        look, add = (self._functions[each.name] for each in (self._look, self._add))
+        start_each(look, looked, at(self._indices), total, at(REPORT), at(FAILED))
         added = shape.rows * shape.width
-        self._start(self._add, added, at(self._indices), at(self._rows), total, at(FAILED))
-
-    def _start(self, source: CudaSource, threads: int, *words: int) -> None:
-        blocks = -(-threads // _THREADS)
-        self._functions[source.name]((blocks, 1, 1), (_THREADS, 1, 1), *words)
+        start_each(add, added, at(self._indices), at(self._rows), total, at(FAILED))
 
     def flops(self) -> int:
         """Return how many additions it does."""
