@@ -190,6 +190,35 @@ def test_the_next_process_finds_every_kernel(tmp_path: Path) -> None:
     assert said[1] == ""
 
 
+@pytest.mark.parametrize(("rows", "first"), [(1 << 18, True), (8, False)], ids=["long", "short"])
+def test_a_long_first_step_runs_kernels_that_are_there(
+    rows: int, first: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path))
+    monkeypatch.setattr(build_module, "_ADDRESSES", {})
+    x, fetches, _ = model()
+    feeds = {x: np.random.default_rng(4).normal(size=(rows, 16)).astype(np.float32)}
+    config = {"compile_wait": False, "compile_after": 3}
+    with hr.Session(config=hr.Config(**config)) as session:
+        plain = session.run(fetches, feeds)
+        assert "compiled after 2 more runs" in compiled(session, fetches, feeds)
+    with hr.Session(config=hr.Config(compile_after=0)) as session:
+        session.run(fetches, feeds)
+    with hr.Session(config=hr.Config(**config)) as session:
+        found = session.run(fetches, feeds)
+        end = time.monotonic() + 60
+        while "being compiled" in compiled(session, fetches, feeds):
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        said = compiled(session, fetches, feeds)
+        assert ("before the first run" in said) is first
+        assert ("compiled after 2 more runs" in said) is not first
+        for _ in range(2):
+            session.run(fetches, feeds)
+    for one, other in zip(found, plain, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
 def test_the_due_step_runs_kernels_that_are_there_in_a_moment() -> None:
     x, fetches, value = model()
     for _ in range(2):

@@ -116,9 +116,13 @@ class Instruction(Implementation, ABC):
     def kernels(self) -> Sequence[KernelSource]:
         """Return the kernels that it runs once they are compiled; others may compute until then.
 
-        Called once, when the program has become hot, by any thread.
+        Called by any thread, until they are adopted.
         """
         return ()
+
+    def plain_seconds(self) -> float:
+        """Return about how long a run takes without ``kernels``; 0 where these matter little."""
+        return 0.0
 
     def adopt(self, addresses: Sequence[int]) -> None:
         """Run ``kernels``, which are at these addresses, from the next binding on."""

@@ -76,6 +76,7 @@ class Program:
         # How many runs are left before kernels are compiled, None where nothing is left to do.
         after = settings.compile_after
         self._countdown: int | None = None if self._compilation is None else after
+        self._counts = False
         # With a fixed number of threads sums are added up in a fixed order.
         self._share = settings.share() if native else None
         # The tensors that are read, found where somebody asks.
@@ -153,6 +154,11 @@ class Program:
 
     def _count(self) -> None:
         left = self._countdown
+        if not self._counts:
+            self._counts = True
+            assert self._compilation is not None
+            if left and self._compilation.begins():
+                self._countdown = left = 0
         if left is not None and left > 0:
             self._countdown = left - 1
         elif left is not None:
