@@ -473,6 +473,9 @@ def test_ranks_poll_for_a_moment() -> None:
         naps = [Patience(ranks).nap_s(idle) for idle in (0.0, 0.004, 0.5, 5.0)]
         assert naps == sorted(naps)
         assert naps[0] < naps[1] < naps[3]
+    # Who is rung for when its turn comes need not look before; where only MPI tells, it must.
+    assert Patience(2).nap_s(0.0, passed_over=True) > max(naps)
+    assert Patience(2, near=False).nap_s(0.0, passed_over=True) < max(naps)
 
 
 def test_a_core_that_comes_back_late_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:

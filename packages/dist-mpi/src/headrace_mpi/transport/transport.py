@@ -345,7 +345,8 @@ class Transport:
                 continue
             passed_over = self._crowded and self._asked is not None and self._asked.passed_over
             if passed_over or not self._patience.spins(idle, moving=moving):
-                self._nap(waiter, MIN_NAP_S if moving else self._patience.nap_s(idle))
+                nap_s = self._patience.nap_s(idle, passed_over=passed_over)
+                self._nap(waiter, MIN_NAP_S if moving else nap_s)
 
     def _nap(self, waiter: Wakeup, seconds: float) -> None:
         """Sleep until the waiter is disturbed, a rank of this host rings, or the time is over."""
