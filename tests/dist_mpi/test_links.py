@@ -19,7 +19,13 @@ import pytest
 from headrace.extend.runtime import Wakeup
 from headrace_mpi.links import doorbell, leases, memory
 from headrace_mpi.links.doorbell import Doorbell
-from headrace_mpi.links.in_turn import InTurn
+from headrace_mpi.links.in_turn import (
+    FIRST_WAIT_S,
+    LONGEST_PAUSE_S,
+    TURN_S,
+    WAIT_S,
+    InTurn,
+)
 from headrace_mpi.links.leases import Leases
 from headrace_mpi.links.links import Links, open_links
 from headrace_mpi.links.ring import (
@@ -283,6 +289,67 @@ def test_who_answers_at_once_is_read_first_and_others_are_told(pair: Pair) -> No
     assert not peer.to[0].passed_over
     reader.give_turn(5)
     assert peer.to[0].passed_over
+
+
+class Rings:
+    """Two rings of which the second always has a message, and a clock that looking moves on."""
+
+    ranks = 3
+    waiting = True
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.comes_at = float("inf")
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def has(self, index: int) -> bool:
+        self.now += 1e-5
+        return index == 1 or self.now >= self.comes_at
+
+    def give_turn(self, index: int) -> None:
+        """Tell nobody."""
+
+    def receive_from(self, index: int, most: int) -> list[tuple[int, bytearray]]:
+        if index == 0:
+            self.comes_at = float("inf")
+        return [(index, bytearray())]
+
+
+def test_who_lets_the_server_wait_in_vain_is_not_waited_for_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rings = Rings()
+    monkeypatch.setattr("headrace_mpi.links.in_turn.time", rings)
+    reader = InTurn(rings)  # type: ignore[arg-type]
+
+    def turn() -> tuple[int, float]:
+        """Let the first ring have one message; return who is read after it, and how late."""
+        rings.comes_at = 0.0
+        while reader.receive(1)[0][0] != 0:
+            rings.now += TURN_S
+        begin = rings.now
+        return reader.receive(1)[0][0], rings.now - begin
+
+    waited = []
+    for _ in range(40):
+        index, seconds = turn()
+        assert index == 1
+        waited.append(seconds > FIRST_WAIT_S)
+    # In the end it is waited for in one of many turns, each of which takes one of another rank's.
+    assert waited[0]
+    assert 3 <= sum(waited) <= 8
+    assert sum(waited[20:]) <= 2
+    # Who answers again is waited for again, the first time longer than later.
+    rings.now += LONGEST_PAUSE_S
+    rings.comes_at = 0.0
+    while reader.receive(1)[0][0] != 0:
+        rings.now += TURN_S
+    rings.comes_at = rings.now + (WAIT_S + FIRST_WAIT_S) / 2
+    assert reader.receive(1)[0][0] == 0
+    rings.comes_at = rings.now + (WAIT_S + FIRST_WAIT_S) / 2
+    assert reader.receive(1)[0][0] == 1
 
 
 def test_a_rank_that_does_not_read_gets_all_in_order_later(pair: Pair) -> None:

@@ -14,11 +14,14 @@ from typing import final
 
 from headrace_mpi.links.links import Links
 
-# How long a turn takes at most, and for how long the next message is waited for within it.
-TURN_S = 0.002
-WAIT_S = 0.0001
-# Who let the server wait in vain is not waited for the next so many times, twice as many each time.
-_MOST_SKIPPED = 4
+# How long a turn takes at most, and for how long a message is waited for within it: the first one
+# longer, as who sends it has to wake up.
+TURN_S = 0.003
+WAIT_S = 0.0002
+FIRST_WAIT_S = 0.0003
+# Who let the server wait in vain is not waited for so long, twice as long each time.
+_PAUSE_S = 0.002
+LONGEST_PAUSE_S = 0.064
 
 
 @final
@@ -30,8 +33,10 @@ class InTurn:
         self._links = links
         self._at = 0
         self._ends = 0.0
-        self._skips = [0] * (links.ranks - 1)
-        self._vain = [1] * (links.ranks - 1)
+        # Whether the one that is read has answered in its turn.
+        self._answered = False
+        self._paused_until = [0.0] * (links.ranks - 1)
+        self._pauses = [_PAUSE_S] * (links.ranks - 1)
 
     def receive(self, most: int) -> Sequence[tuple[int, bytearray]]:
         """Return messages of one rank that have come, each with its sender; at most so many.
@@ -47,12 +52,14 @@ class InTurn:
         now = time.monotonic()
         at = self._at
         if now < self._ends and (links.has(at) or self._comes(at, now)):
+            self._answered = True
             return links.receive_from(at, most)
-        count = len(self._vain)
+        count = len(self._pauses)
         for step in range(1, count + 1):
             index = (at + step) % count
             if links.has(index):
                 self._at = index
+                self._answered = False
                 links.give_turn(index)
                 self._ends = now + TURN_S
                 return links.receive_from(index, most)
@@ -60,14 +67,13 @@ class InTurn:
 
     def _comes(self, index: int, now: float) -> bool:
         """Wait a moment for the next message of a rank; return whether it has come."""
-        if self._skips[index]:
-            self._skips[index] -= 1
+        if now < self._paused_until[index]:
             return False
-        end = now + WAIT_S
+        end = now + (WAIT_S if self._answered else FIRST_WAIT_S)
         while not self._links.has(index):
             if time.monotonic() >= end:
-                self._skips[index] = self._vain[index]
-                self._vain[index] = min(2 * self._vain[index], _MOST_SKIPPED)
+                self._paused_until[index] = end + self._pauses[index]
+                self._pauses[index] = min(2 * self._pauses[index], LONGEST_PAUSE_S)
                 return False
-        self._vain[index] = 1
+        self._pauses[index] = _PAUSE_S
         return True
