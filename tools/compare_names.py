@@ -12,7 +12,8 @@ import types
 from pathlib import Path
 
 MODULES = (
-    *("", "bitwise", "compat", "data", "debugging", "dtypes", "errors", "gfile", "graph_util"),
+    *("", "bitwise", "compat", "data", "debugging", "distributions", "dtypes", "errors"),
+    *("gfile", "graph_util"),
     *("image", "initializers", "io", "io.gfile", "layers", "linalg", "logging", "lookup", "losses"),
     *("manip", "math", "metrics", "nest", "nn", "nn.rnn_cell", "profiler", "python_io"),
     *("quantization", "queue", "random", "resource_loader", "saved_model", "sets", "signal"),

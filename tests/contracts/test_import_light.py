@@ -23,6 +23,7 @@ FAMILIES = [
     "nest",
     "bitwise",
     "debugging",
+    "distributions",
     "image",
     "initializers",
     "linalg",

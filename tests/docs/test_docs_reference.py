@@ -78,7 +78,7 @@ def test_pages_name_no_environment_variable_that_does_not_exist() -> None:
 
 NAMESPACES = [
     *("bitwise", "debugging", "image", "initializers", "linalg", "lookup", "losses", "math"),
-    *("compat", "logging", "manip", "nest", "quantization"),
+    *("compat", "distributions", "logging", "manip", "nest", "quantization"),
     *("nn", "random", "rnn_cell", "saved_model", "sparse", "strings"),
 ]
 

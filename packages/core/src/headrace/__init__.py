@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from headrace import bitwise as bitwise
     from headrace import compat as compat
     from headrace import debugging as debugging
+    from headrace import distributions as distributions
     from headrace import image as image
     from headrace import initializers as initializers
     from headrace import linalg as linalg
@@ -184,6 +185,7 @@ _FAMILIES = (
     "compat",
     "bitwise",
     "debugging",
+    "distributions",
     "image",
     "initializers",
     "linalg",
@@ -325,6 +327,7 @@ __all__ = [
     "disable_tensor_equality",
     "disable_v2_behavior",
     "disable_v2_tensorshape",
+    "distributions",
     "double",
     "enable_control_flow_v2",
     "enable_eager_execution",

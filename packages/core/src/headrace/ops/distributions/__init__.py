@@ -1,0 +1,1 @@
+"""Probability distributions: what draws from one, and what is known of it, as tensors."""
