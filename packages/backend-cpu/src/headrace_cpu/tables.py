@@ -71,11 +71,13 @@ class LookupTable:
         self._index: Index | None = None
         # How many keys were looked up since the content changed.
         self._asked = 0
+        # The parts of a saved table that have come, until both have.
+        self._saved: dict[str, _NDArray] = {}
 
     def reset(self) -> None:
         """Forget everything."""
         with self._lock:
-            self._rows = {}
+            self._rows, self._saved = {}, {}
             self._ready = self.kind != "static"
             self._changed()
 
@@ -150,6 +152,29 @@ class LookupTable:
         with self._lock:
             for key in listed:
                 self._rows.pop(key, None)
+            self._changed()
+
+    def restore(self, what: str, part: _NDArray) -> None:
+        """Take the keys or the values of a saved table; with both, hold what it held alone.
+
+        Raises:
+            ShapeError: if there is not one value per key.
+        """
+        self._check_mutable("restore")
+        with self._lock:
+            self._saved[what] = part
+            if len(self._saved) < 2:
+                return
+            saved, self._saved = self._saved, {}
+        keys, values = saved["keys"], saved["values"]
+        if self.reserved and keys.ndim == 2:
+            # TensorFlow saves all buckets of such a table, [n, 1]: those of no key, too.
+            keys = keys.reshape(-1)
+            used = np.array([key not in self.reserved for key in keys.tolist()], bool)
+            keys, values = keys[used], values[used]
+        pairs = self._pairs(keys, values)
+        with self._lock:
+            self._rows = dict(pairs)
             self._changed()
 
     def size(self) -> int:

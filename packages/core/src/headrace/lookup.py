@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from headrace.ops import experimental_tables as experimental
 from headrace.ops.tables import HashTable as HashTable
 from headrace.ops.tables import KeyValueTensorInitializer as KeyValueTensorInitializer
 from headrace.ops.tables import MutableDenseHashTable as MutableDenseHashTable

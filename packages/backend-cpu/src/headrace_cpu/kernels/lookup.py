@@ -114,6 +114,12 @@ def remove(ctx: KernelContext, table: LookupTable, keys: Array) -> None:
     table.remove(_host(keys))
 
 
+@KERNELS.stateful("LookupTableRestore")
+def restore(ctx: KernelContext, table: LookupTable, part: Array, *, what: str) -> None:
+    """Take a part of what was saved."""
+    table.restore(what, _host(part))
+
+
 @KERNELS.stateful("LookupTableSize")
 def size(ctx: KernelContext, table: LookupTable) -> Array:
     """Return the number of keys."""

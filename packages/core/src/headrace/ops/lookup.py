@@ -175,3 +175,23 @@ def table_export(
     """
     rows = Shape([None])
     return TensorSpec(key_dtype, rows), TensorSpec(value_dtype, rows.concatenate(value_shape))
+
+
+# What is saved of a table, in two tensors.
+KEYS, VALUES = "keys", "values"
+
+
+@op("LookupTableRestore", effects="changes", public="", no_gradient=_TABLE)
+def table_restore(handle: Resource, part: Anything, what: str) -> None:
+    """Give a mutable table one part of what was saved of it; with the other, it has that alone.
+
+    A saver restores tensors one by one, in any order.
+
+    Args:
+        handle: [], a mutable table.
+        part: Its keys [n], or its values [n, value shape].
+        what: "keys" or "values". When it runs with both parts, and they do not fit together, it
+            raises, and the table stays as it was.
+    """
+    if what not in (KEYS, VALUES):
+        raise AttributeValueError(f"what must be 'keys' or 'values', got {shown(what)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -12,6 +13,7 @@ from headrace.given import whole
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
+from headrace.graph.saveable import Saveable
 from headrace.graph.scopes import (
     colocate_with,
     control_dependencies,
@@ -21,9 +23,12 @@ from headrace.graph.scopes import (
 )
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.tensor import Tensor
+from headrace.ops.constant import constant
 from headrace.ops.control import group
 from headrace.ops.lookup import (
+    KEYS,
     LINE_NUMBER,
+    VALUES,
     WHOLE_LINE,
     lookup_table,
     table_export,
@@ -32,6 +37,7 @@ from headrace.ops.lookup import (
     table_initialize_from_file,
     table_insert,
     table_remove,
+    table_restore,
     table_size,
 )
 from headrace.shapes import SCALAR
@@ -378,6 +384,20 @@ class _Mutable(Table):
 
     erase = remove
 
+    def _let_savers_save(self) -> None:
+        """Let savers save the table, in two tensors, as TensorFlow's do."""
+        with control_dependencies(None), name_scope(f"{self.name}/saved/"):
+            exported = self.export("export")
+            there = constant(True, name="is_there")
+        for what, tensor in zip((KEYS, VALUES), exported, strict=True):
+            restore = functools.partial(self._restored, what)
+            saved = Saveable(f"{self.name}-{what}", tensor, there, restore)
+            get_default_graph().add_to_collection(GraphKeys.SAVEABLE_OBJECTS, saved)
+
+    def _restored(self, what: str, part: Tensor) -> Operation:
+        with colocate_with(self.handle):
+            return table_restore(self.handle, part, what, name=f"{self._short}_restore_{what}")
+
 
 @final
 class MutableHashTable(_Mutable):
@@ -400,16 +420,17 @@ class MutableHashTable(_Mutable):
             default_value: What keys that it does not have are mapped to; all values have its shape.
             shared_name: Its name in its container; the table's own name if None.
             name: The table's name; made unique.
-            checkpoint: Taken as TensorFlow does. Savers hold variables alone: export the table to
-                save it.
+            checkpoint: Whether savers save it, as two tensors: the keys under the table's name and
+                ``-keys``, and the values.
 
         Raises:
             DTypeError: if keys cannot have the dtype, or the default value does not have its own.
         """
-        del checkpoint
         super().__init__(
             key_dtype, value_dtype, default_value, "mutable", name, "MutableHashTable", shared_name
         )
+        if checkpoint:
+            self._let_savers_save()
 
 
 @final
@@ -443,12 +464,11 @@ class MutableDenseHashTable(_Mutable):
             initial_num_buckets: Ignored; a power of two.
             shared_name: Its name in its container; the table's own name if None.
             name: The table's name; made unique.
-            checkpoint: Taken as TensorFlow does, see ``MutableHashTable``.
+            checkpoint: Whether savers save it, see ``MutableHashTable``.
 
         Raises:
             AttributeValueError: if the reserved keys are equal, or no constants.
         """
-        del checkpoint
         if initial_num_buckets is not None and (
             (initial_num_buckets := whole(initial_num_buckets, "initial_num_buckets")) < 1
             or initial_num_buckets & (initial_num_buckets - 1)
@@ -469,6 +489,10 @@ class MutableDenseHashTable(_Mutable):
             shared_name,
             reserved,
         )
+        if checkpoint:
+            self._let_savers_save()
+
+    insert_or_assign = _Mutable.insert
 
 
 def _reserved(key: Any, dtype: DType) -> Any:

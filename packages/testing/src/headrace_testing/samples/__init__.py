@@ -217,6 +217,7 @@ WITHOUT_SAMPLES: dict[str, str] = {
             "LookupTableInitializeFromFile",
             "LookupTableInsert",
             "LookupTableRemove",
+            "LookupTableRestore",
             "LookupTableSize",
         ),
         _STATE,
