@@ -26,6 +26,7 @@ RARE_FAMILIES = tuple(
         "queue",
         "session_tensor",
         "sets",
+        "sparse_cross",
         "sparse_text",
         "staging",
         "text",

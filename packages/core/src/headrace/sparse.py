@@ -6,6 +6,8 @@ from headrace.graph.sparse_tensor import SparseTensor as SparseTensor
 from headrace.ops.segment import sparse_segment_mean as segment_mean
 from headrace.ops.segment import sparse_segment_sqrt_n as segment_sqrt_n
 from headrace.ops.segment import sparse_segment_sum as segment_sum
+from headrace.ops.sparse_cross import sparse_cross as cross
+from headrace.ops.sparse_cross import sparse_cross_hashed as cross_hashed
 from headrace.ops.sparse_math import sparse_add as add
 from headrace.ops.sparse_math import sparse_maximum as maximum
 from headrace.ops.sparse_math import sparse_minimum as minimum

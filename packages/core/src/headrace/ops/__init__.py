@@ -46,6 +46,7 @@ from headrace.ops import report as report
 from headrace.ops import sampling as sampling
 from headrace.ops import sets as sets
 from headrace.ops import solving as solving
+from headrace.ops import sparse_cross as sparse_cross
 from headrace.ops import special as special
 from headrace.ops import staging as staging
 from headrace.ops import state as state

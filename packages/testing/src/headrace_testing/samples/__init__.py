@@ -40,6 +40,7 @@ from headrace_testing.samples import (
     solving,
     sort,
     sparse,
+    sparse_cross,
     sparse_text,
     special,
     stateless,
@@ -98,6 +99,7 @@ SAMPLES: dict[str, list[Row]] = {
     "text_hash": text_hash.SAMPLES,
     "text_pieces": text_pieces.SAMPLES,
     "sparse_text": sparse_text.SAMPLES,
+    "sparse_cross": sparse_cross.SAMPLES,
     "report": report.SAMPLES,
 }
 
