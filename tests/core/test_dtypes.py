@@ -86,3 +86,42 @@ def test_limits():
     assert hr.float16.max == 65504.0
     with pytest.raises(DTypeError, match="bool has no smallest"):
         _ = hr.bool.max
+
+
+@pytest.mark.parametrize(
+    ("dtype", "storage", "number"),
+    [
+        (hr.qint8, hr.int8, 11),
+        (hr.quint8, hr.uint8, 12),
+        (hr.qint32, hr.int32, 13),
+        (hr.qint16, hr.int16, 15),
+        (hr.quint16, hr.uint16, 16),
+    ],
+)
+def test_quantized_dtypes_are_no_numbers_and_held_as_integers(dtype, storage, number):
+    assert dtype.is_quantized
+    assert dtype in hr.QUANTIZED_DTYPES
+    assert dtype.storage is storage
+    assert storage.storage is storage
+    assert dtype.numpy == storage.numpy
+    assert not any((dtype.is_integer, dtype.is_numeric, dtype.is_unsigned, dtype.is_floating))
+    assert dtype != storage
+    assert hr.as_dtype(dtype.numpy) is storage
+    assert hr.as_dtype(number) is dtype
+    assert dtype.as_numpy_dtype == np.dtype([(dtype.name, storage.numpy)])
+    assert hr.as_dtype(dtype.as_numpy_dtype) is dtype
+    assert promote(dtype, dtype) is dtype
+    assert all(promote(dtype, other) is None for other in ALL if other is not dtype)
+
+
+@pytest.mark.parametrize("what", ["min", "max", "limits"])
+def test_quantized_dtypes_have_no_range(what):
+    with pytest.raises(DTypeError, match=r"qint16 (has no smallest|does not have defined limits)"):
+        getattr(hr.qint16, what)
+
+
+def test_structured_dtypes_of_other_names_are_no_dtypes():
+    with pytest.raises(DTypeError, match="is not a dtype"):
+        hr.as_dtype(np.dtype([("qint9", np.int8)]))
+    with pytest.raises(DTypeError, match="is not a dtype"):
+        hr.as_dtype(np.dtype([("qint8", np.int8), ("quint8", np.uint8)]))

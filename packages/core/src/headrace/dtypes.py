@@ -18,7 +18,8 @@ class DType:
 
     Attributes:
         name: The canonical name, as in ``"float32"``.
-        kind: One of ``"float" "int" "uint" "bool" "complex" "string" "resource" "list"``.
+        kind: One of ``"float" "int" "uint" "bool" "complex" "string" "resource" "list"
+            "quantized"``.
         numpy: The NumPy dtype of arrays that hold such elements.
         significand: Number of bits in which every integer value is exact (0 where not a number).
         exponent: Number of exponent bits (0 for types that are not floating).
@@ -31,9 +32,12 @@ class DType:
     exponent: int = 0
 
     @property
-    def as_numpy_dtype(self) -> type:
-        """The NumPy scalar type of the elements."""
-        return self.numpy.type
+    def as_numpy_dtype(self) -> typing.Any:
+        """The NumPy type of the elements: a scalar type, or for quantized ones a structured one.
+
+        NumPy has no quantized types; TensorFlow's stand-ins have one field, of the type's name.
+        """
+        return self.numpy.type if not self.is_quantized else np.dtype([(self.name, self.numpy)])
 
     @property
     def itemsize(self) -> int:
@@ -102,8 +106,13 @@ class DType:
 
     @property
     def is_quantized(self) -> bool:
-        """False: there are no quantized types."""
-        return False
+        """Whether elements are levels of a range of floats that is kept beside the tensor."""
+        return self.kind == "quantized"
+
+    @property
+    def storage(self) -> DType:
+        """The type of the integers that quantized elements are held as; else the type itself."""
+        return _BY_NUMPY[self.numpy] if self.is_quantized else self
 
     @property
     def is_numpy_compatible(self) -> bool:
@@ -183,6 +192,12 @@ bool_ = DType("bool", "bool", np.dtype(np.bool_))
 complex64 = DType("complex64", "complex", np.dtype(np.complex64), 24, 8)
 complex128 = DType("complex128", "complex", np.dtype(np.complex128), 53, 11)
 string = DType("string", "string", np.dtype(object))
+# Levels of a range of floats. Kernels see the integers alone: arithmetic needs the range, too.
+qint8 = DType("qint8", "quantized", np.dtype(np.int8))
+quint8 = DType("quint8", "quantized", np.dtype(np.uint8))
+qint16 = DType("qint16", "quantized", np.dtype(np.int16))
+quint16 = DType("quint16", "quantized", np.dtype(np.uint16))
+qint32 = DType("qint32", "quantized", np.dtype(np.int32))
 resource = DType("resource", "resource", np.dtype(object))
 # A list of tensors of one dtype, as loops gather them: an immutable value like any other.
 tensor_list = DType("tensor_list", "list", np.dtype(object))
@@ -191,7 +206,9 @@ ALL = (
     *(float16, float32, float64, bfloat16),
     *(int8, int16, int32, int64, uint8, uint16, uint32, uint64),
     *(bool_, complex64, complex128, string, resource, tensor_list),
+    *(qint8, quint8, qint16, quint16, qint32),
 )
+QUANTIZED_DTYPES = frozenset(dtype for dtype in ALL if dtype.is_quantized)
 _BY_NAME = {dtype.name: dtype for dtype in ALL}
 # How messages of TensorFlow's form number them. It calls lists of tensors variants.
 _NUMBERS = {
@@ -205,7 +222,12 @@ _NUMBERS = {
     "complex64": 8,
     "int64": 9,
     "bool": 10,
+    "qint8": 11,
+    "quint8": 12,
+    "qint32": 13,
     "bfloat16": 14,
+    "qint16": 15,
+    "quint16": 16,
     "uint16": 17,
     "complex128": 18,
     "float16": 19,
@@ -218,7 +240,12 @@ _BY_NUMBER = {number: _BY_NAME[name] for name, number in _NUMBERS.items()}
 # A type plus so much is a reference to a variable of it.
 _REFERENCE = 100
 _ALIASES = {"float": float32, "double": float64, "half": float16, "str": string, "bytes": string}
-_BY_NUMPY = {dtype.numpy: dtype for dtype in ALL if dtype.numpy != np.dtype(object)}
+_BY_NUMPY = {
+    dtype.numpy: dtype
+    for dtype in ALL
+    if dtype.numpy != np.dtype(object) and not dtype.is_quantized
+}
+_STRUCTURED = {dtype.as_numpy_dtype: dtype for dtype in ALL if dtype.is_quantized}
 
 
 def as_dtype(type_value: typing.Any) -> DType:
@@ -247,7 +274,8 @@ def as_dtype(type_value: typing.Any) -> DType:
             return found
     elif value is not None:
         try:
-            found = _BY_NUMPY.get(np.dtype(value))
+            given = np.dtype(value)
+            found = _BY_NUMPY.get(given) if given.names is None else _STRUCTURED.get(given)
         except (TypeError, ValueError, RecursionError):
             found = None
         if found is not None:

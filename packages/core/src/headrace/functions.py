@@ -279,6 +279,10 @@ from headrace.ops.quantization import (
 from headrace.ops.quantization import (
     fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,  # noqa: E501
 )
+from headrace.ops.quantized import dequantize as dequantize
+from headrace.ops.quantized import quantize as quantize
+from headrace.ops.quantized import quantize_v2 as quantize_v2
+from headrace.ops.quantized import quantized_concat as quantized_concat
 from headrace.ops.random import bernoulli as random_bernoulli
 from headrace.ops.random import get_seed as get_seed
 from headrace.ops.random import random_normal as random_normal

@@ -118,6 +118,10 @@ from headrace.ops.pooling import max_pool3d as max_pool3d
 from headrace.ops.pooling import max_pool_v2 as max_pool_v2
 from headrace.ops.pooling import max_pool_with_argmax as max_pool_with_argmax
 from headrace.ops.pooling import pool as pool
+from headrace.ops.quantized_layers import quantized_avg_pool as quantized_avg_pool
+from headrace.ops.quantized_layers import quantized_conv2d as quantized_conv2d
+from headrace.ops.quantized_layers import quantized_max_pool as quantized_max_pool
+from headrace.ops.quantized_layers import quantized_relu_x as quantized_relu_x
 from headrace.ops.raw_rnn import raw_rnn as raw_rnn
 from headrace.ops.raw_rnn import static_state_saving_rnn as static_state_saving_rnn
 from headrace.ops.replica_losses import compute_average_loss as compute_average_loss

@@ -17,6 +17,9 @@ from headrace.ops.quantization import (
     fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient,  # noqa: E501
 )
 from headrace.ops.quantization import quantize_and_dequantize as quantize_and_dequantize
+from headrace.ops.quantized import dequantize as dequantize
+from headrace.ops.quantized import quantize as quantize
+from headrace.ops.quantized import quantized_concat as quantized_concat
 from headrace.plugins.namespaces import added_names as _added_names
 
 if not _TYPE_CHECKING:

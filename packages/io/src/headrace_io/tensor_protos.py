@@ -95,7 +95,8 @@ def make_tensor_proto(
     """
     if isinstance(values, protos.TensorProto):
         return values
-    array = _array(values, dtype)
+    held = _quantized(values) if dtype is None else hr.as_dtype(dtype)
+    array = _array(values, held)
     wanted = array.shape if shape is None else tuple(int(d) for d in hr.Shape(shape).known)
     if verify_shape and wanted != array.shape and not (allow_broadcast and array.size == 1):
         raise ShapeError(f"the values must have the shape {list(wanted)}, got {list(array.shape)}")
@@ -109,11 +110,15 @@ def make_tensor_proto(
         made.tensor_content = _little(array).tobytes()
     else:
         _list(made, array)
+    if held is not None and held.is_quantized:
+        made.dtype = number_of(held)
     return made
 
 
 def make_ndarray(tensor: Any) -> _Array:
     """Return what a ``TensorProto`` holds as an array; strings are bytes.
+
+    Quantized elements are those of ``DType.as_numpy_dtype``, which says that they are.
 
     Args:
         tensor: The message.
@@ -124,6 +129,12 @@ def make_ndarray(tensor: Any) -> _Array:
             dtype are not what they should be.
     """
     dtype = dtype_of(tensor.dtype)
+    if dtype.is_quantized:
+        return _elements(tensor, dtype.storage).view(dtype.as_numpy_dtype)
+    return _elements(tensor, dtype)
+
+
+def _elements(tensor: Any, dtype: hr.DType) -> _Array:
     shape = tuple(dim.size for dim in tensor.tensor_shape.dim)
     if tensor.tensor_shape.unknown_rank or any(size < 0 for size in shape):
         raise AttributeValueError("a tensor of values has a shape that is fully known")
@@ -159,11 +170,17 @@ def _begun(array: _Array, shape: tuple[int, ...] | None = None) -> Any:
     return made
 
 
-def _array(values: Any, dtype: Any) -> _Array:
+def _quantized(values: Any) -> hr.DType | None:
+    """Return the quantized dtype of an array that says that it is of one."""
+    own = getattr(values, "dtype", None)
+    return hr.as_dtype(own) if getattr(own, "names", None) else None
+
+
+def _array(values: Any, dtype: hr.DType | None) -> _Array:
     # lazy: core's conversion knows Python's numbers and strings
     from headrace.extend.graphs import to_array
 
-    found: _Array = to_array(values, None if dtype is None else hr.as_dtype(dtype))
+    found: _Array = to_array(values, dtype)
     return found
 
 

@@ -116,7 +116,7 @@ def swept(sample: Sample) -> list[DType | None]:
     ]
     if not kinds:
         return [None]
-    fed = [d for d in ALL_DTYPES if d.kind not in ("resource", "list")]
+    fed = [d for d in ALL_DTYPES if d.kind not in ("resource", "list", "quantized")]
     return [d for d in fed if all(kind.accepts(d) for kind in kinds)]
 
 
@@ -270,6 +270,8 @@ def _wide(array: NDArray) -> NDArray:
         return array.astype(np.float64)
     if dtype is not None and dtype.is_complex:
         return array.astype(np.complex128)
+    if dtype is not None and dtype.is_quantized:
+        return array.view(dtype.numpy).copy()
     return array.copy()
 
 

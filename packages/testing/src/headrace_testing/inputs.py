@@ -43,7 +43,9 @@ class Input:
             raise ValueError(f"{self.text} follows the sweep, which has no dtype here")
         values = self.fill(np.random.default_rng(list(seed)), chosen)
         with np.errstate(all="ignore"):
-            return np.asarray(values).astype(chosen.numpy)
+            return np.asarray(values).astype(
+                chosen.as_numpy_dtype if chosen.is_quantized else chosen.numpy
+            )
 
     def __str__(self) -> str:
         return self.text

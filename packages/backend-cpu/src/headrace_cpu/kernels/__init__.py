@@ -35,6 +35,7 @@ from headrace_cpu.kernels import (
     padding,
     pool,
     quantization,
+    quantized,
     random,
     rearrange,
     reduce,
@@ -88,6 +89,7 @@ ARRAY_KERNELS: tuple[Kernel, ...] = (
     *conv.KERNELS,
     *pool.KERNELS,
     *quantization.KERNELS,
+    *quantized.KERNELS,
     *image.KERNELS,
     *candidate_sampling.ARRAY_KERNELS,
 )

@@ -264,7 +264,8 @@ def _read_array(data: Any) -> _NDArray:
         raise DocumentError(f"expected an array, got {brief(data)}")
     dtype = _read_dtype(data.get("dtype"))
     payload = "items" if dtype.kind == "string" else "data"
-    if set(data) != {"dtype", "shape", payload} or dtype.kind in ("resource", "list"):
+    apart = ("resource", "list", "quantized")
+    if set(data) != {"dtype", "shape", payload} or dtype.kind in apart:
         raise DocumentError(
             f"an array of {dtype} has the keys 'dtype', 'shape' and {payload!r}, "
             f"got {', '.join(map(brief, data))}"

@@ -256,13 +256,15 @@ def _cast_advice(label: str, dtype: DType, other_label: str, other: DType) -> st
     order = ("bool", "uint", "int", "float", "complex")
     if "string" in (dtype.kind, other.kind):
         return "strings and numbers do not mix"
+    if dtype.is_quantized or other.is_quantized:
+        return "levels of ranges do not mix; hr.quantization.dequantize makes floats of them"
     if order.index(dtype.kind) > order.index(other.kind):
         return f"convert {other_label} with hr.cast(..., hr.{dtype})"
     return f"convert {label} with hr.cast(..., hr.{other})"
 
 
 def _dtype_of_data(kind: Kind, slots: list[tuple[str, Kind, Any]]) -> DType:
-    order = ("bool", "uint", "int", "float", "complex", "string")
+    order = ("bool", "uint", "int", "float", "complex", "string", "quantized")
 
     def rank(dtype: DType) -> tuple[int, int]:
         return order.index(dtype.kind), dtype.itemsize

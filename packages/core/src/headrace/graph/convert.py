@@ -61,14 +61,16 @@ def convert_to_tensor(
                 f"{tensor!r} has dtype {tensor.dtype}, expected {wanted}; convert it with hr.cast"
             )
         return tensor
-    if wanted is None and preferred_dtype is not None:
+    held = quantized_dtype(value) if wanted is None else wanted
+    if held is None and preferred_dtype is not None:
         try:
-            array = to_array(value, as_dtype(preferred_dtype))
+            held = as_dtype(preferred_dtype)
+            array = to_array(value, held)
         except DTypeError:
-            array = to_array(value)
+            held, array = None, to_array(value)
     else:
-        array = to_array(value, wanted)
-    return constant_of(array, name)
+        array = to_array(value, held)
+    return constant_of(array, name, held)
 
 
 def _part(value: Any, wanted: DType | None, preferred: Any) -> Tensor:
@@ -115,10 +117,20 @@ def is_tensor(x: Any) -> bool:
     )
 
 
-def constant_of(array: _NDArray, name: str | None = None) -> Tensor:
-    """Add a constant node that holds ``array``, which it makes read-only."""
+def constant_of(array: _NDArray, name: str | None = None, dtype: DType | None = None) -> Tensor:
+    """Add a constant node that holds ``array``, which it makes read-only.
+
+    Args:
+        array: The elements, which tell the dtype.
+        name: The name of the tensor.
+        dtype: A quantized dtype that the elements are to be read as; others are passed over.
+    """
     array.flags.writeable = False
-    result = call_op("Const", value=array, name=name)
+    if dtype is not None and dtype.is_quantized:
+        levels = call_op("Const", value=array, name="levels")
+        result = call_op("Bitcast", levels, dtype, name=name or "Const")
+    else:
+        result = call_op("Const", value=array, name=name)
     assert isinstance(result, Tensor)
     return result
 
@@ -140,6 +152,8 @@ def to_array(value: Any, dtype: DType | None = None, fed: bool = False) -> _NDAr
         DTypeError: if the value does not fit ``dtype``, or is of no known dtype.
         ShapeError: if a nested list is ragged.
     """
+    # Quantized elements are given as the integers that they are stored as.
+    dtype = None if dtype is None else dtype.storage
     natural = _natural_array(value)
     if natural.dtype == np.longdouble and natural.dtype not in _KNOWN and dtype is not None:
         natural = natural.astype(np.float64)
@@ -166,8 +180,17 @@ _KNOWN = {dtype.numpy for dtype in dtypes.ALL if dtype.numpy != np.dtype(object)
 _PYTHONS = (bool, int, float, complex, list, tuple, range)
 
 
+def quantized_dtype(value: Any) -> DType | None:
+    """Return the quantized dtype that an array says it is of, None where it says none."""
+    fields = getattr(getattr(value, "dtype", None), "names", None)
+    return as_dtype(value.dtype) if fields and isinstance(value, np.ndarray | np.generic) else None
+
+
 def natural_dtype(value: Any) -> DType:
     """Return the dtype that ``value`` has where nothing asks for another."""
+    quantized = quantized_dtype(value)
+    if quantized is not None:
+        return quantized
     array = _natural_array(value)
     return dtypes.string if array.dtype == object else as_dtype(array.dtype)
 
@@ -214,7 +237,7 @@ def _natural_array(value: Any) -> _NDArray:
             raise _too_large(value) from None
         if array.dtype.kind == "T":
             array = array.astype(object)
-        if array.dtype.kind not in "USO":
+        if array.dtype.kind not in "USO" and not array.dtype.names:
             native = array.dtype.newbyteorder("=")
             return array.astype(native) if array.dtype != native else array
     elif isinstance(value, Mapping):
@@ -245,6 +268,8 @@ def _natural_array(value: Any) -> _NDArray:
             raise DTypeError(f"{_brief(value)} does not fit any integer dtype") from None
         except MemoryError:
             raise _too_large(value) from None
+    if quantized_dtype(array) is not None:
+        return array.view(as_dtype(array.dtype).numpy)
     if array.dtype.kind in "US":
         return _bytes_array(array.astype(object), value)
     if array.dtype.kind == "O":

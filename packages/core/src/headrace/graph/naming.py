@@ -20,7 +20,7 @@ def names_result(function: Callable[P, R]) -> Callable[P, R]:
     So ``hr.nn.elu(x, name="act")`` is the tensor ``"act:0"`` as that of an op would be, whichever
     operations it is composed of; the others are called ``"act/..."``.
 
-    Of ``IndexedSlices`` it is the values that get the name.
+    Of ``IndexedSlices`` it is the values that get the name, and of several tensors the first one.
 
     Args:
         function: Opens a name scope, makes operations in it, and returns the output of one.
@@ -31,7 +31,8 @@ def names_result(function: Callable[P, R]) -> Callable[P, R]:
         scope = current_scope()
         graph, before = scope.graph, scope.graph.version
         result = function(*args, **kwargs)
-        made = result.values if isinstance(result, IndexedSlices) else result
+        made: object = result[0] if isinstance(result, tuple) and result else result
+        made = made.values if isinstance(made, IndexedSlices) else made
         if isinstance(made, Tensor) and made.graph is graph:
             inner = made.op.name.rpartition("/")[0]
             if inner != scope.name and inner:

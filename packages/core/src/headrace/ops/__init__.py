@@ -38,6 +38,7 @@ from headrace.ops import padding as padding
 from headrace.ops import pool as pool
 from headrace.ops import python_call as python_call
 from headrace.ops import quantization as quantization
+from headrace.ops import quantized as quantized
 from headrace.ops import queue as queue
 from headrace.ops import random as random
 from headrace.ops import rearrange as rearrange

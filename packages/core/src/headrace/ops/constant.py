@@ -11,7 +11,13 @@ import numpy as np
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, HeadraceError, ShapeError, shown
-from headrace.graph.convert import as_tensor, constant_of, convert_to_tensor, to_array
+from headrace.graph.convert import (
+    as_tensor,
+    constant_of,
+    convert_to_tensor,
+    quantized_dtype,
+    to_array,
+)
 from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import call_op
 from headrace.graph.scopes import name_scope
@@ -59,7 +65,8 @@ def constant(
         DTypeError: if the value does not fit the dtype.
         ShapeError: if the value does not fit the shape.
     """
-    array = to_array(value, None if dtype is None else as_dtype(dtype))
+    held = quantized_dtype(value) if dtype is None else as_dtype(dtype)
+    array = to_array(value, held)
     if shape is not None:
         wanted = Shape(shape).known
         if len(wanted) > MAX_RANK or not is_addressable(Shape(wanted)):
@@ -74,7 +81,7 @@ def constant(
             raise ShapeError(
                 f"constant: an array of shape {Shape(wanted)} is too large; use hr.fill"
             ) from None
-    return constant_of(array, name)
+    return constant_of(array, name, held)
 
 
 def _filled_up(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -258,7 +265,7 @@ def _element(dtype: DType, number: int) -> Any:
         if number:
             raise DTypeError("there is no string one")
         return np.array(b"", object)
-    return np.array(number).astype(dtype.numpy)
+    return np.array(number).astype(dtype.as_numpy_dtype)
 
 
 @op(

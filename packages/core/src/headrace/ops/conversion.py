@@ -52,6 +52,8 @@ def _cast(x: Anything, dtype: DType) -> Spec:
         )
     if dtype.kind == "resource":
         raise DTypeError("nothing converts to a resource handle")
+    if x.dtype.is_quantized or dtype.is_quantized:
+        raise DTypeError(f"the op converts numbers, got {x.dtype} to {dtype}; hr.cast does more")
     return TensorSpec(dtype, x.shape)
 
 
@@ -81,7 +83,20 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         tensor = convert_to_tensor(x)
     if tensor.dtype == wanted:
         return tensor
+    # Of quantized elements the integers are converted that stand for them.
+    if tensor.dtype.is_quantized or wanted.is_quantized:
+        return _cast_levels(tensor, wanted, name or "Cast")
     return _cast(tensor, wanted, name=name)
+
+
+def _cast_levels(tensor: Tensor, wanted: DType, name: str) -> Tensor:
+    stored, target = tensor.dtype.storage, wanted.storage
+    if tensor.dtype.is_quantized:
+        last = stored == wanted
+        tensor = bitcast(tensor, stored, name=name if last else "levels")
+    if stored != target:
+        tensor = _cast(tensor, target, name="levels" if wanted.is_quantized else name)
+    return bitcast(tensor, wanted, name=name) if wanted.is_quantized else tensor
 
 
 @dispatched("value")
@@ -167,9 +182,9 @@ def bitcast(input: Anything, type: DType) -> Spec:
     """The bytes of the elements, read as elements of another dtype.
 
     Args:
-        input: [...], numeric or bool. Where elements of ``type`` are wider, the last dimension
-            is the quotient of both widths.
-        type: The dtype of the result, numeric or bool.
+        input: [...], numeric, quantized or bool. Where elements of ``type`` are wider, the last
+            dimension is the quotient of both widths.
+        type: The dtype of the result, numeric, quantized or bool.
 
     Returns:
         [...], ``type``; with one dimension more where its elements are narrower, and one less
@@ -180,7 +195,7 @@ def bitcast(input: Anything, type: DType) -> Spec:
         ShapeError: if the last dimension does not fill one wider element.
     """
     for dtype in (input.dtype, type):
-        if not (dtype.is_numeric or dtype.is_bool):
+        if not (dtype.is_numeric or dtype.is_bool or dtype.is_quantized):
             raise DTypeError(f"bitcast reads numbers, got {input.dtype} to {type}")
     if "bool" in (input.dtype.kind, type.kind) and input.dtype != type:
         raise DTypeError(f"not every byte is a bool, got {input.dtype} to {type}")

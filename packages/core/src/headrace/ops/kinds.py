@@ -72,3 +72,10 @@ TensorList: TypeAlias = Annotated[
     Any, Kind("a list of tensors", lambda d: d.kind == "list", unify=False)
 ]
 Anything: TypeAlias = Annotated[Any, Kind("any dtype", _dense, unify=False)]
+# What is written down element by element: levels are nothing without their range.
+Written: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "of a dtype that is not quantized", lambda d: _dense(d) and not d.is_quantized, unify=False
+    ),
+]

@@ -16,7 +16,7 @@ from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import Anything, Index, String
+from headrace.ops.kinds import Index, String, Written
 from headrace.ops.sparse_tensor import as_sparse
 from headrace.shapes import Shape
 
@@ -24,7 +24,7 @@ _TEXT = "strings have no gradient"
 
 
 @op("SerializeSparse", public="", no_gradient=_TEXT)
-def serialize_sparse_op(indices: Index, values: Anything, dense_shape: Index) -> Spec:
+def serialize_sparse_op(indices: Index, values: Written, dense_shape: Index) -> Spec:
     """A sparse tensor as strings.
 
     Args:
@@ -39,7 +39,7 @@ def serialize_sparse_op(indices: Index, values: Anything, dense_shape: Index) ->
 
 
 @op("SerializeManySparse", public="", no_gradient=_TEXT)
-def serialize_many_sparse_op(indices: Index, values: Anything, dense_shape: Index) -> Spec:
+def serialize_many_sparse_op(indices: Index, values: Written, dense_shape: Index) -> Spec:
     """Each row of a sparse tensor as strings.
 
     Args:

@@ -17,7 +17,7 @@ from headrace.graph.dispatch import dispatched
 from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import Anything, String
+from headrace.ops.kinds import Anything, String, Written
 from headrace.shapes import SCALAR, UNKNOWN, Shape
 
 _TEXT = "strings have no gradient"
@@ -75,7 +75,7 @@ def string_to_number(
 
 @op("AsString", elements_of="input", no_gradient=_TEXT)
 def as_string(
-    input: Anything,
+    input: Written,
     precision: int = -1,
     scientific: bool = False,
     shortest: bool = False,
@@ -292,7 +292,7 @@ def decode_csv(
 
 
 @op("SerializeTensor", no_gradient=_TEXT)
-def serialize_tensor(tensor: Anything) -> Spec:
+def serialize_tensor(tensor: Written) -> Spec:
     """A tensor as one string, which ``parse_tensor`` reads: TensorFlow's ``TensorProto``.
 
     Args:

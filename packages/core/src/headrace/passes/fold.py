@@ -87,7 +87,9 @@ def _may_be_known(op: Operation, known: Mapping[Operation, Sequence[_NDArray]]) 
 def _values(
     op: Operation, known: Mapping[Operation, Sequence[_NDArray]], early: EarlyValues
 ) -> list[_NDArray] | None:
-    if not op.outputs or any(t.dtype.kind in ("resource", "list") for t in op.outputs):
+    # Constants are of the dtypes that arrays have, which no quantized one is.
+    apart = ("resource", "list", "quantized")
+    if not op.outputs or any(t.dtype.kind in apart for t in op.outputs):
         return None
     # Folding drops the input edges; one behind which other control edges stand must stay.
     if any(c not in op.control_inputs for t in op.inputs for c in t.op.control_inputs):

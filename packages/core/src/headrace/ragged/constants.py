@@ -10,7 +10,7 @@ from headrace import dtypes
 from headrace.dtypes import as_dtype
 from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown, told
 from headrace.given import whole
-from headrace.graph.convert import constant_of, contains_tensor, to_array
+from headrace.graph.convert import constant_of, contains_tensor, quantized_dtype, to_array
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import MAX_RANK
 from headrace.ops.constant import placeholder as dense_placeholder
@@ -49,7 +49,8 @@ def constant(
     """
     with name_scope(name, "RaggedConstant"):
         flat, splits = _parts(pylist, dtype, ragged_rank, inner_shape, row_splits_dtype)
-        values = constant_of(flat, "values")
+        held = quantized_dtype(pylist) if dtype is None else as_dtype(dtype)
+        values = constant_of(flat, "values", held)
         if not splits:
             return values
         return RaggedTensor.unflatten([values, *[constant_of(each) for each in splits]])

@@ -64,6 +64,9 @@ def expression_of(op: Operation) -> Expression | None:
     schema, attrs = op.schema, op.attrs
     if schema.expression is None:
         return None
+    if any(t.dtype.is_quantized for t in (*op.inputs, *op.outputs)):
+        # Scalars are numbers: of levels, kernels copy and compare the integers.
+        return None
     # Thousands of nodes share a few expressions.
     key = (
         schema,

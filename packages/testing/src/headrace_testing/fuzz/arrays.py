@@ -49,7 +49,7 @@ _WORDS = (
     b"%s{}",
 )
 
-DENSE = tuple(d for d in ALL_DTYPES if d.kind not in ("resource", "list"))
+DENSE = tuple(d for d in ALL_DTYPES if d.kind not in ("resource", "list", "quantized"))
 _USUAL = tuple(
     d for d in DENSE if d.name in ("float32", "float64", "int32", "int64", "bool", "complex64")
 )

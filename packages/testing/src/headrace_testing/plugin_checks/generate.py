@@ -84,7 +84,8 @@ def _maker(
     accepts: Callable[[DType], bool], shape: tuple[int, ...], low: float, high: float
 ) -> Input:
     """Return a maker for a kind of dtypes: indices and strings have a dtype of their own."""
-    taken = [d for d in ALL_DTYPES if d.kind not in ("resource", "list") and accepts(d)]
+    apart = ("resource", "list", "quantized")
+    taken = [d for d in ALL_DTYPES if d.kind not in apart and accepts(d)]
     if taken and all(d.name in ("int32", "int64") for d in taken):
         return integers(shape, 1, 3, taken[0])
     if taken == [hr.string]:

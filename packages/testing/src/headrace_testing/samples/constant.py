@@ -24,7 +24,7 @@ def _constant(name: str) -> Sample:
 
 
 CONSTANTS = [
-    *(_constant(d.name) for d in ALL_DTYPES if d.kind not in ("resource", "list")),
+    *(_constant(d.name) for d in ALL_DTYPES if d.kind not in ("resource", "list", "quantized")),
     Sample("Const", [], {"value": np.array(2.5, np.float32)}, lambda value: value, label="scalar"),
     Sample("Const", [], {"value": np.zeros((0, 3), np.int64)}, lambda value: value, label="empty"),
     Sample(

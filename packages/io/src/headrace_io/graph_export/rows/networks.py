@@ -13,6 +13,15 @@ ROWS = ExportTable()
 
 ROWS.same("SoftmaxCrossEntropyWithLogits", outputs=2)
 ROWS.same("SparseSoftmaxCrossEntropyWithLogits", types="T Tlabels", outputs=2)
+ROWS.same("Quantize", "QuantizeV2", types="", attrs="T mode round_mode", outputs=3)
+ROWS.same("Dequantize", attrs="mode")
+
+
+@ROWS.add("QuantizedConcat")
+def _quantized_concat(node: ExportedNode) -> list[str]:
+    axis, *rest = node.cast(0, hr.int32), *node.inputs[1:]
+    name = node.emit("QuantizedConcat", axis, *rest, N=len(rest) // 3, T=node.dtype(1))
+    return [name, f"{name}:1", f"{name}:2"]
 
 
 @ROWS.add("FakeQuant")

@@ -37,6 +37,32 @@ ROWS.call("MaxPool", hr.nn.max_pool, "ksize strides padding data_format")
 ROWS.call("AvgPool3D", hr.nn.avg_pool3d, "ksize strides padding data_format")
 ROWS.call("MaxPool3D", hr.nn.max_pool3d, "ksize strides padding data_format")
 ROWS.call("Dilation2D", hr.nn.dilation2d, "strides rates padding")
+ROWS.call("Dequantize", hr.dequantize, "mode")
+ROWS.call("QuantizeV2", hr.quantize, "T mode round_mode", outputs="output output_min output_max")
+_LEVELS = "output min_output max_output"
+ROWS.call("QuantizedAvgPool", hr.nn.quantized_avg_pool, "ksize strides padding", outputs=_LEVELS)
+ROWS.call("QuantizedMaxPool", hr.nn.quantized_max_pool, "ksize strides padding", outputs=_LEVELS)
+ROWS.call(
+    "QuantizedConv2D",
+    hr.nn.quantized_conv2d,
+    "strides padding out_type dilations",
+    outputs=_LEVELS,
+)
+ROWS.call(
+    "QuantizedReluX",
+    hr.nn.quantized_relu_x,
+    "out_type",
+    outputs="activations min_activations max_activations",
+)
+
+
+@ROWS.add("QuantizedConcat", outputs="output output_min output_max")
+def _quantized_concat(node: Any) -> Any:
+    count = (len(node.tensors) - 1) // 3
+    axis, *rest = node.tensors
+    return hr.quantized_concat(axis, rest[:count], rest[count : 2 * count], rest[2 * count :])
+
+
 ROWS.call(
     "MaxPoolWithArgmax",
     hr.nn.max_pool_with_argmax,

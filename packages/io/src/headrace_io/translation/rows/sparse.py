@@ -42,6 +42,19 @@ def _add(node: Any) -> Any:
     return parts(hr.sparse_add(_sparse(node), _sparse(node, 3), threshold=node.tensor(6)))
 
 
+@ROWS.add(
+    "SparseCross", outputs="output_indices output_values output_shape", ignored="internal_type"
+)
+def _cross(node: Any) -> Any:
+    count, tensors = node.attr("N"), node.tensors
+    several = [tensors[i * count : (i + 1) * count] for i in range(3)]
+    inputs = [SparseTensor(*one) for one in zip(*several, strict=True)] + tensors[3 * count :]
+    buckets, key = node.attr("num_buckets", 0), node.attr("hash_key")
+    if not node.attr("hashed_output", False):
+        return parts(hr.sparse.cross(inputs))
+    return parts(hr.sparse.cross_hashed(inputs, buckets, key))
+
+
 @ROWS.add("SparseDenseCwiseAdd", "SparseDenseCwiseMul", "SparseDenseCwiseDiv")
 def _elementwise(node: Any) -> Any:
     indices, values, shape, dense = node.tensors
