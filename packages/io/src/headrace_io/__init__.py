@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from headrace_io.ops.images import encode_jpeg as encode_jpeg
     from headrace_io.ops.images import encode_png as encode_png
     from headrace_io.ops.images import extract_jpeg_shape as extract_jpeg_shape
+    from headrace_io.ops.messages import decode_proto as decode_proto
+    from headrace_io.ops.messages import encode_proto as encode_proto
     from headrace_io.parsing.examples import parse_example as parse_example
     from headrace_io.parsing.examples import parse_sequence_example as parse_sequence_example
     from headrace_io.parsing.examples import parse_single_example as parse_single_example
@@ -101,8 +103,10 @@ __all__ = [
     "decode_jpeg",
     "decode_json_example",
     "decode_png",
+    "decode_proto",
     "encode_jpeg",
     "encode_png",
+    "encode_proto",
     "extract_jpeg_shape",
     "graph_def_of",
     "import_graph_def",

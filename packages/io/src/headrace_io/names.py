@@ -18,6 +18,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "meta_graph": (
         *("import_meta_graph_def", "meta_graph_def_of", "variable_def_of", "variable_of"),
     ),
+    "ops.messages": ("decode_proto", "encode_proto"),
     "ops.files": ("matching_files", "read_file", "write_file"),
     "ops.images": (
         *("decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_jpeg", "decode_png"),

@@ -41,7 +41,7 @@ def headrace_register_names(registry: NameRegistry) -> None:
 @hookimpl
 def headrace_register_kernels(registry: KernelRegistry) -> None:
     """Add the kernels, which run on the host."""
-    for part in ("decoding", "files", "images", "parsing", "readers"):
+    for part in ("decoding", "files", "images", "messages", "parsing", "readers"):
         registry.add_later("cpu", f"headrace_io.kernels.{part}:KERNELS")
 
 
