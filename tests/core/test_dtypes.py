@@ -125,3 +125,13 @@ def test_structured_dtypes_of_other_names_are_no_dtypes():
         hr.as_dtype(np.dtype([("qint9", np.int8)]))
     with pytest.raises(DTypeError, match="is not a dtype"):
         hr.as_dtype(np.dtype([("qint8", np.int8), ("quint8", np.uint8)]))
+
+
+def test_the_module_of_dtypes_has_the_functions_that_make_tensors_of_them():
+    for name in ("as_dtype", "as_string", "cast", "complex", "saturate_cast"):
+        assert getattr(hr.dtypes, name) is getattr(hr, name)
+        assert name in dir(hr.dtypes)
+    for name in ("bool", "half", "double", "qint8", "QUANTIZED_DTYPES"):
+        assert getattr(hr.dtypes, name) is getattr(hr, name)
+    with pytest.raises(AttributeError, match="has no attribute 'float31'"):
+        _ = hr.dtypes.float31

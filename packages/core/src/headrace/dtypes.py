@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import typing
 
 import ml_dtypes
@@ -191,6 +192,7 @@ uint64 = DType("uint64", "uint", np.dtype(np.uint64), 64)
 bool_ = DType("bool", "bool", np.dtype(np.bool_))
 complex64 = DType("complex64", "complex", np.dtype(np.complex64), 24, 8)
 complex128 = DType("complex128", "complex", np.dtype(np.complex128), 53, 11)
+half, double = float16, float64
 string = DType("string", "string", np.dtype(object))
 # Levels of a range of floats. Kernels see the integers alone: arithmetic needs the range, too.
 qint8 = DType("qint8", "quantized", np.dtype(np.int8))
@@ -322,3 +324,20 @@ def promote(left: DType, right: DType) -> DType | None:
     if _holds(right, left):
         return right
     return None
+
+
+# What TensorFlow has beside the dtypes. The functions stand above this module, which all others
+# import; ``bool`` is Python's in here.
+_FUNCTIONS = ("as_string", "cast", "complex", "saturate_cast")
+
+if not typing.TYPE_CHECKING:
+
+    def __getattr__(name: str) -> typing.Any:
+        if name == "bool":
+            return bool_
+        if name not in _FUNCTIONS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(importlib.import_module("headrace.functions"), name)
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *_FUNCTIONS, "bool"})

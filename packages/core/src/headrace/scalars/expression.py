@@ -64,9 +64,6 @@ def expression_of(op: Operation) -> Expression | None:
     schema, attrs = op.schema, op.attrs
     if schema.expression is None:
         return None
-    if any(t.dtype.is_quantized for t in (*op.inputs, *op.outputs)):
-        # Scalars are numbers: of levels, kernels copy and compare the integers.
-        return None
     # Thousands of nodes share a few expressions.
     key = (
         schema,
@@ -105,6 +102,9 @@ def is_total(op: Operation) -> bool:
 def _promised(op: Operation) -> Expression | None:
     """Return the expression of an operation, of which the dtype is that of the output."""
     schema = op.schema
+    if any(t.dtype.is_quantized for t in (*op.inputs, *op.outputs)):
+        # Scalars are numbers: of levels, kernels copy and compare the integers.
+        return None
     found = _record(schema, tuple([t.dtype for t in op.inputs]), op.arity, op.attrs)
     if found is not None and [found.result.dtype] != [t.dtype for t in op.outputs]:
         promised = ", ".join(str(t.dtype) for t in op.outputs)
