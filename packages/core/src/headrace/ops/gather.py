@@ -273,6 +273,8 @@ def _scatter_nd(indices: Index, updates: Same, shape: Index) -> Spec:
     Returns:
         ``shape``, the dtype of ``updates``.
     """
+    if updates.dtype.is_quantized:
+        raise DTypeError(f"levels of ranges do not add up, got {updates.dtype}")
     if shape.value is not None and (shape.value < 0).any():
         raise ShapeError(f"dimensions must be >= 0, got {shape.value.tolist()}")
     target = as_shape(shape)

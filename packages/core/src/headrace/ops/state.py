@@ -73,7 +73,7 @@ def variable_initialized(resource: Resource) -> Spec:
 
 def _changed(resource: TensorSpec, value: TensorSpec) -> TensorSpec:
     content = content_of(resource)
-    if content.dtype.kind in ("bool", "string", "resource"):
+    if not content.dtype.is_numeric:
         raise DTypeError(f"the variable holds {content.dtype}, which is not numeric; use hr.assign")
     return _assigned(resource, value)
 
@@ -170,7 +170,7 @@ def _updated(resource: TensorSpec, updates: TensorSpec) -> TensorSpec:
 
 
 def _check_numeric(content: TensorSpec) -> None:
-    if content.dtype.kind in ("bool", "string", "resource"):
+    if not content.dtype.is_numeric:
         raise DTypeError(f"the variable holds {content.dtype}, which is not numeric")
 
 
