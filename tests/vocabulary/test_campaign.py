@@ -1,8 +1,8 @@
 """Calls with odd arguments come to the same in TensorFlow 1.15, where there is one.
 
-``TENSORFLOW_PYTHON=/path/to/python nox -s oracles`` runs 3000 of them, and 75 programs of
-conditions and loops inside of one another; ``VOCABULARY_CALLS`` says how many other calls, and
-``VOCABULARY_SEED`` which. Each difference is printed.
+``TENSORFLOW_PYTHON=/path/to/python nox -s oracles`` runs 3000 of them, 75 programs of conditions
+and loops inside of one another, and 300 of levels of ranges and of crosses; ``VOCABULARY_CALLS``
+says how many other calls, and ``VOCABULARY_SEED`` which. Each difference is printed.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import headrace as hr
 from tests.vocabulary.explanations import EXPLAINED, HOLDS, explained
 from tests.vocabulary.generate_outcomes import difference, outcome
 from tests.vocabulary.odd_calls import programs
+from tests.vocabulary.odd_levels import odd_levels
 from tests.vocabulary.odd_nests import nests
 
 PYTHON = os.environ.get("TENSORFLOW_PYTHON", "")
@@ -157,6 +158,25 @@ def test_nests_are_the_same_for_a_seed_and_differ_from_each_other() -> None:
     assert made != nests(100, 4)
 
 
+def test_levels_are_the_same_for_a_seed_and_differ_from_each_other() -> None:
+    made = odd_levels(100, 3)
+    assert made == odd_levels(100, 3)
+    assert len(set(made)) == 100
+    assert made != odd_levels(100, 4)
+
+
+@pytest.mark.needs("backend-cpu")
+def test_levels_come_to_the_same_compiled_and_plain() -> None:
+    configs = (hr.Config(executor="plain"), hr.Config(compile_after=0))
+    for program in odd_levels(60, 5):
+        plain, compiled = (
+            outcome(hr, program, lambda config=config: hr.Session(config=config))
+            for config in configs
+        )
+        assert "result" in plain, (program, plain)
+        assert not difference(compiled, plain, 0, 0), program
+
+
 @pytest.mark.needs("backend-cpu", "autodiff")
 @pytest.mark.parametrize("seed", range(3))
 def test_nests_come_to_the_same_compiled_and_plain(seed: int) -> None:
@@ -171,6 +191,21 @@ def test_nests_come_to_the_same_compiled_and_plain(seed: int) -> None:
         assert not difference(compiled, plain), program
     # Some lists do not tell how long they are, where a loop wants to know.
     assert refused <= 2
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PYTHON, reason="TENSORFLOW_PYTHON names no Python")
+@pytest.mark.timeout(1800)
+def test_levels_come_to_what_tensorflow_makes_of_them(tmp_path: Path) -> None:
+    calls = odd_levels(max(1, COUNT // 10), SEED)
+    config = hr.Config(executor="plain")
+    lost = []
+    for program, theirs in zip(calls, outcomes_of_tensorflow(calls, tmp_path), strict=True):
+        ours = outcome(hr, program, lambda: hr.Session(config=config))
+        found = difference(ours, theirs, 0, 0)
+        if found:
+            lost.append(f"{program}\n  -> {found}")
+    assert not lost, f"{len(lost)} of {len(calls)} differ\n" + "\n\n".join(lost)
 
 
 @pytest.mark.slow
