@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from headrace_train.test.benchmark import Benchmark as Benchmark
+from headrace_train.test.benchmark import benchmark_config as benchmark_config
 from headrace_train.test.case import TestCase as TestCase
 from headrace_train.test.check import GradientCheckError as GradientCheckError
 from headrace_train.test.check import GradientReport as GradientReport
@@ -19,11 +21,13 @@ from headrace_train.test.jacobian import compute_gradient_error as compute_gradi
 from headrace_train.test.stubs import StubOutForTesting as StubOutForTesting
 
 __all__ = [
+    "Benchmark",
     "GradientCheckError",
     "GradientReport",
     "StubOutForTesting",
     "TestCase",
     "assert_equal_graph_def",
+    "benchmark_config",
     "check_gradient",
     "compute_gradient",
     "compute_gradient_error",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import re
 import shutil
 import sys
 import tempfile
@@ -12,6 +13,7 @@ from typing import Any
 from headrace.extend import DeviceName
 from headrace.extend.arguments import items
 from headrace.extend.plugins import host
+from headrace_train.test.benchmark import run_benchmarks
 
 _GPU = "cuda"
 
@@ -81,6 +83,14 @@ def main(argv: Any = None) -> None:
     """Run all tests of the module that was started, and end the process with their outcome.
 
     Args:
-        argv: The command line; that of the process if None.
+        argv: The command line; that of the process if None. Where it has ``--benchmarks=`` and a
+            regular expression, or ``all``, benchmarks are run, instead.
     """
+    words = sys.argv if argv is None else argv
+    patterns = [
+        str(word).partition("=")[2] for word in words if re.match("--?benchmarks=", str(word))
+    ]
+    if patterns:
+        run_benchmarks(patterns[0])
+        return
     unittest.main(module="__main__", argv=list(sys.argv if argv is None else argv))
