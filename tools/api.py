@@ -37,6 +37,7 @@ ROOTS = (
     "headrace_io",
     "headrace_io.files.gfile",
     "headrace_io.files.io_gfile",
+    "headrace_io.resource_loader",
     "headrace_mpi",
     "headrace_serve",
     "headrace_train",

@@ -32,6 +32,7 @@ OFFICIAL = {
         (
             *(
                 "python_io",
+                "resource_loader",
                 "gfile",
                 "io.gfile",
                 "graph_util",
