@@ -198,6 +198,24 @@ def test_feeds_are_integers_that_are_levels():
 
 
 @pytest.mark.parametrize("config", CONFIGS)
+@pytest.mark.parametrize("dtype", sorted(hr.QUANTIZED_DTYPES, key=str), ids=str)
+def test_levels_have_an_order(config, dtype):
+    q = levels([[7, 2, 9], [1, 30, 4]], dtype)
+    axis = hr.placeholder_with_default(1, [])
+    parts = [
+        hr.reduce_max(q),
+        hr.reduce_max(q, 1, keepdims=True),
+        hr.reduce_min(q, axis),
+        hr.reduce_min(q, [0, 1], name="least"),
+    ]
+    assert {t.dtype for t in parts} == {dtype}
+    assert parts[-1].name == "least:0"
+    places = [hr.argmax(q, 1), hr.argmin(q, axis, output_type=hr.int32)]
+    found = [np.asarray(each).tolist() for each in run([*parts, *places], config=config)]
+    assert found == [30, [[9], [30]], [2, 1], 1, [2, 1], [1, 0]]
+
+
+@pytest.mark.parametrize("config", CONFIGS)
 def test_levels_pass_through_control_flow_and_lists(config):
     q = levels([1, 2, 3])
     looped = hr.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, hr.reverse(x, [0])), [0, q])[1]

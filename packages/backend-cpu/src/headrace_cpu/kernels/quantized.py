@@ -16,7 +16,7 @@ from headrace_cpu.kernels.numeric import Array, check_shape
 
 KERNELS = KernelTable()
 
-_ONE = np.float32
+_F32 = np.float32
 
 
 class _Limits(NamedTuple):
@@ -75,19 +75,19 @@ def quantize(
         raise ValueError(
             f"max_range must be at least min_range, got min_range {given} and max_range {limit}"
         )
-    low = xp.minimum(given, _ONE(0))
+    low = xp.minimum(given, _F32(0))
     largest = xp.maximum(xp.abs(given), xp.abs(limit))
-    least = xp.maximum(largest, _ONE(1)) / _ONE(100)
-    high = xp.maximum(xp.maximum(limit, low + least), _ONE(0))
+    least = xp.maximum(largest, _F32(1)) / _F32(100)
+    high = xp.maximum(xp.maximum(limit, low + least), _F32(0))
     dtype, limits = T.numpy, _limits(T.numpy)
     with np.errstate(all="ignore"):
         if mode == "MIN_COMBINED":
             scale = _single(limits.steps / (high - low).astype(np.float64))
             within = (xp.maximum(xp.minimum(input, high), low) - low) * scale
             if limits.lowest:
-                found = _rounded(xp, within - _ONE(-limits.lowest))
+                found = _rounded(xp, within - _F32(-limits.lowest))
             else:
-                found = xp.trunc(within + _ONE(0.5))
+                found = xp.trunc(within + _F32(0.5))
         elif mode == "MIN_FIRST":
             found = _from_first(xp, input, low, high, limits)
         else:
@@ -101,20 +101,20 @@ def quantize(
 def _scaled(xp: Any, low: Any, high: Any, limits: _Limits) -> tuple[Any, Any, Any]:
     """Return the range of which levels are multiples of a number, and the levels of 1."""
     scales = []
-    for level, end in ((_ONE(limits.lowest), low), (_ONE(limits.highest), high)):
-        found = level / xp.where(end == 0, _ONE(1), end)
+    for level, end in ((_F32(limits.lowest), low), (_F32(limits.highest), high)):
+        found = level / xp.where(end == 0, _F32(1), end)
         scales.append(xp.where(level * end > 0, found, np.finfo(np.float32).max))
     scale = xp.minimum(*scales)
-    return _ONE(limits.lowest) / scale, _ONE(limits.highest) / scale, scale
+    return _F32(limits.lowest) / scale, _F32(limits.highest) / scale, scale
 
 
 def _from_first(xp: Any, x: Array, low: Any, high: Any, limits: _Limits) -> Array:
     """Return levels of a range whose lower end is rounded to a multiple of their distance."""
     scale = _single(xp.where(high == low, 0, limits.steps / (high - low).astype(np.float64)))
-    found = _rounded(xp, x * scale) - (_rounded(xp, low * scale) - _ONE(limits.lowest))
+    found = _rounded(xp, x * scale) - (_rounded(xp, low * scale) - _F32(limits.lowest))
     # The largest float32 within 32 bits.
     most = min(limits.highest, 2147483520.0)
-    return xp.minimum(xp.maximum(found, _ONE(limits.lowest)), _ONE(most))
+    return xp.minimum(xp.maximum(found, _F32(limits.lowest)), _F32(most))
 
 
 def _to_first(xp: Any, levels: Array, low: Any, high: Any) -> Array:
@@ -123,7 +123,7 @@ def _to_first(xp: Any, levels: Array, low: Any, high: Any) -> Array:
     scale = _single((high - low).astype(np.float64) / limits.steps)
     with np.errstate(all="ignore"):
         start = xp.where(high == low, low, _rounded(xp, low / scale) * scale)
-    return (start - _ONE(limits.lowest) * scale) + _single(levels) * scale
+    return (start - _F32(limits.lowest) * scale) + _single(levels) * scale
 
 
 @KERNELS.plain("Dequantize")
@@ -131,10 +131,10 @@ def dequantize(xp: Any, input: Array, min_range: Array, max_range: Array, *, mod
     """Return what levels stand for."""
     low, high = _end(min_range, "min_range"), _end(max_range, "max_range")
     limits = _limits(input.dtype)
-    lowest, highest = _ONE(limits.lowest), _ONE(limits.highest)
+    lowest, highest = _F32(limits.lowest), _F32(limits.highest)
     with np.errstate(all="ignore"):
         if mode == "MIN_COMBINED":
-            half = (highest - lowest + _ONE(1)) / _ONE(2) if limits.lowest else _ONE(0)
+            half = (highest - lowest + _F32(1)) / _F32(2) if limits.lowest else _F32(0)
             scale = (high - low) / (highest - lowest)
             return (_single(input) + half) * scale + low
         if mode == "MIN_FIRST":
@@ -170,7 +170,7 @@ def quantized_concat(
             )
     lows = [_end(end, "input_mins") for end in input_mins]
     highs = [_end(end, "input_maxes") for end in input_maxes]
-    low, high = xp.minimum(xp.stack(lows).min(), _ONE(0)), xp.stack(highs).max()
+    low, high = xp.minimum(xp.stack(lows).min(), _F32(0)), xp.stack(highs).max()
     limits = _limits(values[0].dtype)
     if limits.lowest:
         high = xp.maximum(xp.abs(low), xp.abs(high))

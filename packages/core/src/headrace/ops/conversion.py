@@ -99,6 +99,15 @@ def _cast_levels(tensor: Tensor, wanted: DType, name: str) -> Tensor:
     return bitcast(tensor, wanted, name=name) if wanted.is_quantized else tensor
 
 
+def integers_of(value: Any) -> Tensor | None:
+    """Return the integers that quantized elements are held as, None for what is not quantized."""
+    tensor = as_tensor(value)
+    if tensor is None or not tensor.dtype.is_quantized:
+        return None
+    found: Tensor = bitcast(tensor, tensor.dtype.storage)
+    return found
+
+
 @dispatched("value")
 @names_result
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:

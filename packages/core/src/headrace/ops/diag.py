@@ -99,7 +99,7 @@ def _out_of_batch(found: Tensor, lead: Tensor) -> Tensor:
 
 
 def _zero(dtype: DType) -> Any:
-    return np.array(b"", object) if dtype.kind == "string" else np.zeros((), dtype.numpy)
+    return np.array(b"", object) if dtype.kind == "string" else np.zeros((), dtype.as_numpy_dtype)
 
 
 def _choose(condition: Any, x: Tensor, y: Any) -> Tensor:

@@ -10,6 +10,7 @@ from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.aliases import renamed
 from headrace.ops.arguments import as_int
+from headrace.ops.conversion import integers_of
 from headrace.ops.reduce import argmax_along, argmin_along, folded_last
 
 
@@ -105,6 +106,9 @@ def arg_min(
 
 def _find(primitive: Any, tensor: Any, axis: Any, output_type: Any, name: str | None) -> Tensor:
     where = 0 if axis is None else as_int(axis, "axis")
+    # Levels of a range are in the order of their integers.
+    integers = integers_of(tensor)
+    tensor = tensor if integers is None else integers
     found: Tensor
     if not isinstance(where, Tensor):
         found = primitive(tensor, where, output_type, name=name)

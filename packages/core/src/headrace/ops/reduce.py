@@ -19,6 +19,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.aliases import flag, renamed
 from headrace.ops.arguments import as_ints
 from headrace.ops.array import concat, gather, rank, reshape, shape, transpose
+from headrace.ops.conversion import bitcast, integers_of
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Bool, Index, Numeric, Real
 from headrace.shapes import Shape, normalize_axis
@@ -288,6 +289,17 @@ def _fold(primitive: Any, tensor: Any, axis: Any, keepdims: Any, name: str | Non
         return result if not keep else reshape(result, dims * kept + (1 - kept))
 
 
+def _extreme(primitive: Any, value: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
+    integers = integers_of(value)
+    if integers is None:
+        return _fold(primitive, value, axis, keepdims, name)
+    # Levels of a range are in the order of their integers.
+    found = _fold(primitive, integers, axis, keepdims, "levels")
+    named = name or primitive.schema.type.removeprefix("Reduce")
+    levels: Tensor = bitcast(found, convert_to_tensor(value).dtype, name=named)
+    return levels
+
+
 def _each_once(axes: Any, value: Any) -> Any:
     """Return known axes of a tensor without those that were named before."""
     if not isinstance(axes, list) or len(axes) < 2 or not all(isinstance(a, int) for a in axes):
@@ -465,7 +477,7 @@ def reduce_max(
     """Largest element along axes; the dtype's lowest value where there are none.
 
     Args:
-        input_tensor: [...], real.
+        input_tensor: [...], real or quantized.
         axis: The axis or axes to fold: an integer, a list, or an integer tensor; all if None.
         keepdims: Keep folded axes with size 1.
         name: The name of the operation.
@@ -480,7 +492,7 @@ def reduce_max(
     """
     where = renamed("axis", axis, "reduction_indices", reduction_indices)
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
-    return _fold(_max, input_tensor, where, keep, name)
+    return _extreme(_max, input_tensor, where, keep, name)
 
 
 @dispatched()
@@ -495,7 +507,7 @@ def reduce_min(
     """Smallest element along axes; the dtype's highest value where there are none.
 
     Args:
-        input_tensor: [...], real.
+        input_tensor: [...], real or quantized.
         axis: The axis or axes to fold: an integer, a list, or an integer tensor; all if None.
         keepdims: Keep folded axes with size 1.
         name: The name of the operation.
@@ -510,7 +522,7 @@ def reduce_min(
     """
     where = renamed("axis", axis, "reduction_indices", reduction_indices)
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
-    return _fold(_min, input_tensor, where, keep, name)
+    return _extreme(_min, input_tensor, where, keep, name)
 
 
 @dispatched()
