@@ -21,6 +21,7 @@ KERNELS = KernelTable()
 
 # More intervals are a mistake, and would only fill the memory.
 _MOST_INTERVALS = 1 << 28
+_MOST_NUMBERS = 1 << 29
 
 
 @KERNELS.plain("BincountSize")
@@ -34,6 +35,22 @@ def bincount_size(xp: Any, arr: Array) -> Array:
     if highest == np.iinfo(arr.dtype).max:
         raise ValueError(f"arr holds {highest}: there is no number of its dtype beyond")
     return xp.full((), highest + 1, arr.dtype)
+
+
+@KERNELS.plain("Bincount")
+def bincount(xp: Any, arr: Array, minlength: Array, maxlength: Array, *, dtype: DType) -> Array:
+    """Count each number."""
+    least, most = int(scalar(minlength, "minlength")), int(scalar(maxlength, "maxlength"))
+    if most < 0:
+        raise ValueError(f"maxlength must be >= 0, got {most}")
+    size = min(max(int(bincount_size(xp, arr)), least), most)
+    if size > _MOST_NUMBERS:
+        raise ValueError(f"{size} numbers are too many to be counted")
+    if not size or not arr.size:
+        return xp.zeros((size,), dtype.numpy)
+    # What is too large is counted at the end, and left out.
+    numbers = xp.minimum(arr.reshape(-1), size).astype(np.int64)
+    return xp.bincount(numbers, minlength=size)[:size].astype(dtype.numpy)
 
 
 @KERNELS.plain("HistogramFixedWidth")

@@ -1,4 +1,4 @@
-"""Histograms: how many numbers lie in each of some intervals of one width.
+"""Counts: how often each number occurs, and how many lie in each of some intervals of one width.
 
 The intervals of some numbers are computed first, in vectors, and then counted: in four rows of
 counts in turn, as a count that was just stored is not read again at once.
@@ -83,4 +83,162 @@ def _histogram_job(op: Operation) -> Job | None:
     return Job((_histogram(code),), run)
 
 
-JOBS: dict[str, Callable[[Operation], Job | None]] = {"HistogramFixedWidth": _histogram_job}
+# The least and the largest of some numbers.
+_ENDS = """\
+first, last = me * count // team, (me + 1) * count // team
+low, high = load_T(values, 0, 0), load_T(values, 0, 0)
+for k in range(first, last):
+    value = load_T(values, k, 0)
+    low, high = minimum(low, value), maximum(high, value)
+store_i64(ends, me * 8, to_i64(low), 1)
+store_i64(ends, me * 8 + 1, to_i64(high), 1)
+"""
+_ENDS_WORDS = ("values", "count", "ends")
+# Each thread has rows of counts of its own, with one place behind them for what is not counted.
+_TALLY = """\
+first, last = me * count // team, (me + 1) * count // team
+low, high = load_T(values, 0, 0), load_T(values, 0, 0)
+for k in range(first, last):
+    low, high = minimum(low, load_T(values, k, 0)), maximum(high, load_T(values, k, 0))
+wrong = either(to_i64(low) < 0, to_i64(high) == limit)
+if wrong:
+    STATUS
+    first = last
+mine, most = counts + me * rows * width * 4, to_T(size)
+for at in range(rows * width):
+    store_i32(mine, at, to_i32(0), 3)
+turn = to_i64(rows > 1) * width
+for k in range(first, last - ROWS + 1, ROWS):
+    for row in range(ROWS):
+        at = turn * row + to_i64(minimum(load_T(values, k + row, 0), most))
+        store_i32(mine, at, load_i32(mine, at, 3) + to_i32(1), 3)
+for k in range(first + (last - first) // ROWS * ROWS, last):
+    at = to_i64(minimum(load_T(values, k, 0), most))
+    store_i32(mine, at, load_i32(mine, at, 3) + to_i32(1), 3)
+if team > 1:
+    wait(barrier)
+for at in range(me * size // team, (me + 1) * size // team):
+    total = to_i32(0)
+    for row in range(team * rows):
+        total = total + load_i32(counts, row * width + at, 3)
+    store_O(out, at, to_O(total), 4)
+"""
+_TALLY_WORDS = ("values", "count", "limit", "size", "width", "rows", "counts", "out")
+# More numbers are counted in one row, by one thread: rows would leave the caches.
+_MOST_ROWS = 1 << 14
+_MOST_NUMBERS = 1 << 24
+
+
+@functools.cache
+def _ends(code: str) -> Sweep:
+    return Sweep("ends", _ENDS_WORDS, _ENDS, {"T": code})
+
+
+@functools.cache
+def _tally(code: str, counted: str) -> Sweep:
+    text = _TALLY.replace("ROWS", str(_ROWS))
+    types, parts = {"T": code, "O": counted}, {"STATUS": set_status()}
+    return Sweep("tally", _TALLY_WORDS, text, types, parts)
+
+
+def _found_ends(call: Call, threads: int, numbers: Any) -> tuple[int, int]:
+    """Return the least and the largest of some numbers, contiguous ones."""
+    team = team_for(numbers.size // 8, threads)
+    ends = np.empty((team, 8), np.int64)
+    call(team, address(numbers), numbers.size, address(ends))
+    if team == 1:
+        return ends.item(0), ends.item(1)
+    return int(ends[:, 0].min()), int(ends[:, 1].max())
+
+
+def _size_job(op: Operation) -> Job | None:
+    code = code_of(op.inputs[0].dtype.numpy)
+    assert code is not None
+    limit = int(op.inputs[0].dtype.max)
+
+    def run(calls: Sequence[Call], threads: int, numbers: Any) -> Any:
+        if not numbers.size:
+            return None
+        low, high = _found_ends(calls[0], threads, np.ascontiguousarray(numbers))
+        if low < 0 or high == limit:
+            return None
+        return np.array(high + 1, numbers.dtype)
+
+    return Job((_ends(code),), run)
+
+
+def _bincount_job(op: Operation) -> Job | None:
+    code, dtype = code_of(op.inputs[0].dtype.numpy), op.attrs["dtype"].numpy
+    counted = code_of(dtype)
+    assert code is not None
+    assert counted is not None
+    limit = int(op.inputs[0].dtype.max)
+
+    def run(calls: Sequence[Call], threads: int, numbers: Any, least: Any, most: Any) -> Any:
+        count = numbers.size
+        if not 0 < count < 1 << 31 or least.ndim or most.ndim:
+            return None
+        numbers = np.ascontiguousarray(numbers)
+        size, lowest = most.item(), least.item()
+        if lowest < size:
+            high = _found_ends(calls[0], threads, numbers)[1]
+            size = min(max(high + 1, lowest), size)
+        if not 0 < size <= _MOST_NUMBERS:
+            return None
+        rows, team = 1, 1
+        if size <= _MOST_ROWS and size * _ROWS <= count:
+            rows, team = _ROWS, team_for(count // 2, threads)
+        # Rows do not begin at one place of the cache.
+        width = size + 17
+        counts, out = np.empty(team * rows * width, np.int32), np.empty(size, dtype)
+        wrong = calls[1](
+            team, address(numbers), count, limit, size, width, rows, address(counts), address(out)
+        )
+        return None if wrong else out
+
+    return Job((_ends(code), _tally(code, counted)), run)
+
+
+# Cells of a matrix, counted row by row.
+_CELLS = """\
+wrong = False
+for k in range(me * count // team, (me + 1) * count // team):
+    row, column = to_i64(load_R(labels, k, 0)), to_i64(load_C(predictions, k, 1))
+    wrong = either(wrong, to_u64(row) >= to_u64(size))
+    wrong = either(wrong, to_u64(column) >= to_u64(size))
+    store_i64(cells, k, row * size + column, 2)
+if wrong:
+    STATUS
+"""
+_CELLS_WORDS = ("labels", "predictions", "count", "size", "cells")
+
+
+@functools.cache
+def _cells(rows: str, columns: str) -> Sweep:
+    parts = {"STATUS": set_status()}
+    return Sweep("cells", _CELLS_WORDS, _CELLS, {"R": rows, "C": columns}, parts)
+
+
+def _cells_job(op: Operation) -> Job | None:
+    rows, columns = (code_of(each.dtype.numpy) for each in op.inputs[:2])
+    assert rows is not None
+    assert columns is not None
+
+    def run(calls: Sequence[Call], threads: int, labels: Any, found: Any, number: Any) -> Any:
+        count, size = labels.size, int(scalar(number, "num_classes"))
+        if labels.ndim != 1 or found.shape != labels.shape or not 0 <= size < 1 << 31:
+            return None
+        labels, found = np.ascontiguousarray(labels), np.ascontiguousarray(found)
+        cells, team = np.empty(count, np.int64), team_for(count, threads)
+        wrong = calls[0](team, address(labels), address(found), count, size, address(cells))
+        return None if wrong else cells
+
+    return Job((_cells(rows, columns),), run)
+
+
+JOBS: dict[str, Callable[[Operation], Job | None]] = {
+    "HistogramFixedWidth": _histogram_job,
+    "BincountSize": _size_job,
+    "Bincount": _bincount_job,
+    "ConfusionCells": _cells_job,
+}

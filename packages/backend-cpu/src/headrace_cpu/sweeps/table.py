@@ -41,7 +41,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
     "turned": {"array": ("Transpose",)},
     "resampled": {"image": ("Resize", "ResizeGrad")},
     "distinct": {"unique": ("Unique",)},
-    "counts": {"histogram": ("HistogramFixedWidth",)},
+    "counts": {"histogram": ("HistogramFixedWidth", "BincountSize", "Bincount", "ConfusionCells")},
     "scatters": {
         "gather": ("ScatterNd", "TensorScatter", "DynamicPartition"),
         "sparse": ("SparseToDense",),

@@ -48,6 +48,45 @@ def _bincount_size(arr: Index) -> Spec:
 
 
 @op(
+    "Bincount", host_inputs=["minlength", "maxlength"], public="", no_gradient="a count is constant"
+)
+def _counted(arr: Index, minlength: Index, maxlength: Index, dtype: DType = dtypes.int32) -> Spec:
+    """How often each number from 0 on occurs.
+
+    Args:
+        arr: [...], int32 or int64, not negative; others raise when it runs.
+        minlength: [], the result has at least so many elements.
+        maxlength: [], the result has at most so many; larger numbers are not counted.
+        dtype: int32, int64, float32 or float64.
+
+    Returns:
+        [largest number + 1, within these bounds], ``dtype``.
+    """
+    if dtype not in _COUNTED:
+        raise DTypeError(f"dtype must be int32, int64, float32 or float64, got {dtype}")
+    for part, label in ((minlength, "minlength"), (maxlength, "maxlength")):
+        if part.rank not in (None, 0):
+            raise ShapeError(f"{label} must be a scalar, got shape {part.shape}")
+    if maxlength.value is not None and int(maxlength.value) < 0:
+        raise AttributeValueError(f"maxlength must be >= 0, got {int(maxlength.value)}")
+    return TensorSpec(dtype, Shape([_known_size(arr.value, minlength.value, maxlength.value)]))
+
+
+# What numbers are counted in without being converted.
+_COUNTED = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)
+
+
+def _known_size(numbers: Any, least: Any, most: Any) -> int | None:
+    """Return how many numbers are counted, None where only a step knows."""
+    if least is not None and most is not None and least >= most:
+        return int(most)
+    if numbers is None or least is None or most is None:
+        return None
+    size = int(numbers.max()) + 1 if numbers.size else 0
+    return min(max(size, int(least)), int(most))
+
+
+@op(
     "HistogramFixedWidth",
     host_inputs=["value_range", "nbins"],
     public="",
@@ -169,6 +208,11 @@ def bincount(
         numbers = convert_to_tensor(arr, preferred_dtype=dtypes.int32)
         if not isinstance(arr, Tensor) and not numbers.dtype.is_integer:
             numbers = convert_to_tensor(arr, dtypes.int32)
+        if weights is None and as_dtype(dtype) in _COUNTED:
+            least = 0 if minlength is None else minlength
+            most = dtypes.int32.max if maxlength is None else maxlength
+            bounds = [saturate_cast(convert_to_tensor(b), dtypes.int32) for b in (least, most)]
+            return _counted(numbers, bounds[0], bounds[1], as_dtype(dtype))
         count = saturate_cast(_bincount_size(numbers), dtypes.int32)
         if minlength is not None:
             count = maximum(count, saturate_cast(convert_to_tensor(minlength), dtypes.int32))
@@ -284,14 +328,17 @@ def confusion_matrix(
     kind = as_dtype(dtype)
     with name_scope(name, "confusion_matrix"):
         rows, columns = _without_last_axis(index_tensor(labels), index_tensor(predictions))
-        rows, columns = cast(rows, dtypes.int64), cast(columns, dtypes.int64)
         if num_classes is None:
-            count = maximum(_bincount_size(rows), _bincount_size(columns))
+            sizes = (cast(_bincount_size(ids), dtypes.int64) for ids in (rows, columns))
+            count = maximum(*sizes)
         else:
             count = cast(num_classes, dtypes.int64)
         cells = _confusion_cells(rows, columns, count)
-        parts = ones_like(cells, kind) if weights is None else cast(weights, kind)
-        counted = unsorted_segment_sum(parts, cells, count * count)
+        if weights is None and kind in _COUNTED:
+            counted = _counted(cells, count * count, count * count, kind)
+        else:
+            parts = ones_like(cells, kind) if weights is None else cast(weights, kind)
+            counted = unsorted_segment_sum(parts, cells, count * count)
         dims = [num_classes] * 2 if isinstance(num_classes, int) else stack([count, count])
         return reshape(counted, dims)
 

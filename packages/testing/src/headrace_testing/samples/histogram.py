@@ -28,6 +28,11 @@ def _histogram(values: Any, ends: Any, nbins: Any, dtype: Any = "int32") -> Any:
     return counts
 
 
+def _bincount(numbers: Any, least: Any, most: Any, dtype: Any = "int32") -> Any:
+    size = min(max(int(numbers.max(initial=-1)) + 1, int(least)), int(most))
+    return np.array([(numbers == number).sum() for number in range(size)], dtype)
+
+
 def _counts(op: str, oracle: Any) -> list[Row]:
     # Quarters and the ends between them are exact in every dtype.
     values = [-9.0, 0.0, 0.25, 1.0, 1.75, 2.0, 3.0, 3.5, 4.0, 100.0]
@@ -158,6 +163,44 @@ SAMPLES: list[Row] = [
         "no number of its dtype beyond",
         when="run",
         label="limit",
+    ),
+    *(
+        Sample(
+            "Bincount",
+            [array(numbers, dtype), array(least, "int32"), array(most, "int32")],
+            {"dtype": counted},
+            _bincount,
+            label=label,
+        )
+        for label, numbers, dtype, least, most, counted in (
+            ("free", [0, 5, 2, 5, 5, 0, 1], "int32", 0, 2**31 - 1, "int32"),
+            ("padded", [[1, 0], [3, 3]], "int64", 9, 2**31 - 1, "int64"),
+            ("cut", [7, 1, 2, 9, 1], "int32", 0, 3, "float32"),
+            ("fixed", [7, 1, 2, 9, 1], "int64", 5, 5, "float64"),
+            ("crossed", [7, 1, 2], "int32", 5, 2, "int32"),
+            ("empty", np.zeros((0, 2)), "int64", 2, 4, "int32"),
+            ("none", [1, 2], "int32", 0, 0, "int32"),
+            ("scalar", 2, "int32", 0, 9, "int32"),
+        )
+    ),
+    *(
+        Reject(
+            "Bincount",
+            [array(numbers, "int32"), array(least, "int32"), array(most, "int32")],
+            {"dtype": dtype},
+            error,
+            match,
+            when=when,
+            label=label,
+        )
+        for label, numbers, least, most, dtype, error, match, when in (
+            ("negative", [3, -1], 0, 9, "int32", ExecutionError, "not be negative, got -1", "run"),
+            ("limit", [2**31 - 1], 0, 9, "int32", ExecutionError, "no number of its", "run"),
+            ("many", [2**30], 0, 2**31 - 1, "int32", ExecutionError, "too many", "run"),
+            ("most", [3], 0, -1, "int32", AttributeValueError, "maxlength must be >= 0", "build"),
+            ("vector", [3], [0], 9, "int32", ShapeError, "minlength must be a scalar", "build"),
+            ("dtype", [3], 0, 9, "int8", DTypeError, "dtype must be int32, int64", "build"),
+        )
     ),
     Sample(
         "ConfusionCells",
