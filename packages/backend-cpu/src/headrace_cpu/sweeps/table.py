@@ -38,6 +38,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "picks": {"gather": ("Gather", "GatherNd"), "rearrange": ("ReverseSequence",)},
+    "searches": {"reduce": ("ArgMax", "ArgMin")},
     "turned": {"array": ("Transpose",)},
     "resampled": {"image": ("Resize", "ResizeGrad")},
     "distinct": {"unique": ("Unique",)},
