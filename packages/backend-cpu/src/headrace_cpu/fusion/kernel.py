@@ -10,7 +10,7 @@ from typing import Any, final
 
 from headrace import Operation, Tensor
 from headrace_cpu.fusion.bands import find_bands
-from headrace_cpu.fusion.build import Builder
+from headrace_cpu.fusion.build import Builder, Unfit
 from headrace_cpu.fusion.constants import (
     BARRIER_WORD,
     COUNT_WORD,
@@ -76,12 +76,11 @@ class FusedKernel(Instruction):
         self.reads = tuple(t for t in outside if not builder.literal or uniform_value(t) is None)
         space = make_space(builder, writes_of(builder, wanted), builder.checks)
         widen(space)
-        self.schedule = make_schedule(space)
-        self.work = _work(self.schedule)
-        self.threads = max(1, min(threads, self.work // _WORTH_A_THREAD))
-        self.schedule.bands = find_bands(self.schedule, self.threads)
-        self.kernel = write_kernel(self.schedule, "fused")
-        check_updates(self.schedule, self.kernel)
+        try:
+            self._write(make_schedule(space), threads)
+        except Unfit:
+            # What is computed in fewer nests reads each variable in fewer orders.
+            self._write(make_schedule(space, again=True), threads)
         self.checks = tuple(builder.checks)
         # What a check refuses is shown afterwards: it must still be there.
         shown = {check.indices for check in self.checks}
@@ -89,6 +88,15 @@ class FusedKernel(Instruction):
         self.reuses = tuple(pair for pair in pairs if pair[1] not in shown)
         self.scratch = self.kernel.layout.place(self.threads)
         self._address: int | None = None
+
+    def _write(self, schedule: Schedule, threads: int) -> None:
+        """Write the kernel of a schedule, and refuse what it updates in no order that is right."""
+        self.schedule = schedule
+        self.work = _work(schedule)
+        self.threads = max(1, min(threads, self.work // _WORTH_A_THREAD))
+        schedule.bands = find_bands(schedule, self.threads)
+        self.kernel = write_kernel(schedule, "fused")
+        check_updates(schedule, self.kernel)
 
     def bind(self, at: Addresses) -> Bound:
         """Return the kernel on its block, or what runs the operations one by one."""

@@ -12,6 +12,7 @@ computed where a root needs it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import prod
 
 from headrace_cpu.fusion.constants import ELEMENTARY
 from headrace_cpu.fusion.space import Space, Store, Value
@@ -21,6 +22,10 @@ _COSTS = {"divide": 6, "quotient": 20, "sqrt": 8}
 _ELEMENTARY_COST = 30
 # Values are computed again where that costs at most this much.
 _CHEAP = 8
+# Of what would be computed so often, along dimensions that it does not vary along, no more than
+# this.
+_CHEAP_EACH = 4
+_OFTEN = 4
 
 
 @dataclass(slots=True, eq=False)
@@ -97,15 +102,17 @@ class Schedule:
         return not root.in_row and len(dims) > 1 and value.over == dims[-1:]
 
 
-def make_schedule(space: Space, *, keeps: bool = True) -> Schedule:
+def make_schedule(space: Space, *, keeps: bool = True, again: bool = False) -> Schedule:
     """Return the schedule of a group.
 
     Args:
         space: The group.
         keeps: Whether values are kept that would cost much to compute again.
+        again: Whether they are computed again all the same where one nest needs them, for each of
+            its steps along a dimension that they do not vary along.
     """
     first = _Scheduler(space, set()).run()
-    kept = _worth_keeping(space, first) if keeps else None
+    kept = _worth_keeping(space, first, again=again) if keeps else None
     return _Scheduler(space, kept).run() if kept else first
 
 
@@ -194,7 +201,7 @@ class _Scheduler:
         return found
 
 
-def _worth_keeping(space: Space, schedule: Schedule) -> set[Value]:
+def _worth_keeping(space: Space, schedule: Schedule, *, again: bool) -> set[Value]:
     """Return values to compute once although several phases or nests need them."""
     places = _places(space, schedule)
     users: dict[Value, list[Value]] = {}
@@ -213,6 +220,10 @@ def _worth_keeping(space: Space, schedule: Schedule) -> set[Value]:
                     places[value].add(min(places[user]))
                 else:
                     places[value] |= places[user]
+        if value.kind == "map" and not again and _comes_again(value, places[value], schedule):
+            if cost(value, kept) > _CHEAP_EACH:
+                kept.add(value)
+            continue
         if value.kind != "map" or len(places[value]) < 2:
             continue
         if not value.dims and len({nest for nest, _, _ in places[value]}) < 2:
@@ -225,6 +236,21 @@ def _worth_keeping(space: Space, schedule: Schedule) -> set[Value]:
         if cost(value, kept) > _CHEAP:
             kept.add(value)
     return kept
+
+
+def _comes_again(value: Value, places: set[tuple[int, int, bool]], schedule: Schedule) -> bool:
+    """Whether inner loops compute a value for each step of a loop around that it does not vary in.
+
+    What does not vary along the last dimension is a variable of the row instead.
+    """
+    for number, _, in_row in places:
+        dims = schedule.nests[number].dims
+        if in_row or not dims or dims[-1] not in value.dims:
+            continue
+        sizes = schedule.space.sizes
+        if prod(sizes[dim] for dim in dims if dim not in value.dims) >= _OFTEN:
+            return True
+    return False
 
 
 def _places(space: Space, schedule: Schedule) -> dict[Value, set[tuple[int, int, bool]]]:
