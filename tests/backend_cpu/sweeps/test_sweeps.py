@@ -10,6 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace import as_dtype
+from headrace.extend.primitives import linear_recurrence
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 WHOLE = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
@@ -75,6 +76,18 @@ def test_scans(dtype) -> None:
                     return hr.cumsum(x, axis, *flags), hr.cumprod(x, axis, *flags)
 
                 _check(build, values)
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])
+def test_recurrences(dtype) -> None:
+    for shape, axis in (*SCANS, ((2, 700), 1), ((600, 600), 1)):
+        factors, terms = (_numbers(dtype, shape, scale, odd=False) for scale in (0.6, 2.0))
+        for reverse in (False, True):
+
+            def build(a, b, axis=axis, reverse=reverse):
+                return linear_recurrence(a, b, axis, reverse)
+
+            _check(build, factors, terms)
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *WHOLE])

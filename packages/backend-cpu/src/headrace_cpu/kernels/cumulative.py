@@ -12,7 +12,7 @@ from headrace_cpu.kernels.numeric import Array, axis_index, check_shape, narrowe
 KERNELS = KernelTable()
 
 # A vector longer than this is scanned by doubling strides rather than element by element.
-_LONG = 512
+LONG_RECURRENCE = 512
 
 
 @KERNELS.plain("Cumsum")
@@ -76,7 +76,7 @@ def linear_recurrence(xp: Any, a: Array, b: Array, *, axis: int, reverse: bool) 
     factors = _flipped(xp.moveaxis(widened(a), at, 0), 0, reverse)
     terms = _flipped(xp.moveaxis(widened(b), at, 0), 0, reverse)
     length = a.shape[at]
-    if xp is np and (length <= _LONG or a.size // length >= _LONG):
+    if xp is np and (length <= LONG_RECURRENCE or a.size // length >= LONG_RECURRENCE):
         scanned = np.empty(terms.shape, terms.dtype)
         scanned[0] = terms[0]
         for i in range(1, length):

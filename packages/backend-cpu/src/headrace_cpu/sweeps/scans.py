@@ -1,4 +1,4 @@
-"""Cumulative sums and products along any axis, in the order of the elements.
+"""Cumulative sums and products and linear recurrences along any axis, in the order of the elements.
 
 A sum that waits for the one before takes three cycles an element. So four rows go side by side; of
 an axis with many elements behind it, so do these. Each thread has rows or columns of its own.
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from headrace import Operation
+from headrace_cpu.kernels.cumulative import LONG_RECURRENCE
 from headrace_cpu.kernels.numeric import axis_index, narrowed, widened
 from headrace_cpu.native.memory import address
 from headrace_cpu.sweeps.sweep import Call, Job, Sweep, code_of, team_for
@@ -90,6 +91,68 @@ for unit in range(me * outer * blocks // team, (me + 1) * outer * blocks // team
 _WORDS = ("x", "y", "outer", "length", "inner", "exclusive", "reverse")
 
 
+# Each element is a term and the one before times a factor; the first is a term alone.
+_RECURRENCE_ROWS = """\
+rows, whole = outer * inner, length * inner
+begin, step = 0, inner
+if reverse != 0:
+    begin, step = (length - 1) * inner, -inner
+first, last = me * rows // team, (me + 1) * rows // team
+fours = first + (last - first) // 4 * 4
+for r in range(first, fours, 4):
+    p0 = begin + r // inner * whole + r - r // inner * inner
+    p1 = begin + (r + 1) // inner * whole + r + 1 - (r + 1) // inner * inner
+    p2 = begin + (r + 2) // inner * whole + r + 2 - (r + 2) // inner * inner
+    p3 = begin + (r + 3) // inner * whole + r + 3 - (r + 3) // inner * inner
+    a0, a1 = load_T(terms, p0, 1), load_T(terms, p1, 1)
+    a2, a3 = load_T(terms, p2, 1), load_T(terms, p3, 1)
+    store_T(y, p0, a0, 2)
+    store_T(y, p1, a1, 2)
+    store_T(y, p2, a2, 2)
+    store_T(y, p3, a3, 2)
+    for i in range(1, length):
+        at = i * step
+        a0 = load_T(factors, p0 + at, 0) * a0 + load_T(terms, p0 + at, 1)
+        a1 = load_T(factors, p1 + at, 0) * a1 + load_T(terms, p1 + at, 1)
+        a2 = load_T(factors, p2 + at, 0) * a2 + load_T(terms, p2 + at, 1)
+        a3 = load_T(factors, p3 + at, 0) * a3 + load_T(terms, p3 + at, 1)
+        store_T(y, p0 + at, a0, 2)
+        store_T(y, p1 + at, a1, 2)
+        store_T(y, p2 + at, a2, 2)
+        store_T(y, p3 + at, a3, 2)
+for r in range(fours, last):
+    p0 = begin + r // inner * whole + r - r // inner * inner
+    a0 = load_T(terms, p0, 1)
+    store_T(y, p0, a0, 2)
+    for i in range(1, length):
+        at = p0 + i * step
+        a0 = load_T(factors, at, 0) * a0 + load_T(terms, at, 1)
+        store_T(y, at, a0, 2)
+"""
+_RECURRENCE_COLUMNS = """\
+sums = sums + me * block_size * SIZE_T
+blocks = (inner + block_size - 1) // block_size
+begin, step = 0, inner
+if reverse != 0:
+    begin, step = (length - 1) * inner, -inner
+for unit in range(me * outer * blocks // team, (me + 1) * outer * blocks // team):
+    column = (unit - unit // blocks * blocks) * block_size
+    width = minimum(block_size, inner - column)
+    place = begin + unit // blocks * length * inner + column
+    for c in range(width):
+        value = load_T(terms, place + c, 1)
+        store_T(sums, c, value, 3)
+        store_T(y, place + c, value, 2)
+    for i in range(1, length):
+        at = place + i * step
+        for c in range(width):
+            value = load_T(factors, at + c, 0) * load_T(sums, c, 3) + load_T(terms, at + c, 1)
+            store_T(sums, c, value, 3)
+            store_T(y, at + c, value, 2)
+"""
+_RECURRENCE_WORDS = ("factors", "terms", "y", "outer", "length", "inner", "reverse")
+
+
 def _sweeps(op: str, code: str) -> tuple[Sweep, Sweep]:
     sign, zero, start = ("+", "-0.0", "0") if op == "Cumsum" else ("*", "1.0", "1")
     if code[0] != "f":
@@ -134,4 +197,44 @@ def _job(op: Operation) -> Job | None:
     return Job(_sweeps(op.type, code), run)
 
 
-JOBS: dict[str, Callable[[Operation], Job | None]] = {"Cumsum": _job, "Cumprod": _job}
+def _recurrence_job(op: Operation) -> Job | None:
+    dtype = op.inputs[0].dtype
+    half = dtype.kind == "float" and dtype.numpy.itemsize == 2
+    code = code_of(np.float32 if half else dtype.numpy)
+    if code is None or code == "b8":
+        return None
+    axis, reverse = op.attrs["axis"], int(op.attrs["reverse"])
+
+    def run(calls: Sequence[Call], threads: int, factors: Any, terms: Any) -> Any:
+        at = axis_index(axis, factors.ndim)
+        if not factors.size or factors.shape != terms.shape:
+            return None
+        shape, length = factors.shape, factors.shape[at]
+        outer, inner = prod(shape[:at]), prod(shape[at + 1 :])
+        # The plain kernel composes steps of long rows in another order, unless they are many.
+        if length > LONG_RECURRENCE and factors.size // length < LONG_RECURRENCE:
+            return None
+        wide = [np.ascontiguousarray(widened(each)) for each in (factors, terms)]
+        result = np.empty(shape, wide[0].dtype)
+        sizes = (*map(address, (*wide, result)), outer, length, inner, reverse)
+        team = team_for(factors.size, threads)
+        if inner < _WIDE:
+            calls[0](team, *sizes)
+        else:
+            block = min(_BLOCK, -(-inner // (16 * team)) * 16)
+            sums = np.empty(block * team, result.dtype)
+            calls[1](team, *sizes, address(sums), block)
+        return narrowed(result, factors.dtype)
+
+    types, words = {"T": code}, _RECURRENCE_WORDS
+    columns = Sweep(
+        "recurrence_columns", (*words, "sums", "block_size"), _RECURRENCE_COLUMNS, types
+    )
+    return Job((Sweep("recurrence_rows", words, _RECURRENCE_ROWS, types), columns), run)
+
+
+JOBS: dict[str, Callable[[Operation], Job | None]] = {
+    "Cumsum": _job,
+    "Cumprod": _job,
+    "LinearRecurrence": _recurrence_job,
+}

@@ -19,7 +19,7 @@ _RARE = ("texts", "lookups", "numerals")
 
 # By module of sweeps: the operations that it has them for, with the family of their plain kernels.
 _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
-    "scans": {"cumulative": ("Cumsum", "Cumprod")},
+    "scans": {"cumulative": ("Cumsum", "Cumprod", "LinearRecurrence")},
     "orders": {"sort": ("Sort", "TopK", "SearchSorted", "InTopK")},
     "folds": {
         "segment": (
