@@ -480,11 +480,11 @@ def _segment_job(op: Operation) -> Job | None:
             return None
         return narrowed(result, data.dtype).reshape((count, *row_shape))
 
-    slim = _is_slim(op, 64 // folds.size)
+    slim = is_slim(op, 64 // folds.size)
     return Job((fold_sweep(folds.fold, folds.code, index, "i32", 1, False, slim=slim),), run)
 
 
-def _is_slim(op: Operation, lanes: int) -> bool:
+def is_slim(op: Operation, lanes: int) -> bool:
     """Whether the rows of segments are known to be shorter than a vector, and not much shorter."""
     dims, lead = op.inputs[0].spec.shape.dims, op.inputs[1].spec.shape.rank
     if dims is None or lead is None or None in dims[lead:]:

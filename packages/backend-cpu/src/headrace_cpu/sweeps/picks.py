@@ -132,6 +132,19 @@ def flattened(call: Call, threads: int, indices: Any, dims: Sequence[int]) -> An
     return None if status else rows
 
 
+def parts_for(size: int, count: int, outer: int, threads: int) -> tuple[int, int]:
+    """Return how many threads pick rows, and in how many parts those of each table are picked.
+
+    Args:
+        size: The bytes of the result.
+        count: How many rows are picked of each table.
+        outer: How many tables there are.
+        threads: How many threads there are.
+    """
+    team = team_for(size // 8 + 2 * count * outer, threads)
+    return team, 1 if outer >= 4 * team else team
+
+
 def picked(
     call: Call, threads: int, table: Any, ids: Any, shape: tuple[int, ...], sizes: Sequence[int]
 ) -> Any:
@@ -151,8 +164,7 @@ def picked(
     size = table.itemsize
     if size == 16:
         size, width = 8, 2 * width
-    team = team_for(result.nbytes // 8 + 2 * count * outer, threads)
-    parts = 1 if outer >= 4 * team else team
+    team, parts = parts_for(result.nbytes, count, outer, threads)
     status = call(
         team, address(table), address(result), address(ids), outer, parts, shared, height, count,
         width,
@@ -160,7 +172,7 @@ def picked(
     return None if status else result
 
 
-def _bits_of(op: Operation) -> int | None:
+def bits_of(op: Operation) -> int | None:
     """Return the bytes as which the elements of an operation's first input are moved."""
     if op.inputs[0].dtype.kind in ("string", "resource", "list"):
         return None
@@ -169,7 +181,7 @@ def _bits_of(op: Operation) -> int | None:
 
 
 def _gather_job(op: Operation) -> Job | None:
-    size, index = _bits_of(op), code_of(op.inputs[1].dtype.numpy)
+    size, index = bits_of(op), code_of(op.inputs[1].dtype.numpy)
     if size is None or index is None:
         return None
     axis, lead = op.attrs["axis"], op.attrs["batch_dims"]
@@ -192,7 +204,7 @@ def _gather_job(op: Operation) -> Job | None:
 
 
 def _gather_nd_job(op: Operation) -> Job | None:
-    size, index = _bits_of(op), code_of(op.inputs[1].dtype.numpy)
+    size, index = bits_of(op), code_of(op.inputs[1].dtype.numpy)
     depth = op.inputs[1].spec.shape.dims and op.inputs[1].spec.shape[-1]
     if size is None or index is None or not depth:
         return None
@@ -216,7 +228,7 @@ def _gather_nd_job(op: Operation) -> Job | None:
 
 
 def _reverse_sequence_job(op: Operation) -> Job | None:
-    size = _bits_of(op)
+    size = bits_of(op)
     if size is None or code_of(op.inputs[1].dtype.numpy) is None:
         return None
     seq_axis, batch_axis = op.attrs["seq_axis"], op.attrs["batch_axis"]

@@ -1,0 +1,240 @@
+"""Sweeps as instructions: where all shapes are known, a program runs them without Python.
+
+A node that calls its sweep looks at its arrays, makes others and writes down their addresses in
+each step, which takes several microseconds. What it would find is known when the program is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from headrace import Operation, Tensor
+from headrace.extend.devices import located
+from headrace_cpu.fusion.interpret import interpret
+from headrace_cpu.native.memory import Array, view
+from headrace_cpu.native.source import KernelSource
+from headrace_cpu.native.threads import open_mp
+from headrace_cpu.program.block import Block, bound
+from headrace_cpu.program.instruction import Addresses, Bound, Instruction, NativeCall
+from headrace_cpu.program.matching import Candidate
+from headrace_cpu.program.values import is_native
+from headrace_cpu.sweeps.sweep import STATUS, TEAM, Sweep
+
+# The operations that have plans (``plans.py``).
+PLANNED = frozenset(
+    {
+        "Gather", "GatherNd", "UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax",
+        "UnsortedSegmentMin", "ScatterNd", "ScatterAddVariable", "ScatterSubVariable",
+        "ScatterMinVariable", "ScatterMaxVariable", "ScatterUpdateVariable",
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One sweep of an instruction.
+
+    Attributes:
+        sweep: Its source.
+        threads: How many threads it is worth.
+        numbers: Its words that are numbers, by their names; others are 0.
+        tensors: Those that are the addresses of tensors, or of the variable that is changed.
+        scratch: Those that are addresses in scratch memory: at so many bytes.
+        arrays: Those that are addresses of arrays that are made with the instruction.
+    """
+
+    sweep: Sweep
+    threads: int
+    numbers: Mapping[str, int]
+    tensors: Mapping[str, Tensor]
+    scratch: Mapping[str, int] = field(default_factory=dict)
+    arrays: Mapping[str, Array] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How sweeps compute an operation whose shapes are known.
+
+    Attributes:
+        steps: The sweeps, one after the other. Each is right whatever those before have refused.
+        scratch: The bytes of scratch memory.
+        flops: How many floating-point operations they do.
+    """
+
+    steps: Sequence[Step]
+    scratch: int = 0
+    flops: int = 0
+
+
+# The plan of an operation on so many threads, None where sweeps do not compute it.
+Planner = Callable[[Operation, int], Plan | None]
+
+
+class BoundSweep(Instruction):
+    """Runs the sweeps of one operation on the buffers of a program."""
+
+    def __init__(self, op: Operation, plan: Plan) -> None:
+        """Describe it.
+
+        Args:
+            op: The operation.
+            plan: Its sweeps.
+        """
+        self.ops = (op,)
+        self.name = plan.steps[-1].sweep.name
+        self._op, self._plan = op, plan
+        changes = op.schema.changes
+        self.updates = (op.inputs[0],) if changes else ()
+        # What is known needs no memory; the plain kernel gets its value.
+        given = [
+            t for t in op.inputs[len(self.updates) :] if t.spec.value is None or _is_read(plan, t)
+        ]
+        self.reads = tuple(dict.fromkeys(given))
+        self.writes = () if changes else (op.outputs[0],)
+        self.scratch = plan.scratch
+        self._kernels: list[int] = []
+
+    def flops(self) -> int:
+        """Return how many floating-point operations it does."""
+        return self._plan.flops
+
+    def source(self) -> str:
+        """Return the source of its kernels."""
+        return "\n".join(step.sweep.source().text for step in self._plan.steps)
+
+    def kernels(self) -> Sequence[KernelSource]:
+        """Return its kernels; the plain kernel computes until they are there."""
+        return [] if self._kernels else [step.sweep.source() for step in self._plan.steps]
+
+    def adopt(self, addresses: Sequence[int]) -> None:
+        """Run the kernels."""
+        if addresses:
+            self._kernels = list(addresses)
+
+    def bind(self, at: Addresses) -> Bound:
+        """Return what runs it on buffers at ``at``."""
+        tensors = (*self.reads, *self.writes, *self.updates)
+        # The words that the plain kernel wants.
+        all_of = Block(len(tensors), at)
+        for i, tensor in enumerate(tensors):
+            all_of.bind(tensor, i)
+        plain = partial(self._plain, all_of.words)
+        if not self._kernels:
+            return bound(all_of.kept(plain), [all_of], tensors, at)
+        blocks, calls, natives = [all_of], [], []
+        for step, kernel in zip(self._plan.steps, self._kernels, strict=True):
+            block = self._block(step, at)
+            calls.append(block.launch(kernel, step.threads))
+            native: NativeCall = calls[-1].__dict__["native"]
+            natives.append(replace(native, report=block.address + 8 * STATUS))
+            blocks.append(block)
+        words = [block.words for block in blocks[1:]]
+        call = all_of.kept(partial(_run, words, calls, plain))
+        if not self.updates:
+            call.__dict__["native"] = tuple(natives)
+        return bound(call, blocks, tensors, at)
+
+    def _block(self, step: Step, at: Addresses) -> Block:
+        words = (*TEAM, *step.sweep.words)
+        place = {word: i for i, word in enumerate(words)}
+        block = Block(len(words), at)
+        if step.threads > 1:
+            block.bind_team(*map(TEAM.index, ("number_of", "count_of", "barrier")))
+        for name, number in step.numbers.items():
+            block.words[place[name]] = number
+        for name, tensor in step.tensors.items():
+            block.bind(tensor, place[name])
+        for name, offset in step.scratch.items():
+            block.bind_scratch(place[name], offset)
+        for name, array in step.arrays.items():
+            block.words[place[name]] = array.__array_interface__["data"][0]
+        return block
+
+    def _plain(self, words: Array) -> None:
+        """Let the plain kernel compute it, or refuse what is wrong."""
+        found: dict[Tensor, Array] = {}
+        tensors = (*self.reads, *self.writes, *self.updates)
+        for tensor, place in zip(tensors, words.tolist(), strict=True):
+            spec = tensor.spec if tensor.spec.content is None else tensor.spec.content
+            found[tensor] = view(place, spec.shape.known, spec.dtype.numpy, self)
+        if not self.updates:
+            try:
+                interpret(self.ops, found.__getitem__, found, self.writes)
+            except Exception as error:
+                # What it was given, under the shapes that it has for it.
+                given = [found.get(t, t.spec.value) for t in self._op.inputs]
+                raise located(error, self._op, given) from error
+            return
+        handle, *others = self._op.inputs
+        given = [found.get(t, t.spec.value) for t in others]
+        with np.errstate(all="ignore"):
+            _kernel(self._op)(SimpleNamespace(xp=np), _Lent(handle, found[handle]), *given)
+
+
+def _run(words: Sequence[Array], calls: Sequence[Callable[[], object]], plain: Any) -> None:
+    wrong = False
+    for block, call in zip(words, calls, strict=True):
+        call()
+        if block.item(STATUS):
+            block[STATUS] = 0
+            wrong = True
+    if wrong:
+        # The plain kernel says what is wrong.
+        plain()
+
+
+class _Lent:
+    """A variable that was taken out of its cell already, as plain kernels want one."""
+
+    def __init__(self, handle: Tensor, value: Array) -> None:
+        self.name = handle.op.name
+        self._value = value
+
+    def take(self) -> tuple[Array, Array]:
+        """Return the value, to be changed in place, and the value."""
+        return self._value, self._value
+
+    def give(self, value: Array) -> None:
+        """Do nothing: who took it gives it back."""
+
+
+def _kernel(op: Operation) -> Callable[..., object]:
+    # lazy: the plain kernels of variables are needed where there are such operations
+    from headrace_cpu.kernels.state import KERNELS
+
+    return next(kernel.function for kernel in KERNELS if kernel.op == op.type)
+
+
+def _is_read(plan: Plan, tensor: Tensor) -> bool:
+    """Whether a sweep of a plan reads a tensor."""
+    return any(tensor in step.tensors.values() for step in plan.steps)
+
+
+def wants(candidate: Candidate) -> bool:
+    """Whether an operation may have a plan: all that it reads is numbers of known shape."""
+    op = candidate.op
+    if op.schema.changes:
+        handle, *others = op.inputs
+        content = handle.spec.content
+        if content is None or not content.shape.is_fully_defined():
+            return False
+        if handle.op.type != "VarHandle" or candidate.matches.needed_outside(op.outputs[0], ()):
+            return False
+        return all(is_native(t) for t in others)
+    return len(op.outputs) == 1 and all(is_native(t) for t in (*op.inputs, *op.outputs))
+
+
+def make(candidate: Candidate) -> Instruction | None:
+    """Return the instruction; None where sweeps do not compute the operation."""
+    # lazy: plans are made where programs are
+    from headrace_cpu.sweeps.plans import PLANS
+
+    threads = candidate.settings.threads if open_mp() is not None else 1
+    plan = PLANS[candidate.op.type](candidate.op, threads)
+    return None if plan is None else BoundSweep(candidate.op, plan)

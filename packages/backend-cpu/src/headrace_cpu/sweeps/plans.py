@@ -1,0 +1,188 @@
+"""Which operations have plans: how their sweeps compute them where all shapes are known."""
+
+from __future__ import annotations
+
+import functools
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from headrace import Operation, Tensor
+from headrace_cpu.kernels.numeric import axis_index
+from headrace_cpu.program.instruction import ALIGNMENT
+from headrace_cpu.sweeps.bound import Plan, Planner, Step
+from headrace_cpu.sweeps.folds import SEGMENTS, fold_sweep, is_slim, lists_for
+from headrace_cpu.sweeps.picks import bits_of, flatten_sweep, parts_for, pick_sweep
+from headrace_cpu.sweeps.sweep import Sweep, code_of, team_for
+
+_MOST_ELEMENTS = 1 << 29
+
+
+def _gather_plan(op: Operation, threads: int) -> Plan | None:
+    params, indices = op.inputs[:2]
+    size, index = bits_of(op), code_of(indices.dtype.numpy)
+    shape, places = params.shape.known, indices.shape.known
+    axis, lead = axis_index(op.attrs["axis"], len(shape)), op.attrs["batch_dims"]
+    if size is None or index is None or lead or not places or not prod(shape) * prod(places):
+        return None
+    outer, count, width = prod(shape[:axis]), prod(places), prod(shape[axis + 1 :])
+    return Plan([_picking(op, size, index, (outer, outer, shape[axis], count, width), threads)])
+
+
+def _gather_nd_plan(op: Operation, threads: int) -> Plan | None:
+    params, indices = op.inputs[:2]
+    size, index = bits_of(op), code_of(indices.dtype.numpy)
+    shape, places = params.shape.known, indices.shape.known
+    depth = places[-1] if places else 0
+    if size is None or index is None or not depth or not prod(shape) * prod(places):
+        return None
+    if depth > len(shape):
+        return None
+    height, width, count = prod(shape[:depth]), prod(shape[depth:]), prod(places[:-1])
+    sizes = (1, 1, height, count, width)
+    if depth == 1:
+        return Plan([_picking(op, size, index, sizes, threads)])
+    flat, room = _flattening(indices, shape, threads)
+    return Plan([flat, _picking(op, size, "i64", sizes, threads, {"ids": 0})], room)
+
+
+def _picking(
+    op: Operation, size: int, index: str, sizes: tuple[int, ...], threads: int,
+    scratch: dict[str, int] | None = None,
+) -> Step:  # fmt: skip
+    """Return the sweep that picks rows by indices, or by numbers in scratch memory."""
+    params, indices = op.inputs[:2]
+    outer, shared, height, count, width = sizes
+    itemsize = params.dtype.numpy.itemsize
+    width *= itemsize // size
+    team, parts = parts_for(outer * count * width * size, count, outer, threads)
+    numbers = {"outer": outer, "parts": parts, "shared": shared, "height": height, "count": count,
+               "width": width}  # fmt: skip
+    tensors = {"table": params, "out": op.outputs[0]}
+    if scratch is None:
+        tensors["ids"] = indices
+    return Step(pick_sweep(size, index), team, numbers, tensors, scratch or {})
+
+
+def _flattening(indices: Tensor, shape: tuple[int, ...], threads: int) -> tuple[Step, int]:
+    """Return the sweep that makes numbers of rows of tuples in scratch memory, and its bytes."""
+    places, index = indices.shape.known, code_of(indices.dtype.numpy)
+    assert index is not None
+    depth, count = places[-1], prod(places[:-1])
+    step = Step(
+        flatten_sweep(index, depth),
+        team_for(2 * count, threads),
+        {"count": count, "depth": depth},
+        {"indices": indices},
+        {"rows": 0},
+        {"sizes": np.array(shape[:depth], np.int64)},
+    )
+    return step, -(-8 * count // ALIGNMENT) * ALIGNMENT
+
+
+def _segment_plan(op: Operation, threads: int) -> Plan | None:
+    data, ids, number = op.inputs
+    folds, index = SEGMENTS[op.type](op), code_of(ids.dtype.numpy)
+    if folds is None or not folds.same or index is None or number.spec.value is None:
+        return None
+    shape, lead = data.shape.known, ids.shape.rank or 0
+    count, width = prod(ids.shape.known), prod(shape[lead:])
+    rows = op.outputs[0].shape.known[0]
+    if not count * width * rows or rows * width > folds.most or shape[:lead] != ids.shape.known:
+        return None
+    sweep = fold_sweep(
+        folds.fold, folds.code, index, "i32", 1, False, slim=is_slim(op, 64 // folds.size)
+    )
+    tensors = {"out": op.outputs[0], "ids": ids, "data": data}
+    return _folding(sweep, tensors, (rows, width, count, folds.size), threads, folds.none, drops=1)
+
+
+def _scatter_plan(op: Operation, threads: int) -> Plan | None:
+    indices, updates, _ = op.inputs
+    code, index = code_of(updates.dtype.numpy), code_of(indices.dtype.numpy)
+    shape, places = op.outputs[0].shape.known, indices.shape.known
+    depth = places[-1] if places else 0
+    if code in (None, "b8") or index is None or not 0 < depth <= len(shape):
+        return None
+    assert code is not None
+    rows, width, count = prod(shape[:depth]), prod(shape[depth:]), prod(places[:-1])
+    fits = updates.shape.known == (*places[:-1], *shape[depth:])
+    if not fits or not rows * width * count or rows * width > _MOST_ELEMENTS:
+        return None
+    tensors = {"out": op.outputs[0], "data": updates}
+    sizes = (rows, width, count, updates.dtype.numpy.itemsize)
+    if depth == 1:
+        sweep = fold_sweep("sum", code, index, "i32", 1, False, runs=False)
+        return _folding(sweep, {**tensors, "ids": indices}, sizes, threads)
+    flat, room = _flattening(indices, shape, threads)
+    sweep = fold_sweep("sum", code, "i64", "i32", 1, False, runs=False)
+    fold = _folding(sweep, tensors, sizes, threads, scratch={"ids": 0}, first=room)
+    return Plan([flat, *fold.steps], fold.scratch, fold.flops)
+
+
+def _update_plan(fold: str, op: Operation, threads: int) -> Plan | None:
+    handle, indices, updates = op.inputs
+    content = handle.spec.content
+    assert content is not None
+    code, index = code_of(content.dtype.numpy), code_of(indices.dtype.numpy)
+    shape = content.shape.known
+    if code in (None, "b8") or index is None or not shape or content.dtype != updates.dtype:
+        return None
+    assert code is not None
+    count, width = prod(indices.shape.known), prod(shape[1:])
+    fits = updates.shape.known == (*indices.shape.known, *shape[1:])
+    if not fits or not count * width * shape[0]:
+        return None
+    sweep = fold_sweep(fold, code, index, "i32", 1, False, runs=False)
+    tensors = {"out": handle, "ids": indices, "data": updates}
+    sizes = (shape[0], width, count, content.dtype.numpy.itemsize)
+    return _folding(sweep, tensors, sizes, threads, fresh=0)
+
+
+def _folding(
+    sweep: Sweep, tensors: dict[str, Tensor], sizes: tuple[int, int, int, int], threads: int,
+    none: Any = None, *, drops: int = 0, fresh: int = 1, scratch: dict[str, int] | None = None,
+    first: int = 0,
+) -> Plan:  # fmt: skip
+    """Return the plan of one fold of rows by ids.
+
+    Args:
+        sweep: The fold.
+        tensors: Its words that are tensors.
+        sizes: The rows of the result, their elements, how many rows are folded, and the bytes of an
+            element.
+        threads: How many threads there are.
+        none: What stands in rows of nothing, an array of one element.
+        drops: Whether rows with negative ids are left out.
+        fresh: Whether the result begins anew.
+        scratch: Words in scratch memory that others fill.
+        first: The bytes of scratch memory that others use.
+    """
+    rows, width, count, size = sizes
+    team = team_for(count * (width + 1) + rows * width // 8 * fresh, threads)
+    line, facts, lists = lists_for(width * size, team)
+    seen = -(-(facts + lists) // ALIGNMENT) * ALIGNMENT
+    numbers = {"rows": rows, "width": width, "count": count, "height": count, "drops": drops,
+               "line": line, "fresh": fresh}  # fmt: skip
+    places = {**(scratch or {}), "facts": first, "lists": first + facts}
+    arrays = {}
+    room = first + seen
+    if none is not None:
+        places["seen"], arrays["none"] = first + seen, none
+        room += rows
+    step = Step(sweep, team, numbers, tensors, places, arrays)
+    return Plan([step], room, count * width if tensors["data"].dtype.is_floating else 0)
+
+
+PLANS: dict[str, Planner] = {
+    "Gather": _gather_plan,
+    "GatherNd": _gather_nd_plan,
+    **dict.fromkeys(SEGMENTS, _segment_plan),
+    "ScatterNd": _scatter_plan,
+    "ScatterAddVariable": functools.partial(_update_plan, "sum"),
+    "ScatterSubVariable": functools.partial(_update_plan, "difference"),
+    "ScatterMinVariable": functools.partial(_update_plan, "smallest"),
+    "ScatterMaxVariable": functools.partial(_update_plan, "largest"),
+    "ScatterUpdateVariable": functools.partial(_update_plan, "last"),
+}
