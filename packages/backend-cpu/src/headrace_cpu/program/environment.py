@@ -67,6 +67,11 @@ def copied(value: Any) -> Any:
         raise MemoryError(str(error)) from None
 
 
+# Stands for the old value of a variable that was not taken, and for the array of it.
+_NOT_TAKEN: Any = object()
+_alone: Array = np.empty(0)
+
+
 class Taken:
     """The values of variables, taken out for changing them in place.
 
@@ -88,18 +93,23 @@ class Taken:
             overwritten: For those that are overwritten wholly, the shape and dtype to write.
             make: Returns an array of a shape and dtype that is not initialised.
         """
+        count = len(cells)
         self._cells = cells
-        self._old: dict[int, Any] = {}
-        found: dict[int, Array] = {}
+        self._old: list[Any] = [_NOT_TAKEN] * count
+        self.arrays: list[Array] = [_alone] * count
+        arrays, old = self.arrays, self._old
+        if count == 2:
+            order: Sequence[int] = (0, 1) if id(cells[0]) < id(cells[1]) else (1, 0)
+        else:
+            order = sorted(range(count), key=[id(cell) for cell in cells].__getitem__)
         try:
-            for index in sorted(range(len(cells)), key=lambda i: id(cells[i])):
+            for index in order:
                 kind = overwritten[index]
                 new = None if kind is None else functools.partial(make, *kind)
-                found[index], self._old[index] = cells[index].take(new)
+                arrays[index], old[index] = cells[index].take(new)
         except BaseException:
             self.undo()
             raise
-        self.arrays = [found[index] for index in range(len(cells))]
 
     def give(self) -> None:
         """Put the changed values back."""
@@ -108,8 +118,9 @@ class Taken:
 
     def undo(self) -> None:
         """Put the old values back: nothing was changed."""
-        for index, value in self._old.items():
-            self._cells[index].give(value)
+        for cell, value in zip(self._cells, self._old, strict=True):
+            if value is not _NOT_TAKEN:
+                cell.give(value)
 
 
 # What generated source uses, by name; dtypes are added as they come.
