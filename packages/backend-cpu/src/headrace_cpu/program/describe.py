@@ -10,7 +10,6 @@ from headrace.extend.devices import (
     ProgramReport,
     Region,
     Work,
-    bytes_of,
     plain_work,
 )
 from headrace_cpu.program.lifetimes import Places
@@ -25,14 +24,12 @@ def works_of(region: Region, items: Sequence[Item], values: Values) -> dict[Item
     for item in items:
         instruction = item.instruction
         if instruction is not None:
-            updated = bytes_of(instruction.updates)
-            read = (t for t in instruction.reads if t not in instruction.spare)
             found[item] = Work(
                 instruction.name,
                 item.ops,
                 device,
                 fused=True,
-                bytes=bytes_of((*read, *instruction.writes)) + 2 * updated,
+                bytes=instruction.moved(),
                 flops=instruction.flops() or None,
                 package=instruction.package,
             )

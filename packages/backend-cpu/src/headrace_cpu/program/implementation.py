@@ -6,6 +6,7 @@ Matching, the schedule and the memory plan go by this alone, whoever runs it in 
 from __future__ import annotations
 
 from headrace import Operation, Tensor
+from headrace.extend.devices import bytes_of
 
 
 class Implementation:
@@ -39,6 +40,11 @@ class Implementation:
     def flops(self) -> int:
         """Return how many floating-point operations it does."""
         return 0
+
+    def moved(self) -> int:
+        """Return how many bytes of tensors and variables it reads and writes."""
+        read = (t for t in self.reads if t not in self.spare)
+        return bytes_of((*read, *self.writes)) + 2 * bytes_of(self.updates)
 
     def source(self) -> str:
         """Return the source of what it runs, empty where there is none to show."""

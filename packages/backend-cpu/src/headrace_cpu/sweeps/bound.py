@@ -65,11 +65,14 @@ class Plan:
         steps: The sweeps, one after the other. Each is right whatever those before have refused.
         scratch: The bytes of scratch memory.
         flops: How many floating-point operations they do.
+        moved: The bytes that they read and write where that is not all of each tensor: of a table
+            they read the rows that are picked, of a variable they change those that are named.
     """
 
     steps: Sequence[Step]
     scratch: int = 0
     flops: int = 0
+    moved: int | None = None
 
 
 # The plan of an operation on so many threads, None where sweeps do not compute it.
@@ -103,6 +106,10 @@ class BoundSweep(Instruction):
     def flops(self) -> int:
         """Return how many floating-point operations it does."""
         return self._plan.flops
+
+    def moved(self) -> int:
+        """Return how many bytes of tensors and variables it reads and writes."""
+        return super().moved() if self._plan.moved is None else self._plan.moved
 
     def source(self) -> str:
         """Return the source of its kernels."""

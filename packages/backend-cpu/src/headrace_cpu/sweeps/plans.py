@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from headrace import Operation, Tensor
+from headrace.extend.devices import bytes_of
 from headrace_cpu.kernels.numeric import axis_index
 from headrace_cpu.program.instruction import ALIGNMENT
 from headrace_cpu.sweeps.bound import Plan, Planner, Step
@@ -27,7 +29,8 @@ def _gather_plan(op: Operation, threads: int) -> Plan | None:
     if size is None or index is None or lead or not places or not prod(shape) * prod(places):
         return None
     outer, count, width = prod(shape[:axis]), prod(places), prod(shape[axis + 1 :])
-    return Plan([_picking(op, size, index, (outer, outer, shape[axis], count, width), threads)])
+    picking = _picking(op, size, index, (outer, outer, shape[axis], count, width), threads)
+    return Plan([picking], moved=_picked(op))
 
 
 def _gather_nd_plan(op: Operation, threads: int) -> Plan | None:
@@ -42,9 +45,15 @@ def _gather_nd_plan(op: Operation, threads: int) -> Plan | None:
     height, width, count = prod(shape[:depth]), prod(shape[depth:]), prod(places[:-1])
     sizes = (1, 1, height, count, width)
     if depth == 1:
-        return Plan([_picking(op, size, index, sizes, threads)])
+        return Plan([_picking(op, size, index, sizes, threads)], moved=_picked(op))
     flat, room = _flattening(indices, shape, threads)
-    return Plan([flat, _picking(op, size, "i64", sizes, threads, {"ids": 0})], room)
+    picking = _picking(op, size, "i64", sizes, threads, {"ids": 0})
+    return Plan([flat, picking], room, moved=_picked(op))
+
+
+def _picked(op: Operation) -> int:
+    """Return the bytes of indices, of the rows that they pick, and of the result."""
+    return bytes_of((op.inputs[1], op.outputs[0], op.outputs[0]))
 
 
 def _picking(
@@ -137,7 +146,9 @@ def _update_plan(fold: str, op: Operation, threads: int) -> Plan | None:
     sweep = fold_sweep(fold, code, index, "i32", 1, False, runs=False)
     tensors = {"out": handle, "ids": indices, "data": updates}
     sizes = (shape[0], width, count, content.dtype.numpy.itemsize)
-    return _folding(sweep, tensors, sizes, threads, fresh=0)
+    # Of the variable, as much as of the updates is read and written.
+    moved = bytes_of((indices, updates, updates, updates))
+    return replace(_folding(sweep, tensors, sizes, threads, fresh=0), moved=moved)
 
 
 def _folding(
