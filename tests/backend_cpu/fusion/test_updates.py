@@ -66,3 +66,23 @@ def test_a_value_from_before_another_write_is_kept() -> None:
         step = x.assign(old * 0.5).op
     for executor in ("plan", "plain"):
         np.testing.assert_array_equal(run(step, x, executor)[1], np.full(SIZE, 0.125))
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_of_two_variables_both_are_taken_or_none(first: int) -> None:
+    variables = [hr.Variable(hr.ones([SIZE]), name=name) for name in ("one", "other")]
+    change = hr.random_uniform([SIZE])
+    step = hr.group(*(hr.assign_add(v, change) for v in variables))
+    with hr.Session(config=hr.Config(compile_after=0, compile_wait=True)) as session:
+        for _ in range(2):
+            session.run(variables[first].initializer)
+            missing = variables[1 - first].op.name
+            with pytest.raises(hr.errors.UninitializedError, match=f"not initialized: {missing}"):
+                session.run(step)
+            # Nobody keeps what was taken.
+            np.testing.assert_array_equal(session.run(variables[first]), np.ones(SIZE))
+        session.run(hr.global_variables_initializer())
+        for _ in range(3):
+            session.run(step)
+        values = session.run(variables)
+    np.testing.assert_array_equal(values[0], values[1])

@@ -336,7 +336,7 @@ def test_the_source_of_a_program_is_readable_python() -> None:
         (program,) = plan.nodes[0].region.programs.values()
     compile(program.source, "<program>", "exec")
     assert "def run(values):" in program.source
-    assert "take(" in program.source
+    assert "take_two(" in program.source
 
 
 @TRAINS

@@ -98,10 +98,7 @@ class Taken:
         self._old: list[Any] = [_NOT_TAKEN] * count
         self.arrays: list[Array] = [_alone] * count
         arrays, old = self.arrays, self._old
-        if count == 2:
-            order: Sequence[int] = (0, 1) if id(cells[0]) < id(cells[1]) else (1, 0)
-        else:
-            order = sorted(range(count), key=[id(cell) for cell in cells].__getitem__)
+        order = sorted(range(count), key=[id(cell) for cell in cells].__getitem__)
         try:
             for index in order:
                 kind = overwritten[index]
@@ -123,6 +120,35 @@ class Taken:
                 cell.give(value)
 
 
+Make = Callable[[], Any]
+
+
+def take_two(
+    one: VariableCell, other: VariableCell, make_one: Make | None, make_other: Make | None
+) -> tuple[Any, Any, Any, Any]:
+    """Take the values of two variables, or of none: most updates have one slot.
+
+    Args:
+        one: A variable.
+        other: Another one.
+        make_one: What ``VariableCell.take`` makes the array to write with, if anything.
+        make_other: Likewise for the other one.
+
+    Returns:
+        The array to change and the old value of one, and those of the other.
+    """
+    if id(other) < id(one):
+        new_other, old_other, new, old = take_two(other, one, make_other, make_one)
+        return new, old, new_other, old_other
+    new, old = one.take(make_one)
+    try:
+        new_other, old_other = other.take(make_other)
+    except BaseException:
+        one.give(old)
+        raise
+    return new, old, new_other, old_other
+
+
 # What generated source uses, by name; dtypes are added as they come.
 ENVIRONMENT: dict[str, Any] = {
     "at": address,
@@ -133,6 +159,7 @@ ENVIRONMENT: dict[str, Any] = {
     "errstate": np.errstate,
     "many": frozenset((list, tuple)),
     "take": Taken,
+    "take_two": take_two,
 }
 
 

@@ -23,7 +23,7 @@ from headrace_cpu.program.values import Home, Values
 # What the source may use without its being bound.
 RESERVED = (
     *("at", "solid", "copied", "empty", "errstate", "many", "take", "type", "clock", "point"),
-    "emit",
+    *("emit", "take_two"),
 )
 # What puts tensors into lists and takes them out.
 _LIST_ITEMS = frozenset(
@@ -261,6 +261,9 @@ class _Lowering:
     def _taking(self, instruction: Implementation) -> _Taking:
         kinds = [_overwritten(instruction, t) for t in instruction.updates]
         cells = [self._array(t) for t in instruction.updates]
+        makes = ["None" if kind == "None" else f"lambda: empty(*{kind})" for kind in kinds]
+        if len(cells) == 2:
+            return self._taking_two(cells, makes)
         if len(cells) > 1:
             taken = self._fresh_name("taken")
             return _Taking(
@@ -272,13 +275,27 @@ class _Lowering:
             )
         # The usual case needs no object for several.
         new, old = self._fresh_name("new"), self._fresh_name("old")
-        make = "" if kinds[0] == "None" else f"lambda: empty(*{kinds[0]})"
         return _Taking(
-            take=f"{new}, {old} = {cells[0]}.take({make})",
+            take=f"{new}, {old} = {cells[0]}.take({makes[0]})",
             arrays=[new],
             undo=f"{cells[0]}.give({old})",
             give=f"{cells[0]}.give({new})",
             held=f"{new} = {old}",
+        )
+
+    def _taking_two(self, cells: list[str], makes: list[str]) -> _Taking:
+        new, old = ([self._fresh_name(what) for _ in cells] for what in ("new", "old"))
+        names = [new[0], old[0], new[1], old[1]]
+
+        def give(values: list[str]) -> str:
+            return "; ".join(f"{c}.give({v})" for c, v in zip(cells, values, strict=True))
+
+        return _Taking(
+            take=f"{', '.join(names)} = take_two({', '.join((*cells, *makes))})",
+            arrays=new,
+            undo=give(old),
+            give=give(new),
+            held=" = ".join(names),
         )
 
     def _point_variable(
