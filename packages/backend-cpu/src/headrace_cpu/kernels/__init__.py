@@ -100,7 +100,10 @@ STATE_KERNELS: tuple[Kernel, ...] = (
     *candidate_sampling.KERNELS,
 )
 # Kernels that prepare something for each node, for any array module.
-PREPARED_KERNELS: tuple[Kernel, ...] = (*candidate_sampling.PREPARED_KERNELS,)
+PREPARED_KERNELS: tuple[Kernel, ...] = (
+    *candidate_sampling.PREPARED_KERNELS,
+    *indexing.PREPARED_KERNELS,
+)
 # Kernels that NumPy alone can run, of families that most programs use some of.
 HOST_KERNELS: tuple[Kernel, ...] = (
     *decompositions.HOST_KERNELS,

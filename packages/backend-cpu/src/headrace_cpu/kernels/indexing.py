@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from headrace.extend import KernelTable
-from headrace.extend.kernels import KernelContext
+from headrace.extend.kernels import KernelContext, NodeView
 from headrace.extend.ops import ELEMENT, ELLIPSIS, SLICE, decode
 from headrace.extend.state import VariableCell
 from headrace_cpu.kernels.numeric import Array, check_shape, dimensions, integers
 
 KERNELS = KernelTable()
 STATE_KERNELS = KernelTable()
+PREPARED_KERNELS = KernelTable()
 
 
 def _index(
@@ -67,6 +68,27 @@ def strided_slice(
 ) -> Array:
     """Index an array."""
     return x[_index(x.shape, begin, end, strides, entries, open_begin, open_end)]
+
+
+@PREPARED_KERNELS.specialized("StridedSlice")
+def strided_slice_of_known_shape(node: NodeView) -> Callable[..., Array] | None:
+    """Index an array by what is found out once: most slices have constant ends."""
+    x, begin, end, strides = (given.spec for given in node.op.inputs)
+    # The plain executor is what others are compared with.
+    if not node.options.compiled or not x.shape.is_fully_defined():
+        return None
+    if begin.value is None or end.value is None or strides.value is None:
+        return None
+    try:
+        index = _index(x.shape.known, begin.value, end.value, strides.value, **node.op.attrs)
+    except (ValueError, IndexError):
+        # The plain kernel says so when it runs.
+        return None
+
+    def part(x: Array, begin: Array, end: Array, strides: Array) -> Array:
+        return x[index]
+
+    return part
 
 
 @KERNELS.plain("StridedSliceGrad")

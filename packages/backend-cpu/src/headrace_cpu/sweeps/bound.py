@@ -19,21 +19,11 @@ from headrace.extend.devices import located
 from headrace_cpu.fusion.interpret import interpret
 from headrace_cpu.native.memory import Array, view
 from headrace_cpu.native.source import KernelSource
-from headrace_cpu.native.threads import open_mp
 from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction, NativeCall
 from headrace_cpu.program.matching import Candidate
 from headrace_cpu.program.values import is_native
 from headrace_cpu.sweeps.sweep import STATUS, TEAM, Sweep
-
-# The operations that have plans (``plans.py``).
-PLANNED = frozenset(
-    {
-        "Gather", "GatherNd", "UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax",
-        "UnsortedSegmentMin", "ScatterNd", "ScatterAddVariable", "ScatterSubVariable",
-        "ScatterMinVariable", "ScatterMaxVariable", "ScatterUpdateVariable",
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,13 +225,3 @@ def wants(candidate: Candidate) -> bool:
             return False
         return all(is_native(t) for t in others)
     return len(op.outputs) == 1 and all(is_native(t) for t in (*op.inputs, *op.outputs))
-
-
-def make(candidate: Candidate) -> Instruction | None:
-    """Return the instruction; None where sweeps do not compute the operation."""
-    # lazy: plans are made where programs are
-    from headrace_cpu.sweeps.plans import PLANS
-
-    threads = candidate.settings.threads if open_mp() is not None else 1
-    plan = PLANS[candidate.op.type](candidate.op, threads)
-    return None if plan is None else BoundSweep(candidate.op, plan)

@@ -12,8 +12,10 @@ import numpy as np
 from headrace import Operation, Tensor
 from headrace.extend.devices import bytes_of
 from headrace_cpu.kernels.numeric import axis_index
-from headrace_cpu.program.instruction import ALIGNMENT
-from headrace_cpu.sweeps.bound import Plan, Planner, Step
+from headrace_cpu.native.threads import open_mp
+from headrace_cpu.program.instruction import ALIGNMENT, Instruction
+from headrace_cpu.program.matching import Candidate
+from headrace_cpu.sweeps.bound import BoundSweep, Plan, Planner, Step
 from headrace_cpu.sweeps.folds import SEGMENTS, fold_sweep, is_slim, lists_for
 from headrace_cpu.sweeps.picks import bits_of, flatten_sweep, parts_for, pick_sweep
 from headrace_cpu.sweeps.sweep import Sweep, code_of, team_for
@@ -197,3 +199,10 @@ PLANS: dict[str, Planner] = {
     "ScatterMaxVariable": functools.partial(_update_plan, "largest"),
     "ScatterUpdateVariable": functools.partial(_update_plan, "last"),
 }
+
+
+def make(candidate: Candidate) -> Instruction | None:
+    """Return the instruction; None where sweeps do not compute the operation."""
+    threads = candidate.settings.threads if open_mp() is not None else 1
+    plan = PLANS[candidate.op.type](candidate.op, threads)
+    return None if plan is None else BoundSweep(candidate.op, plan)
