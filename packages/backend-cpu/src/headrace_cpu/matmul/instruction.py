@@ -116,7 +116,7 @@ class MatmulInstruction(Instruction):
 
     def _chosen(self, handed_out: bool) -> _Way:
         matmul, threads = self.matmul, self._threads
-        if narrow.pays(matmul, threads):
+        if narrow.pays(matmul):
             return _Way.NARROW
         if self.rate is None and streamed.pays(matmul, threads):
             return _Way.STREAMED

@@ -44,7 +44,7 @@ def _update(candidate: Candidate, *, uneven_only: bool) -> Instruction | None:
     found, blas = _accumulation(candidate.matches, candidate.op), loaded_blas()
     if found is None or blas is None:
         return None
-    if uneven_only and not narrow.pays(found.matmul, candidate.settings.threads):
+    if uneven_only and not narrow.pays(found.matmul):
         return None
     return found.instruction(blas, candidate.settings)
 
@@ -62,7 +62,7 @@ def make_uneven_matmul(candidate: Candidate) -> Instruction | None:
     """
     matmul, threads = matmul_of(candidate.op), candidate.settings.threads
     assert matmul is not None
-    if narrow.pays(matmul, threads) or streamed.pays(matmul, threads):
+    if narrow.pays(matmul) or streamed.pays(matmul, threads):
         return make_matmul(candidate)
     handed_out = _handed_out(candidate.matches, candidate.op.outputs[0])
     return make_matmul(candidate) if panels.pays(matmul) and not handed_out else None
