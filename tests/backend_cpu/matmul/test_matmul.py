@@ -229,20 +229,28 @@ def test_nan_in_the_old_result_does_not_matter_and_in_operands_does(graph):
         instruction.prepare()
 
 
-def test_narrow_kernels_write_nothing_behind_their_result(graph):
-    matmul = Matmul(37, 10, 64)
+NARROW = [(37, 64, 10), (16, 40, 40), (8, 16, 16), (50, 33, 64), (5, 200, 48), (200, 70, 32)]
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("rows", "inner", "columns"), NARROW)
+def test_narrow_kernels_write_nothing_behind_their_result(graph, rows, inner, columns, transposed):
+    matmul = Matmul(rows, columns, inner, transposed)
     if not narrow.pays(matmul):
         pytest.skip("this processor's vectors are too short")
-    a, b = hr.placeholder("float32", [37, 64]), hr.placeholder("float32", [64, 10])
-    c = hr.matmul(a, b)
+    x, y = random((rows, inner), "float32"), random((inner, columns), "float32", 1)
+    given = np.ascontiguousarray(x.T) if transposed else x
+    a, b = hr.placeholder("float32", given.shape), hr.placeholder("float32", y.shape)
+    c = hr.matmul(a, b, transpose_a=transposed)
     (instruction,) = matched(graph, [c], kind="uneven")
     instruction.prepare()
-    around = np.full(3 * 370, 7.0, "f")
-    x, y = random((37, 64), "float32"), random((64, 10), "float32", 1)
-    run(instruction, {a: x, b: y, c: around[370:740]})
-    check(around[370:740].reshape(37, 10), np.float64(x) @ np.float64(y), "float32", 64)
-    assert (around[:370] == 7).all()
-    assert (around[740:] == 7).all()
+    size = rows * columns
+    around = np.full(3 * size, 7.0, "f")
+    run(instruction, {a: given, b: y, c: around[size : 2 * size]})
+    found = around[size : 2 * size].reshape(rows, columns)
+    check(found, np.float64(x) @ np.float64(y), "float32", inner)
+    assert (around[:size] == 7).all()
+    assert (around[2 * size :] == 7).all()
 
 
 @pytest.mark.parametrize(

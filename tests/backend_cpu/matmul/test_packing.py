@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace_cpu.matmul import match_short, packing
+from headrace_cpu.matmul import match_short, narrow, packing
 from headrace_cpu.matmul.packing import Packing, ShortInstruction, pack_shared
 from headrace_cpu.matmul.short import LANES
 from headrace_cpu.native.assembly import vector_bytes
@@ -26,8 +26,9 @@ ROWS = 20
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """Small matmuls will do; what the kernel cannot compute stays refused."""
+    """Small matmuls will do, which others would take; what the kernel cannot stays refused."""
     monkeypatch.setattr(match_short, "_FEWEST_FLOPS", 1)
+    monkeypatch.setattr(narrow, "_SMALL", 0)
 
 
 def normal(*shape, seed=0):

@@ -19,6 +19,8 @@ from headrace_cpu.native.source import KernelSource
 _ELEMENTS = {"float32": "float", "float64": "double"}
 # Words of a kernel's block: the addresses of a, b, c and alpha.
 WORDS = 4
+# The operations of the matmuls for which there are kernels, and of those with more columns.
+_LEAST, _MOST, _SMALL = 2_000, 10**8, 10**6
 # Below so many operations, waking a second thread takes longer than it saves.
 _SERIAL_FLOPS = 400_000
 
@@ -54,12 +56,16 @@ def pays(matmul: Matmul) -> bool:
     On a processor with AVX-512, float32, one thread, it does 190 to 255 Gflop/s for 16 to 32
     columns, where BLAS does 95 to 115 and oneDNN 140 to 250, and 92 to 105 for 8, where BLAS does
     73 to 107; the left matrix may be transposed. For three columns BLAS was quicker. More threads
-    share the rows of matmuls for which BLAS uses but one.
+    share the rows of matmuls for which BLAS uses but one. For 33 to 64 columns it is as quick as
+    oneDNN, which may compute what follows on the way; of small matmuls the others' calls take
+    longer: [16, 40] @ [40, 40] took 1.0 us more, [8, 16] @ [16, 16] 0.7.
     """
-    if matmul.transposed_b or matmul.inner < 8 or not 20_000 <= matmul.flops <= 10**8:
+    if matmul.transposed_b or matmul.inner < 8 or not _LEAST <= matmul.flops <= _MOST:
         return False
     tile = tile_of(matmul)
-    return 2 * matmul.columns >= tile.width and tile.vectors <= 2
+    if 2 * matmul.columns < tile.width:
+        return False
+    return tile.vectors <= (4 if matmul.flops <= _SMALL else 2)
 
 
 def threads(matmul: Matmul, most: int) -> int:
