@@ -4,6 +4,9 @@ Where only receives wait, and what they wait for allows it (``partition/rounds.p
 its nodes one after the other: all that can run before the first receives, then those receives,
 all that they make possible, and so on. Nothing has to be counted or queued then.
 
+So do plans without transfers in which each operation that waits needs the one before it, as steps
+that take a batch out of a queue (``chain.py``): what follows each of those is a turn, too.
+
 Variables are read as late as that allows: a value that waits for the next turn is one that an
 update in that turn cannot change in place.
 """
@@ -17,6 +20,7 @@ from headrace.graph.operation import Operation
 from headrace.partition.rounds import may_branch, turns
 from headrace.passes.effects import has_effect
 from headrace.runtime.cut import Turn, Unit
+from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.rendezvous import Edge
 
 _TRANSFERS = ("Send", "Recv")
@@ -27,7 +31,8 @@ class Turns:
     """The turns of a plan.
 
     Attributes:
-        taken: Whether the plan waits in turns; otherwise what is ready runs as it comes.
+        taken: Whether the plan waits in turns for other tasks; otherwise what is ready runs as it
+            comes.
     """
 
     def __init__(self, order: Sequence[Operation], may_wait: Callable[[Operation], bool]) -> None:
@@ -49,6 +54,7 @@ class Turns:
             may_branch(op) or (op.type != "Recv" and may_wait(op)) for op in order
         )
         if numbers is None or not self.taken:
+            self._find_chain(order, may_wait)
             return
         self._names.update({op: Turn(turn) for op, turn in numbers.items()})
         sends = {Edge.of(op): op for op in order if op.type == "Send"}
@@ -59,6 +65,27 @@ class Turns:
             before = max((self._turn.get(other, 0) for other in needed), default=0)
             self._turn[op] = max(before, numbers.get(op, 0))
         self._read_late(order)
+
+    def _find_chain(
+        self, order: Sequence[Operation], may_wait: Callable[[Operation], bool]
+    ) -> None:
+        """Find the turns of a plan in which each operation that waits needs the one before it."""
+        waiting: list[Operation] = []
+        turn: dict[Operation, int] = {}
+        for op in order:
+            if may_branch(op) or op.type in _TRANSFERS:
+                return
+            needed = (*(t.op for t in op.inputs), *op.control_inputs)
+            turn[op] = max([turn.get(other, 0) for other in needed], default=0)
+            if may_wait(op):
+                if op.type in INVOCATIONS or turn[op] != len(waiting):
+                    return
+                waiting.append(op)
+                turn[op] = len(waiting)
+        self._turn = turn
+        self._names = {op: Turn(turn[op]) for op in waiting}
+        if waiting:
+            self._read_late(order)
 
     def _read_late(self, order: Sequence[Operation]) -> None:
         """Move reads of variables to the first turn that needs them, but over no effect.
@@ -72,9 +99,11 @@ class Turns:
         for op in order:
             if op.type not in _TRANSFERS and has_effect(op):
                 effects.add(turn[op])
+            # What waits needs its inputs before its turn begins.
+            here = turn[op] - (op in self._names)
             for needed in (*(t.op for t in op.inputs), *op.control_inputs):
                 if needed.type == "ReadVariable":
-                    first[needed] = min(first.get(needed, turn[op]), turn[op])
+                    first[needed] = min(first.get(needed, here), here)
         for op, needed_in in first.items():
             if effects.isdisjoint(range(turn[op], needed_in)) and turn[op] < needed_in:
                 turn[op] = needed_in
