@@ -90,7 +90,13 @@ class Seen:
 
 
 def shares(
-    monkeypatch, *, seen: bool, fixed: bool = False, others: int = 0, varies: bool = True
+    monkeypatch,
+    *,
+    seen: bool,
+    fixed: bool = False,
+    others: int = 0,
+    varies: bool = True,
+    abreast: bool = False,
 ) -> set[int]:
     """Return how many threads runs get on a machine of four cores."""
     pool = open_mp()
@@ -101,6 +107,7 @@ def shares(
     share._choice = None if fixed else Choice()
     monkeypatch.setattr(Share, "_running", [None] * others)
     monkeypatch.setattr(Share, "_varies", varies)
+    monkeypatch.setattr(threads_module.ABREAST, "seen", abreast)
     found = set()
     for _ in range(12):
         threads = share.enter()
@@ -121,6 +128,13 @@ def test_where_no_steps_ran_beside_each_other_bits_stay_as_they_are(monkeypatch)
     assert shares(monkeypatch, seen=True, varies=False) == {4}
     assert not Share._varies
     shares(monkeypatch, seen=True, varies=False, others=1)
+    assert Share._varies
+
+
+@needs_pool
+def test_steps_without_kernels_of_their_own_are_beside_others_too(monkeypatch):
+    """One that reads records has none, and takes a core all the same."""
+    assert shares(monkeypatch, seen=True, varies=False, abreast=True) == {1, 4}
     assert Share._varies
 
 

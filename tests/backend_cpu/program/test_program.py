@@ -146,6 +146,27 @@ def test_variables_are_updated_in_place() -> None:
         assert not np.array_equal(held, cell.value)
 
 
+@pytest.mark.parametrize("waits", [1, 2])
+def test_variables_are_updated_in_place_by_what_waited(waits: int) -> None:
+    """They are read when what waits has come: else their readers would hold the old values."""
+    first, second = (hr.FIFOQueue(100, hr.float32, [[6]]) for _ in range(2))
+    x = first.dequeue_many(4)
+    if waits == 2:
+        with hr.control_dependencies([second.enqueue(x[0])]):
+            x = hr.identity(x)
+    w = hr.Variable(hr.ones([6, 3]))
+    step = hr.assign_sub(w, hr.matmul(x, hr.tanh(hr.matmul(x, w)), transpose_a=True) * 0.1).op
+    fill = first.enqueue_many(BATCH[:1, :1] + hr.zeros([40, 6]))
+    with open_session(**COMPILED) as session:
+        session.run(fill)
+        session.run(step)
+        cell = _cell(session, w)
+        session.run(step)
+        where = cell.value.ctypes.data
+        session.run(step)
+        assert cell.value.ctypes.data == where
+
+
 def _cell(session: hr.Session, variable: Any) -> Any:
     container = session._runtime.state.container("/job:localhost/task:0/device:cpu:0", "")
     return next(c for c in container.resources() if c.name == variable.handle.op.name)

@@ -8,6 +8,7 @@ import pytest
 import headrace as hr
 from headrace.errors import CancelledError, InvalidArgumentError, OutOfRangeError
 from headrace.runtime import executor
+from headrace.runtime.abreast import ABREAST
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -77,6 +78,46 @@ def test_what_does_not_need_an_element_goes_on_while_it_is_waited_for(chains):
     assert not chains["ArrivalRun"]
 
 
+@pytest.mark.parametrize("optimize", [True, False])
+def test_variables_are_read_when_what_they_are_needed_with_has_come(optimize):
+    queue = hr.FIFOQueue(3, hr.int32, [])
+    v = hr.Variable(1)
+    told, total = hr.assign(v, 10), queue.dequeue() + v
+    given, found = queue.enqueue(5), []
+    with hr.Session(config=hr.Config(optimize=optimize)) as session:
+        session.run(hr.global_variables_initializer())
+        thread = threading.Thread(target=lambda: found.append(session.run(total)))
+        thread.start()
+        until(lambda: len(session._runtime._running) == 1)
+        session.run(told)
+        session.run(given)
+        thread.join(30)
+    assert found == [15]
+
+
+def test_reads_are_moved_over_no_effect(chains):
+    queue, v = hr.FIFOQueue(30, hr.int32, []), hr.Variable(1)
+    total, told = queue.dequeue() + v.read_value(), hr.assign_add(v, 10)
+    fill = queue.enqueue_many([[5] * 20])
+    with hr.Session() as session:
+        session.run([hr.global_variables_initializer(), fill])
+        found = [session.run([total, told]) for _ in range(4)]
+    assert found == [[6 + 10 * i, 11 + 10 * i] for i in range(4)]
+    assert not chains["ArrivalRun"]
+
+
+def test_what_waits_reads_its_own_inputs_before(chains):
+    first, second = hr.FIFOQueue(9, hr.int32, []), hr.FIFOQueue(9, hr.int32, [])
+    v = hr.Variable(2)
+    put, move = first.enqueue(v * 3), second.enqueue(first.dequeue() + v)
+    with hr.Session() as session:
+        session.run(hr.global_variables_initializer())
+        session.run(put)
+        session.run(move)
+        assert session.run(second.dequeue()) == 8
+    assert not chains["ArrivalRun"]
+
+
 def test_a_step_that_fails_beside_its_wait_takes_nothing(chains):
     queue = hr.FIFOQueue(3, hr.int32, [])
     taken, given = queue.dequeue(), queue.enqueue(7)
@@ -121,3 +162,19 @@ def test_closing_a_session_ends_a_chain_at_its_second_wait():
     session.close()
     thread.join(30)
     assert len(raised) == 1
+
+
+def test_steps_that_run_beside_each_other_are_seen(monkeypatch):
+    monkeypatch.setattr(ABREAST, "seen", False)
+    queue = hr.FIFOQueue(3, hr.int32, [])
+    taken, given = queue.dequeue(), queue.enqueue(7)
+    with hr.Session() as session:
+        session.run(given)
+        session.run(taken)
+        assert not ABREAST.seen
+        thread = threading.Thread(target=lambda: session.run(taken))
+        thread.start()
+        until(lambda: len(session._runtime._running) == 1)
+        session.run(given)
+        thread.join(30)
+    assert ABREAST.seen

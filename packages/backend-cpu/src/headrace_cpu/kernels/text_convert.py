@@ -143,6 +143,10 @@ def decode_raw(xp: Any, input_bytes: Array, *, out_type: DType, little_endian: b
             f"{size} bytes are no whole number of {out_type} elements of {out_type.itemsize} bytes"
         )
     shape = (*shape, size // out_type.itemsize)
+    if rows is not None and out_type.itemsize == 1 and not out_type.is_bool:
+        # Bytes are elements as they are, wherever they stand: whoever puts them together with
+        # others copies them.
+        return rows.view(out_type.numpy)
     # Of its own memory, which is aligned and may be written to.
     if rows is None:
         raw = np.frombuffer(bytearray().join(texts), np.uint8)

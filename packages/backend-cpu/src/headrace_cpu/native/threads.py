@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headrace.extend.devices import ABREAST
 from headrace_cpu.native.choice import Choice
 from headrace_cpu.native.crowd import Crowd, watch
 from headrace_cpu.native.report import notice
@@ -215,8 +216,9 @@ class Share:
     _turn = threading.RLock()
     # Whether the process is the child of one that used the pool.
     forked = False
-    # Whether steps have run beside each other in the process: then they do not always have the same
-    # number of threads, and sums that threads add up in parts not always the same bits.
+    # Whether steps have run beside each other in the process, with or without kernels of their own:
+    # then they do not always have the same number of threads, and sums that threads add up in parts
+    # not always the same bits.
     _varies = False
 
     def __init__(self, threads: int | None = None, *, fixed: bool = False) -> None:
@@ -244,7 +246,7 @@ class Share:
         running.append(None)
         beside = len(running)
         threads = self.threads if self._fixed else max(1, self.threads // beside)
-        if beside > 1 and not self._varies:
+        if not self._varies and (beside > 1 or ABREAST.seen):
             Share._varies = True
         if self.forked:
             threads = 1

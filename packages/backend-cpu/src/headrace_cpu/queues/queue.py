@@ -167,7 +167,8 @@ class Queue(abc.ABC):
             if there:
                 elements = self._choose(count)
                 if self._puts:
-                    told = self._move()
+                    # Nobody waits to take, so that nothing leaves for what comes in.
+                    self._move_in(told)
         if there:
             done(elements)
             for tell in told:

@@ -4,6 +4,10 @@ from headrace.device_name import (
     DeviceName,
 )
 from headrace.plugins.registries.devices import DeviceKind, DeviceRegistry
+from headrace.runtime.abreast import (
+    ABREAST,
+    Abreast,
+)
 from headrace.runtime.background import (
     Background,
 )
@@ -59,7 +63,9 @@ from headrace.runtime.trace import (
 )
 
 __all__ = [
+    "ABREAST",
     "DEFAULT_OPTIONS",
+    "Abreast",
     "Around",
     "Background",
     "Buffer",

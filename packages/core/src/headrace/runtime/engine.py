@@ -15,6 +15,7 @@ from headrace.graph.function import Function
 from headrace.graph.graph import Graph
 from headrace.placement.place import Machine
 from headrace.plugins.host import PluginHost, host
+from headrace.runtime.abreast import ABREAST
 from headrace.runtime.cancellation import Cancellation
 from headrace.runtime.deadlines import deadline
 from headrace.runtime.device import Device, HostArray
@@ -233,7 +234,10 @@ class LocalRuntime:
         with self._lock:
             if self._closed is not None:
                 raise self._closed
-            self._running.add(cancellation)
+            running = self._running
+            running.add(cancellation)
+            if len(running) > 1:
+                ABREAST.seen = True
         try:
             if timeout is None:
                 execute(plan, step)
@@ -242,7 +246,7 @@ class LocalRuntime:
                     execute(plan, step)
         finally:
             with self._lock:
-                self._running.discard(cancellation)
+                running.discard(cancellation)
             if plan.transfers:
                 self.rendezvous.close(step.id)
         return step.fetches

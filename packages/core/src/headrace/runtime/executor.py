@@ -46,10 +46,15 @@ def execute(plan: Plan, step: Step) -> None:
     Raises:
         HeadraceError: what a node raised, with the node and the user's line.
     """
-    if plan.contexts:
-        with _active(plan):
-            _run(plan, step)
-    else:
+    contexts = plan.contexts
+    context = None
+    if contexts:
+        # Mostly there is one, and for each step.
+        context = contexts[0]() if len(contexts) == 1 else _active(plan)
+    if context is None:
+        _run(plan, step)
+        return
+    with context:
         _run(plan, step)
 
 
@@ -115,14 +120,16 @@ class AloneProgram:
         plan: The plan.
     """
 
-    __slots__ = ("plan",)
+    __slots__ = ("_rendezvous", "plan")
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        # Nothing meets there.
+        self._rendezvous = LocalRendezvous()
 
     def __call__(self, feeds: Sequence[Any], /) -> list[Any]:
         """Return what the plan hands back for values of its feeds."""
-        step = Step(0, feeds, self.plan.fetches, LocalRendezvous(), Cancellation())
+        step = Step(0, feeds, self.plan.fetches, self._rendezvous, Cancellation())
         execute(self.plan, step)
         return step.fetches
 
@@ -142,12 +149,12 @@ def _run(plan: Plan, step: Step) -> None:
         else:
             plan.beside.run(plan, step, execute, _active)
         return
-    _EXITS.come_first()
     wakeup = Wakeup()
     run = _begin(plan, step, wakeup.wake, apart=False)
     key = step.cancellation.add(run.abort)
     try:
         while not run.advance():
+            _EXITS.come_first()
             _wait(run, step, wakeup)
     except BaseException as error:
         # After an interrupt nothing may wait on: it would take from a queue what nobody gets.

@@ -91,13 +91,13 @@ class Turns:
         """Move reads of variables to the first turn that needs them, but over no effect.
 
         Nothing orders a read with what it is moved over, but programs without any order have
-        always got the one in which they were written.
+        always got the one in which they were written. What waits changes no variables.
         """
         turn = self._turn
         first: dict[Operation, int] = {}
         effects = set()
         for op in order:
-            if op.type not in _TRANSFERS and has_effect(op):
+            if op.type not in _TRANSFERS and op not in self._names and has_effect(op):
                 effects.add(turn[op])
             # What waits needs its inputs before its turn begins.
             here = turn[op] - (op in self._names)
