@@ -82,6 +82,48 @@ def test_examples_of_one_layout_come_out_once_and_in_order(tmp_path, optimize, l
     assert found[0][0].flags.writeable
 
 
+def assigned(pixels):
+    kept = hr.Variable(hr.zeros([12], pixels.dtype), validate_shape=False, name="kept")
+    return hr.assign(kept, pixels, validate_shape=False)
+
+
+# What becomes of decoded bytes, which lie where they were read: in headrace, and in NumPy.
+USES = {
+    "as they are": (lambda p: p, lambda p: p),
+    "cast and scaled": (lambda p: hr.cast(p, hr.float32) * 2.0, lambda p: p.astype("f4") * 2),
+    "reshaped": (lambda p: hr.reshape(p, [-1, 2, 6]), lambda p: p.reshape(-1, 2, 6)),
+    "turned": (hr.transpose, np.transpose),
+    "cut and joined": (
+        lambda p: hr.concat([p[:, 1:], p[:, :1]], 1),
+        lambda p: np.concatenate([p[:, 1:], p[:, :1]], 1),
+    ),
+    "summed": (
+        lambda p: hr.reduce_sum(hr.cast(p, hr.int32), 1),
+        lambda p: p.astype("i4").sum(1),
+    ),
+    "of Python's": (lambda p: hr.py_func(np.flip, [p], p.dtype), np.flip),
+    "kept": (assigned, lambda p: p),
+}
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("dtype", [hr.uint8, hr.int8], ids=str)
+@pytest.mark.parametrize("use", USES)
+def test_decoded_bytes_are_what_they_would_be_by_themselves(tmp_path, use, dtype, optimize):
+    given = images(200)
+    name = write(tmp_path / "a", [example(image, 1) for image in given])
+    ours, theirs = USES[use]
+    with hr.Session(config=hr.Config(optimize=optimize)) as session:
+        _, records = hr.TFRecordReader().read_up_to(work(session, [name]), 40)
+        made = ours(hr.decode_raw(parsed(records)["image"], dtype))
+        found = all_of(session, made)
+    parts = [given[i : i + 40] for i in range(0, 200, 40)]
+    for value, part in zip(found, parts, strict=True):
+        expected = theirs(np.frombuffer(b"".join(part), dtype.numpy).reshape(len(part), -1))
+        np.testing.assert_array_equal(value, expected)
+        assert value.flags.owndata
+
+
 @pytest.mark.parametrize("optimize", [True, False])
 def test_examples_that_differ_in_length_come_out_too(tmp_path, optimize):
     # The labels take one byte or two.
