@@ -211,8 +211,7 @@ def _grouped(op: Operation, call: Callable[..., Any], lead: int = 0) -> Callable
     plain = all(not p.variadic for p in op.schema.inputs) and 0 not in op.arity
     if plain:
         return call
-    group, arity = op.schema.group, op.arity
-    inputs = op.schema.inputs
+    inputs, arity = op.schema.inputs, op.arity
     given = len(arity) - arity.count(0)
     if not lead and not any(p.variadic for p in inputs) and 0 not in arity[:given]:
         # What is left out comes last, as with the shape that missing items of a list have.
@@ -224,9 +223,21 @@ def _grouped(op: Operation, call: Callable[..., Any], lead: int = 0) -> Callable
         return lambda *values: call(*values, *left_out)
     if not lead and len(inputs) == 1 and inputs[0].variadic:
         return lambda *values: call(list(values))
+    # Where in the flat values each argument is: a place, a slice for lists, None if left out.
+    places: list[int | slice | None] = [*range(lead)]
+    start = lead
+    for param, count in zip(inputs, arity, strict=True):
+        one = start if count else None
+        places.append(slice(start, start + count) if param.variadic else one)
+        start += count
 
     def grouped(*values: Any) -> Any:
-        return call(*values[:lead], *group(values[lead:], arity))
+        return call(
+            *[
+                values[at] if type(at) is int else None if at is None else list(values[at])
+                for at in places
+            ]
+        )
 
     return grouped
 

@@ -102,7 +102,7 @@ def parse_example(
     examples, label = _batch(serialized, names, single=single)
     if isinstance(examples, StringRows) and not (sparse_keys or np.size(names)):
         # Of features that all examples have, each gets what is its own.
-        required = not any(map(np.size, dense_defaults))
+        required = not any(default.size for default in dense_defaults)
         fixed = all(shape.is_fully_defined() for shape in dense_shapes)
 
         def together(whole: StringRows) -> list[Array] | None:
