@@ -42,7 +42,7 @@ def _sparse_column(indices: Array, values: Array, shape: Array, label: str) -> _
     if count < 0:
         raise ValueError(f"{label} cannot have {count} rows")
     if count > _MOST_CROSSES:
-        raise MemoryError(f"{label} has {count} rows, more than there is memory for")
+        raise ValueError(f"{label} has {count} rows, at most {_MOST_CROSSES} are crossed")
     if places.size and (places.min() < 0 or places.max() >= count):
         raise ValueError(f"rows of {label} must be from 0 to {count - 1}, got {places.tolist()}")
     if (places[1:] < places[:-1]).any():
@@ -98,7 +98,9 @@ def sparse_cross(
     # In Python's integers, which do not wrap around.
     many = sum(map(math.prod, zip(*(counts.tolist() for _, _, counts in columns), strict=True)))
     if many > _MOST_CROSSES:
-        raise MemoryError("there are more crosses than memory for them")
+        raise ValueError(
+            f"there are {many} crosses of the features, at most {_MOST_CROSSES} are made"
+        )
     crosses = np.ones(rows, np.int64)
     for _, _, counts in columns:
         crosses *= counts

@@ -155,6 +155,10 @@ class _Maker:
         rng, array = self.rng, given.array
         way = rng.random()
         own = hr.string if array.dtype == object else hr.as_dtype(array.dtype)
+        if own.is_quantized:
+            levels = self._changed_array(self.given(array.view(own.numpy)), slot)
+            as_before = levels.array.dtype == own.numpy
+            return self.given(levels.array.view(own.as_numpy_dtype)) if as_before else levels
         if way < 0.35:
             return self.given(spoiled(rng, array))
         if way < 0.65:
