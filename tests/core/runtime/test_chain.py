@@ -6,7 +6,12 @@ import time
 import pytest
 
 import headrace as hr
-from headrace.errors import CancelledError, InvalidArgumentError, OutOfRangeError
+from headrace.errors import (
+    CancelledError,
+    InvalidArgumentError,
+    OutOfRangeError,
+    UninitializedError,
+)
 from headrace.runtime import executor
 from headrace.runtime.abreast import ABREAST
 
@@ -93,6 +98,30 @@ def test_variables_are_read_when_what_they_are_needed_with_has_come(optimize):
         session.run(given)
         thread.join(30)
     assert found == [15]
+
+
+@pytest.mark.parametrize("optimize", [True, False])
+@pytest.mark.parametrize("waits", [1, 2])
+def test_a_variable_without_a_value_is_told_of_before_anything_is_waited_for(waits, optimize):
+    over = threading.Event()
+    threading.Thread(target=over.wait, daemon=True).start()
+    first, second = hr.FIFOQueue(3, hr.int32, []), hr.FIFOQueue(3, hr.int32, [])
+    taken = first.dequeue()
+    if waits == 2:
+        with hr.control_dependencies([taken]):
+            taken += second.dequeue()
+    v = hr.Variable(1, name="lost")
+    total, given = taken * v, first.enqueue(5)
+    config = hr.Config(optimize=optimize, timeout=20)
+    with hr.Session(config=config) as session:
+        with pytest.raises(UninitializedError, match=r"1 variable is not initialized: lost") as no:
+            session.run(total)
+        assert "in ReadVariable" in str(no.value)
+        assert __file__.rpartition("/")[2] in str(no.value)
+        # What it waited for stays with those who come after it.
+        session.run(given)
+        assert session.run(first.dequeue()) == 5
+    over.set()
 
 
 def test_reads_are_moved_over_no_effect(chains):

@@ -12,8 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, final
 
-from headrace.errors import CancelledError
+from headrace.errors import CancelledError, UninitializedError
+from headrace.graph.operation import Operation
 from headrace.records import dataclass
+from headrace.runtime.containers import VariableCell
+from headrace.runtime.failures import located
 from headrace.runtime.inbox import Inbox
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.serial import SEQUENCES, Execute, named, run_nodes
@@ -43,18 +46,26 @@ class Chain:
     Attributes:
         links: Those that wait, one at least.
         after: What needs the last of them.
+        late: Reads of variables that wait without need: how many of the links each must wait for,
+            the operation, and the variable.
     """
 
     links: tuple[Link, ...]
     after: tuple[PlanNode, ...]
+    late: tuple[tuple[int, Operation, VariableCell], ...] = ()
 
 
-def chain(nodes: Sequence[PlanNode], slots: Sequence[Any]) -> Chain | None:
+def chain(
+    nodes: Sequence[PlanNode],
+    slots: Sequence[Any],
+    late: Sequence[tuple[int, Operation, VariableCell]] = (),
+) -> Chain | None:
     """Return how a plan runs in which nothing is dead; None unless its waits are a chain.
 
     Args:
         nodes: Its nodes, each after those that it waits for.
         slots: What its slots hold before the step.
+        late: As in ``Chain``.
     """
     waiting = [i for i, node in enumerate(nodes) if _may_wait(node)]
     if not waiting or any(nodes[i].mode is not Mode.BLOCKING for i in waiting):
@@ -86,7 +97,7 @@ def chain(nodes: Sequence[PlanNode], slots: Sequence[Any]) -> Chain | None:
         return tuple([made[i] for i in places])
 
     links = [Link(chosen(a), made[i], chosen(b)) for a, i, b in parts]
-    return Chain(tuple(links), chosen(after))
+    return Chain(tuple(links), chosen(after), tuple(late))
 
 
 def _freeing(
@@ -163,6 +174,7 @@ class ChainRun:
                     self._begin(link.node)
                     self._run(link.beside)
                 if self._come.park():
+                    self._look_ahead()
                     return False
                 self._fill(link.node, self._come.take())
                 self._at += 1
@@ -206,6 +218,15 @@ class ChainRun:
                 slots[slot] = value
         for slot in node.frees:
             slots[slot] = None
+
+    def _look_ahead(self) -> None:
+        """Tell of variables without a value before something is waited for, not after that."""
+        for turn, op, cell in self._chain.late:
+            if turn <= self._at and not cell.initialized:
+                try:
+                    cell.read()
+                except UninitializedError as error:
+                    raise located(error, op, [cell], self._plan.state_uses) from error
 
     def _raise(self, error: BaseException, node: PlanNode, values: Sequence[Any]) -> None:
         """Raise what ended the node that waits, or the step."""

@@ -34,6 +34,7 @@ from headrace.runtime.capabilities import (
     lets_outputs_go,
 )
 from headrace.runtime.chain import Chain, chain
+from headrace.runtime.containers import VariableCell
 from headrace.runtime.cut import Role, Unit, cut
 from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.device import Device
@@ -118,7 +119,7 @@ def _planned(
     builder = _PlanBuilder(devices, machine, state, nest, options, around)
     builder.bind_holders(order)
     turns = Turns(order, builder.may_wait)
-    builder.in_turn = turns.taken
+    builder.in_turn, builder.early = turns.taken, turns.early
     if options.compiled:
         builder.add_units(order, alone, turns)
     else:
@@ -171,6 +172,8 @@ class _PlanBuilder:
         self.waits = False
         self.branches = False
         self.in_turn = False
+        # Reads that wait without need, and the turns in which they could be.
+        self.early: Mapping[Operation, int] = {}
         self.transfers = False
         self.uses: list[tuple[str, Any]] = []
         self.bound: dict[Operation, Bound] = {}
@@ -473,7 +476,13 @@ class _PlanBuilder:
         """Return how the plan runs where its nodes wait one after the other, else None."""
         if not self.waits or self.branches or self.in_turn:
             return None
-        return chain(self.nodes, self.slots)
+        late = []
+        for op, turn in self.early.items():
+            known = self.slot_of.get(op.inputs[0])
+            cell = None if known is None else self.slots[known]
+            if isinstance(cell, VariableCell):
+                late.append((turn, op, cell))
+        return chain(self.nodes, self.slots, late)
 
     def _sees_to_itself(self, node: PlanNode) -> bool:
         """Whether a node needs no context of its device around it."""

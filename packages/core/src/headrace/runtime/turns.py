@@ -33,6 +33,7 @@ class Turns:
     Attributes:
         taken: Whether the plan waits in turns for other tasks; otherwise what is ready runs as it
             comes.
+        early: The reads of variables that wait without need, and the turn of each if they did not.
     """
 
     def __init__(self, order: Sequence[Operation], may_wait: Callable[[Operation], bool]) -> None:
@@ -49,6 +50,7 @@ class Turns:
         }
         self._turn: dict[Operation, int] = {}
         self._late: dict[Operation, Turn] = {}
+        self.early: dict[Operation, int] = {}
         numbers = turns(receives) if receives else None
         self.taken = numbers is not None and not any(
             may_branch(op) or (op.type != "Recv" and may_wait(op)) for op in order
@@ -106,6 +108,7 @@ class Turns:
                     first[needed] = min(first.get(needed, here), here)
         for op, needed_in in first.items():
             if effects.isdisjoint(range(turn[op], needed_in)) and turn[op] < needed_in:
+                self.early[op] = turn[op]
                 turn[op] = needed_in
                 self._late[op] = Turn(needed_in)
 
