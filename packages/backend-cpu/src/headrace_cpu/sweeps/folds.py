@@ -331,7 +331,7 @@ def fold_sweep(
     return Sweep(name, FOLD_WORDS, text, types)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Folding:
     """What is folded.
 
@@ -392,14 +392,17 @@ def folded(
     """
     f, (rows, width) = folding, result.shape
     team = team_for(f.count * (width + 1) + result.size // 8 * fresh, threads)
-    line, *sizes = lists_for(width * result.itemsize, team)
-    facts, lists = (np.empty(size, np.uint8) for size in sizes)
+    line = facts = lists = 0
+    if team > 1:
+        line, *sizes = lists_for(width * result.itemsize, team)
+        told, listed = (np.empty(size, np.uint8) for size in sizes)
+        facts, lists = address(told), address(listed)
     seen = None if none is None else np.empty(rows, np.uint8)
     status = call(
         team, address(result), rows, width, address(f.ids), f.count,
         0 if f.through is None else address(f.through), f.rows.shape[0] if f.rows.ndim else 1,
         address(f.rows), 0 if f.weights is None else address(f.weights), int(f.drops), line,
-        address(facts), address(lists), 0 if seen is None else address(seen),
+        facts, lists, 0 if seen is None else address(seen),
         0 if none is None else address(none), int(fresh),
     )  # fmt: skip
     return not status
@@ -464,6 +467,7 @@ def _segment_job(op: Operation) -> Job | None:
     if folds is None or index is None:
         return None
     wide, none = folds.wide, folds.none
+    complexes = op.inputs[0].dtype.kind == "complex"
 
     def run(calls: Sequence[Call], threads: int, data: Any, ids: Any, number: Any) -> Any:
         count = int(scalar(number, "num_segments"))
@@ -475,8 +479,10 @@ def _segment_job(op: Operation) -> Job | None:
             return None
         rows = np.ascontiguousarray(widened(data)).reshape((ids.size, width))
         result = np.empty((count, width), rows.dtype)
-        folding = Folding(np.ascontiguousarray(ids), ids.size, rows.view(wide), drops=True)
-        if not folded(calls[0], threads, folding, result.view(wide), none=none):
+        # A complex number is two numbers; of others a view would be the same array again.
+        parts, sums = (rows.view(wide), result.view(wide)) if complexes else (rows, result)
+        folding = Folding(np.ascontiguousarray(ids), ids.size, parts, drops=True)
+        if not folded(calls[0], threads, folding, sums, none=none):
             return None
         return narrowed(result, data.dtype).reshape((count, *row_shape))
 
