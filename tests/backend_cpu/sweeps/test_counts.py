@@ -96,3 +96,27 @@ def test_classes_out_of_range_are_refused(wrong):
             session.run(matrix, {x: [1], y: [2]})
         with pytest.raises(hr.errors.HeadraceError, match=r"out of range \[0, 3\)"):
             session.run(matrix, {x: wrong[0], y: wrong[1]})
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_segments_of_sorted_ids(dtype):
+    rng = np.random.default_rng(2)
+    for count, below in ((1, 1), (1, 9), (640, 64), (30_000, 500)):
+        ids = np.sort(rng.integers(0, below, count)).astype(dtype)
+        rows = rng.integers(-9, 9, (count, 3)).astype(np.float32)
+        check(lambda x, i: (hr.segment_sum(x, i), hr.segment_mean(x, i)), rows, ids)
+
+
+@pytest.mark.parametrize("ids", [[0, 2, 1], [-1, 0, 1], [-2, -1, -1]])
+def test_ids_in_no_order_are_refused(ids):
+    x, i = hr.placeholder("float32", [None]), hr.placeholder("int32", [None])
+    told = []
+    for config in ({"executor": "plain"}, {"compile_after": 0, "compile_wait": True}):
+        with hr.Session(config=hr.Config(**config)) as session:
+            sums = hr.segment_sum(x, i, name="sums")
+            for _ in range(2):
+                assert session.run(sums, {x: [1, 2, 3], i: [0, 0, 2]}).tolist() == [3, 0, 3]
+            with pytest.raises(hr.errors.HeadraceError, match="segment_ids must be") as info:
+                session.run(sums, {x: [1, 2, 3], i: ids})
+            told.append(str(info.value).splitlines()[0])
+    assert told[0] == told[1]

@@ -27,7 +27,7 @@ _MOST_ELEMENTS = 1 << 29
 
 
 @KERNELS.plain("SegmentCount")
-def segment_count(xp: Any, segment_ids: Array, num_segments: Array | None) -> Array:
+def segment_count(xp: Any, segment_ids: Array, num_segments: Array | None = None) -> Array:
     """Return the last of sorted ids plus 1, or what it was said to be."""
     check_rank(segment_ids, 1, "segment_ids")
     check_sorted_ids(segment_ids)

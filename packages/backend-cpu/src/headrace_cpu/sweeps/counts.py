@@ -199,6 +199,38 @@ def _bincount_job(op: Operation) -> Job | None:
     return Job((_ends(code), _tally(code, counted)), run)
 
 
+# Whether numbers ascend from 0 on.
+_ASCENDING = """\
+wrong = load_T(ids, 0, 0) < to_T(0)
+for k in range(maximum(me * count // team, 1), (me + 1) * count // team):
+    wrong = either(wrong, load_T(ids, k, 0) < load_T(ids, k - 1, 0))
+if wrong:
+    STATUS
+"""
+
+
+@functools.cache
+def _ascending(code: str) -> Sweep:
+    return Sweep("ascending", ("ids", "count"), _ASCENDING, {"T": code}, {"STATUS": set_status()})
+
+
+def _segments_job(op: Operation) -> Job | None:
+    code, limit = code_of(op.inputs[0].dtype.numpy), int(op.inputs[0].dtype.max)
+    assert code is not None
+
+    def run(calls: Sequence[Call], threads: int, ids: Any, number: Any = None) -> Any:
+        if ids.ndim != 1 or not ids.size:
+            return None
+        ids = np.ascontiguousarray(ids)
+        if calls[0](team_for(ids.size // 8, threads), address(ids), ids.size):
+            return None
+        last = ids.item(-1)
+        count = last + 1 if number is None else int(scalar(number, "num_segments"))
+        return np.array(count, ids.dtype) if last < count <= limit else None
+
+    return Job((_ascending(code),), run)
+
+
 # Cells of a matrix, counted row by row.
 _CELLS = """\
 wrong = False
@@ -241,4 +273,5 @@ JOBS: dict[str, Callable[[Operation], Job | None]] = {
     "BincountSize": _size_job,
     "Bincount": _bincount_job,
     "ConfusionCells": _cells_job,
+    "SegmentCount": _segments_job,
 }

@@ -42,7 +42,10 @@ _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
     "turned": {"array": ("Transpose",)},
     "resampled": {"image": ("Resize", "ResizeGrad")},
     "distinct": {"unique": ("Unique",)},
-    "counts": {"histogram": ("HistogramFixedWidth", "BincountSize", "Bincount", "ConfusionCells")},
+    "counts": {
+        "histogram": ("HistogramFixedWidth", "BincountSize", "Bincount", "ConfusionCells"),
+        "segment": ("SegmentCount",),
+    },
     "scatters": {
         "gather": ("ScatterNd", "TensorScatter", "DynamicPartition"),
         "sparse": ("SparseToDense",),
