@@ -21,6 +21,10 @@ from headrace_cpu.sweeps.picks import bits_of, flatten_sweep, parts_for, pick_sw
 from headrace_cpu.sweeps.sweep import Sweep, code_of, team_for
 
 _MOST_ELEMENTS = 1 << 29
+# Results of more bytes are left to nodes outside of loops: some microseconds of Python are a small
+# part of these, and where each step has another shape, and a program for it, all of them go through
+# the same memory.
+_LARGE = 1 << 19
 
 
 def _gather_plan(op: Operation, threads: int) -> Plan | None:
@@ -203,6 +207,9 @@ PLANS: dict[str, Planner] = {
 
 def make(candidate: Candidate) -> Instruction | None:
     """Return the instruction; None where sweeps do not compute the operation."""
-    threads = candidate.settings.threads if open_mp() is not None else 1
-    plan = PLANS[candidate.op.type](candidate.op, threads)
-    return None if plan is None else BoundSweep(candidate.op, plan)
+    op, settings = candidate.op, candidate.settings
+    if not settings.keen and not op.schema.changes and bytes_of(op.outputs) > _LARGE:
+        return None
+    threads = settings.threads if open_mp() is not None else 1
+    plan = PLANS[op.type](op, threads)
+    return None if plan is None else BoundSweep(op, plan)
