@@ -58,6 +58,10 @@ _STATED: dict[str, str | None] = {
     "zeros_like": "its values are constants",
 }
 
+# What many functions come to where elements are quantized, and only there: what these build with
+# says little of those functions.
+_FOR_LEVELS = ("levels_of", "cast_levels")
+
 # Says why an op has no gradient, or None where it has a rule.
 Reason = Callable[[OpSchema], str | None]
 
@@ -105,6 +109,10 @@ def schema_of(value: Any) -> OpSchema | None:
     return schema if isinstance(schema, OpSchema) else None
 
 
+def _is_for_levels(function: Callable[..., Any]) -> bool:
+    return function.__name__ in _FOR_LEVELS
+
+
 def _is_public(value: Any) -> bool:
     return inspect.isfunction(value) and (_is_ours(value) or value is convert_to_tensor)
 
@@ -147,7 +155,7 @@ def parts(function: Callable[..., Any]) -> list[OpSchema]:
             schema = used if isinstance(used, OpSchema) else schema_of(used)
             if schema is not None:
                 found[schema] = None
-            elif inspect.isfunction(used) and _is_ours(used):
+            elif inspect.isfunction(used) and _is_ours(used) and not _is_for_levels(used):
                 waiting.append(used)
     return sorted(found, key=lambda schema: schema.type)
 
@@ -241,24 +249,27 @@ def _why_none(function: Any, reason: Reason, above: frozenset[Any]) -> str | Non
     if known and len(known) == len(reasons):
         return known[0] if len(set(known)) == 1 else "; ".join(dict.fromkeys(known))
     returned = _returned(function)
-    if any(_is_smooth(value, function, reason) for value in returned):
+    inside = above | {function}
+    if any(_is_smooth(value, function, reason, inside) for value in returned):
         return None
     # A function of an op's name is that op, with some preparation.
     own = function.__name__.replace("_", "").lower()
     twin = next((part for part in parts(function) if part.type.lower() == own), None)
     if twin is not None:
         return reason(twin)
-    found = [_why_of(value, function, reason, above | {function}) for value in returned]
+    found = [_why_of(value, function, reason, inside) for value in returned]
     return found[0] if found and all(found) else None
 
 
-def _is_smooth(value: ast.expr, function: Callable[..., Any], reason: Reason) -> bool:
+def _is_smooth(
+    value: ast.expr, function: Callable[..., Any], reason: Reason, above: frozenset[Any]
+) -> bool:
     """Whether an expression in a function calls an op with a gradient, or holds values of one."""
     if isinstance(value, ast.Tuple):
-        return any(_is_smooth(part, function, reason) for part in value.elts)
+        return any(_is_smooth(part, function, reason, above) for part in value.elts)
     called = _called(value, function)
     if called is SparseTensor and isinstance(value, ast.Call) and len(value.args) == 3:
-        return _why_of(value.args[1], function, reason, frozenset()) is None
+        return _why_of(value.args[1], function, reason, above) is None
     schema = schema_of(called)
     return schema is not None and not _passes_on(schema) and reason(schema) is None
 

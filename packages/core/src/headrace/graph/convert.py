@@ -127,10 +127,16 @@ def constant_of(array: _NDArray, name: str | None = None, dtype: DType | None = 
     """
     array.flags.writeable = False
     if dtype is not None and dtype.is_quantized:
-        levels = call_op("Const", value=array, name="levels")
-        result = call_op("Bitcast", levels, dtype, name=name or "Const")
-    else:
-        result = call_op("Const", value=array, name=name)
+        return levels_of(array, dtype, name or "Const")
+    result = call_op("Const", value=array, name=name)
+    assert isinstance(result, Tensor)
+    return result
+
+
+def levels_of(array: _NDArray, dtype: DType, name: str) -> Tensor:
+    """Return integers read as elements of a quantized dtype."""
+    levels = call_op("Const", value=array, name="levels")
+    result = call_op("Bitcast", levels, dtype, name=name)
     assert isinstance(result, Tensor)
     return result
 

@@ -85,11 +85,12 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         return tensor
     # Of quantized elements the integers are converted that stand for them.
     if tensor.dtype.is_quantized or wanted.is_quantized:
-        return _cast_levels(tensor, wanted, name or "Cast")
+        return cast_levels(tensor, wanted, name or "Cast")
     return _cast(tensor, wanted, name=name)
 
 
-def _cast_levels(tensor: Tensor, wanted: DType, name: str) -> Tensor:
+def cast_levels(tensor: Tensor, wanted: DType, name: str) -> Tensor:
+    """Return the integers of quantized elements converted, or integers read as such elements."""
     stored, target = tensor.dtype.storage, wanted.storage
     if tensor.dtype.is_quantized:
         last = stored == wanted

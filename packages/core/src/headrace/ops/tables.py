@@ -433,7 +433,6 @@ class MutableHashTable(_Mutable):
             self._let_savers_save()
 
 
-@final
 class MutableDenseHashTable(_Mutable):
     """A ``MutableHashTable`` with two keys that are reserved, and may not be used.
 
