@@ -422,9 +422,10 @@ def test_a_second_team_lets_idle_threads_sleep_soon():
     command = [sys.executable, "-c", _SLEEPING]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
     looking, sleeping, again = map(float, done.stdout.split())
-    # On a busy machine those that look get little of a core; those that sleep spend microseconds.
+    # On a busy machine those that look get little of a core; those that sleep spend microseconds,
+    # or a few milliseconds where everything takes long.
     assert looking > 0.002, done.stderr
-    assert sleeping < 0.002
+    assert sleeping < max(0.002, looking / 10)
     assert again > 0.002
 
 

@@ -146,6 +146,7 @@ def test_variables_are_updated_in_place() -> None:
         assert not np.array_equal(held, cell.value)
 
 
+@pytest.mark.needs("train")
 @pytest.mark.parametrize("waits", [1, 2])
 def test_variables_are_updated_in_place_by_what_waited(waits: int) -> None:
     """They are read when what waits has come: else their readers would hold the old values."""

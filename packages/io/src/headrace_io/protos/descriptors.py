@@ -181,7 +181,9 @@ def fields_of(data: bytes, message_type: str, names: tuple[str, ...]) -> tuple[F
 def _field(name: str, field: Any) -> Field:
     kind = _NAMES[field.type]
     wire, dtypes = _KINDS[kind]
-    repeated = field.is_repeated
+    # Protocol Buffers tells by the label alone before 6.31, and warns of that since.
+    known = getattr(field, "is_repeated", None)
+    repeated = field.label == field.LABEL_REPEATED if known is None else known
     default = field.default_value
     if kind in ("message", "group") or (repeated and dtypes == (hr.string,)):
         default = b""
