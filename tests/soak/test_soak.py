@@ -48,8 +48,9 @@ def test_growth_of_ranks_is_told() -> None:
 @pytest.mark.needs("mpi")
 @pytest.mark.timeout(300)
 def test_a_job_goes_on_without_a_worker_and_starts_anew_without_two(tmp_path: Path) -> None:
-    # Too short for memory to be as it stays; the long form looks at that.
-    seen, faults = relaunched.soak(tmp_path, 1500)
+    # Too short for memory to be as it stays; the long form looks at that. Long enough for a loss to
+    # be found before the others have made all steps.
+    seen, faults = relaunched.soak(tmp_path, 10_000)
     assert faults == []
     assert [sorted(start) for start in seen] == [["ps-0", "worker-0", "worker-1", "worker-2"]] * 2
 
