@@ -13,6 +13,7 @@ from headrace.ops.constant import ones, ones_like
 from headrace.ops.conversion import cast
 from headrace.ops.cross_entropy import sigmoid_cross_entropy_with_logits
 from headrace.ops.distributions import checks
+from headrace.ops.distributions.chances import Chances
 from headrace.ops.distributions.distribution import NOT_REPARAMETERIZED
 from headrace.ops.distributions.divergence import RegisterKL
 from headrace.ops.distributions.scalar import ScalarDistribution
@@ -22,7 +23,7 @@ from headrace.ops.random import random_uniform
 from headrace.ops.transcendental import sigmoid
 
 
-class Bernoulli(ScalarDistribution):
+class Bernoulli(Chances, ScalarDistribution):
     """The Bernoulli distribution: 1 with a probability, and 0 otherwise."""
 
     _shaped = ("logits",)
@@ -57,16 +58,6 @@ class Bernoulli(ScalarDistribution):
             )
         kind = NOT_REPARAMETERIZED
         super().__init__((self._logits, self._probs), scope, given, dtype=dtype, kind=kind)
-
-    @property
-    def logits(self) -> Tensor:
-        """The log-odds of 1."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of 1."""
-        return self._probs
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         drawn = random_uniform(self._drawn_shape(n), dtype=self.probs.dtype, seed=seed)

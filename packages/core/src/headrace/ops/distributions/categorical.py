@@ -15,6 +15,7 @@ from headrace.ops.constant import ones, ones_like, sequence_mask, zeros_like
 from headrace.ops.conversion import cast
 from headrace.ops.cross_entropy import sparse_softmax_cross_entropy_with_logits
 from headrace.ops.distributions import checks
+from headrace.ops.distributions.chances import Chances
 from headrace.ops.distributions.distribution import NOT_REPARAMETERIZED, Distribution
 from headrace.ops.distributions.divergence import RegisterKL
 from headrace.ops.elementwise import select
@@ -25,7 +26,7 @@ from headrace.ops.reduce import reduce_sum
 from headrace.ops.sampling import multinomial
 
 
-class Categorical(Distribution):
+class Categorical(Chances, Distribution):
     """The categorical distribution, of the numbers of categories from 0 on."""
 
     def __init__(
@@ -77,16 +78,6 @@ class Categorical(Distribution):
     def event_size(self) -> Tensor:
         """How many categories there are, an int32."""
         return self._event_size
-
-    @property
-    def logits(self) -> Tensor:
-        """Unnormalized logarithms of probabilities."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._probs
 
     def _batch_shape(self) -> Any:
         return self._dims[:-1] if self._dims.ndims is not None else None

@@ -12,21 +12,19 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.assertions import assert_positive
 from headrace.ops.complex import abs_, sign
 from headrace.ops.distributions import checks
-from headrace.ops.distributions.scalar import ScalarDistribution
+from headrace.ops.distributions.scalar import LocationScale
 from headrace.ops.elementwise import maximum, minimum, select
 from headrace.ops.random import random_uniform
 from headrace.ops.transcendental import exp, log, log1p
 
 
-class Laplace(ScalarDistribution):
+class Laplace(LocationScale):
     """The Laplace distribution, two exponential ones back to back.
 
     Its density is ``exp(-|x - loc| / scale) / (2 scale)``.
     """
 
     _shaped = ("loc", "scale")
-    _loc: Tensor
-    _scale: Tensor
 
     def __init__(
         self,
@@ -55,16 +53,6 @@ class Laplace(ScalarDistribution):
             )
         super().__init__((self._loc, self._scale), scope, given)
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean."""
-        return self._loc
-
-    @property
-    def scale(self) -> Tensor:
-        """How wide it is."""
-        return self._scale
-
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         kind = self.dtype.as_numpy_dtype
         # -1 would give an infinite sample.
@@ -73,9 +61,6 @@ class Laplace(ScalarDistribution):
         drawn = random_uniform(shape, minval=least, maxval=1.0, dtype=self.dtype, seed=seed)
         found: Tensor = self.loc - self.scale * sign(drawn) * log1p(-abs_(drawn))
         return found
-
-    def _standard(self, x: Any) -> Any:
-        return (x - self.loc) / self.scale
 
     def _log_prob(self, value: Any) -> Tensor:
         found: Tensor = -abs_(self._standard(value)) - (math.log(2.0) + log(self.scale))

@@ -14,6 +14,7 @@ from headrace.ops.constant import ones, range, sequence_mask
 from headrace.ops.conversion import cast
 from headrace.ops.diag import matrix_set_diag
 from headrace.ops.distributions import checks
+from headrace.ops.distributions.chances import Chances
 from headrace.ops.distributions.distribution import NOT_REPARAMETERIZED, Distribution
 from headrace.ops.distributions.seeds import another_seed
 from headrace.ops.elementwise import maximum
@@ -86,7 +87,7 @@ class _Counts(Distribution):
         return reshape(found, dims)
 
 
-class Multinomial(_Counts):
+class Multinomial(Chances, _Counts):
     """The multinomial distribution: how often each category comes in so many draws."""
 
     def __init__(
@@ -130,16 +131,6 @@ class Multinomial(_Counts):
             graph_parents=[self._total_count, self._logits, self._probs],
             name=scope,
         )
-
-    @property
-    def logits(self) -> Tensor:
-        """Unnormalized logarithms of probabilities."""
-        return self._logits
-
-    @property
-    def probs(self) -> Tensor:
-        """Probabilities."""
-        return self._probs
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         dims = concat([[n], self.batch_shape_tensor(), self.event_shape_tensor()], 0)

@@ -11,22 +11,20 @@ from headrace.ops.assertions import assert_positive
 from headrace.ops.distributions import checks
 from headrace.ops.distributions.divergence import RegisterKL
 from headrace.ops.distributions.normal_functions import log_ndtr, ndtr
-from headrace.ops.distributions.scalar import ScalarDistribution
+from headrace.ops.distributions.scalar import LocationScale
 from headrace.ops.elementwise import square, squared_difference
 from headrace.ops.random import random_normal
 from headrace.ops.special import ndtri
 from headrace.ops.transcendental import log
 
 
-class Normal(ScalarDistribution):
+class Normal(LocationScale):
     """The normal distribution with mean ``loc`` and standard deviation ``scale``.
 
     Its density is ``exp(-((x - loc) / scale)^2 / 2) / (scale sqrt(2 pi))``.
     """
 
     _shaped = ("loc", "scale")
-    _loc: Tensor
-    _scale: Tensor
 
     def __init__(
         self,
@@ -55,22 +53,9 @@ class Normal(ScalarDistribution):
             )
         super().__init__((self._loc, self._scale), scope, given)
 
-    @property
-    def loc(self) -> Tensor:
-        """The mean."""
-        return self._loc
-
-    @property
-    def scale(self) -> Tensor:
-        """The standard deviation."""
-        return self._scale
-
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         drawn = random_normal(self._drawn_shape(n), dtype=self.dtype, seed=seed)
         return drawn * self.scale + self.loc
-
-    def _standard(self, x: Any) -> Any:
-        return (x - self.loc) / self.scale
 
     def _log_prob(self, value: Any) -> Tensor:
         whole = 0.5 * math.log(2.0 * math.pi) + log(self.scale)

@@ -89,3 +89,24 @@ class ScalarDistribution(Distribution):
     def _nothing(self) -> Tensor:
         """Return zeros in the shape of the batch."""
         return zeros(self.batch_shape_tensor(), dtype=self.dtype)
+
+
+class LocationScale(ScalarDistribution):
+    """A distribution of scalars that is a standard one, made wider and moved."""
+
+    _loc: Tensor
+    _scale: Tensor
+
+    @property
+    def loc(self) -> Tensor:
+        """Where its middle is."""
+        return self._loc
+
+    @property
+    def scale(self) -> Tensor:
+        """How wide it is."""
+        return self._scale
+
+    def _standard(self, x: Any) -> Any:
+        """Return values as the standard distribution has them."""
+        return (x - self.loc) / self.scale

@@ -13,7 +13,7 @@ from headrace.ops.assertions import assert_positive
 from headrace.ops.complex import abs_
 from headrace.ops.constant import fill
 from headrace.ops.distributions import checks
-from headrace.ops.distributions.scalar import ScalarDistribution
+from headrace.ops.distributions.scalar import LocationScale
 from headrace.ops.distributions.seeds import another_seed
 from headrace.ops.elementwise import select, square
 from headrace.ops.identity import identity
@@ -23,7 +23,7 @@ from headrace.ops.special import betainc, digamma, lgamma
 from headrace.ops.transcendental import log, log1p, rsqrt
 
 
-class StudentT(ScalarDistribution):
+class StudentT(LocationScale):
     """Student's t distribution: a normal sample by the root of a chi-squared one's mean.
 
     Its density is proportional to ``(1 + ((x - loc) / scale)^2 / df)^(-(df + 1) / 2)``.
@@ -31,8 +31,6 @@ class StudentT(ScalarDistribution):
 
     _shaped = ("df", "loc", "scale")
     _df: Tensor
-    _loc: Tensor
-    _scale: Tensor
 
     def __init__(
         self,
@@ -69,16 +67,6 @@ class StudentT(ScalarDistribution):
         """The degrees of freedom."""
         return self._df
 
-    @property
-    def loc(self) -> Tensor:
-        """The middle."""
-        return self._loc
-
-    @property
-    def scale(self) -> Tensor:
-        """How wide it is."""
-        return self._scale
-
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         normal = random_normal(self._drawn_shape(n), dtype=self.dtype, seed=seed)
         df = self._whole(self.df)
@@ -88,7 +76,7 @@ class StudentT(ScalarDistribution):
 
     def _log_prob(self, value: Any) -> Tensor:
         df = self.df
-        y = (value - self.loc) / self.scale
+        y = self._standard(value)
         roots = 0.5 * log(df) + 0.5 * math.log(math.pi)
         gammas = lgamma(0.5 * df) - lgamma(0.5 * (df + 1.0))
         whole = log(abs_(self.scale)) + roots + gammas
