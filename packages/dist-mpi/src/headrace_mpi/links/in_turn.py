@@ -21,7 +21,7 @@ WAIT_S = 0.0002
 FIRST_WAIT_S = 0.0003
 # Who let the server wait in vain is not waited for so long, twice as long each time.
 _PAUSE_S = 0.002
-LONGEST_PAUSE_S = 0.064
+LONGEST_PAUSE_S = 0.032
 
 
 @final
