@@ -18,10 +18,10 @@ from headrace_mpi.links.links import Links
 # longer, as who sends it has to wake up.
 TURN_S = 0.003
 WAIT_S = 0.0002
-FIRST_WAIT_S = 0.0003
+FIRST_WAIT_S = 0.0005
 # Who let the server wait in vain is not waited for so long, twice as long each time.
 _PAUSE_S = 0.002
-LONGEST_PAUSE_S = 0.032
+LONGEST_PAUSE_S = 0.016
 
 
 @final
