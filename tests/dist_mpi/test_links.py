@@ -339,8 +339,8 @@ def test_who_lets_the_server_wait_in_vain_is_not_waited_for_for_a_while(
         waited.append(seconds > FIRST_WAIT_S)
     # In the end it is waited for in one of many turns, each of which takes one of another rank's.
     assert waited[0]
-    assert 3 <= sum(waited) <= 8
-    assert sum(waited[20:]) <= 2
+    assert 3 <= sum(waited) <= len(waited) // 3
+    assert sum(waited[20:]) <= sum(waited[:20])
     # Who answers again is waited for again, the first time longer than later.
     rings.now += LONGEST_PAUSE_S
     rings.comes_at = 0.0
