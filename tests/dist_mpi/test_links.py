@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import subprocess
@@ -332,15 +333,22 @@ def test_who_lets_the_server_wait_in_vain_is_not_waited_for_for_a_while(
         begin = rings.now
         return reader.receive(1)[0][0], rings.now - begin
 
-    waited = []
+    waited, ended = [], []
     for _ in range(40):
         index, seconds = turn()
         assert index == 1
         waited.append(seconds > FIRST_WAIT_S)
-    # In the end it is waited for in one of many turns, each of which takes one of another rank's.
+        ended.append(rings.now)
     assert waited[0]
-    assert 3 <= sum(waited) <= len(waited) // 3
-    assert sum(waited[20:]) <= sum(waited[:20])
+    ends = [end for end, was in zip(ended, waited, strict=True) if was]
+    gaps = [later - earlier for earlier, later in itertools.pairwise(ends)]
+    pauses = [min(0.002 * 2**k, LONGEST_PAUSE_S) for k in range(len(gaps))]
+    assert pauses.count(LONGEST_PAUSE_S) >= 3
+    # Each time it is waited for in the first turn after a pause twice as long, up to the longest.
+    for gap, pause in zip(gaps, pauses, strict=True):
+        assert pause <= gap < pause + TURN_S + 2 * FIRST_WAIT_S
+    # In the end that is in one of many turns, each of which takes one of another rank's.
+    assert sum(waited[20:]) <= 4 < sum(waited)
     # Who answers again is waited for again, the first time longer than later.
     rings.now += LONGEST_PAUSE_S
     rings.comes_at = 0.0

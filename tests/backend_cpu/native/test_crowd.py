@@ -387,7 +387,8 @@ def spent():
 
 print(spent())
 team.start()
-print(spent())
+# A busy machine may add a few milliseconds to one of them.
+print(min(spent() for _ in range(5)))
 team.end()
 # The thread that has the team ends when the scheduler lets it.
 print(next((x for x in (spent() for _ in range(50)) if x > 0.002), 0))
@@ -422,10 +423,9 @@ def test_a_second_team_lets_idle_threads_sleep_soon():
     command = [sys.executable, "-c", _SLEEPING]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
     looking, sleeping, again = map(float, done.stdout.split())
-    # On a busy machine those that look get little of a core; those that sleep spend microseconds,
-    # or a few milliseconds where everything takes long.
+    # On a busy machine those that look get little of a core; those that sleep spend microseconds.
     assert looking > 0.002, done.stderr
-    assert sleeping < max(0.002, looking / 10)
+    assert sleeping < 0.002
     assert again > 0.002
 
 
