@@ -1,0 +1,52 @@
+"""How long a rank polls before it sleeps."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from headrace_mpi.links import doorbell
+from headrace_mpi.transport.patience import Patience
+
+pytestmark = pytest.mark.skipif(
+    not doorbell.is_supported(), reason="this system has no futexes that Headrace knows"
+)
+
+
+def test_ranks_poll_for_a_moment() -> None:
+    assert Patience(0).spins(0.0005, moving=False)
+    assert not Patience(0).spins(0.0015, moving=False)
+    assert Patience(10_000).spins(0.0, moving=True)
+    assert not Patience(1).spins(0.01, moving=False)
+    for ranks in (0, 2):
+        naps = [Patience(ranks).nap_s(idle) for idle in (0.0, 0.004, 0.5, 5.0)]
+        assert naps == sorted(naps)
+        assert naps[0] < naps[1] < naps[3]
+    # Who is rung for when its turn comes need not look before; where only MPI tells, it must.
+    assert Patience(2).nap_s(0.0, passed_over=True) > max(naps)
+    assert Patience(2, near=False).nap_s(0.0, passed_over=True) < max(naps)
+
+
+def test_a_core_that_comes_back_late_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A clock of its own: others who want this machine's cores make pauses longer.
+    now = 0.0
+
+    def pass_by(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr("headrace_mpi.transport.patience.time", clock)
+    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", lambda: pass_by(0.001))
+    patience = Patience(1)
+    patience.spins(0.0, moving=False)
+    assert not patience.spins(0.0, moving=False)
+    # Each time it is taken again, it is left to them for longer.
+    pauses = []
+    for _ in range(4):
+        start = now
+        while not patience.spins(0.0, moving=False):
+            pass_by(0.0002)
+        pauses.append(now - start)
+    assert pauses[-1] > 2 * pauses[0]
