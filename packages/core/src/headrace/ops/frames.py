@@ -55,14 +55,14 @@ def frame(
         frame_step: [], samples from the beginning of one frame to that of the next.
         pad_end: Whether frames that reach beyond the end are made, too, with ``pad_value`` there.
         pad_value: [], the dtype of ``signal``.
-        axis: Along which dimension.
+        axis: Along which dimension, an integer or a scalar tensor.
         name: Name scope of the operations.
 
     Returns:
         [..., frames, frame_length, ...], the dtype of ``signal``.
 
     Raises:
-        ShapeError: if ``signal`` is a scalar, or has no such axis.
+        ShapeError: if ``signal`` is a scalar, or has no such axis, or ``pad_value`` is no scalar.
     """
     with name_scope(name, "frame", [signal, frame_length, frame_step, pad_value]):
         signal = convert_to_tensor(signal, name="signal")
@@ -71,29 +71,57 @@ def frame(
         _check_positive(step, "frame_step")
         _check_positive(length, "frame_length", least=0)
         along = as_int(axis, "axis")
-        if not isinstance(along, int):
-            raise AttributeValueError("axis must be known when the graph is made, got a tensor")
-        if signal.spec.rank is not None:
-            if signal.spec.rank == 0:
-                raise ShapeError("signal must have at least 1 dimension, got a scalar")
+        if signal.spec.rank == 0:
+            raise ShapeError("signal must have at least 1 dimension, got a scalar")
+        if signal.spec.rank is not None and isinstance(along, int):
             along = normalize_axis(along, signal.spec.rank)
+        static = _framed_shape(signal, length, step, pad_end, along)
         samples = shape(signal)[along]
         if pad_end:
+            fill = convert_to_tensor(pad_value, signal.dtype)
+            if fill.spec.rank not in (None, 0):
+                raise ShapeError(f"pad_value must be a scalar, got shape {fill.spec.shape}")
             count = -(-samples // step)
             missing = maximum(length + step * (count - 1) - samples, 0)
-            signal = _padded(signal, along, missing, convert_to_tensor(pad_value, signal.dtype))
+            signal = _padded(signal, along, missing, fill)
         else:
             count = maximum(1 + (samples - length) // step, 0)
         starts = reshape(range(_known(count)) * step, [-1, 1])
         places = starts + reshape(range(_known(length)), [1, -1])
         # Through a reshape, for gradients that are dense along the first axis, too.
-        return gather(reshape(signal, shape(signal)), places, axis=along)
+        frames: Tensor = gather(reshape(signal, shape(signal)), places, axis=along)
+        if static is not None:
+            frames.set_shape(static)
+        return frames
 
 
-def _padded(signal: Tensor, axis: int, missing: Tensor, fill: Tensor) -> Tensor:
+def _framed_shape(
+    signal: Tensor, length: Tensor, step: Tensor, pad_end: bool, axis: Any
+) -> list[int | None] | None:
+    """Return what is known of the shape of frames, None if not even the rank is.
+
+    A sum of what is not known tells ``gather`` nothing of the axes beside it.
+    """
+    if signal.spec.rank is None:
+        return None
+    if not isinstance(axis, int):
+        return [None] * (signal.spec.rank + 1)
+    sizes = list(signal.shape.as_list())
+    size_of, every = static_value(length), static_value(step)
+    wide = None if size_of is None else int(size_of)
+    count = None
+    if sizes[axis] is not None and every is not None:
+        if pad_end:
+            count = -(-sizes[axis] // int(every))
+        elif wide is not None:
+            count = max(0, 1 + (sizes[axis] - wide) // int(every))
+    return [*sizes[:axis], count, wide, *sizes[axis + 1 :]]
+
+
+def _padded(signal: Tensor, axis: Any, missing: Tensor, fill: Tensor) -> Tensor:
     """Put as many elements as are missing behind an axis."""
     known, ranks = static_value(missing), signal.spec.rank
-    if known is not None and ranks is not None:
+    if known is not None and ranks is not None and isinstance(axis, int):
         paddings: Any = [[0, int(known) * (place == axis)] for place in builtins.range(ranks)]
     else:
         behind = one_hot(axis % rank(signal), rank(signal), dtype=dtypes.int32) * missing
@@ -126,6 +154,10 @@ def overlap_and_add(signal: Any, frame_step: Any, name: str | None = None) -> Te
         sizes = shape(signal)
         batch, frames, length = sizes[:-2], sizes[-2], sizes[-1]
         total = length + step * (frames - 1)
+        every, width = static_value(step), signal.spec.rank and signal.shape.as_list()[-1]
+        if every is not None and width == int(every):
+            # Frames that do not overlap stand one behind the other already.
+            return reshape(signal, concat([batch, [total]], 0), name="fast_path")
         # Each frame is cut into blocks of a step; block k of frame f goes to place f + k. A row of
         # all blocks k with as many zeros behind it, cut into rows that are one shorter, has each
         # row moved by one more than the last.
