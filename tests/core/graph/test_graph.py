@@ -74,8 +74,33 @@ def test_creation_site_is_the_users_line():
 
 def test_graphs_do_not_mix():
     x = hr.constant(1.0)
-    with hr.Graph().as_default(), pytest.raises(GraphError, match="belongs to another graph"):
-        hr.add(x, 1.0)
+    with hr.Graph().as_default() as other:
+        y = hr.constant(1.0)
+        for values in [(x, y), (y, x)]:
+            with pytest.raises(GraphError, match="'Const:0' .* belongs to another graph"):
+                hr.add(*values)
+    assert len(other.get_operations()) == 1
+
+
+def test_an_operation_goes_to_the_graph_of_what_it_takes():
+    with hr.Graph().as_default() as g, g.name_scope("a"):
+        x, v = hr.constant([1.0, 2.0]), hr.Variable([3.0, 4.0])
+    with hr.Graph().as_default() as other, other.name_scope("b"):
+        found = [2.0 * x, hr.stack([x, x]), x[0], v + 1.0, v.assign(x), hr.gradients(x * v, x)[0]]
+        assert [t.graph for t in found] == [g] * len(found)
+    assert not other.get_operations()
+    assert found[0].name == "mul:0"
+    with hr.Session(graph=g) as session:
+        session.run(v.initializer)
+        assert session.run(found[0]).tolist() == [2.0, 4.0]
+
+
+def test_a_function_takes_in_nothing_of_another_graph():
+    x = hr.constant(1.0)
+    with hr.Graph().as_default():
+        yes = hr.placeholder(hr.bool, [])
+        with pytest.raises(GraphError, match="'Const:0' .* belongs to another graph"):
+            hr.cond(yes, lambda: x + 1.0, lambda: 2.0)
 
 
 def test_default_graph_is_per_thread(graph):

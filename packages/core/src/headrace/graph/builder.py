@@ -30,10 +30,11 @@ from headrace.graph.convert import (
 )
 from headrace.graph.early import static_value
 from headrace.graph.function import note_waits
+from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import check_name, place_by_functions
 from headrace.graph.operation import Operation
 from headrace.graph.schema import AttrParam, InputParam, Kind, OpSchema, call_op
-from headrace.graph.scopes import current_scope
+from headrace.graph.scopes import current_scope, other_graph_of, use_graph
 from headrace.graph.site import user_site
 from headrace.graph.spec import TensorSpec, constant_spec
 from headrace.graph.tensor import Tensor
@@ -41,6 +42,8 @@ from headrace.graph.tensor import Tensor
 
 def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> Any:
     """Add a node to the default graph and return its outputs as its rule shaped them.
+
+    It is added to another program's graph where all tensors that it takes are of that one.
 
     Args:
         schema: The op.
@@ -56,15 +59,21 @@ def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> An
     inputs: list[Tensor] = []
     arity: tuple[int, ...] = ()
     names = _Names(name if name is not None else schema.node_name)
+    elsewhere: Graph | None = None
     try:
         attrs = {a.name: _attribute(a, values[a.name]) for a in schema.attrs}
         inputs, arity = _convert_inputs(schema, values, names)
         specs, answer = schema.output_specs(_known_specs(schema, inputs, arity), arity, attrs)
+    except _ElsewhereError as found:
+        elsewhere = found.graph
     except HeadraceError as error:
         if error.located:
             raise
         given = inputs or _tensors_in([values[p.name] for p in schema.inputs])
         raise _located(error, schema, given) from None
+    if elsewhere is not None:
+        with use_graph(elsewhere):
+            return build_node(schema, values, name)
     scope = current_scope()
     op = scope.graph.add_operation(
         schema,
@@ -84,6 +93,14 @@ def build_node(schema: OpSchema, values: dict[str, Any], name: str | None) -> An
     if scope.device_functions:
         place_by_functions(op, scope)
     return shaped_like(answer, op)
+
+
+class _ElsewhereError(Exception):
+    """The inputs of a node are tensors of another program's graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.graph = graph
 
 
 def _known_specs(
@@ -165,6 +182,10 @@ def _convert_inputs(
             labels.append(param.name)
             arity.append(1)
     tensors = [_tensor_of(kind, value) for _, kind, value in slots]
+    other = other_graph_of(tensors)
+    if other is not None:
+        # Before constants are made of the other inputs.
+        raise _ElsewhereError(other)
     for kind in dict.fromkeys([kind for _, kind, _ in slots]):
         members = [i for i, slot in enumerate(slots) if slot[1] is kind]
         if kind.unify:

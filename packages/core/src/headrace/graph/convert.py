@@ -16,7 +16,7 @@ from headrace.errors import DTypeError, HeadraceError, ResourceExhaustedError, S
 from headrace.given import members
 from headrace.graph.conversions import CONVERSIONS, converted, converts
 from headrace.graph.schema import call_op
-from headrace.graph.scopes import get_default_graph
+from headrace.graph.scopes import get_default_graph, other_graph_of
 from headrace.graph.spec import MAX_RANK
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
@@ -34,6 +34,8 @@ def convert_to_tensor(
 ) -> Tensor:
     """Return ``value`` as a tensor of the default graph.
 
+    A tensor of another program's graph stays one of that.
+
     Args:
         value: A tensor, variable, number, string, NumPy array, or nested list of these.
         dtype: The dtype that the tensor must have.
@@ -43,7 +45,7 @@ def convert_to_tensor(
 
     Raises:
         DTypeError: if the value cannot have the dtype without loss.
-        GraphError: if it belongs to another graph or converts to no tensor.
+        GraphError: if it belongs to the graph of another function or converts to no tensor.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     preferred_dtype = dtype_hint if preferred_dtype is None else preferred_dtype
@@ -55,7 +57,8 @@ def convert_to_tensor(
         tensor = call_op("Stack", parts)
         assert isinstance(tensor, Tensor)
     if tensor is not None:
-        tensor = get_default_graph().capture(tensor)
+        if other_graph_of((tensor,)) is None:
+            tensor = get_default_graph().capture(tensor)
         if wanted is not None and tensor.dtype != wanted:
             raise DTypeError(
                 f"{tensor!r} has dtype {tensor.dtype}, expected {wanted}; convert it with hr.cast"

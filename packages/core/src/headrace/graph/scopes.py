@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -31,6 +31,31 @@ def current_scope() -> Scope:
 def get_default_graph() -> Graph:
     """Return the graph to which operations are added now."""
     return current_scope().graph
+
+
+def other_graph_of(tensors: Sequence[Any]) -> Graph | None:
+    """Return the graph of a program to which all of some tensors belong, if not the default one.
+
+    None where they belong to the default graph, to several graphs, or to that of a function, which
+    takes in nothing of others; and where the default graph is a function's, which takes in theirs.
+
+    Args:
+        tensors: Tensors or operations, or None for what is plain data.
+    """
+    graph = current_scope().graph
+    for tensor in tensors:
+        if tensor is not None and tensor.graph is not graph:
+            found: Graph = tensor.graph
+            alike = all(t is None or t.graph is found for t in tensors)
+            programs = graph.outermost is graph and found.outermost is found
+            return found if alike and programs else None
+    return None
+
+
+def in_graph_of(tensors: Sequence[Any]) -> AbstractContextManager[Any]:
+    """Build in the graph of tensors within the block, where it is another program's."""
+    other = other_graph_of(tensors)
+    return nullcontext() if other is None else use_graph(other)
 
 
 def pass_over(*names: str) -> None:
@@ -168,6 +193,18 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextMana
         ignore_existing: Drop the colocations of outer blocks.
     """
     return get_default_graph().colocate_with(op, ignore_existing)
+
+
+def beside(state: Tensor) -> AbstractContextManager[None]:
+    """Place operations of the block on the device of some state, in the graph that it is of."""
+    other = other_graph_of((state,))
+    return colocate_with(state) if other is None else _beside_in(other, state)
+
+
+@contextmanager
+def _beside_in(graph: Graph, state: Tensor) -> Iterator[None]:
+    with use_graph(graph), graph.colocate_with(state):
+        yield
 
 
 def container(container_name: str) -> AbstractContextManager[None]:

@@ -115,7 +115,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
         coeffs = items(coeffs, "coeffs")
     if not isinstance(coeffs, list | tuple):
         raise AttributeValueError(f"polyval: coeffs is a list of tensors, got {shown(coeffs)}")
-    with name_scope(name, "polyval"):
+    with name_scope(name, "polyval", [x]):
         at = convert_to_tensor(x)
         if not coeffs:
             return zeros_like(at)

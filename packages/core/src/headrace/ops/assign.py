@@ -11,7 +11,7 @@ from headrace.errors import GraphError, ShapeError, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import constant_of, convert_to_tensor
 from headrace.graph.graph_scopes import check_name
-from headrace.graph.scopes import colocate_with, get_default_graph, name_scope
+from headrace.graph.scopes import beside, get_default_graph, name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import broadcast_to, reshape
 from headrace.ops.array import shape as shape_op
@@ -92,7 +92,7 @@ def assign(
         return ref.assign(value, name)
     variable = _checked(ref)
     update = _operand(value, variable, _part(name or "Assign", "value"))
-    with colocate_with(variable.handle):
+    with beside(variable.handle):
         validate = validate_shape is not False
         return assign_variable(variable.handle, update, validate, name=name or "Assign")
 
@@ -113,7 +113,7 @@ def assign_add(
     """
     variable = _checked(ref)
     update = _operand(value, variable, _part(name or "AssignAdd", "value"))
-    with colocate_with(variable.handle):
+    with beside(variable.handle):
         return assign_add_variable(variable.handle, update, name=name or "AssignAdd")
 
 
@@ -133,7 +133,7 @@ def assign_sub(
     """
     variable = _checked(ref)
     update = _operand(value, variable, _part(name or "AssignSub", "value"))
-    with colocate_with(variable.handle):
+    with beside(variable.handle):
         return assign_sub_variable(variable.handle, update, name=name or "AssignSub")
 
 
@@ -144,7 +144,7 @@ def _scatter(
     variable = _checked(ref)
     rows = convert_to_tensor(indices, name=_part(name, "indices"))
     values = _operand(updates, variable, _part(name, "updates"))
-    with colocate_with(variable.handle):
+    with beside(variable.handle):
         return op(variable.handle, rows, values, name=name)
 
 
@@ -413,7 +413,7 @@ def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
         OutOfRangeError: if the variable has reached the limit, when it runs.
     """
     variable = _checked(ref)
-    with colocate_with(variable.handle):
+    with beside(variable.handle):
         return count_up_to_variable(variable.handle, limit, name=name)
 
 
@@ -425,7 +425,7 @@ def is_variable_initialized(variable: Variable, name: str | None = None) -> Tens
         name: The name of the operation.
     """
     handle = _checked(variable).handle
-    with colocate_with(handle):
+    with beside(handle):
         return variable_initialized(handle, name=name or "IsVariableInitialized")
 
 

@@ -74,7 +74,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     Raises:
         ShapeError: if ``clip_norm`` does not broadcast to ``t``.
     """
-    with name_scope(name, "clip_by_norm"):
+    with name_scope(name, "clip_by_norm", [t]):
         values = _values(t)
         squares = reduce_sum(square(values), axes, keepdims=True)
         positive = greater(squares, 0)
@@ -149,7 +149,7 @@ def clip_by_global_norm(
     """
     tensors = _listed(t_list)
     norm = global_norm(tensors, name) if use_norm is None else convert_to_tensor(use_norm)
-    with name_scope(name, "clip_by_global_norm") as scope:
+    with name_scope(name, "clip_by_global_norm", tensors) as scope:
         limit = convert_to_tensor(clip_norm, preferred_dtype=norm.dtype)
         scale = limit * minimum(reciprocal(norm), reciprocal(limit))
         scale = select(is_finite(norm), scale, np.array(np.nan).astype(norm.dtype.numpy))

@@ -130,7 +130,7 @@ def cond(
             "cond: pred is a Python bool, so that nothing is left to decide when the graph runs; "
             "use Python's own 'if'"
         )
-    with name_scope(name, "cond") as scope:
+    with name_scope(name, "cond", [pred]) as scope:
         condition = convert_to_tensor(pred)
         then_branch, left = _branch(on_true, f"{scope}then", strict)
         else_branch, right = _branch(on_false, f"{scope}else", strict)

@@ -20,7 +20,7 @@ from headrace.graph.convert import (
 )
 from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import call_op
-from headrace.graph.scopes import name_scope
+from headrace.graph.scopes import in_graph_of, name_scope
 from headrace.graph.spec import MAX_RANK, TensorSpec, as_shape, constant_spec, is_addressable
 from headrace.graph.tensor import Tensor
 from headrace.ops.arguments import as_int, as_ints, static_value
@@ -226,7 +226,8 @@ def zeros_like(
     """
     del optimize
     like = convert_to_tensor(tensor)
-    return zeros(shape_of(like), dtype if dtype is not None else like.dtype, name)
+    with in_graph_of([like]):
+        return zeros(shape_of(like), dtype if dtype is not None else like.dtype, name)
 
 
 @dispatched("tensor")
@@ -243,7 +244,8 @@ def ones_like(
     """
     del optimize
     like = convert_to_tensor(tensor)
-    return ones(shape_of(like), dtype if dtype is not None else like.dtype, name)
+    with in_graph_of([like]):
+        return ones(shape_of(like), dtype if dtype is not None else like.dtype, name)
 
 
 def shape_of(tensor: Tensor) -> Any:
@@ -438,7 +440,7 @@ def sequence_mask(
     Raises:
         ShapeError: if ``maxlen`` is no scalar.
     """
-    with name_scope(name, "SequenceMask"):
+    with name_scope(name, "SequenceMask", [lengths, maxlen]):
         counts = convert_to_tensor(lengths)
         if not counts.dtype.is_numeric or counts.dtype.is_complex:
             raise DTypeError(f"sequence_mask: lengths must be real, got {counts.dtype}")

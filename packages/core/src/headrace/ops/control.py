@@ -10,7 +10,7 @@ from headrace.errors import DTypeError, ShapeError
 from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
-from headrace.graph.scopes import control_dependencies, name_scope
+from headrace.graph.scopes import control_dependencies, in_graph_of, name_scope
 from headrace.graph.spec import TensorSpec, like
 from headrace.graph.structure import flatten, pack
 from headrace.graph.tensor import Tensor
@@ -77,7 +77,9 @@ def group(*inputs: Any, name: str | None = None) -> Operation:
             skipped.
         name: The name of the operation.
     """
-    with control_dependencies([item for item in flatten(inputs) if item is not None]):
+    waited = [item for item in flatten(inputs) if item is not None]
+    known = [item for item in waited if isinstance(item, Tensor | Operation)]
+    with in_graph_of(known), control_dependencies(waited):
         return no_op(name=name if name is not None else "group_deps")
 
 
@@ -99,7 +101,7 @@ def tuple_(
     more = items(control_inputs or (), "control_inputs")
     if all(t is None for t in tensors):
         raise DTypeError("tuple needs at least one tensor")
-    with name_scope(name, "tuple"):
+    with name_scope(name, "tuple", tensors):
         values = [_awaited(t) for t in tensors]
         gate = group(*values, *more, name="gate")
         with control_dependencies([gate]):

@@ -222,7 +222,7 @@ def sigmoid_cross_entropy_with_logits(
         ShapeError: if labels or logits are missing, or their shapes differ.
     """
     _by_name("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
-    with name_scope(name, "logistic_loss"):
+    with name_scope(name, "logistic_loss", [logits, labels]):
         scores, targets = _same_shape(logits, labels, "labels")
         positive = greater_equal(scores, 0)
         # Not the absolute value, whose gradient at 0 would be that of neither side.

@@ -60,7 +60,7 @@ def embedding_lookup(
         raise AttributeValueError(
             f"partition_strategy must be 'mod' or 'div', got {shown(partition_strategy)}"
         )
-    with name_scope(name, "embedding_lookup"):
+    with name_scope(name, "embedding_lookup", [ids]):
         wanted = convert_to_tensor(ids)
         tables = [t if hasattr(t, "op") else convert_to_tensor(t) for t in shards]
         if len(tables) == 1:

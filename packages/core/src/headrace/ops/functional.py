@@ -111,7 +111,7 @@ def map_fn(
         ShapeError: if ``elems`` have no first axis, or axes of different lengths.
     """
     _check_function(fn, "map_fn")
-    with name_scope(name, "map"):
+    with name_scope(name, "map", flatten(elems)):
         parts = _Elements(elems, "map_fn")
         kinds = [a.dtype for a in parts.arrays]
         # A ragged tensor is one leaf: what the function returns for a row is a tensor.
@@ -203,7 +203,7 @@ def scan(
         ShapeError: if ``elems`` have no first axis, or axes of different lengths.
     """
     _check_function(fn, "scan")
-    with name_scope(name, "scan"):
+    with name_scope(name, "scan", flatten(elems)):
         parts = _Elements(elems, "scan")
         first, start, skipped = _start(parts, initializer, reverse)
         arrays = [
@@ -311,7 +311,7 @@ def _fold(
     reverse: bool,
 ) -> Any:
     _check_function(fn, what)
-    with name_scope(name, what):
+    with name_scope(name, what, flatten(elems)):
         parts = _Elements(elems, what)
         first, start, skipped = _start(parts, initializer, reverse)
         if skipped:

@@ -420,7 +420,7 @@ def boolean_mask(
         ShapeError: if the shapes are known not to match, or the mask's rank is 0 or unknown.
         DTypeError: if the mask is of strings.
     """
-    with name_scope(name, "boolean_mask"):
+    with name_scope(name, "boolean_mask", [tensor, mask]):
         source = convert_to_tensor(tensor)
         chosen = convert_to_tensor(mask)
         if not chosen.shape.rank:

@@ -140,7 +140,7 @@ def while_loop(
         raise AttributeValueError(
             f"parallel_iterations must be a positive integer, got {shown(parallel_iterations)}"
         )
-    with name_scope(name, "while") as scope:
+    with name_scope(name, "while", flatten(loop_vars)) as scope:
         structure = loop_vars if isinstance(loop_vars, list | tuple) else [loop_vars]
         start = [convert_to_tensor(t) for t in flatten(structure)]
         shapes = _invariants(structure, start, shape_invariants)

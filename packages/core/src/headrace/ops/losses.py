@@ -98,7 +98,7 @@ def compute_weighted_loss(
         ShapeError: if ``weights`` do not fit.
     """
     Reduction.validate(reduction)
-    with name_scope(scope, "weighted_loss"):
+    with name_scope(scope, "weighted_loss", [losses, weights]):
         each = convert_to_tensor(losses)
         dtype = each.dtype
         each = _float(each)
@@ -178,7 +178,7 @@ def absolute_difference(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "absolute_difference") as own:
+    with name_scope(scope, "absolute_difference", [labels, predictions, weights]) as own:
         wanted, found = _pair(labels, predictions, _LABELS)
         each = abs_(found - wanted)
         return compute_weighted_loss(each, weights, own, loss_collection, reduction)
@@ -208,7 +208,7 @@ def mean_squared_error(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "mean_squared_error") as own:
+    with name_scope(scope, "mean_squared_error", [labels, predictions, weights]) as own:
         wanted, found = _pair(labels, predictions, _LABELS)
         error = found - wanted
         return compute_weighted_loss(error * error, weights, own, loss_collection, reduction)
@@ -240,7 +240,7 @@ def huber_loss(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "huber_loss") as own:
+    with name_scope(scope, "huber_loss", [labels, predictions, weights]) as own:
         wanted, found = _pair(labels, predictions, _LABELS)
         error = abs_(found - wanted)
         near = minimum(error, delta)
@@ -274,7 +274,7 @@ def log_loss(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "log_loss") as own:
+    with name_scope(scope, "log_loss", [labels, predictions, weights]) as own:
         wanted, found = _pair(labels, predictions, _LABELS)
         each = -wanted * log(found + epsilon) - (1 - wanted) * log(1 - found + epsilon)
         return compute_weighted_loss(each, weights, own, loss_collection, reduction)
@@ -304,7 +304,7 @@ def hinge_loss(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "hinge_loss") as own:
+    with name_scope(scope, "hinge_loss", [labels, logits, weights]) as own:
         wanted, found = _pair(labels, logits, ("labels", "logits"))
         each = relu(1 - (2 * wanted - 1) * found)
         return compute_weighted_loss(each, weights, own, loss_collection, reduction)
@@ -341,7 +341,7 @@ def cosine_distance(
     """
     if (axis is None) == (dim is None):
         raise AttributeValueError("cosine_distance needs one of axis and dim")
-    with name_scope(scope, "cosine_distance_loss") as own:
+    with name_scope(scope, "cosine_distance_loss", [labels, predictions, weights]) as own:
         wanted, found = _pair(labels, predictions, _LABELS)
         each = 1 - reduce_sum(found * wanted, dim if axis is None else axis, keepdims=True)
         return compute_weighted_loss(each, weights, own, loss_collection, reduction)
@@ -369,7 +369,7 @@ def mean_pairwise_squared_error(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "mean_pairwise_squared_error"):
+    with name_scope(scope, "mean_pairwise_squared_error", [labels, predictions, weights]):
         wanted, found = _pair(labels, predictions, _LABELS)
         factor = _float(weights)
         with control_dependencies(check_weights(factor, wanted)):
@@ -415,7 +415,9 @@ def sigmoid_cross_entropy(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "sigmoid_cross_entropy_loss") as own:
+    with name_scope(
+        scope, "sigmoid_cross_entropy_loss", [multi_class_labels, logits, weights]
+    ) as own:
         scores, targets = _scores(logits, multi_class_labels, "multi_class_labels")
         label_smoothing = real(label_smoothing, "label_smoothing")
         if label_smoothing > 0:
@@ -450,7 +452,7 @@ def softmax_cross_entropy(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(scope, "softmax_cross_entropy_loss") as own:
+    with name_scope(scope, "softmax_cross_entropy_loss", [onehot_labels, logits, weights]) as own:
         scores, targets = _scores(logits, onehot_labels, "onehot_labels")
         label_smoothing = real(label_smoothing, "label_smoothing")
         if label_smoothing > 0:
@@ -499,7 +501,7 @@ def sparse_softmax_cross_entropy(
     for value, name in ((labels, "labels"), (logits, "logits")):
         if value is None:
             raise AttributeValueError(f"{name} must not be None")
-    with name_scope(scope, "sparse_softmax_cross_entropy_loss") as own:
+    with name_scope(scope, "sparse_softmax_cross_entropy_loss", [labels, logits, weights]) as own:
         scores, targets = convert_to_tensor(logits), convert_to_tensor(labels)
         targets = _without_axis(targets, scores.shape.rank, shape(scores)[:-1])
         factor: Any = weights

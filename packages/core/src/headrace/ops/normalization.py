@@ -405,7 +405,7 @@ def dropout(
     """
     if (keep_prob is None) == (rate is None):
         raise AttributeValueError("dropout: give one of keep_prob and rate")
-    with name_scope(name, "dropout"):
+    with name_scope(name, "dropout", [x]):
         tensor = convert_to_tensor(x)
         if not tensor.dtype.is_floating:
             raise DTypeError(f"dropout: x must be floating, got {tensor.dtype}")

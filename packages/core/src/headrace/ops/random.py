@@ -197,7 +197,7 @@ def random_uniform(
         name: The name of the operations.
     """
     kind = as_dtype(dtype)
-    with name_scope(name, "random_uniform"):
+    with name_scope(name, "random_uniform", [shape, minval, maxval]):
         if kind.is_integer:
             if maxval is None:
                 raise AttributeValueError("random_uniform: integers need maxval")
@@ -272,7 +272,7 @@ def random_shuffle(value: Any, seed: int | None = None, name: str | None = None)
     Returns:
         The shape and dtype of ``value``.
     """
-    with name_scope(name, "RandomShuffle"):
+    with name_scope(name, "RandomShuffle", [value]):
         tensor = convert_to_tensor(value)
         if tensor.shape.rank == 0:
             return identity(tensor)

@@ -16,7 +16,7 @@ from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
 from headrace.graph.rendering import renderer
 from headrace.graph.scopes import (
-    colocate_with,
+    beside,
     control_dependencies,
     current_scope,
     get_default_graph,
@@ -178,7 +178,7 @@ class Variable(TensorOperators, metaclass=Created):
                 # The name of the scope itself.
                 name=scope or None,
             )
-            with colocate_with(self.handle):
+            with beside(self.handle):
                 self.initializer: Operation = assign_variable(
                     self.handle, start, validate_shape, name="Assign"
                 ).op
@@ -306,12 +306,12 @@ class Variable(TensorOperators, metaclass=Created):
 
     def value(self) -> Tensor:
         """Return a new read of the variable."""
-        with colocate_with(self.handle):
+        with beside(self.handle):
             return read_variable(self.handle, name=f"{self.op_name.rpartition('/')[2]}/read")
 
     def read_value(self) -> Tensor:
         """Return a new read of the variable, of the name ``read`` in the scope at hand."""
-        with colocate_with(self.handle):
+        with beside(self.handle):
             return read_variable(self.handle, name="read")
 
     def initialized_value(self) -> Tensor:
