@@ -109,12 +109,12 @@ def _framed_shape(
     sizes = list(signal.shape.as_list())
     size_of, every = static_value(length), static_value(step)
     wide = None if size_of is None else int(size_of)
-    count = None
-    if sizes[axis] is not None and every is not None:
+    count, samples = None, sizes[axis]
+    if samples is not None and every is not None:
         if pad_end:
-            count = -(-sizes[axis] // int(every))
+            count = -(-samples // int(every))
         elif wide is not None:
-            count = max(0, 1 + (sizes[axis] - wide) // int(every))
+            count = max(0, 1 + (samples - wide) // int(every))
     return [*sizes[:axis], count, wide, *sizes[axis + 1 :]]
 
 
