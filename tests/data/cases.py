@@ -30,6 +30,14 @@ def _sparse(tf):
     return tf.SparseTensor(indices, np.array([1.0, 2.0, 3.0, 4.0]), np.array([4, 3], np.int64))
 
 
+def _rows(tf):
+    return tf.ragged.constant([[1, 2], [], [3, 4, 5]])
+
+
+def _nested_rows(tf):
+    return tf.ragged.constant([[[1, 2], []], [], [[3]], [[4], [5, 6, 7]]])
+
+
 def _buckets(tf, **kwargs):
     lengths = [1, 5, 2, 3, 4, 1, 5, 2, 2]
     dataset = _dataset(tf).from_generator(
@@ -123,6 +131,44 @@ CASES = {
         _dataset(tf).from_tensors(([1, 2], [[3.0], [4.0]])).apply(tf.data.experimental.unbatch())
     ),
     "unbatch_batch": lambda tf: _dataset(tf).range(6).batch(2).unbatch().batch(4),
+    # ragged tensors
+    "ragged_tensors": lambda tf: _dataset(tf).from_tensors((_rows(tf), 7)),
+    "ragged_value": lambda tf: _dataset(tf).from_tensors(
+        tf.ragged.constant_value([[1.5], [2.5, 3.5]], np.float64)
+    ),
+    "ragged_rows": lambda tf: _dataset(tf).from_tensor_slices(_nested_rows(tf)),
+    "ragged_rows_batch": lambda tf: _dataset(tf).from_tensor_slices(_rows(tf)).batch(2),
+    "ragged_rows_drop": lambda tf: (
+        _dataset(tf).from_tensor_slices(_nested_rows(tf)).batch(3, drop_remainder=True)
+    ),
+    "ragged_map": lambda tf: (
+        _dataset(tf).range(4).map(lambda x: {"r": tf.ragged.range([x, 2]), "x": x}).batch(3)
+    ),
+    "ragged_map_sum": lambda tf: (
+        _dataset(tf).from_tensors(_rows(tf)).map(lambda r: tf.reduce_sum(r * 2, axis=1))
+    ),
+    "ragged_unbatch": lambda tf: _dataset(tf).from_tensors(_nested_rows(tf)).unbatch(),
+    "ragged_unbatch_batch": lambda tf: _dataset(tf).from_tensors(_rows(tf)).unbatch().batch(2),
+    "ragged_inner": lambda tf: (
+        _dataset(tf)
+        .from_tensors(tf.ragged.constant([[[1, 2], [3, 4]], [[5, 6]]], ragged_rank=1))
+        .repeat(2)
+        .batch(2)
+    ),
+    "ragged_window": lambda tf: (
+        _dataset(tf).from_tensors(_rows(tf)).repeat(3).window(2).flat_map(lambda w: w.batch(2))
+    ),
+    "ragged_filter": lambda tf: (
+        _dataset(tf)
+        .from_tensor_slices(_nested_rows(tf))
+        .filter(lambda r: r.nrows() > 0)
+        .cache()
+        .prefetch(1)
+        .repeat(2)
+    ),
+    "ragged_zip": lambda tf: _dataset(tf).zip(
+        (_dataset(tf).from_tensors(_rows(tf)).repeat(2), _dataset(tf).range(2))
+    ),
     # functions
     "map": lambda tf: _dataset(tf).range(4).map(lambda x: x * x + 1),
     "map_tuple": lambda tf: _dataset(tf).range(3).map(lambda x: (x, tf.cast(x, tf.float32) / 2)),
@@ -279,6 +325,8 @@ CASES = {
 
 def _plain(value):
     """A fetched element as JSON."""
+    if hasattr(value, "row_splits"):
+        return ["ragged", _plain(value.values), _plain(value.row_splits)]
     if hasattr(value, "_fields"):
         return [_plain(part) for part in value]
     if isinstance(value, dict):

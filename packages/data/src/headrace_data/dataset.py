@@ -38,9 +38,9 @@ from headrace_data.transformations.windowing import window
 class Dataset(structure.Described):
     """A sequence of elements, each a structure of tensors.
 
-    Elements are tensors, sparse tensors and data sets, nested in tuples, named tuples and dicts.
-    Nothing is computed until an iterator is asked for an element. Functions of elements are traced
-    once and compiled as steps are.
+    Elements are tensors, sparse and ragged ones, and data sets, nested in tuples, named tuples and
+    dicts. Nothing is computed until an iterator is asked for an element. Functions of elements are
+    traced once and compiled as steps are.
 
     Attributes:
         variant: The handle that stands for it in the graph.
@@ -109,7 +109,7 @@ class Dataset(structure.Described):
         """Return a data set of the rows of tensors.
 
         Args:
-            tensors: A structure of tensors [n, ...], of one n; sparse ones, too.
+            tensors: A structure of tensors [n, ...], of one n; sparse and ragged ones, too.
 
         Raises:
             ShapeError: if a component has no first axis, or the first axes differ.
@@ -289,7 +289,8 @@ class Dataset(structure.Described):
         """Return a data set of so many elements each, joined along a new first axis.
 
         Args:
-            batch_size: [], how many.
+            batch_size: [], how many. Tensors become tensors with one axis more, ragged tensors
+                ones with one ragged axis more, sparse ones as large as the largest.
             drop_remainder: [], whether to leave out a last batch that is smaller.
 
         Raises:

@@ -1,7 +1,8 @@
 """The structure of an element: what its components are, and how they nest.
 
 Tuples, named tuples and dicts nest; anything else is a component, lists too, which become tensors.
-A component is a tensor, a sparse tensor (three tensors, flat) or a data set (one handle, flat).
+A component is a tensor, a sparse tensor (three tensors, flat), a ragged tensor (its flat values and
+the splits of each ragged axis) or a data set (one handle, flat).
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from headrace.errors import DTypeError, GraphError, ShapeError, shown
 from headrace.extend import TensorSpec
 from headrace.extend.arguments import items, nesting
 from headrace.extend.ops import handle_spec
+from headrace_data.components import RaggedComponent as RaggedComponent
+from headrace_data.components import SparseComponent as SparseComponent
+from headrace_data.components import TensorComponent as TensorComponent
 
 
 class Described:
@@ -41,68 +45,6 @@ class Described:
         self.variant = variant
         self.spec = spec
         self.inputs = tuple(items(inputs, "inputs"))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class TensorComponent:
-    """A component that is a tensor."""
-
-    dtype: DType
-    shape: Shape
-
-    kind = "tensor"
-
-    @property
-    def value_class(self) -> Any:
-        """The class of its values in a graph."""
-        return hr.Tensor
-
-    def specs(self) -> list[TensorSpec]:
-        """Return the specs of the tensors that it is made of."""
-        return [TensorSpec(self.dtype, self.shape)]
-
-    def pack(self, tensors: Sequence[Any]) -> Any:
-        """Return the value that tensors make."""
-        return tensors[0]
-
-    def with_shape(self, shape: Shape) -> TensorComponent:
-        """Return it with another shape."""
-        return TensorComponent(self.dtype, shape)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class SparseComponent:
-    """A component that is a sparse tensor."""
-
-    dtype: DType
-    shape: Shape
-
-    kind = "sparse"
-
-    @property
-    def value_class(self) -> Any:
-        """The class of its values in a graph."""
-        return hr.SparseTensor
-
-    def specs(self) -> list[TensorSpec]:
-        """Return the specs of the tensors that it is made of."""
-        rank = self.shape.rank
-        return [
-            TensorSpec(hr.int64, Shape([None, rank])),
-            TensorSpec(self.dtype, Shape([None])),
-            TensorSpec(hr.int64, Shape([rank])),
-        ]
-
-    def pack(self, tensors: Sequence[Any]) -> Any:
-        """Return the value that tensors make."""
-        made = hr.SparseTensor(*tensors)
-        return made if self.shape.rank is None else made.with_static_shape(self.shape)
-
-    def with_shape(self, shape: Shape) -> SparseComponent:
-        """Return it with another shape."""
-        return SparseComponent(self.dtype, shape)
 
 
 @final
@@ -144,7 +86,7 @@ class DatasetSpec:
         return Described.face(tensors[0], self.element_spec)
 
 
-Component: TypeAlias = TensorComponent | SparseComponent | DatasetSpec
+Component: TypeAlias = TensorComponent | SparseComponent | RaggedComponent | DatasetSpec
 
 
 def is_nested(value: Any) -> bool:
@@ -304,6 +246,8 @@ def specs_of(element: Any) -> Any:
     def told(component: Component) -> Any:
         if isinstance(component, DatasetSpec):
             return DatasetSpec(specs_of(component.element_spec))
+        if isinstance(component, RaggedComponent):
+            return component.spec
         kind = hr.TensorSpec if isinstance(component, TensorComponent) else hr.SparseTensorSpec
         return kind(TensorShape(component.shape), component.dtype)
 
@@ -318,7 +262,7 @@ def from_specs(specs: Any) -> Any:
     """
 
     def component(spec: Any) -> Component:
-        if isinstance(spec, TensorComponent | SparseComponent):
+        if isinstance(spec, TensorComponent | SparseComponent | RaggedComponent):
             return spec
         if isinstance(spec, DatasetSpec):
             return DatasetSpec(from_specs(spec.element_spec))
@@ -326,9 +270,16 @@ def from_specs(specs: Any) -> Any:
             return TensorComponent(spec.dtype, as_shape(spec.shape))
         if isinstance(spec, hr.SparseTensorSpec):
             return SparseComponent(spec.dtype, as_shape(spec.shape))
+        if isinstance(spec, hr.RaggedTensorSpec):
+            return _ragged(spec)
         raise DTypeError(f"expected an hr.TensorSpec or the like, got {shown(spec)}")
 
     return map_structure(component, specs)
+
+
+def _ragged(spec: Any) -> RaggedComponent:
+    shape, dtype, ragged_rank, splits_dtype = spec.facts()
+    return RaggedComponent(dtype, as_shape(shape), ragged_rank, splits_dtype)
 
 
 def pack_tensors(element: Any, tensors: Sequence[Any]) -> Any:
@@ -363,6 +314,8 @@ def from_legacy(types: Any, shapes: Any = None, classes: Any = None) -> Any:
     def component(dtype: DType, of: Any, shape: Any) -> Component:
         if isinstance(of, DatasetSpec):
             return of
+        if isinstance(of, hr.RaggedTensorSpec):
+            return _ragged(of)
         if of is hr.SparseTensor:
             return SparseComponent(dtype, as_shape(shape))
         if of is hr.Tensor:
@@ -414,6 +367,13 @@ def to_components(value: Any) -> tuple[Any, list[Any]]:
         if isinstance(item, hr.SparseTensor):
             tensors.extend(item.flatten())
             return SparseComponent(item.dtype, item.shape.plain)
+        if isinstance(item, hr.ragged.RaggedTensorValue):
+            item = hr.RaggedTensor.from_nested_row_splits(
+                item.flat_values, item.nested_row_splits, validate=False
+            )
+        if isinstance(item, hr.RaggedTensor):
+            tensors.extend(item.flatten())
+            return _ragged(hr.RaggedTensorSpec.from_value(item))
         if isinstance(item, hr.Operation) or item is None:
             raise DTypeError(
                 f"a component of an element is a tensor or data set, got {shown(item)}"
@@ -463,7 +423,7 @@ def batched(element: Any, size: int | None) -> Any:
     def component(c: Component) -> Component:
         if isinstance(c, DatasetSpec):
             raise DTypeError("elements that are data sets cannot be batched; use flat_map")
-        return c.with_shape(Shape([size]).concatenate(c.shape))
+        return c.batched(Shape([size]).concatenate(c.shape))
 
     return map_structure(component, element)
 
@@ -480,6 +440,6 @@ def unbatched(element: Any, what: str) -> Any:
             raise DTypeError(f"{what}: elements that are data sets have no rows")
         if c.shape.rank == 0:
             raise ShapeError(f"{what}: components need a first axis, got a scalar")
-        return c.with_shape(Shape(None) if c.shape.rank is None else c.shape[1:])
+        return c.row(Shape(None) if c.shape.rank is None else c.shape[1:])
 
     return map_structure(component, element)

@@ -24,6 +24,7 @@ from headrace_data.experimental.sizes import INFINITE_CARDINALITY as INFINITE_CA
 from headrace_data.experimental.sizes import UNKNOWN_CARDINALITY as UNKNOWN_CARDINALITY
 from headrace_data.experimental.sizes import cardinality as cardinality
 from headrace_data.experimental.structures import DatasetStructure as DatasetStructure
+from headrace_data.experimental.structures import RaggedTensorStructure as RaggedTensorStructure
 from headrace_data.experimental.structures import SparseTensorStructure as SparseTensorStructure
 from headrace_data.experimental.structures import TensorStructure as TensorStructure
 from headrace_data.experimental.structures import copy_to_device as copy_to_device
@@ -65,6 +66,7 @@ __all__ = [
     "CsvDataset",
     "DatasetStructure",
     "Optional",
+    "RaggedTensorStructure",
     "RandomDataset",
     "Reducer",
     "SparseTensorStructure",

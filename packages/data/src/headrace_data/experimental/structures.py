@@ -15,6 +15,7 @@ DatasetStructure = DatasetSpec
 
 __all__ = [
     "DatasetStructure",
+    "RaggedTensorStructure",
     "SparseTensorStructure",
     "TensorStructure",
     "copy_to_device",
@@ -33,6 +34,11 @@ def TensorStructure(dtype: Any, shape: Any) -> Any:  # noqa: N802 - TensorFlow's
 def SparseTensorStructure(dtype: Any, shape: Any) -> Any:  # noqa: N802 - likewise
     """Return ``hr.SparseTensorSpec(shape, dtype)``."""
     return hr.SparseTensorSpec(shape, dtype)
+
+
+def RaggedTensorStructure(dtype: Any, shape: Any, ragged_rank: int) -> Any:  # noqa: N802 - likewise
+    """Return ``hr.RaggedTensorSpec(shape, dtype, ragged_rank)``."""
+    return hr.RaggedTensorSpec(shape, dtype, ragged_rank)
 
 
 def get_structure(dataset_or_iterator: Any) -> Any:

@@ -10,8 +10,8 @@ import headrace as hr
 from headrace.errors import DTypeError, InvalidArgumentError, ShapeError, shown
 from headrace_data import structure
 from headrace_data.build import make
+from headrace_data.runtime.columns import by_component, rows_of, size_of
 from headrace_data.runtime.passes import Pass
-from headrace_data.runtime.sparse import rows_of_sparse
 from headrace_data.runtime.stream import (
     DatasetValue,
     Element,
@@ -119,16 +119,11 @@ def row_count(value: DatasetValue) -> int:
         InvalidArgumentError: if they have different numbers of rows.
     """
     sizes = []
-    flat = iter(value.arguments)
-    for kind in value.settings["kinds"]:
-        if kind == "sparse":
-            _, _, shape = next(flat), next(flat), next(flat)
-            sizes.append(int(shape[0]))
-        else:
-            array = np.asarray(next(flat))
-            if not array.shape:
-                raise InvalidArgumentError("from_tensor_slices: a component is a scalar")
-            sizes.append(array.shape[0])
+    for kind, parts in by_component(value.arguments, value.settings["kinds"]):
+        size = size_of(kind, parts)
+        if size is None:
+            raise InvalidArgumentError("from_tensor_slices: a component is a scalar")
+        sizes.append(size)
     if len(set(sizes)) > 1:
         raise InvalidArgumentError(
             f"from_tensor_slices: components have different numbers of rows: {sizes}"
@@ -145,15 +140,10 @@ class SlicesStream(Stream):
         self._size = row_count(value)
         self._at = 0
         self._dense = all(kind == "tensor" for kind in value.settings["kinds"])
-        self._columns = value.arguments if self._dense else tuple(self._rows())
-
-    def _rows(self) -> Any:
-        flat = iter(self.value.arguments)
-        for kind in self.value.settings["kinds"]:
-            if kind == "tensor":
-                yield [(row,) for row in next(flat)]
-            else:
-                yield rows_of_sparse(next(flat), next(flat), next(flat))
+        self._columns: Any = value.arguments
+        if not self._dense:
+            columns = by_component(value.arguments, value.settings["kinds"])
+            self._columns = [rows_of(kind, parts) for kind, parts in columns]
 
     @classmethod
     def check(cls, value: DatasetValue) -> None:
@@ -173,7 +163,7 @@ class SlicesStream(Stream):
         self._at = at + 1
         if self._dense:
             return tuple([column[at, ...] for column in self._columns])
-        return tuple(part for column in self._columns for part in column[at])
+        return tuple(part for column in self._columns for part in column(at))
 
     def save(self) -> State:
         """Return the number of rows taken."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,8 @@ from headrace.errors import (
 from headrace.extend.arguments import whole
 from headrace_data import structure
 from headrace_data.build import make, scalar, static
+from headrace_data.runtime.columns import batch_of, by_component, rows_of, size_of, stacked
 from headrace_data.runtime.passes import Pass
-from headrace_data.runtime.sparse import batch_of_sparse, rows_of_sparse
 from headrace_data.runtime.stream import (
     DatasetValue,
     Element,
@@ -171,25 +171,6 @@ def unbatch(dataset: Described) -> Described:
     return make("unbatch", spec, sources=[dataset], settings=settings)
 
 
-def stacked(arrays: Sequence[Any]) -> Any:
-    """Return arrays of one shape joined along a new first axis.
-
-    Raises:
-        InvalidArgumentError: if their shapes differ.
-    """
-    first = arrays[0]
-    shape = first.shape
-    made = np.empty((len(arrays), *shape), first.dtype)
-    for i, array in enumerate(arrays):
-        if array.shape != shape:
-            raise InvalidArgumentError(
-                f"batch: cannot batch tensors of different shapes: element 0 has shape "
-                f"{list(shape)}, element {i} has {list(array.shape)}; padded_batch pads them"
-            )
-        made[i, ...] = array
-    return made
-
-
 class Batches(OneSource):
     """So many elements at a time."""
 
@@ -252,15 +233,10 @@ class BatchStream(Batches):
     def _joined(self, columns: list[Sequence[Any]]) -> Element:
         if self._kinds is None:
             return tuple([stacked(column) for column in columns])
-        return tuple(self._mixed(iter(columns), self._kinds))
-
-    def _mixed(self, columns: Iterator[Sequence[Any]], kinds: Sequence[str]) -> Iterator[Any]:
-        for kind in kinds:
-            if kind == "tensor":
-                yield stacked(next(columns))
-            else:
-                parts = [next(columns) for _ in range(3)]
-                yield from batch_of_sparse(list(zip(*parts, strict=True)))
+        made: list[Any] = []
+        for kind, parts in by_component(columns, self._kinds):
+            made += batch_of(kind, list(zip(*parts, strict=True)))
+        return tuple(made)
 
 
 @stream("padded_batch")
@@ -300,10 +276,6 @@ def _padded(arrays: Sequence[Any], wanted: tuple[int, ...], value: Any) -> Any:
     return made
 
 
-def _rows_of(array: Any) -> Callable[[int], tuple[Any, ...]]:
-    return lambda i: (array[i, ...],)
-
-
 @stream("unbatch")
 class UnbatchStream(OneSource):
     """The rows of the elements."""
@@ -328,20 +300,14 @@ class UnbatchStream(OneSource):
         return tuple(part for column in self._rows for part in column(self._at - 1))
 
     def _enter(self, element: Element) -> None:
-        flat = iter(element)
         sizes: list[int] = []
         rows: list[Callable[[int], tuple[Any, ...]]] = []
-        for kind in self._kinds:
-            if kind == "sparse":
-                made = rows_of_sparse(next(flat), next(flat), next(flat))
-                sizes.append(len(made))
-                rows.append(made.__getitem__)
-            else:
-                array = next(flat)
-                if not array.shape:
-                    raise InvalidArgumentError("unbatch: a component is a scalar")
-                sizes.append(array.shape[0])
-                rows.append(_rows_of(array))
+        for kind, parts in by_component(element, self._kinds):
+            size = size_of(kind, parts)
+            if size is None:
+                raise InvalidArgumentError("unbatch: a component is a scalar")
+            sizes.append(size)
+            rows.append(rows_of(kind, parts))
         if len(set(sizes)) > 1:
             raise InvalidArgumentError(
                 f"unbatch: the components of an element have different numbers of rows: {sizes}"

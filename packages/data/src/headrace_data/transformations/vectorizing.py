@@ -24,10 +24,11 @@ from headrace.extend.ops import call_op
 from headrace_data import structure
 from headrace_data.build import Traced, make, static
 from headrace_data.runtime.calls import CountedCalls
+from headrace_data.runtime.columns import stacked
 from headrace_data.runtime.passes import Pass
 from headrace_data.runtime.stream import DatasetValue, Element, stream
 from headrace_data.structure import Described
-from headrace_data.transformations.batching import Batches, batch_arguments, stacked
+from headrace_data.transformations.batching import Batches, batch_arguments
 
 _MAPS = ("map", "parallel_map")
 
