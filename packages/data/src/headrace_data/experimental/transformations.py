@@ -14,6 +14,7 @@ from headrace_data.transformations.mapping import ignore_errors as ignore_errors
 from headrace_data.transformations.mapping import scan as scan
 from headrace_data.transformations.reducing import single_element as get_single_element
 from headrace_data.transformations.selecting import take_while as take_while_dataset
+from headrace_data.transformations.sparsifying import dense_to_sparse
 from headrace_data.transformations.windowing import group_by_window as group_dataset
 
 Transformation = Callable[[Dataset], Any]
@@ -128,16 +129,13 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
         batch_size: [], how many make a batch.
         row_shape: The shape that a row of a batch has, at least as large as any element; -1 or
             None for the largest of the batch.
+
+    Raises:
+        DTypeError: if elements are not one tensor each.
+        InvalidArgumentError: when it runs, if an element has another rank than the row.
+        DataLossError: when it runs, if an element is larger than the row.
     """
-    shape = hr.Shape([None if d == -1 else d for d in hr.Shape(row_shape)])
-    if not shape.is_fully_defined():
-        raise UnimplementedError("dense_to_sparse_batch: row_shape must be known, without -1")
-
-    def sparse(dense: Any) -> Any:
-        indices = hr.where(hr.ones_like(dense, hr.bool))
-        return hr.SparseTensor(indices, hr.reshape(dense, [-1]), list(shape.known))
-
-    return lambda dataset: dataset.map(sparse).batch(batch_size)
+    return lambda dataset: dense_to_sparse(dataset, batch_size, row_shape)
 
 
 def parallel_interleave(
