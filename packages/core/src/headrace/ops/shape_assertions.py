@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import shape, size
 from headrace.ops.assertions import Data, static_ok
+from headrace.ops.constant import constant
 from headrace.ops.control import group, no_op
 from headrace.ops.conversion import cast
 from headrace.ops.elementwise import equal, greater_equal
-from headrace.ops.joining import stack
+from headrace.ops.identity import identity
+from headrace.ops.joining import concat, stack
 from headrace.ops.reduce import reduce_any
 from headrace.ops.report import assert_true
 
@@ -43,7 +46,13 @@ def _ranks(ranks: Any) -> list[int] | list[Tensor]:
     values = [t.spec.value for t in tensors]
     if all(value is not None for value in values):
         return [int(value) for value in values if value is not None]
-    return tensors
+    return [t if t.shape.rank == 0 else _checked_rank(t) for t in tensors]
+
+
+def _checked_rank(rank: Tensor) -> Tensor:
+    """Return a rank which only the step knows to be one number."""
+    with control_dependencies([assert_rank(rank, 0, message="a rank is a scalar")]):
+        return identity(rank)
 
 
 def _ranked(
@@ -238,10 +247,13 @@ def assert_shapes(
 ) -> Operation:
     """Return an operation that fails the step unless tensors have the shapes that are stated.
 
+    A scalar is taken for a vector of one element, and the shape of a scalar for that of one.
+
     Args:
-        shapes: For each tensor its shape, as pairs or as a dict: a list, tuple or string of sizes.
-            A size is an integer, a symbol (such as "N") that means the same in all shapes, or
-            None or "." for any. "..." or "*" in front stands for any number of axes.
+        shapes: For each tensor its shape, as pairs or as a dict: a list, tuple, array or string of
+            sizes, or None where any shape will do. A size is an integer, or a string that reads
+            as one, a symbol (such as "N") that means the same in all shapes, or None or "." for
+            any. "...", the object ``...`` or "*" in front stands for any number of axes.
         data: What the error shows; the shape if None.
         summarize: How many elements of each it shows; 3 if None.
         message: What it says first.
@@ -264,23 +276,22 @@ def assert_shapes(
     with name_scope(name, "assert_shapes"):
         for given, stated in pairs:
             tensor = given if isinstance(given, SparseTensor) else convert_to_tensor(given)
-            symbols = _symbols(stated)
-            open_ended = bool(symbols) and symbols[0] in ("...", "*")
-            symbols = symbols[1:] if open_ended else symbols
-            check = assert_rank_at_least if open_ended else assert_rank
-            checks.append(check(tensor, len(symbols), data, summarize, message))
+            if stated is None:
+                continue
+            open_ended, symbols = _symbols(stated)
+            ranked = _rank_check(tensor, open_ended, len(symbols), data, summarize, message)
+            checks += ranked
             dims = tensor.shape.plain.dims
-            whole = tensor.dense_shape if isinstance(tensor, SparseTensor) else shape(tensor)
-            actual = cast(whole, dtypes.int32)
+            dims = (1,) if dims == () else dims
+            actual = cache(partial(_sizes, tensor, ranked))
             for i, symbol in enumerate(symbols):
                 place = i - len(symbols)
                 known = None if dims is None else dims[place]
-                found: Any = known
-                if found is None:
-                    with control_dependencies([checks[-1]]):
-                        found = actual[place]
+                if symbol in (None, "."):
+                    continue
+                found: Any = actual()[place] if known is None else known
                 wanted = symbol if isinstance(symbol, int) else sizes.setdefault(symbol, found)
-                if symbol in (None, ".") or wanted is found:
+                if wanted is found:
                     continue
                 if isinstance(wanted, int) and isinstance(known, int):
                     if wanted != known:
@@ -292,19 +303,58 @@ def assert_shapes(
                         )
                     continue
                 title = f"axis {place} must have the size of {symbol!r}:"
-                shown = [message or "", title, wanted, "the shape:", actual]
+                shown = [message or "", title, wanted, "the shape:", actual()]
                 holds = equal(wanted, found)
                 checks.append(assert_true(holds, shown if data is None else data, summarize))
         return group(*checks, name="all_checked") if checks else static_ok()
 
 
-def _symbols(stated: Any) -> list[Any]:
-    if isinstance(stated, str):
-        text = stated.replace("...", "*")
-        return list(text)
-    if isinstance(stated, int) or stated is None:
+def _rank_check(
+    x: Any, open_ended: bool, rank: int, data: Data, summarize: int | None, message: str | None
+) -> list[Operation]:
+    """Return what checks the number of axes; nothing where any will do."""
+    if open_ended:
+        if rank == 1:
+            return []
+        return [assert_rank_at_least(x, rank, data, summarize, message)]
+    if rank == 1:
+        return [assert_rank_in(x, [0, 1], data, summarize, message)]
+    return [assert_rank(x, rank, data, summarize, message)]
+
+
+def _sizes(x: Tensor | SparseTensor, checks: Sequence[Operation]) -> Tensor:
+    """Return [rank], the sizes of a tensor once its rank is checked; [1] of a scalar."""
+    with control_dependencies(checks):
+        dims = cast(
+            identity(x.dense_shape if isinstance(x, SparseTensor) else shape(x)), dtypes.int32
+        )
+    if x.shape.rank is None:
+        one = constant([1], dtypes.int32)
+        # What a scalar has too few, [1] fills up.
+        return concat([one[_length(dims) :], dims], 0)
+    return dims if x.shape.rank else constant([1], dtypes.int32)
+
+
+def _symbols(stated: Any) -> tuple[bool, list[Any]]:
+    """Return whether any number of axes comes first, and the sizes of the others."""
+    if not isinstance(stated, Iterable):
         raise ShapeError(f"a shape is a list, a tuple or a string, got {_shown(stated)}")
-    return [int(s) if isinstance(s, np.integer) else s for s in stated]
+    parts = list(stated.replace("...", "*") if isinstance(stated, str) else stated)
+    marks = [i for i, part in enumerate(parts) if part is ... or part in ("...", "*")]
+    if any(marks):
+        raise ShapeError(
+            f"what stands for any number of axes must come first in a shape, got {_shown(stated)}"
+        )
+    symbols = [_size(part) for part in parts[len(marks) :]]
+    return bool(marks), symbols or [1]
+
+
+def _size(part: Any) -> Any:
+    """Return a size as an integer where it can be read as one, else as it is."""
+    try:
+        return int(part)
+    except (TypeError, ValueError):
+        return part
 
 
 # -- dtypes
