@@ -141,8 +141,13 @@ def carries(tensor: Tensor) -> bool:
     return value_spec(tensor).dtype.is_differentiable
 
 
-def sources(ys: Sequence[Tensor]) -> set[Tensor]:
-    """Return the tensors on which others depend differentiably, themselves included."""
+def sources(ys: Sequence[Tensor], past_stops: bool = False) -> set[Tensor]:
+    """Return the tensors on which others depend differentiably, themselves included.
+
+    Args:
+        ys: The others.
+        past_stops: Go on where gradients do not.
+    """
     seen: set[Tensor] = set()
     stack = [y for y in ys if carries(y)]
     while stack:
@@ -150,7 +155,7 @@ def sources(ys: Sequence[Tensor]) -> set[Tensor]:
         if tensor in seen:
             continue
         seen.add(tensor)
-        if not stops(tensor.op):
+        if past_stops or not stops(tensor.op):
             stack.extend(t for t in tensor.op.inputs if carries(t))
     return seen
 

@@ -92,6 +92,23 @@ class _Forward:
                 return sorted(active)
             active |= more
 
+    def stopped(self) -> list[int]:
+        """Return the parameters of the body whose gradients are stopped in it: zeros, not None.
+
+        The gradient of a loop variable is made of what arrives at its end, zeros where nothing
+        does, if the loop is differentiated at all and the variable matters to it in any way.
+        """
+        active = set(self.variables)
+        while True:
+            reached = sources([*self.ys, *(self.body.results[i] for i in active)], past_stops=True)
+            more = {i for i in range(self.count) if self.body.parameters[i] in reached}
+            if more <= active:
+                break
+            active |= more
+        stopped = active.difference(self.variables)
+        reached = sources([self.body.results[i] for i in stopped])
+        return sorted(stopped) + [i for i in self.constants if self.body.parameters[i] in reached]
+
     def is_constant(self, tensor: Tensor) -> bool:
         """Whether a tensor is none of the body, or the same in every iteration."""
         op = tensor.op
@@ -224,6 +241,11 @@ def _gradients(loop: _Forward) -> list[Any]:
     )
     flowed = dict(zip(variables, found[1], strict=True))
     summed = {i: s.gradient(h) for (i, s), h in zip(sums.items(), found[2], strict=True)}
+    for i in loop.stopped():
+        if i < loop.count:
+            flowed[i] = zeros_for(loop.op.inputs[i])
+        elif i not in summed:
+            summed[i] = zeros_for(loop.source(i))
     return [
         *(flowed.get(i) for i in range(loop.count)),
         *([None] * loop.cond_count),

@@ -37,6 +37,7 @@ from headrace.ops.function import check_arguments, result_tensors, saved_lists
 from headrace.ops.kinds import Value
 from headrace.ops.state import read_variable
 from headrace.shapes import Shape
+from headrace.specs.type_spec import TypeSpec
 
 
 @op("While", builtin=True, public="")
@@ -182,12 +183,13 @@ def _limit(maximum_iterations: Any) -> Tensor:
 
 def _invariants(structure: Any, start: Sequence[Tensor], given: Any) -> list[Shape]:
     if given is None:
-        # Sparse tensors may grow.
+        # Sparse and ragged tensors may grow.
         return [s for value in flatten(structure, False) for s in _parts_of(value, None)]
     with nesting("shape_invariants"):
         shapes = _shapes_of(given)
     values = flatten(structure, False)
-    if len(shapes) == len(values) < len(start):
+    specs = any(isinstance(shape, TypeSpec) for shape in shapes)
+    if len(shapes) == len(values) and (specs or len(shapes) < len(start)):
         # One invariant for each sparse tensor, too.
         pairs = zip(values, shapes, strict=True)
         shapes = [s for value, shape in pairs for s in _parts_of(value, shape)]
@@ -214,15 +216,20 @@ def _parts_of(value: Any, shape: Any) -> list[Any]:
     Args:
         value: A tensor, a sparse tensor, whose invariant is that of its dense shape, or rows of a
             tensor, whose invariant is that of the rows.
-        shape: The invariant, None for what the value starts with.
+        shape: The invariant as a shape or spec, None for what the value starts with.
     """
+    if isinstance(shape, TypeSpec):
+        value = value if hasattr(value, "unflatten") else convert_to_tensor(value)
+        if not shape.is_compatible_with(value):
+            raise ArgumentTypeError(
+                f"while_loop: shape_invariants state {shape} for the loop variable {shown(value)}"
+            )
+        shape = _shape_stated(shape, value)
     if isinstance(value, SparseTensor):
         rank = value.dense_shape.spec.shape[0] if shape is None else Shape(shape)[0]
         return [Shape([None, rank]), Shape([None]), Shape([rank])]
     if isinstance(value, IndexedSlices):
         rows = convert_to_tensor(value.values).spec.shape if shape is None else Shape(shape)
-        if shape is None and rows.rank:
-            rows = Shape([None, *rows[1:]])
         found = [rows, Shape([rows[0] if rows.rank else None]), Shape([rows.rank])]
         return found[: len(value.flatten())]
     if hasattr(value, "loop_shapes"):
@@ -232,9 +239,21 @@ def _parts_of(value: Any, shape: Any) -> list[Any]:
     return [convert_to_tensor(value).spec.shape if shape is None else shape]
 
 
+def _shape_stated(spec: TypeSpec, value: Any) -> TensorShape | None:
+    """Return the invariant that a spec states: of rows their shape, of sparse tensors the rank."""
+    if isinstance(value, IndexedSlices):
+        whole, *_, indices = spec.facts()
+        rows: TensorShape = indices.concatenate(whole[1:])
+        return rows
+    if isinstance(value, Tensor | SparseTensor) or hasattr(value, "loop_shapes"):
+        shape: TensorShape = next(f for f in spec.facts() if isinstance(f, TensorShape))
+        return TensorShape([shape.ndims]) if isinstance(value, SparseTensor) else shape
+    return None
+
+
 def _shapes_of(given: Any) -> list[Any]:
     """Return shapes in order; a list of integers is a shape, a list of shapes is not."""
-    if isinstance(given, Shape | TensorShape) or given is None:
+    if isinstance(given, Shape | TensorShape | TypeSpec) or given is None:
         return [given]
     if isinstance(given, dict):
         return [shape for key in sorted(given) for shape in _shapes_of(given[key])]

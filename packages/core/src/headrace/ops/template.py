@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, final
 
-from headrace.errors import GraphError, HeadraceError, shown
+from headrace.errors import GraphError, HeadraceError, shown, told
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph_scopes import check_name
 from headrace.graph.scopes import get_default_graph
@@ -45,6 +45,19 @@ class Template:
         return self._name
 
     @property
+    def func(self) -> Callable[..., Any]:
+        """The function."""
+        return self._function
+
+    @property
+    def variable_scope_name(self) -> str | None:
+        """What the names of its variables begin with; None until there is a scope."""
+        if self.variable_scope is None:
+            return None
+        name = self.variable_scope.name
+        return f"{name}/" if name and not name.endswith("/") else name
+
+    @property
     def var_scope(self) -> VariableScope | None:
         """The scope of its variables, under its old name."""
         return self.variable_scope
@@ -69,13 +82,37 @@ class Template:
         """Those of its variables that optimizers change."""
         return self._in_collection(GraphKeys.TRAINABLE_VARIABLES)
 
+    @property
+    def non_trainable_variables(self) -> list[Variable]:
+        """Those of its global variables that optimizers leave alone."""
+        trainable = set(self.trainable_variables)
+        return [v for v in self.global_variables if v not in trainable]
+
+    @property
+    def weights(self) -> list[Variable]:
+        """All of ``variables``."""
+        return self.variables
+
+    @property
+    def trainable_weights(self) -> list[Variable]:
+        """All of ``trainable_variables``."""
+        return self.trainable_variables
+
+    @property
+    def non_trainable_weights(self) -> list[Variable]:
+        """All of ``non_trainable_variables``."""
+        return self.non_trainable_variables
+
     def enter(self) -> VariableScope:
         """Make the scope of its variables now, if there is none; return it."""
         with self._lock:
             if self.variable_scope is None:
                 name, default = self._unique_name, self._name
                 getter = self._custom_getter
-                with variable_scope(name, default, custom_getter=getter) as scope:
+                # The name scope is the first call's.
+                with variable_scope(
+                    name, default, custom_getter=getter, auxiliary_name_scope=False
+                ) as scope:
                     self.variable_scope = scope
             return self.variable_scope
 
@@ -83,7 +120,8 @@ class Template:
         """Call the function; its ``get_variable`` makes variables first, and finds them later.
 
         Raises:
-            GraphError: if a later call asks for a variable that the first one did not make.
+            GraphError: if a later call asks for a variable that the first one did not make, or
+                makes one that is trainable.
         """
         with self._lock:
             if self.variable_scope is None:
@@ -96,7 +134,7 @@ class Template:
                 if not self._called:
                     return self._first(args, kwargs)
                 try:
-                    return self._function(*args, **kwargs)
+                    return self._again(args, kwargs)
                 except HeadraceError as error:
                     error.add_note(
                         f"  in the template {self._name!r}, which finds the variables that its "
@@ -109,10 +147,22 @@ class Template:
         self._called = True
         return result
 
+    def _again(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        trainable = get_default_graph().outermost.get_collection_ref(GraphKeys.TRAINABLE_VARIABLES)
+        before = len(trainable)
+        result = self._function(*args, **kwargs)
+        if len(trainable) != before:
+            names = ", ".join(told(v.name) for v in trainable[before:])
+            raise GraphError(
+                f"a later call of a template made trainable variables: {names}; get them with "
+                "hr.get_variable, which finds those of the first call"
+            )
+        return result
+
     def _in_collection(self, key: str) -> list[Variable]:
-        if self.variable_scope is None:
+        prefix = self.variable_scope_name
+        if not self._called or prefix is None:
             return []
-        prefix = f"{self.variable_scope.name}/"
         found = get_default_graph().outermost.get_collection(key)
         return [v for v in found if v.op_name.startswith(prefix)]
 
@@ -138,7 +188,7 @@ def make_template(
         y, z = linear(x), linear(2.0 * x)
 
     Args:
-        name_: The name of the variable scope, made unique.
+        name_: The name of the variable scope, made unique; empty for that in which it is called.
         func_: The function.
         create_scope_now_: Make the scope at once rather than in the first call, inside the scopes
             that are open then.
@@ -150,7 +200,8 @@ def make_template(
     Raises:
         GraphError: if ``name_`` is no name, or ``func_`` no function.
     """
-    check_name(name_)
+    if name_ != "":
+        check_name(name_)
     if not callable(func_):
         raise GraphError(f"make_template takes a function, got {shown(func_)}")
     function = functools.partial(func_, **kwargs) if kwargs else func_
