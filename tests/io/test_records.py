@@ -100,6 +100,7 @@ def test_options_are_tensorflows():
     for choice, expected in [(None, ""), ("", ""), (0, ""), (1, "ZLIB"), (kinds.GZIP, "GZIP")]:
         assert options.get_compression_type_string(choice) == expected
         assert options.get_compression_type_string(options(choice)) == expected
+        assert options.get_compression_type_string(options(options(choice))) == expected
     for wrong in ("LZ4", 3, 1.5, options):
         with pytest.raises(ValueError, match="expected a compression: '', 'ZLIB', 'GZIP'"):
             options(wrong)
@@ -136,6 +137,31 @@ def test_what_is_flushed_is_read_before_the_end(tmp_path):
             writer.flush()
             stream = read_records(path, compression)
             assert next(stream)[2] == b"one"
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_a_file_ends_where_its_writer_flushed_it(tmp_path, compression):
+    path, texts = tmp_path / "file", [b"one", b"two" * 200_000, b""]
+    with hr.io.TFRecordWriter(path, compression) as writer:
+        assert list(hr.io.tf_record_iterator(path, compression)) == []
+        for i, text in enumerate(texts):
+            writer.write(text)
+            writer.flush()
+            assert list(hr.io.tf_record_iterator(path, compression)) == texts[: i + 1]
+
+
+@pytest.mark.parametrize(("compression", "bits"), [("GZIP", 31), ("ZLIB", 15)])
+def test_what_was_flushed_in_the_middle_of_a_record_is_cut_short(tmp_path, compression, bits):
+    path, deflater = tmp_path / "file", zlib.compressobj(wbits=bits)
+    whole = write(tmp_path / "plain", [b"one", b"two"]).read_bytes()
+    path.write_bytes(deflater.compress(whole[:-1]) + deflater.flush(zlib.Z_SYNC_FLUSH))
+    stream = hr.io.tf_record_iterator(path, compression)
+    assert next(stream) == b"one"
+    with pytest.raises(errors.DataLossError, match=r"record 1 of .* is cut short"):
+        next(stream)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(errors.DataLossError, match=rf"cut short: its {compression} data end early"):
+        list(hr.io.tf_record_iterator(path, compression))
 
 
 def test_a_closed_writer_takes_nothing_more(tmp_path):

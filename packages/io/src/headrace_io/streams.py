@@ -36,6 +36,9 @@ LARGEST = 1 << 22
 # What zlib calls the formats: a window of 32 KiB, and 16 more for the header of gzip.
 WINDOW_BITS = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
 
+# How compressed data end where their writer flushed them, to go on later.
+FLUSHED = b"\x00\x00\xff\xff"
+
 _FAMILIES: tuple[tuple[type[OSError], type[OpError]], ...] = (
     (FileNotFoundError, NotFoundError),
     (PermissionError, PermissionDeniedError),
@@ -126,10 +129,13 @@ class InputStream:
             raise self._failure(error) from error
         self._inflater: Any = zlib.decompressobj(WINDOW_BITS[compression]) if compression else None
         self._compressed = b""
+        self._last = b""
         self._inflated = 0
 
     def read(self, size: int = CHUNK) -> bytes:
         """Return the next bytes, some of them at least; none at the end.
+
+        Compressed data that their writer flushed and has not finished end there for now.
 
         Args:
             size: How many at most.
@@ -143,7 +149,9 @@ class InputStream:
             if self._inflater.eof and not self._next_member():
                 return b""
             if not self._compressed:
-                self._compressed = self._raw(CHUNK)
+                self._take_compressed()
+                if not self._compressed and self._last in (b"", FLUSHED):
+                    return b""
                 if not self._compressed:
                     raise DataLossError(
                         f"{self.name!r} is cut short: its {self.compression} data end early, "
@@ -161,10 +169,14 @@ class InputStream:
                 self._inflated += len(found)
                 return found
 
+    def _take_compressed(self) -> None:
+        self._compressed = self._raw(CHUNK)
+        self._last = (self._last + self._compressed[-len(FLUSHED) :])[-len(FLUSHED) :]
+
     def _next_member(self) -> bool:
         """Go on to the next stream, as files that were appended to have; False at the end."""
         if not self._compressed:
-            self._compressed = self._raw(CHUNK)
+            self._take_compressed()
         if self._compressed:
             self._inflater = zlib.decompressobj(WINDOW_BITS[self.compression])
         return bool(self._compressed)
