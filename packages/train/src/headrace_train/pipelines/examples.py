@@ -151,14 +151,18 @@ def components_of(
             found.append(DenseComponent(column[0].dtype, Shape(given[i])))
         else:
             tensors = [part for part in column if isinstance(part, Tensor)]
-            shape = _merged(tensors, enqueue_many=enqueue_many, what=f"{function}: component {i}")
+            what = f"{function}: component {i}"
+            shape = _shape_of_first(tensors, enqueue_many=enqueue_many, what=what)
             found.append(DenseComponent(column[0].dtype, shape))
     return found
 
 
-def _merged(column: Sequence[Tensor], *, enqueue_many: bool, what: str) -> Shape:
-    """Return the shape that the examples of a component have in common."""
-    merged = Shape(None)
+def _shape_of_first(column: Sequence[Tensor], *, enqueue_many: bool, what: str) -> Shape:
+    """Return the shape of a component in the first example, with which all others must go.
+
+    What others know besides would be wrong of the first one, whose size may differ each time.
+    """
+    shapes = []
     for tensor in column:
         shape = tensor.spec.shape
         if shape.rank is None:
@@ -168,8 +172,10 @@ def _merged(column: Sequence[Tensor], *, enqueue_many: bool, what: str) -> Shape
                 f"{what} is the scalar {tensor!r}; with enqueue_many=True each tensor has a row "
                 "for each example"
             )
-        merged = merged.merge_with(shape[1:] if enqueue_many else shape)
-    return merged
+        shapes.append(shape[1:] if enqueue_many else shape)
+    for shape in shapes[1:]:
+        shapes[0].merge_with(shape)
+    return shapes[0]
 
 
 @final
