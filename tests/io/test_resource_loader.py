@@ -51,8 +51,9 @@ def test_files_of_headrace() -> None:
     expected = Path(hr.__file__).read_bytes()
     assert hr.resource_loader.load_resource("__init__.py") == expected
     for path in ("none.txt", "graph", "a\0b"):
-        with pytest.raises(NotFoundError, match="cannot be read"):
+        with pytest.raises(NotFoundError, match="cannot be read") as caught:
             hr.resource_loader.load_resource(path)
+        assert isinstance(caught.value, OSError)
     for function in ("load_resource", "get_path_to_datafile"):
         with pytest.raises(ArgumentTypeError, match="path must be"):
             getattr(hr.resource_loader, function)(3)

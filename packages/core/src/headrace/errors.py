@@ -439,6 +439,10 @@ class GraphFileNotFoundError(NotFoundError, OSError):
     """A file with a graph that is not there."""
 
 
+class FileBesideNotFoundError(NotFoundError, OSError):
+    """A file beside a program or a package that is not there, or cannot be read."""
+
+
 class MissingNodeError(GraphError, AssertionError):
     """Names of nodes that a written graph does not have."""
 

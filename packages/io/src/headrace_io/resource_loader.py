@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType
 
 import headrace as hr
-from headrace.errors import NotFoundError
+from headrace.errors import FileBesideNotFoundError
 from headrace.extend.arguments import text
 
 __all__ = [
@@ -64,13 +64,13 @@ def load_resource(path: str) -> bytes:
 
     Raises:
         ArgumentTypeError: if the path is no text.
-        NotFoundError: if it cannot be read.
+        FileBesideNotFoundError: if it cannot be read: a ``NotFoundError`` and an ``OSError``.
     """
     found = Path(hr.__file__).parent / text(path, "path")
     try:
         return found.read_bytes()
     except (OSError, ValueError) as error:
-        raise NotFoundError(f"{path!r} cannot be read: {error}") from None
+        raise FileBesideNotFoundError(f"{path!r} cannot be read: {error}") from None
 
 
 def readahead_file_path(path: str, readahead: str = "128M") -> str:

@@ -22,7 +22,8 @@ class TFRecordOptions:
     All but the first are for writing, and for zlib, whose defaults stand for None.
 
     Attributes:
-        compression_type: ``"GZIP"``, ``"ZLIB"``, ``""``, or a ``TFRecordCompressionType``.
+        compression_type: ``"GZIP"``, ``"ZLIB"``, ``""``, a ``TFRecordCompressionType``, or other
+            options whose compression it is.
         flush_mode: How to flush after each buffer of input, such as ``zlib.Z_SYNC_FLUSH``.
         input_buffer_size: How many bytes are compressed at a time.
         output_buffer_size: How many bytes are written at a time.
@@ -77,7 +78,7 @@ class TFRecordOptions:
         Raises:
             AttributeValueError: if it is none of these.
         """
-        if isinstance(options, TFRecordOptions):
+        while isinstance(options, TFRecordOptions):
             options = options.compression_type
         if options is None:
             return ""
