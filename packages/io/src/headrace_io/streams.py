@@ -149,10 +149,10 @@ class InputStream:
             if self._inflater.eof and not self._next_member():
                 return b""
             if not self._compressed:
-                self._take_compressed()
-                if not self._compressed and self._last in (b"", FLUSHED):
-                    return b""
+                self._compressed = self._next_compressed()
                 if not self._compressed:
+                    if self._last in (b"", FLUSHED):
+                        return b""
                     raise DataLossError(
                         f"{self.name!r} is cut short: its {self.compression} data end early, "
                         f"after {self._inflated} bytes of content"
@@ -169,14 +169,15 @@ class InputStream:
                 self._inflated += len(found)
                 return found
 
-    def _take_compressed(self) -> None:
-        self._compressed = self._raw(CHUNK)
-        self._last = (self._last + self._compressed[-len(FLUSHED) :])[-len(FLUSHED) :]
+    def _next_compressed(self) -> bytes:
+        found = self._raw(CHUNK)
+        self._last = (self._last + found[-len(FLUSHED) :])[-len(FLUSHED) :]
+        return found
 
     def _next_member(self) -> bool:
         """Go on to the next stream, as files that were appended to have; False at the end."""
         if not self._compressed:
-            self._take_compressed()
+            self._compressed = self._next_compressed()
         if self._compressed:
             self._inflater = zlib.decompressobj(WINDOW_BITS[self.compression])
         return bool(self._compressed)
