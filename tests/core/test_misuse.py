@@ -178,9 +178,10 @@ def test_arrays_fetched_together_share_no_memory():
 
 
 def test_initial_values_in_no_order_say_how_to_order_them():
-    a = hr.Variable([1.0], name="a")
-    hr.Variable(a.value() * 2.0, name="b")
-    init = hr.global_variables_initializer()
+    # Of variables in the usual collections, initial values are right in any order.
+    a = hr.Variable([1.0], collections=[], name="a")
+    b = hr.Variable(a.value() * 2.0, name="b")
+    init = hr.variables_initializer([a, b])
     with hr.Session() as sess, pytest.raises(UninitializedError, match="initialized_value") as e:
         sess.run(init)
     assert "test_misuse.py" in str(e.value)

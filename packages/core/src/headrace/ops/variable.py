@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import AttributeValueError, DTypeError, shown
 from headrace.given import items
 from headrace.graph.collections import GraphKeys, usual_collections
-from headrace.graph.convert import convert_to_tensor
 from headrace.graph.default_session import default_session
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
@@ -30,8 +29,8 @@ from headrace.ops import assign as writes
 from headrace.ops.array import rank, stack
 from headrace.ops.cond import cond
 from headrace.ops.control import group
-from headrace.ops.conversion import cast
 from headrace.ops.gather import gather, gather_nd
+from headrace.ops.initial_values import declared, in_any_order, initial
 from headrace.ops.save_slice_info import SaveSliceInfo
 from headrace.ops.sharing import VariableAggregation, VariableSynchronization, checked_sharing
 from headrace.ops.state import assign_variable, read_variable, var_handle
@@ -161,26 +160,27 @@ class Variable(TensorOperators, metaclass=Created):
         if self.trainable and GraphKeys.TRAINABLE_VARIABLES not in listed:
             listed.append(GraphKeys.TRAINABLE_VARIABLES)
         with init_scope(), name_scope(name, "Variable") as scope:
-            start = _initial(initial_value, None if dtype is None else as_dtype(dtype))
+            start = initial(initial_value, None if dtype is None else as_dtype(dtype))
             if validate_shape:
                 lax = use_resource or shape is not None
-                declared = _declared(start, shape, expected_shape, lax)
+                shape_of_all = declared(start, shape, expected_shape, lax)
             else:
-                declared = UNKNOWN
+                shape_of_all = UNKNOWN
             self.graph: Graph = get_default_graph()
             self.initial_value = start
             own_name = scope[:-1]
             self.handle = var_handle(
                 start.dtype,
-                declared,
+                shape_of_all,
                 current_scope().container,
                 own_name if shared_name is None else shared_name,
                 # The name of the scope itself.
                 name=scope or None,
             )
+            value = in_any_order(start)
             with beside(self.handle):
                 self.initializer: Operation = assign_variable(
-                    self.handle, start, validate_shape, name="Assign"
+                    self.handle, value, validate_shape, name="Assign"
                 ).op
                 self.snapshot = read_variable(self.handle, name="read")
         self.graph.add_variable(self)
@@ -321,7 +321,9 @@ class Variable(TensorOperators, metaclass=Created):
         the initializers run.
         """
         with init_scope():
-            result = cond(self.is_initialized(), self.value, lambda: self.initial_value)
+            inputs = self.initializer.inputs
+            start = inputs[1] if len(inputs) > 1 else self.initial_value
+            result = cond(self.is_initialized(), self.value, lambda: start)
         assert isinstance(result, Tensor)
         return result
 
@@ -442,36 +444,6 @@ class Variable(TensorOperators, metaclass=Created):
 
     def __repr__(self) -> str:
         return f"<Variable {self.name!r} {self.dtype}{self.shape}>"
-
-
-def _initial(initial_value: Any, wanted: DType | None) -> Tensor:
-    """Return the initial value as a tensor, made under the name that says where it comes from."""
-    if callable(initial_value):
-        with name_scope("Initializer"):
-            return _converted(initial_value(), wanted)
-    return _converted(initial_value, wanted)
-
-
-def _converted(value: Any, wanted: DType | None) -> Tensor:
-    start = convert_to_tensor(value, name="initial_value", preferred_dtype=wanted)
-    if wanted is not None:
-        start = cast(start, wanted) if isinstance(value, Tensor) else start
-        start = convert_to_tensor(start, wanted)
-    return start
-
-
-def _declared(start: Tensor, shape: Any, expected_shape: Any, lax: bool) -> Shape:
-    if not lax and not start.shape.is_fully_defined():
-        raise ShapeError(
-            f"the initial value {start.name!r} of a variable must have a known shape, got "
-            f"{start.spec.shape}; give validate_shape=False for values of any shape"
-        )
-    for wanted in (shape, expected_shape):
-        if wanted is not None and not start.shape.is_compatible_with(Shape(wanted)):
-            raise ShapeError(
-                f"the initial value has shape {start.spec.shape}, expected {Shape(wanted)}"
-            )
-    return start.spec.shape if shape is None else Shape(shape)
 
 
 def _result(updated: Tensor, read_value: bool) -> Any:
