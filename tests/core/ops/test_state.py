@@ -129,6 +129,50 @@ def test_initialized_values_are_right_in_any_order(session: hr.Session) -> None:
     assert session.run(b) == 15.0
 
 
+def test_initial_values_are_right_in_any_order(session: hr.Session) -> None:
+    a = hr.Variable(hr.random_normal([2]), name="a")
+    b = hr.Variable(a * 3.0, name="b")
+    c = hr.Variable(lambda: hr.reduce_sum(b + a), name="c")
+    local = hr.get_local_variable("local", initializer=c)
+    session.run(local.initializer)
+    assert not session.run(hr.is_variable_initialized(a))
+    initialized(session)
+    first, second, third, last = session.run([a, b, c, local])
+    assert second == pytest.approx(3 * first)
+    assert third == pytest.approx(4 * first.sum())
+    assert last == third
+    session.run(a.assign([1.0, 2.0]))
+    session.run(b.initializer)
+    assert session.run(b).tolist() == [3.0, 6.0]
+    assert b.initial_value.name == "mul:0"
+
+
+def test_an_initial_value_of_its_own_is_not_copied(graph: hr.Graph) -> None:
+    v = hr.Variable(hr.random_normal([]) + 1.0, name="v")
+    assert v.initializer.inputs[1] is v.initial_value
+    before = len(graph)
+    w = hr.Variable(v.initialized_value() * 2.0, name="w")
+    assert w.initializer.inputs[1] is w.initial_value
+    assert [op.type for op in graph.operations[before:]].count("If") == 1
+
+
+def test_the_tensor_of_a_variables_name_is_the_variable(session: hr.Session) -> None:
+    v = hr.Variable([1.0, 2.0], name="v")
+    found = session.graph.get_tensor_by_name(v.name)
+    initialized(session)
+    assert session.run(found + hr.convert_to_tensor(found)).tolist() == [2.0, 4.0]
+    assert session.run(hr.assign(found, [3.0, 4.0])).tolist() == [3.0, 4.0]
+    assert session.run(hr.convert_to_tensor([found, found])).tolist() == [[3.0, 4.0]] * 2
+    assert hr.convert_to_tensor(found, hr.resource) is found
+    with pytest.raises(DTypeError, match=r"dtype float32, expected int32"):
+        hr.convert_to_tensor(found, hr.int32)
+    queue = hr.FIFOQueue(1, [hr.float32])
+    with pytest.raises(DTypeError, match="got resource"):
+        hr.add(queue.queue_ref, 1.0)
+    with pytest.raises(GraphError, match="expected a Variable to assign to"):
+        hr.assign(queue.queue_ref, 1.0)
+
+
 def test_loading_sets_the_value(session: hr.Session) -> None:
     v = hr.Variable([1.0, 2.0])
     v.load([3.0, 4.0], session)

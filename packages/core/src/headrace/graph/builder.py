@@ -27,6 +27,7 @@ from headrace.graph.convert import (
     holds_nothing,
     is_python_literal,
     natural_dtype,
+    value_of_handle,
 )
 from headrace.graph.early import static_value
 from headrace.graph.function import note_waits
@@ -217,7 +218,10 @@ def _tensor_of(kind: Kind, value: Any) -> Tensor | None:
         return handle if isinstance(handle, Tensor) else None
     if contains_tensor(value):
         return convert_to_tensor(value)
-    return as_tensor(value)
+    tensor = as_tensor(value)
+    if tensor is None or tensor.spec.dtype is not dtypes.resource or kind.accepts(dtypes.resource):
+        return tensor
+    return value_of_handle(tensor)
 
 
 def _variadic_items(value: Any, label: str, least: int) -> list[Any]:

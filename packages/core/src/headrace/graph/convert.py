@@ -57,6 +57,8 @@ def convert_to_tensor(
         tensor = call_op("Stack", parts)
         assert isinstance(tensor, Tensor)
     if tensor is not None:
+        if tensor.spec.dtype is dtypes.resource and wanted is not dtypes.resource:
+            tensor = value_of_handle(tensor)
         if other_graph_of((tensor,)) is None:
             tensor = get_default_graph().capture(tensor)
         if wanted is not None and tensor.dtype != wanted:
@@ -104,6 +106,18 @@ def as_tensor(value: Any) -> Tensor | None:
         made: Tensor | None = converted(value, lambda made: isinstance(made, Tensor))
         return made
     return None
+
+
+def value_of_handle(tensor: Tensor) -> Tensor:
+    """Return a read of the variable to which a handle leads; other tensors are what they are.
+
+    The graph knows a variable's handle by the variable's own name, under which programs find it
+    and take it for the value.
+    """
+    if tensor.op.type != "VarHandle":
+        return tensor
+    read: Tensor = call_op("ReadVariable", tensor, name=f"{tensor.op.name.rpartition('/')[2]}/read")
+    return read
 
 
 def is_tensor(x: Any) -> bool:

@@ -43,11 +43,13 @@ if TYPE_CHECKING:
 
 
 def _checked(ref: Any) -> Variable:
-    """Return what must be a variable.
+    """Return what must be a variable, or the tensor of that name, as graphs find it by its name.
 
     Raises:
         GraphError: if it is something else.
     """
+    if isinstance(ref, Tensor) and ref.spec.content is not None:
+        ref = next((v for v in ref.graph.variables if v.handle is ref), ref)
     handle = getattr(ref, "handle", None)
     if not isinstance(handle, Tensor) or handle.spec.content is None:
         raise GraphError(
