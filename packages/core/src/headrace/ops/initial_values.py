@@ -10,7 +10,7 @@ from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.copying import copied
 from headrace.graph.operation import Operation
-from headrace.graph.scopes import name_scope
+from headrace.graph.scopes import get_default_graph, name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.conversion import cast
 from headrace.shapes import Shape
@@ -75,7 +75,7 @@ def in_any_order(start: Tensor) -> Tensor:
     initial values for as long as they have none. Variables that are neither among the global nor
     among the local ones are read as they are.
     """
-    if not start.op.inputs:
+    if not start.op.inputs or start.graph is not get_default_graph():
         return start
     needed = _needed(start.op)
     reads = [op for op in needed if op.type == "ReadVariable"]
