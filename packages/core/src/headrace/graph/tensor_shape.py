@@ -242,6 +242,9 @@ class TensorShape:
             if other.ndim != 1:
                 return False
             other = tuple(other.tolist())
+        elif isinstance(other, int | Dimension):
+            # One number is the shape of a vector, as in TensorShape(2).
+            other = (other.value if isinstance(other, Dimension) else other,)
         return self.plain == other
 
     def __hash__(self) -> int:

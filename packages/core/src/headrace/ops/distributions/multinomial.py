@@ -59,11 +59,14 @@ class _Counts(Distribution):
             return counts
         counts = checks.whole(counts)
         total = reduce_sum(counts, -1)
-        return checks.checked(counts, [assert_equal(self.total_count, total, message=message)])
+        known = cast(self._total_count, total.dtype)
+        return checks.checked(counts, [assert_equal(known, total, message=message)])
 
     def _log_combinations(self, counts: Any) -> Any:
         """Return the logarithm of how many orders of draws have these numbers."""
-        return lgamma(self._total_count + 1.0) - reduce_sum(lgamma(counts + 1.0), -1)
+        return lgamma(cast(self._total_count, self.dtype) + 1.0) - reduce_sum(
+            lgamma(counts + 1.0), -1
+        )
 
     def _counted(self, logits: Any, seed: int | None) -> Tensor:
         """Return the numbers of draws of each category.
@@ -172,7 +175,7 @@ class DirichletMultinomial(_Counts):
         """Make it.
 
         Args:
-            total_count: [...] the number of draws, floating.
+            total_count: [...] the number of draws, floating or integer.
             concentration: [..., k] how much speaks for each category, positive and floating.
             validate_args: Whether parameters and values are checked in each step.
             allow_nan_stats: Whether a statistic that is not defined is NaN.
@@ -191,7 +194,7 @@ class DirichletMultinomial(_Counts):
                 made = checks.checked(checks.categories(made), [assert_positive(made, message=few)])
             self._concentration: Any = made
             self._total_concentration = reduce_sum(made, -1)
-            self._whole = self._each_count(made.shape.ndims) * made
+            self._whole = self._each_count() * made
         super().__init__(
             dtype=made.dtype,
             reparameterization_type=NOT_REPARAMETERIZED,
@@ -229,14 +232,13 @@ class DirichletMultinomial(_Counts):
         found: Tensor = self._whole / expand_dims(self._total_concentration, -1)
         return found
 
-    def _each_count(self, rank: int | None) -> Any:
-        """Return the number of draws for each category: [..., 1].
+    def _each_count(self) -> Any:
+        """Return the number of draws for each category, [..., 1], as the concentration is counted.
 
-        Args:
-            rank: Of the concentration. Numbers that have an axis of 1 for the categories stay.
+        Numbers that have an axis of 1 for the categories stay.
         """
-        total = self._total_count
-        dims = total.shape
+        total = cast(self._total_count, self._concentration.dtype)
+        dims, rank = total.shape, self._concentration.shape.ndims
         if rank is not None and dims.ndims == rank > 1 and dims.as_list()[-1] == 1:
             return total
         return expand_dims(total, -1)
@@ -247,7 +249,7 @@ class DirichletMultinomial(_Counts):
         The square of the factor is how much wider a draw is than of a multinomial distribution.
         """
         a: Any = expand_dims(self._total_concentration, -1)
-        count = self._each_count(self._concentration.shape.ndims)
+        count = self._each_count()
         scale = sqrt((1.0 + a / count) / (1.0 + a))
         return scale * self._mean(), scale, count
 

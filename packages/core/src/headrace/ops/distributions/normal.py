@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.assertions import assert_positive
@@ -12,7 +13,7 @@ from headrace.ops.distributions import checks
 from headrace.ops.distributions.divergence import RegisterKL
 from headrace.ops.distributions.normal_functions import log_ndtr, ndtr
 from headrace.ops.distributions.scalar import LocationScale
-from headrace.ops.elementwise import square, squared_difference
+from headrace.ops.elementwise import logical_or, select, square, squared_difference
 from headrace.ops.random import random_normal
 from headrace.ops.special import ndtri
 from headrace.ops.transcendental import log
@@ -75,7 +76,12 @@ class Normal(LocationScale):
         return ndtr(-self._standard(value))
 
     def _quantile(self, value: Any) -> Tensor:
-        return ndtri(value) * self.scale + self.loc
+        probability: Any = convert_to_tensor(value)
+        # The derivative is infinite at the ends, from which no gradient comes.
+        least, most = probability <= 0.0, probability >= 1.0
+        inner = select(logical_or(least, most), 0.5, probability)
+        beyond = select(most, math.inf, ndtri(inner))
+        return select(least, -math.inf, beyond) * self.scale + self.loc
 
     def _entropy(self) -> Tensor:
         return self._whole(0.5 * math.log(2.0 * math.pi * math.e) + log(self.scale))
