@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import dtypes
+from headrace.dtypes import tensor_list
 from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.structure import flatten, pack
@@ -215,7 +216,9 @@ def _like(t: Tensor, example: Tensor) -> Tensor:
 
 def _shaped_as(after: Any, before: Any) -> Any:
     pairs = zip(flatten(after), flatten(before), strict=True)
-    return pack(before, [ensure_shape(new, old.shape) for new, old in pairs])
+    # What a TensorArray holds has no shape to keep to.
+    kept = [a if a.dtype == tensor_list else ensure_shape(a, b.shape) for a, b in pairs]
+    return pack(before, kept)
 
 
 def bidirectional_dynamic_rnn(

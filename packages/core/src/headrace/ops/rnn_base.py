@@ -12,6 +12,7 @@ from headrace.dtypes import DType, as_dtype
 from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError, ShapeError, shown
 from headrace.given import whole
 from headrace.graph.convert import convert_to_tensor
+from headrace.graph.early import static_value
 from headrace.graph.graph import Graph
 from headrace.graph.scopes import get_default_graph, name_scope
 from headrace.graph.structure import flatten, pack
@@ -278,10 +279,29 @@ class RNNCell:
     def get_initial_state(
         self, inputs: Any = None, batch_size: Any = None, dtype: Any = None
     ) -> Any:
-        """Return a state of zeros, for a batch like ``inputs`` where these are given."""
+        """Return a state of zeros, for a batch like ``inputs`` where these are given.
+
+        Args:
+            inputs: [batch, ...].
+            batch_size: How many states; that of ``inputs`` if None.
+            dtype: The dtype of the state; that of ``inputs`` if None.
+
+        Raises:
+            AttributeValueError: if there are neither ``inputs`` nor both of the others, or if the
+                static batch size or the dtype of ``inputs`` is another one.
+        """
         if inputs is not None:
             first = convert_to_tensor(_first(inputs))
             known = first.spec.shape[0] if first.shape.rank is not None else None
+            given = static_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
+            if batch_size is not None and known != (None if given is None else int(given)):
+                raise AttributeValueError(
+                    f"get_initial_state: batch_size is {shown(given)}, of inputs {shown(known)}"
+                )
+            if dtype is not None and as_dtype(dtype) != first.dtype:
+                raise AttributeValueError(
+                    f"get_initial_state: dtype is {shown(dtype)}, that of inputs {first.dtype}"
+                )
             batch_size = shape(first)[0] if known is None else known
             dtype = first.dtype
         if batch_size is None or dtype is None:
