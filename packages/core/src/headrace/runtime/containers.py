@@ -149,7 +149,8 @@ class Declaration:
     def differences(self, other: Declaration) -> list[str]:
         """Return, for messages, each attribute in which two declarations differ.
 
-        Shapes that are compatible do not differ: a program may know less than another.
+        Shapes that are compatible do not differ: a program may know less than another. Nor do seeds
+        where the other declaration has none: it takes those that there are.
         """
         if self.op != other.op:
             return [f"{self.op} and {other.op}"]
@@ -157,6 +158,7 @@ class Declaration:
             f"{name} {_shown(self.attrs[name])} and {_shown(other.attrs[name])}"
             for name in self.attrs
             if not _agree(self.attrs[name], other.attrs[name])
+            and not (name == "seeds" and other.attrs[name] is None)
         ]
 
 

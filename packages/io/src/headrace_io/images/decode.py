@@ -186,21 +186,44 @@ def decode_bmp(data: bytes, channels: int) -> Array:
         InvalidArgumentError: if it is none, or has not these channels.
         UnimplementedError: if Pillow is not installed.
     """
-    image = opened(data, ("BMP",))
-    if len(data) < 30:
-        raise _damaged("BMP", data, ValueError("it has no header"))
-    (bits,) = struct.unpack_from("<H", data, 28)
-    image = _loaded(image, data)
-    # Pillow takes the fourth channel for nothing, unless the header says that it is alpha.
-    pixels = _pixels(image)
-    if bits == 32 and pixels.shape[2] == 3:
-        alpha = _fourth_channel(data, image.size)
-        pixels = np.concatenate([pixels, alpha], axis=2)
+    pixels = _grey_bmp(data)
+    if pixels is None:
+        image = opened(data, ("BMP",))
+        if len(data) < 30:
+            raise _damaged("BMP", data, ValueError("it has no header"))
+        (bits,) = struct.unpack_from("<H", data, 28)
+        image = _loaded(image, data)
+        # Pillow takes the fourth channel for nothing, unless the header says that it is alpha.
+        pixels = _pixels(image)
+        if bits == 32 and pixels.shape[2] == 3:
+            alpha = _fourth_channel(data, image.size)
+            pixels = np.concatenate([pixels, alpha], axis=2)
     if channels not in (0, pixels.shape[2]):
         raise InvalidArgumentError(
             f"the BMP image has {pixels.shape[2]} channels, expected {told(channels)}"
         )
     return pixels
+
+
+def _grey_bmp(data: bytes) -> Array | None:
+    """Return the pixels of an image of 8 bits without a palette, which Pillow does not read.
+
+    None where it is another image, or has fewer pixels than its header says.
+    """
+    if len(data) < 34 or not data.startswith(_BEGINNINGS["BMP"]):
+        return None
+    begin, header, width, height = struct.unpack_from("<IIii", data, 10)
+    bits, compression = struct.unpack_from("<HI", data, 28)
+    if bits != 8 or compression or begin != 14 + header or width <= 0 or not height:
+        return None
+    rows = abs(height)
+    # Each row takes whole words; the last one may end without its padding.
+    stride = -(-width // 4) * 4
+    if len(data) - begin < stride * (rows - 1) + width:
+        return None
+    raw = data[begin : begin + stride * rows].ljust(stride * rows, b"\0")
+    pixels = np.frombuffer(raw, np.uint8).reshape(rows, stride)[:, :width, None]
+    return (pixels[::-1] if height > 0 else pixels).copy()
 
 
 def _fourth_channel(data: bytes, size: tuple[int, int]) -> Array:

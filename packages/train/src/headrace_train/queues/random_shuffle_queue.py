@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from collections.abc import Sequence
 from typing import Any, final
 
@@ -72,6 +72,7 @@ def _seeds(seed: int | None, shared_name: str | None) -> tuple[int, int] | None:
     if graph_seed is None or op_seed is None:
         return None
     if seed is None and shared_name:
-        # Of the name alone: whoever shares the queue declares the same seeds.
-        op_seed = zlib.crc32(f"{graph_seed}{shared_name}".encode())
+        # Of the name alone, as TensorFlow has it: whoever shares the queue declares the same seeds.
+        named = hashlib.md5(f"{graph_seed}{shared_name}".encode(), usedforsecurity=False)
+        op_seed = int(named.hexdigest()[:8], 16) & 0x7FFFFFFF
     return graph_seed, op_seed
