@@ -77,7 +77,7 @@ def test_graphs_do_not_mix():
     with hr.Graph().as_default() as other:
         y = hr.constant(1.0)
         for values in [(x, y), (y, x)]:
-            with pytest.raises(GraphError, match="'Const:0' .* belongs to another graph"):
+            with pytest.raises(GraphError, match=r"'Const:0' .* belongs to another graph"):
                 hr.add(*values)
     assert len(other.get_operations()) == 1
 
@@ -99,7 +99,7 @@ def test_a_function_takes_in_nothing_of_another_graph():
     x = hr.constant(1.0)
     with hr.Graph().as_default():
         yes = hr.placeholder(hr.bool, [])
-        with pytest.raises(GraphError, match="'Const:0' .* belongs to another graph"):
+        with pytest.raises(GraphError, match=r"'Const:0' .* belongs to another graph"):
             hr.cond(yes, lambda: x + 1.0, lambda: 2.0)
 
 

@@ -415,9 +415,7 @@ def sigmoid_cross_entropy(
     Raises:
         ShapeError: if shapes do not fit.
     """
-    with name_scope(
-        scope, "sigmoid_cross_entropy_loss", [multi_class_labels, logits, weights]
-    ) as own:
+    with name_scope(scope, "sigmoid_cross_entropy_loss", [logits, weights]) as own:
         scores, targets = _scores(logits, multi_class_labels, "multi_class_labels")
         label_smoothing = real(label_smoothing, "label_smoothing")
         if label_smoothing > 0:
@@ -501,7 +499,7 @@ def sparse_softmax_cross_entropy(
     for value, name in ((labels, "labels"), (logits, "logits")):
         if value is None:
             raise AttributeValueError(f"{name} must not be None")
-    with name_scope(scope, "sparse_softmax_cross_entropy_loss", [labels, logits, weights]) as own:
+    with name_scope(scope, "sparse_softmax_cross_entropy_loss", [logits, weights]) as own:
         scores, targets = convert_to_tensor(logits), convert_to_tensor(labels)
         targets = _without_axis(targets, scores.shape.rank, shape(scores)[:-1])
         factor: Any = weights
