@@ -45,6 +45,8 @@ SOURCES = {
     "range": lambda: Dataset.range(17),
     "slices": lambda: Dataset.from_tensor_slices(np.arange(13, dtype=np.int64) * 3),
     "generator": lambda: Dataset.from_generator(_numbers, hr.int64, []),
+    "random": lambda: hr.data.experimental.RandomDataset(7).take(12),
+    "unseeded_random": lambda: hr.data.experimental.RandomDataset().take(12).repeat(2),
     "tensors": lambda: Dataset.from_tensors(np.int64(5)).repeat(9),
     "zip": lambda: Dataset.zip((Dataset.range(9), Dataset.range(20, 40))).map(lambda a, b: a + b),
 }

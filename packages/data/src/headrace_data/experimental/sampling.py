@@ -13,6 +13,7 @@ from headrace.extend.arguments import items
 from headrace_data import structure
 from headrace_data.dataset import Dataset
 from headrace_data.experimental.transformations import scan, unbatch
+from headrace_data.sources.random import random_
 from headrace_data.structure import Described
 from headrace_data.transformations.choosing import choose
 
@@ -23,21 +24,17 @@ _SMOOTHING = 10
 
 
 class RandomDataset(Dataset):
-    """A data set of random numbers of 64 bits, without end."""
+    """A data set of random numbers below 2 ** 32, int64, without end; the same in each pass."""
 
     def __init__(self, seed: Any = None) -> None:
         """Draw numbers.
 
         Args:
-            seed: [], the seed.
+            seed: [], the seed; without it and without a seed of the graph the numbers are different
+                in each iterator.
         """
-        made = Dataset.from_tensors(0).repeat().map(lambda _: _number(seed))
+        made = random_(seed)
         super().__init__(made.variant, made.spec, made.inputs)
-
-
-def _number(seed: Any) -> Any:
-    top = np.iinfo(np.int64).max
-    return hr.random_uniform([], 0, top, hr.int64, seed=seed)
 
 
 def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -> Dataset:
@@ -137,8 +134,8 @@ def rejection_resample(
         if initial_dist is None:
             initial = _estimated(target, classes)
         else:
-            known = hr.convert_to_tensor(initial_dist, name="initial_dist")
-            initial = Dataset.from_tensors(known).repeat()
+            given = hr.convert_to_tensor(initial_dist, name="initial_dist")
+            initial = Dataset.from_tensors(given).repeat()
         chances = initial.map(lambda dist: _acceptance(dist, target))
 
         def with_chance(chance: Any, kind: Any, data: Any) -> Any:
@@ -148,10 +145,27 @@ def rejection_resample(
         kept = joined.filter(lambda _, chance, __: hr.random_uniform([], seed=seed) < chance)
         thinned = kept.map(lambda kind, _, data: (kind, data))
         whole = Dataset.zip((classes, dataset))
+        known = None if initial_dist is None else _known_chance(initial_dist, target)
+        if known is not None:
+            return whole if known else thinned
         mixing = chances.map(lambda _, original: hr.stack([original, 1.0 - original]))
         return sample_from_datasets([whole, thinned], mixing, seed)
 
     return apply
+
+
+def _known_chance(initial_dist: Any, target: Any) -> bool | None:
+    """Return whether nothing is left out, or none kept as it is; None where both may happen.
+
+    Where one of the two never happens, nothing would tell its end.
+    """
+    initial = hr.get_static_value(hr.convert_to_tensor(initial_dist))
+    wanted = hr.get_static_value(target)
+    if initial is None or wanted is None:
+        return None
+    with np.errstate(divide="ignore", invalid="ignore"):
+        least = np.min(np.divide(wanted, initial))
+    return bool(least) if least in (0, 1) else None
 
 
 def _acceptance(initial: Any, target: Any) -> tuple[Any, Any]:
