@@ -61,7 +61,9 @@ def next_after(xp: Any, x: Array, y: Array) -> Array:
 @KERNELS.plain("Add")
 def add(xp: Any, x: Array, y: Array) -> Array:
     """Add."""
-    return x + y
+    made = x + y
+    # NumPy has no scalars of strings: of two without axes it makes plain bytes.
+    return np.array(made, object) if type(made) is bytes else made
 
 
 @KERNELS.plain("Sub")
