@@ -13,11 +13,40 @@ from headrace.errors import InvalidArgumentError
 Parts = tuple[Any, Any, Any]
 
 
+def in_order(indices: Any) -> bool:
+    """Whether the rows of a sparse tensor come one after the other."""
+    rows = indices[:, 0]
+    return not np.any(rows[1:] < rows[:-1])
+
+
+def check_sparse(indices: Any, values: Any, dense_shape: Any) -> None:
+    """Refuse parts that make no sparse tensor.
+
+    Raises:
+        InvalidArgumentError: if their sizes differ.
+    """
+    if len(indices) != len(values):
+        raise InvalidArgumentError(
+            "a sparse tensor has as many indices as values, got "
+            f"{len(indices)} indices and {len(values)} values"
+        )
+    if indices.shape[1] != len(dense_shape):
+        raise InvalidArgumentError(
+            f"a sparse tensor of {len(dense_shape)} axes has as many columns of indices, got "
+            f"{indices.shape[1]}"
+        )
+
+
 def rows_of_sparse(indices: Any, values: Any, dense_shape: Any) -> list[Parts]:
-    """Return the rows of a sparse tensor, each as indices, values and shape."""
+    """Return the rows of a sparse tensor, each as indices, values and shape.
+
+    Raises:
+        InvalidArgumentError: if its parts do not fit together, or the indices are in no order.
+    """
+    check_sparse(indices, values, dense_shape)
     count = int(dense_shape[0])
     rows = indices[:, 0]
-    if np.any(rows[1:] < rows[:-1]):
+    if not in_order(indices):
         raise InvalidArgumentError(
             "the indices of a sparse tensor that is taken by rows must be in order; "
             "hr.sparse.reorder brings them there"

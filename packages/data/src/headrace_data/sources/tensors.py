@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import DTypeError, InvalidArgumentError, ShapeError, shown
+from headrace.errors import (
+    DTypeError,
+    InvalidArgumentError,
+    ShapeError,
+    UnimplementedError,
+    shown,
+)
 from headrace_data import structure
 from headrace_data.build import make
 from headrace_data.runtime.columns import by_component, rows_of, size_of
 from headrace_data.runtime.passes import Pass
+from headrace_data.runtime.sparse import check_sparse, in_order
 from headrace_data.runtime.stream import (
     DatasetValue,
     Element,
@@ -62,7 +69,7 @@ def from_sparse_tensor_slices(sparse_tensor: Any) -> Described:
             "slices",
             element,
             arguments=sparse_tensor.flatten(),
-            settings={"kinds": ("sparse",)},
+            settings={"kinds": ("sparse",), "of": "parts"},
         )
 
 
@@ -147,8 +154,16 @@ class SlicesStream(Stream):
 
     @classmethod
     def check(cls, value: DatasetValue) -> None:
-        """Refuse different numbers of rows."""
+        """Refuse different numbers of rows, and sparse tensors of parts that do not fit."""
         row_count(value)
+        for kind, parts in by_component(value.arguments, value.settings["kinds"]):
+            if kind == "sparse":
+                check_sparse(*parts)
+                if value.settings.get("of") == "parts" and not in_order(parts[0]):
+                    raise UnimplementedError(
+                        "from_sparse_tensor_slices: the indices must be in order, row by row; "
+                        "hr.sparse.reorder brings them there"
+                    )
 
     @classmethod
     def count(cls, value: DatasetValue) -> int:
