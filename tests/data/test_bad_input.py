@@ -126,6 +126,43 @@ def test_iteration_goes_on_after_an_element_that_fails() -> None:
         assert events(dataset.apply(experimental.ignore_errors()), 4) == [0, 2, 4, "end"]
 
 
+def _even_or_raise(x: Any) -> Any:
+    if x % 2:
+        raise ValueError("odd")
+    return x
+
+
+def _even(x: Any) -> Any:
+    made = hr.py_func(_even_or_raise, [x], hr.int64)
+    made.set_shape([])
+    return made
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda d: d.map(_even),
+        lambda d: d.map(_even, num_parallel_calls=2),
+        lambda d: d.map(_even).prefetch(2),
+        lambda d: d.map(_even).shuffle(1),
+        lambda d: d.map(_even).cache(),
+        lambda d: d.map(lambda x: hr.random_uniform([], 0, 1, hr.int64) + _even(x)),
+        lambda d: d.filter(lambda x: _even(x) > -1),
+        lambda d: d.flat_map(lambda x: Dataset.from_tensors(_even(x))),
+        lambda d: d.interleave(lambda x: Dataset.from_tensors(x).map(_even), cycle_length=1),
+        lambda d: d.apply(experimental.scan(0, lambda s, x: (s, _even(x)))),
+        lambda d: d.apply(experimental.take_while(lambda x: _even(x) > -1)),
+    ],
+    ids=range(11),
+)
+def test_iteration_goes_on_after_a_python_function_that_fails(make: Any) -> None:
+    dataset = make(Dataset.range(5))
+    found = events(dataset, 6)
+    kinds = ["error" if isinstance(item, InvalidArgumentError) else item for item in found]
+    assert kinds == [0, "error", 2, "error", 4, "end"]
+    assert events(dataset.apply(experimental.ignore_errors()), 4) == [0, 2, 4, "end"]
+
+
 def test_batches_of_different_shapes() -> None:
     found = events(Dataset.range(4).map(hr.range).batch(2), 3)
     assert isinstance(found[0], InvalidArgumentError)

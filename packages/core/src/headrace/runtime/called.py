@@ -49,9 +49,17 @@ class CalledFunction:
         if plan.whole is not None:
             self._whole = plan.whole
             return plan.whole(values)
-        given = cancellation if cancellation is not None else Cancellation()
-        step = Step(0, values, plan.fetches, LocalRendezvous(), given)
-        execute(plan, step)
+        # A flag of its own: a call that fails is over, and whoever called it is not.
+        own = Cancellation()
+        step = Step(0, values, plan.fetches, LocalRendezvous(), own)
+        if cancellation is None:
+            execute(plan, step)
+            return step.fetches
+        key = cancellation.add(own.cancel)
+        try:
+            execute(plan, step)
+        finally:
+            cancellation.discard(key)
         return step.fetches
 
     def _planned(self) -> Plan:
