@@ -324,7 +324,7 @@ class Dataset(structure.Described):
         """Return a data set of the rows of the elements.
 
         Raises:
-            ShapeError: if a component has no first axis.
+            ShapeError: if a component has no first axis, or they are known to have different ones.
         """
         return _seen(unbatch(self))
 

@@ -432,7 +432,7 @@ def unbatched(element: Any, what: str) -> Any:
     """Return the structure of the rows of elements.
 
     Raises:
-        ShapeError: if a component has no first axis.
+        ShapeError: if a component has no first axis, or they are known to have different ones.
     """
 
     def component(c: Component) -> Component:
@@ -442,4 +442,11 @@ def unbatched(element: Any, what: str) -> Any:
             raise ShapeError(f"{what}: components need a first axis, got a scalar")
         return c.row(Shape(None) if c.shape.rank is None else c.shape[1:])
 
-    return map_structure(component, element)
+    rows = map_structure(component, element)
+    sizes = {c.shape[0] for c in leaves(element) if c.shape.rank is not None} - {None}
+    if len(sizes) > 1:
+        raise ShapeError(
+            f"{what}: components have different numbers of rows: {sorted(sizes)}, expected one "
+            "number for all"
+        )
+    return rows

@@ -10,7 +10,6 @@ import headrace as hr
 from headrace.errors import (
     DTypeError,
     InvalidArgumentError,
-    ShapeError,
     UnimplementedError,
     shown,
 )
@@ -41,12 +40,6 @@ def from_tensor_slices(tensors: Any) -> Described:
     with hr.name_scope("TensorSliceDataset"):
         element, flat = structure.to_components(tensors)
         rows = structure.unbatched(element, "from_tensor_slices")
-        sizes = {c.shape[0] for c in structure.leaves(element) if c.shape.rank is not None} - {None}
-        if len(sizes) > 1:
-            raise ShapeError(
-                f"from_tensor_slices: components have different numbers of rows: {sorted(sizes)}, "
-                "expected one number for all"
-            )
         return make("slices", rows, arguments=flat, settings={"kinds": structure.kinds(element)})
 
 
