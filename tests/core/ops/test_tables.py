@@ -226,7 +226,9 @@ def test_a_file_must_be_there_and_have_no_empty_lines(tmp_path):
     ("arguments", "error", "match"),
     [
         ((hr.string, -2, hr.int32, -1), DTypeError, "value_dtype must be int64"),
-        ((hr.int64, -2, hr.int64, -1), DTypeError, "key_dtype must be string"),
+        ((hr.float32, -2, hr.int64, -1), DTypeError, "key_dtype must be string"),
+        ((hr.string, -1, hr.int64, -2), DTypeError, "key_dtype must be int64"),
+        ((hr.int64, -1, hr.int64, -2), DTypeError, "value_dtype must be string"),
         ((hr.string, -3, hr.int64, -1), AttributeValueError, "must be a column"),
         ((hr.string, 0, hr.int64, 1, 0), AttributeValueError, "vocab_size must be positive"),
     ],
@@ -288,6 +290,26 @@ def test_index_tables(tmp_path):
     assert ready(oov.lookup(["lake", "palmer", "x"])).tolist() == [1, 2, 2]
     numbers = hr.lookup.index_table_from_tensor([10, 20], dtype=hr.int32, num_oov_buckets=1)
     assert ready(numbers.lookup([20, 30])).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("dtype", [hr.int32, hr.int64])
+def test_whole_lines_may_be_numbers(tmp_path, dtype):
+    path = tmp_path / "numbers"
+    path.write_text("42\n1\n-1000\n")
+    t = hr.lookup.index_table_from_file(str(path), key_dtype=dtype, num_oov_buckets=1)
+    assert ready(t.lookup(hr.constant([1, -1000, 11, 42], dtype))).tolist() == [1, 2, 3, 0]
+    path.write_text("42\nx\n")
+    with pytest.raises(ResourceError, match=r"line 2 of .*numbers' is no int64: b'x'"):
+        ready([])
+
+
+def test_files_of_tables_are_assets(tmp_path):
+    path = tmp_path / "words"
+    path.write_text("a\nb\n")
+    hr.lookup.index_table_from_file(str(path))
+    hr.lookup.index_table_from_file(hr.placeholder(hr.string, []))
+    (asset,) = hr.get_collection(hr.GraphKeys.ASSET_FILEPATHS)
+    assert hr.Session().run(asset) == str(path).encode()
 
 
 @pytest.mark.parametrize(

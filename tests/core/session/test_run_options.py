@@ -133,6 +133,10 @@ def test_fields_keep_their_types() -> None:
         graph_options=hr.GraphOptions(optimizer_options=hr.OptimizerOptions(opt_level=-1)),
     )
     assert config != hr.ConfigProto()
+    assert config.HasField("gpu_options")
+    assert not config.HasField("intra_op_parallelism_threads")
+    with pytest.raises(ConfigError, match="ConfigProto has no field 'thread'"):
+        config.HasField("thread")
     assert "allow_growth=True" in repr(config)
     assert hr.GPUOptions(per_process_gpu_memory_fraction=1).per_process_gpu_memory_fraction == 1.0
     with pytest.raises(ConfigError, match="ConfigProto has no field 'thread'; it has"):

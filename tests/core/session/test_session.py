@@ -447,3 +447,41 @@ def test_a_value_too_large_to_copy_is_told_so():
     huge = np.broadcast_to(np.float32(1), (1 << 45,))
     with pytest.raises(ResourceExhaustedError, match="the memory has no room for a copy of"):
         owned(huge, [], hr.constant(1.0))
+
+
+def test_tuples_of_tensors_are_fed_tuples():
+    x, y, z = hr.zeros([2]), hr.zeros([2]), hr.zeros([])
+    v = hr.Variable([1.0, 1.0])
+    key = (((x,),), y, (z, v))
+    with hr.Session() as session:
+        values = ((([1.0, 2.0],),), np.ones(2), [3.0, [5.0, 6.0]])
+        found = session.run([x * 2.0, y, z, v + 1.0], {key: values})
+        assert [f.tolist() for f in found] == [[2.0, 4.0], [1.0, 1.0], 3.0, [6.0, 7.0]]
+        for wrong in (1.0, [[[1.0, 2.0]], [1.0, 2.0]], ([[1.0, 2.0]], [1.0, 2.0], [3.0])):
+            with pytest.raises(FeedError, match=r"the values of a tuple of \d tensors? come"):
+                session.run(y, {key: wrong})
+        with pytest.raises(FeedError, match="is fed twice"):
+            session.run(y, {(x, x): ([1.0, 2.0], [1.0, 2.0])})
+        with pytest.raises(FeedError, match="the step uses the variable itself"):
+            session.run(v.assign_add([1.0, 1.0]), {(x, v): ([1.0, 2.0], [1.0, 2.0])})
+
+
+def test_a_sparse_placeholder_of_known_shape_is_fed_without_it():
+    known, open_ = hr.sparse_placeholder(hr.float32, [7, 9]), hr.sparse_placeholder(hr.float32)
+    with hr.Session() as session:
+        found = session.run(known, {known: ([[3, 2]], [1.0])})
+        assert found.dense_shape.tolist() == [7, 9]
+        assert session.run(known, {known: ([[3, 2]], [1.0], [7, 9])}).values.tolist() == [1.0]
+        with pytest.raises(FeedError, match="feed a SparseTensorValue, or a tuple of indices"):
+            session.run(open_, {open_: ([[3, 2]], [1.0])})
+
+
+def test_the_block_of_a_session_is_entered_once_at_a_time():
+    session = hr.Session()
+    with session:
+        with session.as_default(), pytest.raises(RuntimeError, match="the session's block is open"):
+            session.__enter__()
+        assert hr.get_default_session() is session
+        session.run(hr.constant(1.0))
+    with pytest.raises(SessionClosedError, match="was closed"):
+        session.run(hr.constant(1.0))

@@ -187,9 +187,10 @@ def test_weights_that_do_not_fit_a_batch_fail_the_step_and_count_nothing() -> No
         assert session.run(update, {values: np.ones([2, 3]), weights: np.ones([2, 1])}) == 1.0
 
 
-def test_sparse_labels_need_no_room_for_all_classes() -> None:
+@pytest.mark.parametrize("kind", [hr.SparseTensor, hr.SparseTensorValue])
+def test_sparse_labels_need_no_room_for_all_classes(kind: Any) -> None:
     """As where labels are rows of a sparse matrix of 0 and 1."""
-    labels = hr.SparseTensor([[0, 0], [0, 4], [1, 2]], np.int64([7, 7, 3]), [2, 5])
+    labels = kind([[0, 0], [0, 4], [1, 2]], np.int64([7, 7, 3]), [2, 5])
     value, update = M.recall_at_top_k(labels, [[7, 1], [2, 0]])
     with hr.Session() as session:
         session.run(hr.local_variables_initializer())

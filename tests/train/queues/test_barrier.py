@@ -135,3 +135,39 @@ def test_what_barriers_refuse() -> None:
             session.run(insert, {values: [1, 2]})
         with pytest.raises(InvalidArgumentError, match="num_elements must be at least 1, got 0"):
             session.run(barrier.take_many(0))
+
+
+def test_a_closed_barrier_gives_what_is_complete() -> None:
+    barrier = hr.Barrier([hr.float32, hr.float32], [[], []])
+    keys = ["a", "b", "c", "d"]
+    first = barrier.insert_many(0, keys, [1.0, 2.0, 3.0, 4.0])
+    second = [barrier.insert_many(1, [key], [10.0]) for key in keys]
+    small, three = barrier.take_many(3, allow_small_batch=True), barrier.take_many(3)
+    with hr.Session() as session:
+        session.run(first)
+        session.run(second[:2])
+        session.run(barrier.close())
+        assert session.run(small[1]).tolist() == [b"a", b"b"]
+        with pytest.raises(OutOfRangeError, match="closed and has too few values: expected 3, got"):
+            session.run(small[1])
+        with pytest.raises(OutOfRangeError, match="too few values: expected 3, got 2"):
+            session.run(three[1])
+        session.run(second[2])
+        assert session.run(small[1]).tolist() == [b"c"]
+        session.run(second[3])
+        assert session.run(small[1]).tolist() == [b"d"]
+        with pytest.raises(OutOfRangeError, match="closed and has too few"):
+            session.run(small[1])
+
+
+def test_a_closed_barrier_waits_for_what_can_be_completed() -> None:
+    barrier = hr.Barrier([hr.float32, hr.float32], [[], []])
+    first = barrier.insert_many(0, ["a", "b"], [1.0, 2.0])
+    second = [barrier.insert_many(1, [key], [10.0]) for key in ("a", "b")]
+    two = barrier.take_many(2)
+    with hr.Session() as session, ThreadPoolExecutor(1) as pool:
+        session.run([first, second[0]])
+        session.run(barrier.close())
+        taken = pool.submit(session.run, two[1])
+        session.run(second[1])
+        assert taken.result(30).tolist() == [b"a", b"b"]

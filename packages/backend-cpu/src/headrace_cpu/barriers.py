@@ -10,7 +10,7 @@ import numpy as np
 
 import headrace as hr
 from headrace import DType, Shape
-from headrace.errors import CancelledError, InvalidInputError, shown
+from headrace.errors import CancelledError, InvalidInputError, OutOfRangeError, shown
 from headrace.extend.kernels import Cancellation
 from headrace_cpu.queues import Element, Elements, PriorityQueue
 
@@ -104,8 +104,27 @@ class Barrier:
         *,
         partial: bool,
     ) -> None:
-        """Take complete values; arguments as for ``Queue.take``."""
-        self._ready.take(count, done, cancellation, partial=partial)
+        """Take complete values; arguments as for ``Queue.take``.
+
+        A closed barrier gives what is complete where ``partial`` allows that, and waits only for
+        values that can still be completed.
+        """
+        with self._lock:
+            if self._closed:
+                asked, there = count, self.ready_size
+                if partial:
+                    count = min(count, there)
+                else:
+                    there += self.incomplete_size
+                if there < max(count, 1):
+                    done(
+                        OutOfRangeError(
+                            f"barrier {self.name!r} is closed and has too few values: expected "
+                            f"{asked}, got {there}"
+                        )
+                    )
+                    return
+            self._ready.take(count, done, cancellation, partial=partial)
 
     def finish(self, *, cancel_pending_enqueues: bool) -> None:
         """Take no more keys.

@@ -297,6 +297,10 @@ class NameTypeError(GraphError, TypeError):
     """A name that is no string."""
 
 
+class StructureError(GraphError, TypeError):
+    """Results in another structure than those beside them, or than what was asked for."""
+
+
 class NestingError(GraphError, AssertionError, RuntimeError):
     """A ``with`` block of a graph, session or device left before one that is inside of it."""
 

@@ -62,22 +62,24 @@ def _column(index: int, dtype: DType, delimiter: bytes, path: str) -> Callable[[
     """Return the function that reads a column of a line."""
     if index == _LINE_NUMBER:
         return lambda count, line: count
-    if index == _WHOLE_LINE:
-        return lambda count, line: line
 
     def read(count: int, line: bytes) -> Any:
+        if index == _WHOLE_LINE:
+            return of(line, count, "")
         parts = line.split(delimiter)
         if index >= len(parts):
             raise ResourceMismatchError(
                 f"line {count + 1} of {shown(path)} has {len(parts)} columns, no column {index}"
             )
+        return of(parts[index], count, f"column {index} of ")
+
+    def of(text: bytes, count: int, where: str) -> Any:
         if dtype.kind == "string":
-            return parts[index]
-        found = number(parts[index], dtype.numpy)
+            return text
+        found = number(text, dtype.numpy)
         if found is None:
             raise ResourceMismatchError(
-                f"column {index} of line {count + 1} of {shown(path)} is no {dtype}: "
-                f"{parts[index][:60]!r}"
+                f"{where}line {count + 1} of {shown(path)} is no {dtype}: {text[:60]!r}"
             )
         return found
 

@@ -199,6 +199,10 @@ def to_array(value: Any, dtype: DType | None = None, fed: bool = False) -> _NDAr
 _KNOWN = {dtype.numpy for dtype in dtypes.ALL if dtype.numpy != np.dtype(object)}
 
 
+# Long lists hold nothing else, which is quicker to see of all than of one by one.
+_NUMBERS = frozenset([bool, int, float, complex])
+_PLAIN = _NUMBERS | {str, bytes}
+
 # What is written down in a program, whose kind says what it is meant to be.
 _PYTHONS = (bool, int, float, complex, list, tuple, range)
 
@@ -221,6 +225,8 @@ def natural_dtype(value: Any) -> DType:
 def is_python_literal(value: Any) -> bool:
     """Whether ``value`` is built of Python numbers, whose dtype is only a default."""
     if isinstance(value, list | tuple):
+        if type(value) in (list, tuple) and _NUMBERS.issuperset(map(type, value)):
+            return True
         try:
             return all(is_python_literal(item) for item in value)
         except RecursionError:
@@ -456,12 +462,15 @@ def contains_tensor(value: Any, depth: int = 0) -> bool:
         return False
     if depth == MAX_RANK:
         raise ShapeError(f"a list is nested more than {MAX_RANK} deep, and no tensor has more axes")
+    held = members(value)
+    if not CONVERSIONS and type(held) in (list, tuple) and _PLAIN.issuperset(map(type, held)):
+        return False
     return any(
         isinstance(item, Tensor)
         or hasattr(item, "_as_tensor")
         or contains_tensor(item, depth + 1)
         or (CONVERSIONS and converts(item))
-        for item in members(value)
+        for item in held
     )
 
 

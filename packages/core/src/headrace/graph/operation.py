@@ -68,8 +68,9 @@ class Operation:
 
     @property
     def device(self) -> str:
-        """The device asked for, as a string; empty where none was."""
-        return str(self.device_name)
+        """The device asked for, by itself or what it is colocated with; empty where none was."""
+        asked = str(self.device_name)
+        return self.colocated_with[-1].device if not asked and self.colocated_with else asked
 
     @property
     def stateful(self) -> bool:

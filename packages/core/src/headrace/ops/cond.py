@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import ArgumentTypeError, DTypeError, GraphError, ShapeError, shown, told
+from headrace.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    GraphError,
+    ShapeError,
+    StructureError,
+    shown,
+    told,
+)
 from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import Function
@@ -113,7 +121,8 @@ def cond(
 
     Raises:
         DTypeError: if ``pred`` is no bool tensor, or the dtypes of the branches differ.
-        GraphError: if the structures that they return differ, or one of them returns None.
+        StructureError: if the structures that they return differ.
+        GraphError: if one of them returns None.
     """
     on_true: Any = fn1 if true_fn is None else true_fn
     on_false: Any = fn2 if false_fn is None else false_fn
@@ -145,7 +154,7 @@ def cond(
                     found[i] = cast(found[i], dtypes.int64)
                 branch.finish(found)
         if not same_structure(left, right):
-            raise GraphError(
+            raise StructureError(
                 "cond: true_fn and false_fn must return the same structure, got "
                 f"{_form(left)} and {_form(right)}"
             )
@@ -183,9 +192,7 @@ def _wide_indices(left: Any, right: Any) -> set[int]:
 def _unpacked(structure: Any, strict: bool) -> Any:
     """Return the tensor in a list or tuple of one, where ``strict`` does not ask for the list."""
     single = isinstance(structure, list | tuple) and len(structure) == 1
-    return (
-        structure[0] if single and not strict and not hasattr(structure, "_fields") else structure
-    )
+    return structure[0] if single and not strict else structure
 
 
 def _form(structure: Any) -> str:
@@ -321,6 +328,7 @@ def switch_case(
 
     Raises:
         GraphError: if there is no function, or the numbers are not 0, 1, 2 and so on.
+        StructureError: if a number is no Python integer.
         DTypeError: if ``branch_index`` is no int32 tensor.
     """
     if isinstance(branch_fns, Mapping):
@@ -329,8 +337,10 @@ def switch_case(
         pairs = items(branch_fns, "branch_fns")
         if pairs and callable(pairs[0]):
             pairs = list(enumerate(pairs))
-    if not pairs or not all(_is_numbered(pair) for pair in pairs):
-        raise GraphError("switch_case needs at least one function, by number")
+    if not pairs:
+        raise GraphError("switch_case needs at least one function")
+    if not all(_is_numbered(pair) for pair in pairs):
+        raise StructureError("switch_case needs functions by number, the numbers as Python ints")
     pairs.sort(key=lambda pair: pair[0])
     numbers = [number for number, _ in pairs]
     if numbers != list(range(len(numbers))):

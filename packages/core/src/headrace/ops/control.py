@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from headrace import dtypes
@@ -10,7 +11,7 @@ from headrace.errors import DTypeError, ShapeError
 from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
-from headrace.graph.scopes import control_dependencies, in_graph_of, name_scope
+from headrace.graph.scopes import colocate_with, control_dependencies, in_graph_of, name_scope
 from headrace.graph.spec import TensorSpec, like
 from headrace.graph.structure import flatten, pack
 from headrace.graph.tensor import Tensor
@@ -125,6 +126,8 @@ def _handed_on(item: Any, gate: Operation) -> Any:
 def with_dependencies(
     dependencies: Sequence[Any], output_tensor: Any, name: str | None = None
 ) -> Tensor:
-    """Return a tensor that is there only after ``dependencies`` have finished."""
-    with control_dependencies(dependencies):
+    """Return a tensor that is there, beside itself, only after ``dependencies`` have finished."""
+    known = isinstance(output_tensor, Tensor) or hasattr(output_tensor, "op_name")
+    beside = colocate_with(output_tensor) if known else nullcontext()
+    with control_dependencies(dependencies), beside:
         return identity(convert_to_tensor(output_tensor), name=name)

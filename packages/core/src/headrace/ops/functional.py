@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import DTypeError, GraphError, ShapeError, shown
+from headrace.errors import DTypeError, GraphError, ShapeError, StructureError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.function import Function
 from headrace.graph.scopes import get_default_graph, inside, name_scope
@@ -106,7 +106,8 @@ def map_fn(
         [n, ...] for each tensor that ``fn`` returns.
 
     Raises:
-        GraphError: if ``fn`` is no function, or returns another structure than ``dtype``.
+        GraphError: if ``fn`` is no function.
+        StructureError: if it returns another structure than ``dtype``.
         DTypeError: if it returns other dtypes.
         ShapeError: if ``elems`` have no first axis, or axes of different lengths.
     """
@@ -123,7 +124,7 @@ def map_fn(
         def body(i: Tensor, written: Any) -> Any:
             made = fn(parts[i])
             if not same_structure(made, form):
-                raise GraphError(
+                raise StructureError(
                     "map_fn: fn must return the structure that dtype states (that of elems if it "
                     f"is None), got {shown(made)}"
                 )
@@ -199,7 +200,8 @@ def scan(
         [n, ...] for each tensor of a result.
 
     Raises:
-        GraphError: if ``fn`` is no function, or returns another structure.
+        GraphError: if ``fn`` is no function.
+        StructureError: if it returns another structure.
         ShapeError: if ``elems`` have no first axis, or axes of different lengths.
     """
     _check_function(fn, "scan")
@@ -262,7 +264,8 @@ def foldl(
         The last result.
 
     Raises:
-        GraphError: if ``fn`` is no function, or returns another structure.
+        GraphError: if ``fn`` is no function.
+        StructureError: if it returns another structure.
         ShapeError: if ``elems`` have no first axis, or axes of different lengths.
     """
     options = (parallel_iterations, back_prop, swap_memory)
@@ -294,7 +297,8 @@ def foldr(
         The last result.
 
     Raises:
-        GraphError: if ``fn`` is no function, or returns another structure.
+        GraphError: if ``fn`` is no function.
+        StructureError: if it returns another structure.
         ShapeError: if ``elems`` have no first axis, or axes of different lengths.
     """
     options = (parallel_iterations, back_prop, swap_memory)
@@ -346,7 +350,7 @@ def _start(parts: _Elements, initializer: Any, reverse: bool) -> tuple[Any, list
 def _applied(what: str, fn: Fn, form: Any, held: Any, part: Any) -> list[Tensor]:
     made = fn(pack(form, held), part)
     if not same_structure(made, form):
-        raise GraphError(
+        raise StructureError(
             f"{what}: fn must return the structure of what it accumulates, got {shown(made)}"
         )
     return _converted(flatten(made), [h.dtype for h in held])

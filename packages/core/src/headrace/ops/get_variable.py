@@ -35,7 +35,11 @@ from headrace.ops.partitioned_variable import (
     parts_of,
 )
 from headrace.ops.save_slice_info import SaveSliceInfo
-from headrace.ops.sharing import checked_sharing
+from headrace.ops.sharing import (
+    VariableAggregation,
+    VariableSynchronization,
+    checked_sharing,
+)
 from headrace.ops.variable import Variable
 from headrace.ops.variable_scope import get_variable_scope, store, variable_scope
 from headrace.shapes import Shape
@@ -118,11 +122,16 @@ def get_variable(
         "partitioner": partitioner if partitioner is not None else scope.partitioner,
         "caching_device": caching_device if caching_device is not None else scope.caching_device,
         "use_resource": use_resource if use_resource is not None else scope.use_resource,
-        "synchronization": synchronization,
-        "aggregation": aggregation,
+        # Custom getters are told what holds where nothing was asked for.
+        "synchronization": (
+            VariableSynchronization.AUTO if synchronization is None else synchronization
+        ),
+        "aggregation": VariableAggregation.NONE if aggregation is None else aggregation,
     }
     # One that is given here stands in for the scope's.
     getter = scope.custom_getter if custom_getter is None else custom_getter
+    if getter is not None and not callable(getter):
+        raise AttributeValueError(f"custom_getter must be a function, got {shown(getter)}")
     with init_scope(), name_scope(""):
         return _get(**options) if getter is None else getter(_get, **options)
 

@@ -12,6 +12,7 @@ from headrace.errors import (
     DTypeError,
     GraphError,
     ShapeError,
+    StructureError,
     shown,
 )
 from headrace.given import items, nesting
@@ -128,7 +129,8 @@ def while_loop(
         tuples outermost. Of a single tensor in a list the tensor.
 
     Raises:
-        GraphError: if a function is none, or ``body`` returns another structure.
+        GraphError: if a function is none.
+        StructureError: if ``body`` returns another structure.
         DTypeError: if ``cond`` returns no bool, or a loop variable changes its dtype.
         ShapeError: if a loop variable does not keep to its invariant, or ``cond`` is no scalar.
         AttributeValueError: if ``parallel_iterations`` is no positive integer.
@@ -330,7 +332,7 @@ def _traced_body(
             returned = [returned]
         expected = list(structure.values()) if isinstance(structure, dict) else list(structure)
         if not same_structure(_listed(returned), expected):
-            raise GraphError(
+            raise StructureError(
                 f"while_loop: body must return the structure of the loop variables, of which there "
                 f"are {len(expected)}; got {shown(returned)}"
             )

@@ -6,7 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from headrace import dtypes
-from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError, shown
+from headrace.errors import (
+    ArgumentTypeError,
+    AttributeValueError,
+    GraphError,
+    StructureError,
+    shown,
+)
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import control_dependencies
 from headrace.graph.structure import flatten, pack, same_structure
@@ -52,7 +58,7 @@ def raw_rnn(
 
     Raises:
         ArgumentTypeError: if ``cell`` is no cell, or ``loop_fn`` no function.
-        GraphError: if the structures that it returns differ.
+        StructureError: if the structures that it returns differ.
         AttributeValueError: if the input has no axis of examples.
     """
     checked_cell(cell, "cell")
@@ -163,7 +169,7 @@ def _kept(ended: Tensor, old: Any, new: Any) -> Any:
 
 def _check_form(given: Any, expected: Any, what: str) -> None:
     if not same_structure(given, expected):
-        raise GraphError(
+        raise StructureError(
             f"loop_fn must return the same structure of {what} each time, {shown(expected)}; got "
             f"{shown(given)}"
         )

@@ -127,9 +127,10 @@ class TextFileInitializer(TableInitializer):
 
         Args:
             filename: [], string, a path that the process of the table's device can read.
-            key_dtype: Dtype of the keys: string for whole lines, int64 for numbers of lines.
+            key_dtype: Dtype of the keys: string or integers for whole lines, int64 for numbers of
+                lines.
             key_index: The column of the keys, or one of ``TextFileIndex``.
-            value_dtype: Dtype of the values, as the keys'.
+            value_dtype: Dtype of the values: string for whole lines, int64 for their numbers.
             value_index: The column of the values, or one of ``TextFileIndex``.
             vocab_size: How many lines to read, which must be there; all if None.
             delimiter: The character between columns.
@@ -145,7 +146,8 @@ class TextFileInitializer(TableInitializer):
             ("value", value_index, self.value_dtype),
         ):
             wanted = {LINE_NUMBER: dtypes.int64, WHOLE_LINE: dtypes.string}.get(index)
-            if wanted is not None and dtype != wanted:
+            number = label == "key" and index == WHOLE_LINE and dtype.is_integer
+            if wanted is not None and dtype != wanted and not number:
                 raise DTypeError(f"{label}_dtype must be {wanted} for {label}_index {index}")
             if whole(index, f"{label}_index") < WHOLE_LINE:
                 raise AttributeValueError(f"{label}_index must be a column >= 0, got {index}")
@@ -159,6 +161,9 @@ class TextFileInitializer(TableInitializer):
 
     def initialize(self, table: Any) -> Operation:
         """Return an operation that fills a table."""
+        if self._filename.op.type == "Const":
+            # Saved models take the file with them.
+            table.handle.graph.add_to_collection(GraphKeys.ASSET_FILEPATHS, self._filename)
         return table_initialize_from_file(
             table.handle, self._filename, *self._columns, name="initialize"
         )

@@ -16,7 +16,7 @@ from headrace.graph.blocks_dropped import read, within
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import check_name
-from headrace.graph.scopes import get_default_graph, name_scope
+from headrace.graph.scopes import current_scope, get_default_graph, name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.partitioned_variable import PartitionedVariable
 from headrace.ops.variable import Variable
@@ -214,11 +214,15 @@ def variable_scope(
         The scope.
 
     Raises:
-        ArgumentTypeError: if there is no name.
+        ArgumentTypeError: if there is no name, or ``auxiliary_name_scope`` is no bool.
         AttributeValueError: if ``reuse`` or ``partitioner`` is something else.
     """
     if partitioner is not None and not callable(partitioner):
         raise AttributeValueError(f"partitioner must be a function, got {shown(partitioner)}")
+    if not isinstance(auxiliary_name_scope, bool):
+        raise ArgumentTypeError(
+            f"auxiliary_name_scope must be a bool, got {shown(auxiliary_name_scope)}"
+        )
     known = reuse is None or reuse is AUTO_REUSE or (isinstance(reuse, int) and reuse in (0, 1))
     if not known:
         raise AttributeValueError(f"reuse must be True, False or hr.AUTO_REUSE, got {shown(reuse)}")
@@ -235,7 +239,8 @@ def variable_scope(
             inner = name_or_scope.name.rpartition("/")[2]
         else:
             inner = name_or_scope if name_or_scope is not None else default_name
-        opened = ""
+        around = current_scope().name
+        opened = "" if auxiliary_name_scope or not around else f"{around}/"
         if inner:
             opened = stack.enter_context(name_scope(inner, None, values))
         outer = get_variable_scope()

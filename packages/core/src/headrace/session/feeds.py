@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,11 +42,13 @@ def feed_tensors(key: Any, graph: Graph) -> list[Tensor]:
     """Return the tensors that a key of a feed dictionary stands for.
 
     They are the parts of a sparse or ragged tensor, all that is read from a variable, or the tensor
-    itself.
+    itself; of a tuple, which may be nested, those of its items.
 
     Raises:
         FeedError: if it names something else, or something that cannot be fed.
     """
+    if isinstance(key, tuple):
+        return [tensor for item in key for tensor in feed_tensors(item, graph)]
     if isinstance(key, SparseTensor | IndexedSlices):
         parts = [getattr(key, part) for part in _PARTS]
         return [feed_tensor(part, graph) for part in parts if part is not None]
@@ -79,7 +81,7 @@ def check_fed_variables(keys: Sequence[Any], step: StepGraph, graph: Graph) -> N
         FeedError: if an operation takes the handle of a variable that is fed, such as a loop or
             an assignment.
     """
-    variables = [v for v in (fed_variable(key, graph) for key in keys) if v is not None]
+    variables = [v for v in (fed_variable(key, graph) for key in _flat(keys)) if v is not None]
     fed = {v.op_name: v for v in variables}
     if not fed:
         return
@@ -94,6 +96,28 @@ def check_fed_variables(keys: Sequence[Any], step: StepGraph, graph: Graph) -> N
                 )
 
 
+def _flat(keys: Sequence[Any]) -> Iterator[Any]:
+    for key in keys:
+        if isinstance(key, tuple):
+            yield from _flat(key)
+        else:
+            yield key
+
+
+def _parts_of_items(key: tuple[Any, ...], value: Any) -> list[Any]:
+    """Return the values for the tensors of a tuple, which come in a structure like it."""
+    if not isinstance(value, list | tuple) or len(value) != len(key):
+        raise FeedKeyError(
+            f"cannot feed {shown(key)} with {shown(value)}: the values of a tuple of {len(key)} "
+            f"tensors come in a list or tuple of {len(key)}"
+        )
+    found = []
+    for item, part in zip(key, value, strict=True):
+        alone = isinstance(item, str | tuple)
+        found += feed_parts(item, part, 1 if alone else len(feed_tensors(item, item.graph)))
+    return found
+
+
 def feed_parts(key: Any, value: Any, count: int) -> list[Any]:
     """Return the values for the tensors of a key, in the order of ``feed_tensors``.
 
@@ -103,8 +127,10 @@ def feed_parts(key: Any, value: Any, count: int) -> list[Any]:
         count: How many tensors that is.
 
     Raises:
-        FeedError: if it is no value for a sparse tensor where one is fed.
+        FeedError: if it is no value for a sparse tensor where one is fed, or for a tuple.
     """
+    if isinstance(key, tuple):
+        return _parts_of_items(key, value)
     if hasattr(key, "parts_of"):
         return list(key.parts_of(value))
     if not isinstance(key, SparseTensor | IndexedSlices):
@@ -112,6 +138,9 @@ def feed_parts(key: Any, value: Any, count: int) -> list[Any]:
     wanted = [part for part in _PARTS if getattr(key, part) is not None]
     if all(hasattr(value, part) for part in wanted):
         return [getattr(value, part) for part in wanted]
+    if isinstance(value, list | tuple) and len(value) == 2 and isinstance(key, SparseTensor):
+        known = key.dense_shape.spec.value
+        value = value if known is None else (*value, known)
     if isinstance(value, list | tuple) and len(value) == len(wanted):
         first = ["indices", "values"] if isinstance(key, SparseTensor) else ["values", "indices"]
         by_name = dict(zip([*first, "dense_shape"], value, strict=False))

@@ -48,6 +48,19 @@ class Message:
 
         def __getattr__(self, name: str) -> Any: ...
 
+    def HasField(self, field_name: str) -> bool:  # noqa: N802 - as protocol messages call it
+        """Return whether a field has another value than its default.
+
+        Args:
+            field_name: Its name.
+
+        Raises:
+            ConfigError: if there is no such field.
+        """
+        if field_name not in self.FIELDS:
+            raise ConfigError(f"{type(self).__name__} has no field {shown(field_name)}")
+        return field_name in self.changed()
+
     def changed(self) -> dict[str, Any]:
         """Return the fields that do not have their default."""
         fresh = type(self)()

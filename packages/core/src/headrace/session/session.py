@@ -18,6 +18,7 @@ from headrace.errors import (
     FetchError,
     GraphError,
     InvalidArgumentError,
+    NestingError,
     OpError,
     SessionClosedError,
     UnimplementedError,
@@ -575,10 +576,15 @@ class Session:
         return use_session(self)
 
     def __enter__(self) -> Self:
+        stacks = getattr(self._entered, "stacks", None)
+        if stacks:
+            raise NestingError(
+                "the session's block is open already, and its end closes the session; use "
+                "session.as_default() for a block inside"
+            )
         stack = ExitStack()
         stack.enter_context(use_graph(self.graph))
         stack.enter_context(use_session(self))
-        stacks = getattr(self._entered, "stacks", None)
         if stacks is None:
             stacks = self._entered.stacks = []
         stacks.append(stack)

@@ -28,6 +28,7 @@ class _Labels:
 
     def __init__(self, labels: Any, rank: int | None) -> None:
         """Take labels, which of rank one less are one class for each example."""
+        labels = hr.convert_to_tensor_or_sparse_tensor(labels)
         self.sparse = isinstance(labels, hr.SparseTensor)
         self.present: Tensor | None = None
         if self.sparse:
