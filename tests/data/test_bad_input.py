@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -305,3 +306,94 @@ def test_files_that_do_not_match(tmp_path: Any) -> None:
         iterator = Dataset.list_files(str(pattern)).make_initializable_iterator()
         with hr.Session() as session, pytest.raises(family, match=r"No (files|such)"):
             session.run(iterator.initializer)
+
+
+def _until(end: int) -> Callable[[Any], Any]:
+    def until(x: Any) -> Any:
+        if x == end:
+            raise StopIteration
+        return x
+
+    def made(x: Any) -> Any:
+        number = hr.py_func(until, [x], hr.int64)
+        number.set_shape([])
+        return number
+
+    return made
+
+
+@pytest.mark.parametrize("calls", [None, 1, 3])
+def test_a_function_of_map_may_end_the_elements(calls: int | None) -> None:
+    dataset = Dataset.range(5).map(_until(3), num_parallel_calls=calls)
+    assert events(dataset, 6) == [0, 1, 2, "end", "end", "end"]
+    assert events(dataset.batch(2), 4) == [[0, 1], [2], "end", "end"]
+    assert events(dataset.repeat(2), 7) == [0, 1, 2, 0, 1, 2, "end"]
+    assert events(dataset.cache().repeat(2), 7) == [0, 1, 2, 0, 1, 2, "end"]
+    assert events(dataset.concatenate(Dataset.range(1)), 5) == [0, 1, 2, 0, "end"]
+    assert events(dataset.prefetch(2).shuffle(1), 5) == [0, 1, 2, "end", "end"]
+    ends = Dataset.range(3).flat_map(lambda x: Dataset.from_tensors(x).map(_until(1)))
+    assert events(ends, 4) == [0, 2, "end", "end"]
+
+
+@pytest.mark.parametrize("calls", [None, 2])
+def test_a_position_behind_the_end_that_a_function_made(calls: int | None, tmp_path: Path) -> None:
+    iterator = Dataset.range(5).map(_until(1), calls).make_initializable_iterator()
+    element = iterator.get_next()
+    saver = hr.train.Saver([experimental.make_saveable_from_iterator(iterator)])
+    with hr.Session() as session:
+        session.run(iterator.initializer)
+        assert session.run(element) == 0
+        with pytest.raises(OutOfRangeError, match="has no elements left"):
+            session.run(element)
+        path = saver.save(session, str(tmp_path / "p"))
+        session.run(iterator.initializer)
+        saver.restore(session, path)
+        with pytest.raises(OutOfRangeError, match="has no elements left"):
+            session.run(element)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda d: d.filter(lambda x: _until(2)(x) > -1),
+        lambda d: d.flat_map(lambda x: Dataset.from_tensors(_until(2)(x))),
+        lambda d: d.apply(experimental.scan(0, lambda s, x: (s, _until(2)(x)))),
+        lambda d: d.apply(experimental.map_and_batch(_until(2), 1)),
+        lambda d: d.apply(experimental.take_while(lambda x: _until(2)(x) > -1)),
+        lambda d: d.apply(experimental.group_by_window(_until(2), lambda k, g: g, window_size=1)),
+    ],
+    ids=range(6),
+)
+def test_other_functions_do_not_end_the_elements(make: Any) -> None:
+    found = events(make(Dataset.range(4)), 4)
+    assert isinstance(found[2], InvalidArgumentError)
+    assert "raised OutOfRangeError" in str(found[2])
+    assert str(found[3]).strip("[]") == "3"
+
+
+def test_a_batch_of_mapped_elements_fails_as_a_whole() -> None:
+    for dataset in (
+        Dataset.range(5).map(_even).batch(2),
+        Dataset.range(5).map(_even, 2).batch(2),
+        Dataset.range(5).apply(experimental.map_and_batch(_even, 2, num_parallel_calls=2)),
+    ):
+        kinds = [k if isinstance(k, list | str) else "error" for k in events(dataset, 4)]
+        assert kinds == ["error", "error", [4], "end"]
+    padded = Dataset.range(4).map(_even).padded_batch(2, [])
+    kinds = [k if isinstance(k, list | str) else "error" for k in events(padded, 4)]
+    assert kinds == ["error", "error", "end", "end"]
+
+
+def test_windows_without_what_failed_do_not_fail() -> None:
+    numbers = Dataset.range(7).map(_even)
+    every = numbers.window(2, 2, stride=2).flat_map(lambda w: w.batch(2))
+    assert events(every, 5) == [[0, 2], [2, 4], [4, 6], [6], "end"]
+    pairs = events(numbers.window(2).flat_map(lambda w: w.batch(2)), 5)
+    assert [k if isinstance(k, list | str) else "error" for k in pairs] == [
+        *["error"] * 3,
+        [6],
+        "end",
+    ]
+    # What lies between windows may fail.
+    gaps = numbers.window(1, 4).flat_map(lambda w: w.batch(1))
+    assert events(gaps, 3) == [[0], [4], "end"]

@@ -11,10 +11,12 @@ from headrace.extend.arguments import whole
 from headrace_data.dataset import Dataset
 from headrace_data.transformations.distinct import unique as unique
 from headrace_data.transformations.mapping import ignore_errors as ignore_errors
+from headrace_data.transformations.mapping import map_
 from headrace_data.transformations.mapping import scan as scan
 from headrace_data.transformations.reducing import single_element as get_single_element
 from headrace_data.transformations.selecting import take_while as take_while_dataset
 from headrace_data.transformations.sparsifying import dense_to_sparse
+from headrace_data.transformations.vectorizing import batch
 from headrace_data.transformations.windowing import group_by_window as group_dataset
 
 Transformation = Callable[[Dataset], Any]
@@ -98,7 +100,7 @@ def map_and_batch(
             )
         size = batch_size if hr.is_tensor(batch_size) else whole(batch_size, "batch_size")
         calls = size * whole(num_parallel_batches, "num_parallel_batches")
-    return lambda dataset: dataset.map(map_func, calls).batch(batch_size, drop_remainder)
+    return lambda dataset: batch(map_(dataset, map_func, calls, False), batch_size, drop_remainder)
 
 
 def map_and_batch_with_legacy_function(

@@ -82,7 +82,7 @@ def dataset_reduce(
         source.check()
         run = Pass(lifetime)
         stream = source.open(run.part(0))
-        calls = CountedCalls(_bound(ctx, function, captures), run)
+        calls = CountedCalls(_bound(ctx, function, captures), run, ends=True)
         current = tuple(state)
         try:
             while (element := stream.next()) is not None:

@@ -5,17 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, final
 
+from headrace.errors import InvalidArgumentError, OutOfRangeError
 from headrace_data.runtime.functions import BoundFunction, Draws, Keys
 from headrace_data.runtime.passes import Counter, Pass
 
 
 @final
 class CountedCalls:
-    """Calls of one function at one place of a pipeline, over all passes of an iterator."""
+    """Calls of one function at one place of a pipeline, over all passes of an iterator.
 
-    __slots__ = ("_counter", "_function", "_keys", "_run")
+    A function that raises ``OutOfRangeError`` would seem to be at the end of the elements: that
+    becomes an ``InvalidArgumentError``, unless it may end them.
+    """
 
-    def __init__(self, function: BoundFunction, run: Pass, name: str = "") -> None:
+    __slots__ = ("_counter", "_function", "_keys", "_run", "ends")
+
+    def __init__(
+        self, function: BoundFunction, run: Pass, name: str = "", *, ends: bool = False
+    ) -> None:
+        """Begin without calls.
+
+        Args:
+            function: The function.
+            run: Where it is called.
+            name: Which function, where there are several.
+            ends: Whether its ``OutOfRangeError`` comes to whoever calls.
+        """
+        self.ends = ends
         self._function = function
         self._run = run
         self._keys = Keys(run, name)
@@ -24,9 +40,7 @@ class CountedCalls:
 
     def __call__(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Call the function."""
-        if self._counter is None:
-            return self._function(values, self._run, None)
-        return self.numbered(values, self._counter.advance())
+        return self.numbered(values, self.number())
 
     def number(self) -> int:
         """Return the number of the call that is due now, and count on."""
@@ -35,4 +49,11 @@ class CountedCalls:
     def numbered(self, values: Sequence[Any], number: int) -> tuple[Any, ...]:
         """Make the call of a number, on any thread, and again if need be."""
         draws = None if self._counter is None else Draws(self._keys, number)
-        return self._function(values, self._run, draws)
+        try:
+            return self._function(values, self._run, draws)
+        except OutOfRangeError as error:
+            if self.ends:
+                raise
+            raise InvalidArgumentError(
+                f"the function of elements raised OutOfRangeError: {error}"
+            ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -178,6 +179,8 @@ class Batches(OneSource):
         super().__init__(value, run)
         self._size = value.scalar(0)
         self._drop = value.scalar(1)
+        # As TensorFlow, which maps and batches at once.
+        self._mapped = value.kind == "batch" and value.sources[0].kind in ("map", "parallel_map")
 
     @classmethod
     def check(cls, value: DatasetValue) -> None:
@@ -197,7 +200,8 @@ class Batches(OneSource):
         """Return the next batch.
 
         Raises:
-            InvalidArgumentError: if its elements do not fit together; it is left out then.
+            InvalidArgumentError: if its elements do not fit together; it is left out then. It is
+                also where a function fails for one of them.
         """
         taken: list[Element] = []
         try:
@@ -208,11 +212,22 @@ class Batches(OneSource):
                 taken.append(element)
         except Exception:
             self._left_out(len(taken))
+            if self._mapped:
+                self._pass_over(self._size - len(taken) - 1)
             raise
         if not taken or (self._drop and len(taken) < self._size):
             self._left_out(len(taken))
             return None
         return self._joined(list(zip(*taken, strict=True)))
+
+    def _pass_over(self, count: int) -> None:
+        """Take the elements that would be in one batch with one that failed."""
+        for _ in range(count):
+            if self.run.lifetime.reason is not None:
+                return
+            with contextlib.suppress(Exception):
+                if self.source.next() is None:
+                    return
 
     def _left_out(self, count: int) -> None:
         """Take notice of elements that are in no batch."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import headrace as hr
-from headrace.errors import InvalidArgumentError
+from headrace.errors import InvalidArgumentError, OutOfRangeError
 from headrace_data import structure
 from headrace_data.build import arguments_of, make, scalar, static, trace
 from headrace_data.runtime.calls import CountedCalls
@@ -25,11 +25,30 @@ from headrace_data.runtime.stream import (
 from headrace_data.structure import Described
 
 
-def map_(dataset: Described, map_func: Callable[..., Any], num_parallel_calls: Any) -> Described:
-    """Return a data set of what a function returns for the elements."""
+def map_(
+    dataset: Described,
+    map_func: Callable[..., Any],
+    num_parallel_calls: Any,
+    ends: bool = True,
+) -> Described:
+    """Return a data set of what a function returns for the elements.
+
+    Args:
+        dataset: The elements.
+        map_func: The function.
+        num_parallel_calls: How many calls may run at once; one after the other if None.
+        ends: Whether the function may end the elements, by an ``OutOfRangeError``.
+    """
     traced = trace(map_func, arguments_of(dataset.spec), "map")
+    settings = {} if ends else {"ends": False}
     if num_parallel_calls is None:
-        return make("map", traced.element, sources=[dataset], functions={"function": traced})
+        return make(
+            "map",
+            traced.element,
+            sources=[dataset],
+            settings=settings,
+            functions={"function": traced},
+        )
     calls = scalar(num_parallel_calls, hr.int32, "num_parallel_calls")
     _check_calls(static(calls))
     return make(
@@ -37,6 +56,7 @@ def map_(dataset: Described, map_func: Callable[..., Any], num_parallel_calls: A
         traced.element,
         sources=[dataset],
         arguments=[calls],
+        settings=settings,
         functions={"function": traced},
     )
 
@@ -48,13 +68,19 @@ def _check_calls(calls: int | None) -> None:
         )
 
 
+# What is saved of a pass that a function ended.
+_ENDED = {"ended": True}
+
+
 @stream("map")
 class MapStream(OneSource):
-    """What a function returns for the elements."""
+    """What a function returns for the elements; an ``OutOfRangeError`` of it ends them."""
 
     def __init__(self, value: DatasetValue, run: Pass) -> None:
         super().__init__(value, run)
-        self._calls = CountedCalls(value.function, run)
+        ends = value.settings.get("ends", True)
+        self._calls = CountedCalls(value.function, run, ends=ends)
+        self._ended = False
 
     @classmethod
     def count(cls, value: DatasetValue) -> int:
@@ -63,8 +89,27 @@ class MapStream(OneSource):
 
     def next(self) -> Element | None:
         """Return what the function returns for the next element."""
-        element = self.source.next()
-        return None if element is None else self._calls(element)
+        element = None if self._ended else self.source.next()
+        if element is None:
+            return None
+        try:
+            return self._calls(element)
+        except OutOfRangeError:
+            if not self._calls.ends:
+                raise
+            self._ended = True
+            return None
+
+    def save(self) -> State:
+        """Return where the source stands, or that the function ended the elements."""
+        return dict(_ENDED) if self._ended else self.source.save()
+
+    def restore(self, state: State) -> None:
+        """Bring the source to where it stood."""
+        if state == _ENDED:
+            self._ended = True
+        else:
+            self.source.restore(state)
 
 
 @final
@@ -94,7 +139,8 @@ class ParallelMapStream(OneSource):
         calls = value.scalar(0)
         self._workers: Workers = workers_for(run.lifetime, calls)
         self._size = self._workers.size
-        self._calls = CountedCalls(value.function, run)
+        ends = value.settings.get("ends", True)
+        self._calls = CountedCalls(value.function, run, ends=ends)
         self._pending: deque[Call | Element | Exception] = deque()
         self._ended = False
 
@@ -131,7 +177,14 @@ class ParallelMapStream(OneSource):
             return None
         item = pending.popleft()
         if isinstance(item, Call):
-            found: Element = item.result(self.run.lifetime)
+            try:
+                found: Element = item.result(self.run.lifetime)
+            except OutOfRangeError:
+                if not self._calls.ends:
+                    raise
+                self._ended = True
+                pending.clear()
+                return None
             return found
         if isinstance(item, Exception):
             raise item

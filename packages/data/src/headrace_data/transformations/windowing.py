@@ -12,6 +12,7 @@ from headrace.errors import AttributeValueError, InvalidArgumentError, shown
 from headrace_data import structure
 from headrace_data.build import arguments_of, make, scalar, static, trace
 from headrace_data.runtime.calls import CountedCalls
+from headrace_data.runtime.failures import load_failure, save_failure
 from headrace_data.runtime.passes import Counter, Pass
 from headrace_data.runtime.stream import DatasetValue, Element, OneSource, State, count_of, stream
 from headrace_data.sources.tensors import elements_value
@@ -51,13 +52,13 @@ def _check(name: str, value: int | None) -> None:
 
 @stream("window")
 class WindowStream(OneSource):
-    """Windows over the elements."""
+    """Windows over the elements; what failed in the place of one fails in windows that have it."""
 
     def __init__(self, value: DatasetValue, run: Pass) -> None:
         super().__init__(value, run)
         self._size, self._shift, self._stride = (value.scalar(i) for i in range(3))
         self._drop = value.scalar(3)
-        self._buffer: list[Element] = []
+        self._buffer: list[Element | Exception] = []
         self._skip = 0
         self._ended = False
 
@@ -83,7 +84,7 @@ class WindowStream(OneSource):
         """Return the next window."""
         reach = (self._size - 1) * self._stride + 1
         while not self._ended and (self._skip or len(self._buffer) < reach):
-            element = self.source.next()
+            element = self._taken()
             if element is None:
                 self._ended = True
             elif self._skip:
@@ -95,7 +96,20 @@ class WindowStream(OneSource):
         chosen = self._buffer[: reach : self._stride]
         self._skip = max(0, self._shift - len(self._buffer))
         del self._buffer[: self._shift]
-        return self._datasets(chosen)
+        elements: list[Element] = []
+        for item in chosen:
+            if isinstance(item, Exception):
+                raise item
+            elements.append(item)
+        return self._datasets(elements)
+
+    def _taken(self) -> Element | Exception | None:
+        try:
+            return self.source.next()
+        except Exception as error:
+            if self.run.lifetime.reason is not None:
+                raise
+            return error
 
     def _datasets(self, elements: list[Element]) -> Element:
         made, first = [], 0
@@ -107,13 +121,18 @@ class WindowStream(OneSource):
 
     def save(self) -> State:
         """Return the elements that are in windows to come."""
-        buffer = [list(element) for element in self._buffer]
+        buffer = [
+            save_failure(item) if isinstance(item, Exception) else list(item)
+            for item in self._buffer
+        ]
         return [buffer, self._skip, self._ended, self.source.save()]
 
     def restore(self, state: State) -> None:
         """Have these elements."""
         buffer, self._skip, self._ended, inner = state
-        self._buffer = [tuple(element) for element in buffer]
+        self._buffer = [
+            load_failure(item) if isinstance(item, dict) else tuple(item) for item in buffer
+        ]
         self.source.restore(inner)
 
 
