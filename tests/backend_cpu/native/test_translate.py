@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+
 import numpy as np
 import pytest
 
 from headrace_cpu.native.build import build
 from headrace_cpu.native.compiler import KernelError
 from headrace_cpu.native.memory import address
-from headrace_cpu.native.source import KernelSource
+from headrace_cpu.native.source import KernelSource, Vocabulary
 from headrace_cpu.native.threads import launch
+from headrace_cpu.native.translate import translate
 
 # Bodies that read ``a`` and ``b`` and leave a whole number in ``out``.
 BODIES = {
@@ -127,3 +130,26 @@ def test_what_kernels_have_not_is_refused(body, message):
 def test_what_stands_before_a_kernel_is_checked(head, message):
     with pytest.raises(KernelError, match=message):
         build([KernelSource("kernel", f"{head}\n\ndef kernel(block):\n    x = 1\n")])
+
+
+def test_a_text_is_parsed_again_where_threads_of_the_program_disturb_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text, parse, attempts = "def kernel(block):\n    set_word(block, 0, 1)\n", ast.parse, []
+
+    def disturbed(text: str) -> ast.Module:
+        attempts.append(text)
+        if len(attempts) < 3:
+            raise SystemError("AST constructor recursion depth mismatch (before=45, after=42)")
+        return parse(text)
+
+    monkeypatch.setattr(ast, "parse", disturbed)
+    assert "@kernel(" in translate(text, "kernel", Vocabulary())
+    assert len(attempts) == 3
+
+    def broken(text: str) -> ast.Module:
+        raise SystemError("something else")
+
+    monkeypatch.setattr(ast, "parse", broken)
+    with pytest.raises(SystemError, match="something else"):
+        translate(text, "kernel", Vocabulary())

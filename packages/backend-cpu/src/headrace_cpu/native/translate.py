@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -66,7 +67,7 @@ def translate(text: str, name: str, vocabulary: Vocabulary) -> str:
     """
     module = ir.Module(name="kernel")
     translator = _Translator(module, vocabulary.functions())
-    for statement in ast.parse(text).body:
+    for statement in _parsed(text).body:
         if isinstance(statement, ast.Assign):
             translator.constant(statement)
         elif isinstance(statement, ast.FunctionDef):
@@ -74,6 +75,23 @@ def translate(text: str, name: str, vocabulary: Vocabulary) -> str:
         else:
             raise _unknown(statement)
     return _named_loops(str(module)).replace(f'@"{name}"(', f"@{name}(")
+
+
+# Releases of Python 3.11 count how deep all threads are that parse something as one (python/cpython
+# issue 106905), and fail where that is another depth at the end.
+_PARSING = threading.Lock()
+_ATTEMPTS = 5
+
+
+def _parsed(text: str) -> ast.Module:
+    for _ in range(_ATTEMPTS):
+        try:
+            with _PARSING:
+                return ast.parse(text)
+        except SystemError:
+            # A thread of the program's parsed, too.
+            continue
+    return ast.parse(text)
 
 
 # What LLVM is told about loops: not to unroll one before it makes vectors of its steps, and how
