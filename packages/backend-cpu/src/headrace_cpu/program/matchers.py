@@ -13,7 +13,7 @@ from headrace_cpu.matmul import match_thin as thin
 from headrace_cpu.onednn.match_convolution import CONVOLUTIONS, make_convolution, wants_convolution
 from headrace_cpu.onednn.match_matmul import make_matmul, make_sum, wants_matmul, wants_sum
 from headrace_cpu.program.matching import Matcher, Need
-from headrace_cpu.sweeps import bound, picked, plans
+from headrace_cpu.sweeps import bound, matrices, picked, plans
 from headrace_cpu.windows import match as windows
 from headrace_cpu.winograd import match as winograd
 
@@ -84,6 +84,13 @@ MATCHERS = (
         wants=wants_matmul,
         make=make_matmul,
         needs=(Need.ONEDNN,),
+    ),
+    Matcher(
+        name="small matrices",
+        priority=36,
+        types=matrices.TYPES,
+        wants=matrices.wants,
+        make=matrices.make,
     ),
     Matcher(
         name="lapack",

@@ -69,19 +69,25 @@ class Plan:
 Planner = Callable[[Operation, int], Plan | None]
 
 
+# Computes the result of an operation of its inputs, None where only the plain kernel can.
+Until = Callable[..., Array | None]
+
+
 class BoundSweep(Instruction):
     """Runs the sweeps of one operation on the buffers of a program."""
 
-    def __init__(self, op: Operation, plan: Plan) -> None:
+    def __init__(self, op: Operation, plan: Plan, until: Until | None = None) -> None:
         """Describe it.
 
         Args:
             op: The operation.
             plan: Its sweeps.
+            until: Computes what the sweeps do until they are compiled, where the plain kernel's
+                result has other bits.
         """
         self.ops = (op,)
         self.name = plan.steps[-1].sweep.name
-        self._op, self._plan = op, plan
+        self._op, self._plan, self._until = op, plan, until
         changes = op.schema.changes
         self.updates = (op.inputs[0],) if changes else ()
         # What is known needs no memory; the plain kernel gets its value.
@@ -123,7 +129,8 @@ class BoundSweep(Instruction):
             all_of.bind(tensor, i)
         plain = partial(self._plain, all_of.words)
         if not self._kernels:
-            return bound(all_of.kept(plain), [all_of], tensors, at)
+            early = plain if self._until is None else partial(self._early, all_of.words)
+            return bound(all_of.kept(early), [all_of], tensors, at)
         blocks, calls, natives = [all_of], [], []
         for step, kernel in zip(self._plan.steps, self._kernels, strict=True):
             block = self._block(step, at)
@@ -153,13 +160,28 @@ class BoundSweep(Instruction):
             block.words[place[name]] = array.__array_interface__["data"][0]
         return block
 
-    def _plain(self, words: Array) -> None:
-        """Let the plain kernel compute it, or refuse what is wrong."""
+    def _early(self, words: Array) -> None:
+        """Compute what the sweeps do."""
+        assert self._until is not None
+        found = self._found(words)
+        result = self._until(*(found[t] for t in self._op.inputs))
+        if result is None:
+            self._plain(words)
+        else:
+            np.copyto(found[self.writes[0]], result)
+
+    def _found(self, words: Array) -> dict[Tensor, Array]:
+        """Return arrays over all buffers, by their tensors."""
         found: dict[Tensor, Array] = {}
         tensors = (*self.reads, *self.writes, *self.updates)
         for tensor, place in zip(tensors, words.tolist(), strict=True):
             spec = tensor.spec if tensor.spec.content is None else tensor.spec.content
             found[tensor] = view(place, spec.shape.known, spec.dtype.numpy, self)
+        return found
+
+    def _plain(self, words: Array) -> None:
+        """Let the plain kernel compute it, or refuse what is wrong."""
+        found = self._found(words)
         if not self.updates:
             try:
                 interpret(self.ops, found.__getitem__, found, self.writes)
