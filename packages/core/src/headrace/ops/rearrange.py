@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace.errors import AttributeValueError, ShapeError, shown
+from headrace.errors import AttributeValueError, ShapeError
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec, as_shape
@@ -14,16 +14,22 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.arguments import as_ints, one_of, static_int
 from headrace.ops.array import (
     broadcast_to,
+    concat,
     expand_dims,
+    rank,
     reshape,
+    stack,
     tile,
 )
+from headrace.ops.array import shape as shape_of
 from headrace.ops.blocks import sizes_of
 from headrace.ops.constant import sequence_mask
 from headrace.ops.declare import Spec, op
+from headrace.ops.elementwise import minimum
 from headrace.ops.gather import gather, where_indices
 from headrace.ops.identity import ensure_shape
 from headrace.ops.kinds import Anything, Index, Whole
+from headrace.ops.reduce import reduce_prod
 from headrace.shapes import Shape, normalize_axis
 
 # Longer lists of rows are made in the step.
@@ -248,26 +254,30 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
     Args:
         input: [...], any dtype.
         repeats: [] or [n], integers >= 0: how often, all slices alike or each.
-        axis: The axis; the flattened tensor if None.
+        axis: The axis; the flattened tensor if None. It counts from the start where only a step
+            knows the rank.
         name: The name of the operations.
 
     Returns:
-        ``input`` with the axis as long as the repeats add up to.
+        ``input`` with the axis as long as the repeats add up to; a scalar is a vector of one.
 
     Raises:
-        ShapeError: if there is not one number of repeats for each slice.
+        ShapeError: if there is not one number of repeats for each slice, or the axis is out of
+            range.
         AttributeValueError: if one is known to be negative.
     """
     with name_scope(name, "Repeat"):
         x = convert_to_tensor(input)
         if axis is None or x.shape.rank == 0:
+            normalize_axis(0 if axis is None else static_int(axis, "axis"), 1)
             x, axis = reshape(x, [-1]), 0
         if x.shape.rank is None:
-            raise ShapeError(f"repeat: the rank of the input must be known, got {shown(x)}")
+            return _repeat_of_unknown_rank(x, repeats, static_int(axis, "axis"))
         at = normalize_axis(static_int(axis, "axis"), x.shape.rank)
         dims = sizes_of(x)
         times = as_ints(repeats, "repeats")
-        times = times[0] if isinstance(times, list) and len(times) == 1 else times
+        if isinstance(times, list) and len(times) == 1 and not isinstance(times[0], list):
+            times = times[0]
         if isinstance(times, int):
             if times < 0:
                 raise AttributeValueError(f"repeat: repeats must be >= 0, got {times}")
@@ -295,6 +305,19 @@ def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None =
         picked = where_indices(sequence_mask(counts))[:, 0]
         # Through a reshape, so that the gradient is dense.
         return gather(reshape(x, dims), picked, axis=at)
+
+
+def _repeat_of_unknown_rank(x: Tensor, repeats: Any, axis: int) -> Tensor:
+    """Repeat the slices of a tensor of unknown rank, as those of one of three axes."""
+    if axis < 0:
+        raise ShapeError(f"repeat: axis {axis} counts from the end, which needs a known rank")
+    dims = shape_of(x)
+    # A scalar is a vector of one.
+    dims = concat([[1], dims], 0)[minimum(rank(x), 1) :]
+    outer, inner = dims[:axis], dims[axis + 1 :]
+    three = reshape(x, stack([reduce_prod(outer), dims[axis], reduce_prod(inner)]))
+    longer = repeat(three, repeats, 1)
+    return reshape(longer, concat([outer, expand_dims(shape_of(longer)[1], 0), inner], 0))
 
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
