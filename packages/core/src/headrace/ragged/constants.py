@@ -191,13 +191,14 @@ def _depths(value: Any, depth: int = 0) -> tuple[int | None, int]:
 
     Where scalars stand at several depths, the second is larger than the first.
     """
-    if isinstance(value, np.ndarray):
-        if value.ndim == 0:
-            return depth, depth
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return depth, depth
+    if isinstance(value, np.ndarray) and (value.dtype != object or not value.size):
         if value.size:
             return depth + value.ndim, depth + value.ndim
         return None, depth + value.ndim
-    if not isinstance(value, list | tuple):
+    # An array of objects may hold lists.
+    if not isinstance(value, list | tuple | np.ndarray):
         return depth, depth
     found: int | None = None
     most = depth + 1

@@ -13,6 +13,7 @@ from headrace.ops import gather as dense
 from headrace.ops.arguments import static_value
 from headrace.ops.array import expand_dims, reshape, shape
 from headrace.ops.assertions import assert_equal
+from headrace.ops.constant import zeros
 from headrace.ops.conversion import cast
 from headrace.ops.elementwise import greater_equal, less, logical_and
 from headrace.ops.joining import concat
@@ -178,6 +179,8 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
             )
         if not isinstance(values, RaggedTensor):
             return dense.gather_nd(values, places)
+        if rank == 1 and size == 0:
+            return values
         if rank == 1:
             found = gather_nd(values, expand_dims(places, 0))
             return row(found, 0) if isinstance(found, RaggedTensor) else found[0]
@@ -188,9 +191,16 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
                 return nested.with_flat_values(made)
             sizes = concat([shape(places)[:-1], shape(made)[1:]], 0)
             return reshape(made, sizes)
-        if size == 0:
-            raise ShapeError("gather_nd: coordinates of no axes choose nothing of a ragged tensor")
-        return _coordinates(values, places, size)
+        return _coordinates(values, places, size) if size else _copies(values, places)
+
+
+def _copies(params: RaggedTensor, places: Tensor) -> RaggedTensor:
+    """Return all of a ragged tensor for each row of coordinates that name no axis."""
+    dtype = params.row_splits.dtype
+    ends = concat([convert_to_tensor([0], dtype), expand_dims(params.nrows(), 0)], 0)
+    copies = zeros(shape(places)[:1], dtype)
+    copies.set_shape(places.spec.shape[:1])
+    return gather_rows(RaggedTensor(params, ends), copies)
 
 
 def _coordinates(params: RaggedTensor, places: Tensor, size: int) -> Any:

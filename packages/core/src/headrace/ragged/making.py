@@ -13,13 +13,13 @@ from headrace.graph.scopes import name_scope
 from headrace.graph.structure import flatten, pack
 from headrace.graph.tensor import Tensor
 from headrace.ops.arguments import as_int
-from headrace.ops.array import broadcast_dynamic_shape, broadcast_to, shape
-from headrace.ops.assertions import assert_equal, is_non_decreasing
+from headrace.ops.array import broadcast_dynamic_shape, broadcast_to, reshape, shape
+from headrace.ops.assertions import assert_equal
 from headrace.ops.constant import zeros_like
 from headrace.ops.conversion import cast
 from headrace.ops.elementwise import ceil, divide, maximum, not_equal
 from headrace.ops.gather import gather
-from headrace.ops.joining import concat
+from headrace.ops.histogram import bincount
 from headrace.ops.reduce import reduce_all
 from headrace.ops.report import assert_true
 from headrace.ragged.joining import stack as _stack
@@ -29,10 +29,10 @@ from headrace.ragged.partitions import (
     as_vector,
     ids_of,
     splits_of,
-    splits_of_ids,
     within,
 )
 from headrace.ragged.tensor import RaggedTensor, as_ragged, is_ragged
+from headrace.shapes import Dim
 
 
 def range(
@@ -57,24 +57,33 @@ def range(
         [rows, None].
 
     Raises:
-        ShapeError: if an argument has more than one axis.
+        ShapeError: if an argument has more than one axis, or vectors are known to have different
+            lengths.
     """
     splits_dtype = as_splits_dtype(row_splits_dtype)
     with name_scope(name, "RaggedRange"):
         if limits is None:
             starts, limits = 0, starts
         first, last, step = _of_one_dtype([starts, limits, deltas], dtype)
+        rows: Dim = None
         for what, part in (("starts", first), ("limits", last), ("deltas", step)):
-            if part.shape.rank is None or part.shape.rank > 1:
+            if part.shape.rank not in (None, 0, 1):
                 raise ShapeError(
                     f"ragged.range: {what} must be a scalar or a vector, got shape "
                     f"{part.spec.shape}"
                 )
+            length = part.spec.shape[0] if part.shape.rank == 1 else None
+            if None not in (rows, length) and rows != length:
+                raise ShapeError(f"ragged.range: {what} has length {length}, another one {rows}")
+            rows = length if rows is None else rows
         one = convert_to_tensor([1])
         sizes = broadcast_dynamic_shape(
             broadcast_dynamic_shape(shape(first), shape(last)),
             broadcast_dynamic_shape(shape(step), one),
         )
+        if None in (first.shape.rank, last.shape.rank, step.shape.rank):
+            # Fails in a step where one of them turns out to have more axes.
+            sizes = reshape(sizes, [1])
         first, last, step = (broadcast_to(part, sizes) for part in (first, last, step))
         moving = assert_true(
             reduce_all(not_equal(step, zeros_like(step))), ["ragged.range: deltas must not be 0"]
@@ -183,8 +192,9 @@ def segment_ids_to_row_splits(
     """Return the splits of rows of which it is known what belongs to them.
 
     Args:
-        segment_ids: [values], int32 or int64, ascending from 0 on: the row of each value.
-        num_segments: [], how many rows there are; one more than the last if None.
+        segment_ids: [values], int32 or int64, the row of each value, in any order; not negative.
+        num_segments: [], how many rows there are; one more than the largest if None. What belongs
+            to others is not counted.
         out_type: int32 or int64; the dtype of ``segment_ids`` if None.
         name: The name of the scope.
 
@@ -197,14 +207,8 @@ def segment_ids_to_row_splits(
     with name_scope(name, "SegmentIdsToRaggedSplits"):
         ids = as_vector(segment_ids, "segment_ids")
         wanted = ids.dtype if out_type is None else as_splits_dtype(out_type)
-        check = assert_true(is_non_decreasing(ids), ["segment_ids must ascend:", ids])
-        ids = after([check], ids)
-        if num_segments is None:
-            rows = concat([convert_to_tensor([-1], ids.dtype), ids[-1:]], 0)[-1] + 1
-        else:
-            rows = cast(convert_to_tensor(as_int(num_segments, "num_segments")), ids.dtype)
-        splits: Tensor = cast(splits_of_ids(ids, rows), wanted)
-        return splits
+        rows = None if num_segments is None else as_int(num_segments, "num_segments")
+        return splits_of(bincount(ids, minlength=rows, maxlength=rows, dtype=wanted))
 
 
 def stack(values: Any, axis: int = 0, name: str | None = None) -> Any:

@@ -16,12 +16,11 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.scopes import control_dependencies
 from headrace.graph.tensor import Tensor
-from headrace.ops.array import shape
+from headrace.ops.array import identity, shape
 from headrace.ops.constant import range as range_
 from headrace.ops.conversion import cast
 from headrace.ops.cumulative import cumsum
 from headrace.ops.gather import gather
-from headrace.ops.identity import identity
 from headrace.ops.joining import concat
 from headrace.ops.sort import searchsorted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from headrace.errors import ShapeError, shown, told
+from headrace.errors import ShapeError, told
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -16,6 +16,7 @@ from headrace.ops.gather import gather
 from headrace.ops.joining import concat, stack
 from headrace.ops.reduce import reduce_max
 from headrace.ragged.partitions import as_splits_dtype, count_of, ids_of, lengths_of
+from headrace.shapes import normalize_axis
 
 if TYPE_CHECKING:
     from headrace.graph.sparse_tensor import SparseTensor
@@ -64,14 +65,17 @@ class Rows:
 
         Args:
             axis: 1 for the lengths of the rows, [rows]; a larger number for those of the axis
-                inside of them, which are ragged as the axes before it.
+                inside of them, which are ragged as the axes before it; negative from the end.
             name: The name of the scope.
 
         Raises:
-            ShapeError: if there is no such axis, or its number is negative.
+            ShapeError: if there is no such axis, or it counts from the end of an unknown rank.
         """
         if axis < 0:
-            raise ShapeError(f"row_lengths: axis must be an integer >= 0, got {shown(axis)}")
+            rank = self.shape.rank  # type: ignore[attr-defined]
+            if rank is None:
+                raise ShapeError(f"row_lengths: axis {told(axis)} needs a known rank")
+            axis = normalize_axis(axis, rank, "row_lengths: axis")
         with name_scope(name, "RaggedRowLengths"):
             if axis == 0:
                 return self.nrows()
