@@ -354,6 +354,19 @@ def fits(value: Any, hint: Any) -> bool:
     return isinstance(value, checked) if isinstance(checked, type) else True
 
 
+def as_text(value: Any) -> Any:
+    """Return bytes, and tuples of them, as the text that they are; other values as given."""
+    if isinstance(value, tuple) and value and all(isinstance(item, bytes) for item in value):
+        items = tuple(map(as_text, value))
+        return items if all(isinstance(item, str) for item in items) else value
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
 def may_hold_function(hint: Any) -> bool:
     """Whether a function is of the type that a rule's annotation states, as far as it tells."""
     inside = typing.get_args(hint)

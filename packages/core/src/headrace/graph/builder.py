@@ -19,7 +19,7 @@ from headrace.errors import (
     shown,
 )
 from headrace.given import items, members
-from headrace.graph.attributes import fits, hint_name
+from headrace.graph.attributes import as_text, fits, hint_name
 from headrace.graph.convert import (
     as_tensor,
     contains_tensor,
@@ -132,9 +132,13 @@ def shaped_like(answer: Any, op: Operation) -> Any:
 
 def _attribute(param: AttrParam, value: Any) -> Any:
     found = param.read(value)
-    if not fits(found, param.hint):
-        raise ArgumentTypeError(f"{param.name} must be {hint_name(param.hint)}, got {shown(value)}")
-    return found
+    if fits(found, param.hint):
+        return found
+    # Programs that Python 2 ran, too, have bytes where text is meant.
+    text = as_text(found)
+    if text is not found and fits(text, param.hint):
+        return text
+    raise ArgumentTypeError(f"{param.name} must be {hint_name(param.hint)}, got {shown(value)}")
 
 
 def _full_name(name: str) -> str:

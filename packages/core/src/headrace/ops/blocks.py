@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from headrace.errors import AttributeValueError, ShapeError, shown, told
+from headrace.graph.attributes import as_text
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.schema import call_op
@@ -85,6 +86,7 @@ def space_to_depth(
         ShapeError: if height or width is known not to divide by the block's.
     """
     with name_scope(name, "SpaceToDepth"):
+        data_format = as_text(data_format)
         x = _image(input, block_size, data_format, "space_to_depth")
         n = int(block_size)
         batch, *dims = sizes_of(x)
@@ -121,6 +123,7 @@ def depth_to_space(
         ShapeError: if the channels are known not to divide so.
     """
     with name_scope(name, "DepthToSpace"):
+        data_format = as_text(data_format)
         x = _image(input, block_size, data_format, "depth_to_space")
         n = int(block_size)
         batch, *dims = sizes_of(x)

@@ -8,6 +8,7 @@ from typing import Any
 from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.given import real
+from headrace.graph.attributes import as_text
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.scopes import name_scope
 from headrace.graph.spec import as_shape
@@ -340,6 +341,7 @@ def crop_and_resize(
     """
     which = given("image.crop_and_resize", "box_ind", box_ind, box_indices)
     size = given("image.crop_and_resize", "crop_size", crop_size)
+    method = as_text(method)
     if method not in ("bilinear", "nearest"):
         raise AttributeValueError(f"method must be 'bilinear' or 'nearest', got {shown(method)}")
     with name_scope(name, "crop_and_resize"):

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.errors import AttributeValueError, ShapeError, shown
 from headrace.given import items
+from headrace.graph.attributes import as_text
 from headrace.graph.spec import TensorSpec
 from headrace.shapes import Dim, Shape
 
@@ -153,6 +154,7 @@ def checked_padding(padding: Any, data_format: str) -> Padding:
     Raises:
         AttributeValueError: for anything else.
     """
+    padding = as_text(padding)
     if isinstance(padding, str):
         if padding.upper() not in ("SAME", "VALID"):
             raise AttributeValueError(f"padding must be 'SAME' or 'VALID', got {shown(padding)}")
