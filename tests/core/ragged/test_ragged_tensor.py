@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -68,6 +70,15 @@ def test_rows_of_other_lengths_are_refused_in_the_step(session) -> None:
     short = hr.ragged.constant_value([[1.0], [3.0], [], [4.0]], dtype=np.float32)
     with pytest.raises(hr.errors.InvalidArgumentError, match="rows of ragged operands"):
         session.run(x + y, {x: short})
+
+
+def test_fed_slices_of_rows_are_those_of_lists(session) -> None:
+    rows = [[1, 2, 3, 4], [], [5], [6, 7]]
+    start, stop, step = (hr.placeholder(hr.int32, []) for _ in range(3))
+    cut = hr.ragged.constant(rows)[:, start:stop:step]
+    for bounds in itertools.product((0, 1, -1, 5, -5), (0, 2, -1, 5, -5), (1, 2, -1, -3)):
+        found = session.run(cut, dict(zip((start, stop, step), bounds, strict=True)))
+        assert found.to_list() == [row[slice(*bounds)] for row in rows], bounds
 
 
 def test_gradients_flow_through_the_values(session) -> None:

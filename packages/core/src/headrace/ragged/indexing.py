@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from headrace.errors import ShapeError, shown
+from headrace.errors import ArgumentTypeError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -35,6 +33,7 @@ def getitem(rt: RaggedTensor, key: Any) -> Any:
 
     Raises:
         ShapeError: if there are more of them than axes, or a number stands at a ragged axis.
+        ArgumentTypeError: if one of them is another thing.
     """
     keys = list(key) if isinstance(key, tuple | list) else [key]
     if sum(k is Ellipsis for k in keys) > 1:
@@ -70,11 +69,11 @@ def _get(value: Any, keys: list[Any]) -> Any:
     return _get(one_row(value, _row_index(value, first)), rest)
 
 
-def _row_index(value: RaggedTensor, key: Any) -> Tensor:
+def _row_index(value: RaggedTensor, key: Any) -> Any:
     """Return the number of a row, counted from the first."""
     index = convert_to_tensor(key)
     if not index.dtype.is_integer or index.shape.rank not in (None, 0):
-        raise ShapeError(
+        raise ArgumentTypeError(
             f"a ragged tensor is indexed with integers and slices, got {shown(key)}; "
             "hr.gather takes several rows"
         )
@@ -82,6 +81,8 @@ def _row_index(value: RaggedTensor, key: Any) -> Tensor:
     known, count = static_value(index), getattr(rows, "value", rows)
     if known is not None and count is not None and not -count <= int(known) < count:
         raise ShapeError(f"index {int(known)} is out of range for a ragged tensor of {count} rows")
+    if known is not None and (known >= 0 or count is not None):
+        return int(known) if known >= 0 else int(known) + count
     wide = cast(index, value.row_splits.dtype)
     return select(less(wide, 0), wide + value.nrows(), wide)
 
@@ -133,9 +134,17 @@ def _columns(value: RaggedTensor, key: slice) -> RaggedTensor:
         return value
     dtype = value.row_splits.dtype
     lengths = lengths_of(value.row_splits)
-    step = 1 if key.step is None else _known_step(key.step)
+    step = 1 if key.step is None else _step(key.step)
     zero = convert_to_tensor(0, dtype)
-    if step > 0:
+    if isinstance(step, Tensor):
+        step = cast(step, dtype)
+        forward = less(zero, step)
+        low, high = select(forward, zero, -1), select(forward, lengths, lengths - 1)
+        first, last = select(forward, zero, lengths - 1), select(forward, lengths, zero - 1)
+        start = first if key.start is None else _clipped(key.start, lengths, low, high)
+        stop = last if key.stop is None else _clipped(key.stop, lengths, low, high)
+        count = -floordiv(start - stop, step)
+    elif step > 0:
         low, high = zero, lengths
         start = zero if key.start is None else _clipped(key.start, lengths, low, high)
         stop = lengths if key.stop is None else _clipped(key.stop, lengths, low, high)
@@ -156,20 +165,29 @@ def _columns(value: RaggedTensor, key: slice) -> RaggedTensor:
     return RaggedTensor(gather(value.values, places), splits)
 
 
-def _known_step(step: Any) -> int:
-    known = static_value(convert_to_tensor(step))
-    if known is None or known.ndim or not np.issubdtype(known.dtype, np.integer):
-        raise ShapeError(
-            f"the step of a slice of a ragged axis must be a number, got {shown(step)}"
-        )
+def _step(step: Any) -> int | Tensor:
+    """Return the step of a slice, a number where it is known."""
+    given = _integer(step, "the step")
+    known = static_value(given)
+    if known is None:
+        return given
     if int(known) == 0:
         raise ShapeError("the step of a slice must not be 0")
     return int(known)
 
 
+def _integer(value: Any, what: str) -> Tensor:
+    given = convert_to_tensor(value)
+    if not given.dtype.is_integer or given.shape.rank not in (None, 0):
+        raise ArgumentTypeError(
+            f"{what} of a slice of a ragged axis must be an integer, got {shown(value)}"
+        )
+    return given
+
+
 def _clipped(bound: Any, lengths: Tensor, low: Tensor, high: Tensor) -> Tensor:
     """Return the bound of a slice in each row, as Python clips it."""
-    given = cast(convert_to_tensor(bound), lengths.dtype)
+    given = cast(_integer(bound, "a bound"), lengths.dtype)
     counted = select(less(given, 0), given + lengths, given + lengths * 0)
     return minimum(maximum(counted, low), high)
 
