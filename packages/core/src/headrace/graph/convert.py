@@ -440,7 +440,8 @@ def _lowered(array: _NDArray, dtype: DType) -> _NDArray | None:
     if array.dtype.kind == "c":
         array = array.real if not array.imag.any() else array
     if array.dtype.kind == "c" or not dtype.is_integer:
-        return None if array.dtype.kind == "c" else array.astype(dtype.numpy)
+        with np.errstate(over="ignore"):
+            return None if array.dtype.kind == "c" else array.astype(dtype.numpy)
     wide = array.astype(np.float64)
     # The largest integers of 64 bits are no floats: their neighbours above would wrap around.
     if not np.all((wide == np.trunc(wide)) & (wide >= dtype.min) & (wide < float(dtype.max) + 1)):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from headrace import dtypes
+from headrace.dtypes import DType
 from headrace.errors import (
     DTypeError,
     FeedError,
@@ -193,10 +195,16 @@ def binder(tensor: Tensor) -> Binder:
     is_string = dtype.kind == "string"
     rank = None if dims is None else len(dims)
     known = [(i, d) for i, d in enumerate(dims or ()) if d is not None]
+    numbers, sources = _numbers(dtype), _sources(dtype)
 
     def bind(value: Any) -> HostArray:
         if type(value) is np.ndarray and value.dtype == wanted and not is_string:
             array = value
+        elif type(value) is np.ndarray and value.dtype in sources:
+            with np.errstate(over="ignore"):
+                array = value.astype(wanted)
+        elif (limit := numbers.get(type(value))) is not None and -limit <= value <= limit:
+            array = np.array(value, wanted)
         else:
             array = _converted(value, tensor)
         if rank is not None:
@@ -209,6 +217,38 @@ def binder(tensor: Tensor) -> Binder:
         return array
 
     return bind
+
+
+def _numbers(dtype: DType) -> dict[type, float]:
+    """Return the types of single numbers that become elements of a dtype without a look at them.
+
+    Learning rates and rates of dropout are fed in every step.
+
+    Returns:
+        For each type the size up to which that loses nothing but the precision of a float.
+    """
+    if dtype.is_bool:
+        return {bool: 1, np.bool_: 1}
+    if dtype in _FLOATS:
+        most, whole = (1e38, 1 << 24) if dtype == dtypes.float32 else (np.inf, 1 << 53)
+        return {dtype.numpy.type: np.inf, float: most, int: whole, bool: 1}
+    if dtype in (dtypes.int32, dtypes.int64):
+        most = int(dtype.max)
+        return {dtype.numpy.type: most, int: most, bool: 1}
+    return {}
+
+
+_FLOATS = (dtypes.float32, dtypes.float64)
+_SOURCES = "?bBhHiIlLqQefd"
+
+
+def _sources(dtype: DType) -> frozenset[np.dtype[Any]]:
+    """Return NumPy's dtypes whose arrays become ones of a dtype without a look at the elements."""
+    if dtype in _FLOATS:
+        return frozenset(map(np.dtype, _SOURCES))
+    if not dtype.is_integer or dtype.is_quantized:
+        return frozenset()
+    return frozenset(s for s in map(np.dtype, _SOURCES) if np.can_cast(s, dtype.numpy, "safe"))
 
 
 def _misfit(shape: tuple[int, ...], tensor: Tensor) -> FeedError:
