@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -219,7 +220,8 @@ def binder(tensor: Tensor) -> Binder:
     return bind
 
 
-def _numbers(dtype: DType) -> dict[type, float]:
+@functools.cache
+def _numbers(dtype: DType) -> Mapping[type, float]:
     """Return the types of single numbers that become elements of a dtype without a look at them.
 
     Learning rates and rates of dropout are fed in every step.
@@ -242,6 +244,7 @@ _FLOATS = (dtypes.float32, dtypes.float64)
 _SOURCES = "?bBhHiIlLqQefd"
 
 
+@functools.cache
 def _sources(dtype: DType) -> frozenset[np.dtype[Any]]:
     """Return NumPy's dtypes whose arrays become ones of a dtype without a look at the elements."""
     if dtype in _FLOATS:
