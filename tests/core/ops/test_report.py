@@ -105,6 +105,27 @@ def test_print_as_python_does(capsys):
     )
 
 
+def test_values_are_printed_beside_their_keys(capsys):
+    x, y = hr.constant([1, 2]), hr.constant([3.5])
+    for given in (
+        {"small": x, "Big": y, "inner": {"z": y, "a": x}},
+        [{2: x, 1: y}, {"b": 1, "a": y}],
+        {2: x, "b": y},
+    ):
+        run(hr.print(given))
+    assert capsys.readouterr().err.splitlines() == [
+        "{'Big': [3.5], 'inner': {'a': [1 2], 'z': [3.5]}, 'small': [1 2]}",
+        "[{1: [3.5], 2: [1 2]}, {'a': [3.5], 'b': 1}]",
+        "{2: [1 2], 'b': [3.5]}",
+    ]
+
+
+def test_names_of_what_prints():
+    printed = [hr.print(1, name="p"), hr.print(hr.constant("s")), hr.print(2)]
+    assert [op.name for op in printed] == ["p", "PrintV2", "PrintV2_1"]
+    assert [t.op.name for op in printed for t in op.inputs] == ["p_format", "Const", "StringFormat"]
+
+
 def test_print_takes_its_arguments(capsys):
     run(hr.print(hr.range(10), "x", sep="|", end="!\n", summarize=2))
     run(hr.print(hr.constant("only")))

@@ -269,3 +269,12 @@ def test_unstack_grows_only_where_the_size_is_dynamic():
 def test_mistakes_of_maps_and_folds(build, error, match):
     with pytest.raises(error, match=match):
         build()
+
+
+@pytest.mark.parametrize("lengths", [[1, 1, 1], np.array([1, 1, 1]), [3], [1, 2]])
+def test_parts_of_one_length_have_a_known_shape(lengths):
+    whole = np.arange(6.0, dtype=np.float32).reshape(3, 2)
+    array = hr.TensorArray(hr.float32, 0, dynamic_size=True).split(whole, lengths)
+    known = None if list(lengths) == [1, 2] else lengths[0]
+    assert array.read(0).shape.as_list() == [known, 2]
+    assert run(array.read(0)).tolist() == whole[: lengths[0]].tolist()

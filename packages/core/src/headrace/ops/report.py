@@ -12,7 +12,7 @@ from headrace.given import items, nesting
 from headrace.graph.convert import as_tensor
 from headrace.graph.operation import Operation
 from headrace.graph.schema import call_op
-from headrace.graph.scopes import control_dependencies, name_scope
+from headrace.graph.scopes import control_dependencies
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.spec import TensorSpec, like
 from headrace.graph.tensor import Tensor
@@ -178,7 +178,7 @@ def print_op(
         end: What is printed last.
         summarize: How many elements to print at each end of an axis; all if negative.
         sep: What is printed between inputs.
-        name: The name of the scope.
+        name: The name of the operation.
 
     Returns:
         The operation.
@@ -189,20 +189,21 @@ def print_op(
         DepthError: if it is nested deeper than Python can follow.
     """
     stream = _stream(output_stream)
-    with name_scope(name, "print"):
-        if len(inputs) == 1 and not isinstance(inputs[0], SparseTensor):
-            only = as_tensor(inputs[0])
-            if only is not None and only.dtype == dtypes.string and only.shape.rank == 0:
-                return _print_text(only, stream, end, name="PrintText")
-        tensors: list[Tensor] = []
-        parts = [given if isinstance(given, str) else _written(given, tensors) for given in inputs]
-        # Zero bytes stand for tensors: nothing else that is printed may have one.
-        texts = [
-            part.replace("\0", "") if isinstance(given, str) else part
-            for part, given in zip(parts, inputs, strict=True)
-        ]
-        text = _format(sep.replace("\0", "").join(texts), "\0", summarize, tensors)
-        return _print_text(text, stream, end, name="PrintText")
+    if len(inputs) == 1 and not isinstance(inputs[0], SparseTensor):
+        only = as_tensor(inputs[0])
+        if only is not None and only.dtype == dtypes.string and only.shape.rank == 0:
+            return _print_text(only, stream, end, name=name or "PrintV2")
+    tensors: list[Tensor] = []
+    parts = [given if isinstance(given, str) else _written(given, tensors) for given in inputs]
+    # Zero bytes stand for tensors: nothing else that is printed may have one.
+    texts = [
+        part.replace("\0", "") if isinstance(given, str) else part
+        for part, given in zip(parts, inputs, strict=True)
+    ]
+    template = sep.replace("\0", "").join(texts)
+    formatted = f"{name}_format" if name else "StringFormat"
+    text = _format(template, "\0", summarize, tensors, name=formatted)
+    return _print_text(text, stream, end, name=name or "PrintV2")
 
 
 def _written(value: Any, tensors: list[Tensor]) -> str:
@@ -212,7 +213,8 @@ def _written(value: Any, tensors: list[Tensor]) -> str:
     with nesting("what is printed"):
         slotted = _slotted(value, tensors)
         try:
-            return pprint.pformat(slotted)
+            # The tensors are listed in the order of the text.
+            return pprint.pformat(slotted, sort_dicts=False)
         except RecursionError:
             raise
         except Exception as error:
@@ -230,7 +232,11 @@ def _slotted(value: Any, tensors: list[Tensor]) -> Any:
         tensors.append(tensor)
         return _Slot()
     if isinstance(value, dict):
-        return {key: _slotted(item, tensors) for key, item in value.items()}
+        try:
+            keys = sorted(value)
+        except TypeError:
+            keys = list(value)
+        return {key: _slotted(value[key], tensors) for key in keys}
     if isinstance(value, list | tuple):
         items = [_slotted(item, tensors) for item in value]
         if isinstance(value, list):

@@ -190,9 +190,13 @@ class TensorArray:
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """Return the array with all tensors written: parts of ``value`` of the given lengths."""
         whole = convert_to_tensor(value, preferred_dtype=self._dtype)
+        sizes = convert_to_tensor(lengths)
         if self._infer:
-            self._learn(whole.dtype, Shape([None]).concatenate(_rest(whole.spec.shape)))
-        return self._with(list_split(whole, lengths, name=name))
+            known = sizes.spec.value
+            alike = known is not None and known.size > 0 and bool((known == known.flat[0]).all())
+            first = int(known.flat[0]) if known is not None and alike else None
+            self._learn(whole.dtype, Shape([first]).concatenate(_rest(whole.spec.shape)))
+        return self._with(list_split(whole, sizes, name=name))
 
     # -- reading
 

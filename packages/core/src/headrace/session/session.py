@@ -576,18 +576,12 @@ class Session:
         return use_session(self)
 
     def __enter__(self) -> Self:
-        stacks = getattr(self._entered, "stacks", None)
+        stacks: list[ExitStack] = self._entered.__dict__.setdefault("stacks", [])
         if stacks:
-            raise NestingError(
-                "the session's block is open already, and its end closes the session; use "
-                "session.as_default() for a block inside"
-            )
-        stack = ExitStack()
+            raise NestingError("the session's block is open already; use session.as_default()")
+        stacks.append(stack := ExitStack())
         stack.enter_context(use_graph(self.graph))
         stack.enter_context(use_session(self))
-        if stacks is None:
-            stacks = self._entered.stacks = []
-        stacks.append(stack)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
