@@ -1,4 +1,8 @@
-"""Kernels of Fourier transforms: those of the array module, in the precision of their input."""
+"""Kernels of Fourier transforms, in the precision of their input.
+
+On NumPy's arrays they are SciPy's, which computes several transforms of float32 in vectors; on
+others those of the array module.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,14 @@ import numpy as np
 from headrace.errors import InvalidArgumentError
 from headrace.extend import KernelTable
 from headrace_cpu.kernels.numeric import Array, check_shape, integers
+from headrace_cpu.kernels.scipy_beside import scipy_module
 
 KERNELS = KernelTable()
+
+
+def _transforms(xp: Any) -> Any:
+    """Return the module of transforms of arrays of ``xp``."""
+    return scipy_module(np, "fft") if xp is np else xp.fft
 
 
 def _complex(function: str, count: int) -> Callable[[Any, Array], Array]:
@@ -22,7 +32,7 @@ def _complex(function: str, count: int) -> Callable[[Any, Array], Array]:
         if not input.size:
             return input
         axes = tuple(range(-count, 0))
-        return getattr(xp.fft, function)(input, axes=axes).astype(input.dtype, copy=False)
+        return getattr(_transforms(xp), function)(input, axes=axes).astype(input.dtype, copy=False)
 
     kernel.__module__ = __name__
     return kernel
@@ -37,7 +47,7 @@ def _forward(count: int) -> Callable[[Any, Array, Array], Array]:
         made = _empty(xp, input, lengths, [*lengths[:-1], _half(lengths[-1])], dtype)
         if made is not None:
             return made
-        found = xp.fft.rfftn(input, s=lengths, axes=tuple(range(-count, 0)))
+        found = _transforms(xp).rfftn(input, s=lengths, axes=tuple(range(-count, 0)))
         return found.astype(dtype, copy=False)
 
     kernel.__module__ = __name__
@@ -53,7 +63,7 @@ def _backward(count: int) -> Callable[[Any, Array, Array], Array]:
         made = _empty(xp, input, [*lengths[:-1], _half(lengths[-1])], lengths, dtype)
         if made is not None:
             return made
-        found = xp.fft.irfftn(input, s=lengths, axes=tuple(range(-count, 0)))
+        found = _transforms(xp).irfftn(input, s=lengths, axes=tuple(range(-count, 0)))
         return found.astype(dtype, copy=False)
 
     kernel.__module__ = __name__
