@@ -42,6 +42,8 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
 def create_global_step(graph: Graph | None = None) -> Variable:
     """Make the variable ``global_step``, int64, which optimizers increment when it is passed.
 
+    It is a variable of the variable scope in force, whose name goes before its own.
+
     Args:
         graph: The graph; the default graph if None.
 
@@ -53,7 +55,10 @@ def create_global_step(graph: Graph | None = None) -> Variable:
         raise GraphError("the graph has a global step already: use get_or_create_global_step()")
     with owner.as_default(), hr.name_scope(""):
         keys = [hr.GraphKeys.GLOBAL_VARIABLES, hr.GraphKeys.GLOBAL_STEP]
-        return Variable(0, trainable=False, collections=keys, name=_NAME, dtype=hr.int64)
+        made: Variable = hr.get_variable(
+            _NAME, [], hr.int64, hr.zeros_initializer(), trainable=False, collections=keys
+        )
+        return made
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:

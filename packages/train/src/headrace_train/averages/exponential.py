@@ -86,12 +86,19 @@ class ExponentialMovingAverage:
         return self._averages.get(var)
 
     def average_name(self, var: Variable | Tensor) -> str:
-        """Return the name of the average of a variable or tensor, whether it is kept or not.
+        """Return the name of the average of a variable or tensor, by which checkpoints know it.
 
-        Checkpoints know averages by this name.
+        Args:
+            var: The variable or tensor. Where no average of it is kept, the name is the one that it
+                would have in the name scope in force.
         """
         known = self._averages.get(var)
-        return f"{_name_of(var)}/{self._name}" if known is None else known.op_name
+        if known is not None:
+            return known.op_name
+        graph = hr.get_default_graph()
+        scope = graph.get_name_scope()
+        name = f"{_name_of(var)}/{self._name}"
+        return graph.unique_name(f"{scope}/{name}" if scope else name, mark_as_used=False)
 
     def variables_to_restore(
         self, moving_avg_variables: Iterable[Variable] | None = None
@@ -142,11 +149,17 @@ class ExponentialMovingAverage:
 
     def _debiased(self, average: Variable, value: Tensor, decay: Tensor) -> Tensor:
         """Update an average that started at zero, divided by what it would be of ones."""
-        with hr.name_scope(f"{average.op_name}/"):
-            zeros = hr.zeros_like(average.initial_value)
-            known = average.shape.is_fully_defined()
-            biased = Variable(zeros, trainable=False, validate_shape=known, name="biased")
-            count = Variable(hr.zeros([], average.dtype), trainable=False, name="local_step")
+        known = average.shape.is_fully_defined()
+        with hr.variable_scope(average.op_name):
+            biased = hr.get_variable(
+                _unused("biased"),
+                initializer=hr.zeros_like(average.initial_value),
+                trainable=False,
+                validate_shape=known,
+            )
+            count = hr.get_variable(
+                _unused("local_step"), initializer=hr.zeros([], average.dtype), trainable=False
+            )
         new = biased.assign_sub((biased.value() - value) * (1.0 - decay))
         total = 1.0 - decay ** count.assign_add(1.0)
         result: Tensor = average.assign(new / total)
@@ -155,3 +168,16 @@ class ExponentialMovingAverage:
 
 def _name_of(source: Variable | Tensor) -> str:
     return source.op_name if isinstance(source, Variable) else source.op.name
+
+
+def _unused(name: str) -> str:
+    """Return the name of a new variable of the variable scope in force."""
+    scope = hr.get_variable_scope()
+    if scope.reuse:
+        return name
+    taken = {v.op_name for v in scope.global_variables()}
+    free, number = name, 0
+    while f"{scope.name}/{free}" in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free

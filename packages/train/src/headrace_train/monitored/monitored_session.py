@@ -76,6 +76,8 @@ class _MonitoredSession:
     """A session with hooks, from ``begin`` of the first to the end of the last."""
 
     StepContext = StepContext
+    # Programs that start the runners of its graph besides do not start them twice.
+    _starts_queue_runners = True
 
     def __init__(
         self,

@@ -304,7 +304,8 @@ def start_queue_runners(
     """Make, and start, the threads of all runners of a session's graph.
 
     Args:
-        sess: The session; the default one if None.
+        sess: The session; the default one if None. Monitored sessions start the threads of their
+            graph by themselves: for them there is nothing to do.
         coord: What ends them, and is told of errors.
         daemon: Whether the program may end while they run.
         start: Whether to start them.
@@ -325,6 +326,8 @@ def start_queue_runners(
                 "this inside 'with hr.Session() as session:'"
             )
     if not isinstance(sess, Session):
+        if getattr(sess, "_starts_queue_runners", False):
+            return []
         raise ArgumentTypeError(f"sess must be an hr.Session, got {shown(sess)}")
     runners = sess.graph.get_collection(collection)
     if not runners:
