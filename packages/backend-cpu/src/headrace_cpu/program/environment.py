@@ -69,7 +69,7 @@ def copied(value: Any) -> Any:
 
 # Stands for the old value of a variable that was not taken, and for the array of it.
 _NOT_TAKEN: Any = object()
-_alone: Array = np.empty(0)
+_NO_ARRAY: Array = np.empty(0)
 
 
 class Taken:
@@ -96,7 +96,7 @@ class Taken:
         count = len(cells)
         self._cells = cells
         self._old: list[Any] = [_NOT_TAKEN] * count
-        self.arrays: list[Array] = [_alone] * count
+        self.arrays: list[Array] = [_NO_ARRAY] * count
         arrays, old = self.arrays, self._old
         order = sorted(range(count), key=[id(cell) for cell in cells].__getitem__)
         try:
