@@ -397,3 +397,12 @@ def test_windows_without_what_failed_do_not_fail() -> None:
     # What lies between windows may fail.
     gaps = numbers.window(1, 4).flat_map(lambda w: w.batch(1))
     assert events(gaps, 3) == [[0], [4], "end"]
+
+
+@pytest.mark.parametrize("calls", [None, 2])
+def test_a_data_set_that_cannot_be_made_takes_a_turn(calls: int | None) -> None:
+    dataset = Dataset.range(5).interleave(
+        lambda x: Dataset.from_tensors(_even(x)).repeat(2), 2, num_parallel_calls=calls
+    )
+    kinds = [k if isinstance(k, int | str) else "error" for k in events(dataset, 9)]
+    assert kinds == [0, "error", 0, 2, "error", 2, 4, 4, "end"]

@@ -185,6 +185,28 @@ def _same(left: Any, right: Any) -> bool:
     return len(left) == len(right) and all(map(_same, left, right))
 
 
+def leaves_up_to(structure: Any, other: Any) -> list[Any]:
+    """Return what of ``other`` stands where a structure has its components, nested or not.
+
+    Raises:
+        GraphError: if ``other`` does not nest as the structure does.
+    """
+    with nesting("a structure of components"):
+        return list(_leaves_up_to(structure, other))
+
+
+def _leaves_up_to(structure: Any, other: Any) -> Iterator[Any]:
+    if not is_nested(structure):
+        yield other
+        return
+    named = isinstance(structure, Mapping)
+    same = is_nested(other) and isinstance(other, Mapping) == named
+    if not same or len(other) != len(structure) or (named and _keys(other) != _keys(structure)):
+        raise GraphError(f"expected the structure {describe(structure)}, got {describe(other)}")
+    for part, given in zip(_parts(structure), _parts(other), strict=True):
+        yield from _leaves_up_to(part, given)
+
+
 # Deeper than this, messages do not follow a structure.
 _DESCRIBED = 8
 

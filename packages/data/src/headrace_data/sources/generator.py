@@ -136,8 +136,7 @@ class GeneratorStream(Stream):
     def _checked(self, item: Any) -> Element:
         source = self._source
         try:
-            structure.check_same(source.element, _with_lists(source.element, item), "it")
-            parts = structure.leaves(_with_lists(source.element, item))
+            parts = structure.leaves_up_to(source.element, _with_lists(source.element, item))
         except HeadraceError:
             raise InvalidArgumentError(
                 f"{self._which()} yielded {shown(item)}, expected the structure "

@@ -16,6 +16,8 @@ from headrace_data.runtime.stream import DatasetValue, Element, OneSource, State
 from headrace_data.structure import Described
 from headrace_data.transformations.prefetching import Ahead
 
+# Stands in the place of a data set that could not be made.
+_FAILED = "failed"
 # How many elements of each data set are taken ahead where they are interleaved in parallel.
 _AHEAD = 16
 
@@ -205,7 +207,7 @@ class InterleaveStream(Nested):
         self._limit = None
         if calls:
             self._limit = threading.Semaphore(calls if calls > 0 else self._cycle)
-        self._places: list[Inner | None] = [None] * self._cycle
+        self._places: list[Any] = [None] * self._cycle
         self._at = 0
         self._taken = 0
         self._ended = False
@@ -224,7 +226,10 @@ class InterleaveStream(Nested):
         """Return the next element."""
         while True:
             current = self._places[self._at]
-            if current is not None:
+            if current is _FAILED:
+                self._places[self._at] = None
+                self._advance()
+            elif current is not None:
                 found: Element | None = current.stream.next()
                 if found is not None:
                     self._taken += 1
@@ -242,12 +247,21 @@ class InterleaveStream(Nested):
                 return None
 
     def _fill(self) -> None:
-        """Start the data set for the next element in the place that is empty."""
-        element = self.source.next()
-        if element is None:
-            self._ended = True
-        else:
-            self._places[self._at] = self._ahead(self._begin(element))
+        """Start the data set for the next element in the place that is empty.
+
+        Raises:
+            Exception: what failed. It counts as a data set that has nothing more.
+        """
+        try:
+            element = self.source.next()
+            if element is None:
+                self._ended = True
+            else:
+                self._places[self._at] = self._ahead(self._begin(element))
+        except Exception:
+            self._places[self._at] = _FAILED
+            self._advance()
+            raise
 
     def _advance(self) -> None:
         self._at = (self._at + 1) % self._cycle
@@ -255,7 +269,7 @@ class InterleaveStream(Nested):
 
     def save(self) -> State:
         """Return where the source stands, and where each of the data sets does."""
-        places = [None if place is None else place.save() for place in self._places]
+        places = [place.save() if isinstance(place, Inner) else place for place in self._places]
         return [self._at, self._taken, self._ended, places, self.source.save()]
 
     def restore(self, state: State) -> None:
@@ -263,7 +277,9 @@ class InterleaveStream(Nested):
         self._at, self._taken, self._ended, places, outer = state
         self.source.restore(outer)
         for i, saved in enumerate(places):
-            if saved is not None:
+            if saved == _FAILED:
+                self._places[i] = _FAILED
+            elif saved is not None:
                 inner = self._ahead(self._resume(saved))
                 inner.restore(saved)
                 self._places[i] = inner
@@ -271,6 +287,6 @@ class InterleaveStream(Nested):
     def close(self) -> None:
         """Close all data sets."""
         for place in self._places:
-            if place is not None:
+            if isinstance(place, Inner):
                 place.stream.close()
         self.source.close()
