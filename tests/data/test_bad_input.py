@@ -97,7 +97,7 @@ def test_what_a_generator_raises_decides_the_family(error: Exception, family: ty
         ("text", hr.int64, None, "yielded 'text' where int64 was expected"),
         (np.float32(1.5), hr.int64, None, "yielded float32 where int64 was expected"),
         ([1, 2], hr.int64, [3], r"yielded shape \[2\] where \[3\] was expected"),
-        ((1, 2), hr.int64, [], "expected the structure"),
+        ((1, 2), hr.int64, [], r"yielded shape \[2\] where \[\] was expected"),
         (1, (hr.int64, hr.int64), None, r"expected the structure \(\*, \*\)"),
         ({"a": 1}, {"b": hr.int64}, None, "expected the structure {'b': "),
     ],
@@ -215,6 +215,21 @@ REFUSALS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: Dataset.range(3).concatenate(Dataset.range(3).enumerate()),
         GraphError,
         "expected the structure",
+    ),
+    "structures as dtypes": (
+        lambda: Dataset.range(3).concatenate(Dataset.range(3).enumerate()),
+        TypeError,
+        "expected the structure",
+    ),
+    "no state": (
+        lambda: Dataset.range(3).reduce(0, lambda s, x: ()),
+        InvalidArgumentError,
+        "the state of reduce: expected the structure",
+    ),
+    "padded shape of a matrix": (
+        lambda: Dataset.from_tensors([3]).padded_batch(2, hr.constant([[4]])),
+        ShapeError,
+        "padded_shapes must be vectors",
     ),
     "padded shape": (
         lambda: Dataset.range(3).padded_batch(2, [None]),

@@ -229,7 +229,14 @@ def test_structures_classes_and_single_elements() -> None:
     assert hr.data.get_output_classes(dataset) == {"a": (hr.Tensor, hr.SparseTensor)}
     assert hr.data.get_output_shapes(dataset)["a"][1].as_list() == [2, 2]
     windows = Dataset.range(3).window(2)
-    assert isinstance(windows.element_spec, hr.data.DatasetSpec)
+    spec = windows.element_spec
+    assert spec == hr.data.DatasetSpec(hr.TensorSpec([], hr.int64))
+    assert (windows.output_types, windows.output_shapes, windows.output_classes) == (spec,) * 3
+    iterator = hr.data.Iterator.from_structure(spec, spec, output_classes=spec)
+    window = hr.data.experimental.get_single_element(iterator.get_next().batch(3))
+    with hr.Session() as session:
+        session.run(iterator.make_initializer(windows))
+        assert session.run(window).tolist() == [0, 1]
     single = hr.data.experimental.get_single_element(dataset)
     with hr.Session() as session:
         assert session.run(single)["a"][1].values.tolist() == [3.0]

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from headrace.errors import AttributeValueError, FailedPreconditionError
+from headrace.errors import (
+    AttributeValueError,
+    DTypeError,
+    FailedPreconditionError,
+    GraphError,
+)
 
 
 class NoInitializerError(FailedPreconditionError, ValueError):
@@ -11,3 +16,7 @@ class NoInitializerError(FailedPreconditionError, ValueError):
 
 class UnknownOptionError(AttributeValueError, AttributeError):
     """An option of that name is not there."""
+
+
+class StructureError(GraphError, DTypeError):
+    """Elements that nest in different ways where they should nest in one."""

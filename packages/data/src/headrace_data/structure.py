@@ -20,6 +20,7 @@ from headrace.extend.ops import handle_spec
 from headrace_data.components import RaggedComponent as RaggedComponent
 from headrace_data.components import SparseComponent as SparseComponent
 from headrace_data.components import TensorComponent as TensorComponent
+from headrace_data.errors import StructureError
 
 
 class Described:
@@ -248,32 +249,38 @@ def kinds(element: Any) -> tuple[str, ...]:
 
 
 def dtypes_of(element: Any) -> Any:
-    """Return the dtypes of an element's components, in its structure."""
-    return map_structure(lambda c: c.dtype, element)
+    """Return the dtypes of an element's components, in its structure; specs of data sets."""
+    return map_structure(lambda c: _spec(c) if isinstance(c, DatasetSpec) else c.dtype, element)
 
 
 def shapes_of(element: Any) -> Any:
-    """Return the shapes of an element's components, in its structure."""
-    return map_structure(lambda c: TensorShape(c.shape), element)
+    """Return the shapes of an element's components, in its structure; specs of data sets."""
+
+    def shape(c: Component) -> Any:
+        return _spec(c) if isinstance(c, DatasetSpec) else TensorShape(c.shape)
+
+    return map_structure(shape, element)
 
 
 def classes_of(element: Any) -> Any:
-    """Return the classes of an element's components, in its structure."""
-    return map_structure(lambda c: c.value_class, element)
+    """Return the classes of an element's components, in its structure; specs of data sets."""
+    return map_structure(
+        lambda c: _spec(c) if isinstance(c, DatasetSpec) else c.value_class, element
+    )
 
 
 def specs_of(element: Any) -> Any:
     """Return what programs are told of an element's components, in its structure."""
+    return map_structure(_spec, element)
 
-    def told(component: Component) -> Any:
-        if isinstance(component, DatasetSpec):
-            return DatasetSpec(specs_of(component.element_spec))
-        if isinstance(component, RaggedComponent):
-            return component.spec
-        kind = hr.TensorSpec if isinstance(component, TensorComponent) else hr.SparseTensorSpec
-        return kind(TensorShape(component.shape), component.dtype)
 
-    return map_structure(told, element)
+def _spec(component: Component) -> Any:
+    if isinstance(component, DatasetSpec):
+        return DatasetSpec(specs_of(component.element_spec))
+    if isinstance(component, RaggedComponent):
+        return component.spec
+    kind = hr.TensorSpec if isinstance(component, TensorComponent) else hr.SparseTensorSpec
+    return kind(TensorShape(component.shape), component.dtype)
 
 
 def from_specs(specs: Any) -> Any:
@@ -326,7 +333,7 @@ def from_legacy(types: Any, shapes: Any = None, classes: Any = None) -> Any:
         GraphError: if the structures differ.
         DTypeError: if a class is none of components.
     """
-    types = map_structure(hr.as_dtype, types)
+    types = map_structure(lambda t: t if isinstance(t, DatasetSpec) else hr.as_dtype(t), types)
     if shapes is None:
         shapes = map_structure(lambda _: None, types)
     if classes is None:
@@ -335,7 +342,7 @@ def from_legacy(types: Any, shapes: Any = None, classes: Any = None) -> Any:
 
     def component(dtype: DType, of: Any, shape: Any) -> Component:
         if isinstance(of, DatasetSpec):
-            return of
+            return DatasetSpec(from_specs(of.element_spec))
         if isinstance(of, hr.RaggedTensorSpec):
             return _ragged(of)
         if of is hr.SparseTensor:
@@ -350,7 +357,7 @@ def from_legacy(types: Any, shapes: Any = None, classes: Any = None) -> Any:
 def like(structure: Any, shapes: Any, what: str) -> Any:
     """Return shapes in the structure of an element, in which they may be lists and tuples."""
     if not is_nested(structure):
-        return as_shape(shapes)
+        return None if isinstance(shapes, DatasetSpec) else as_shape(shapes)
     if isinstance(structure, Mapping):
         if not isinstance(shapes, Mapping) or set(items(shapes, what)) != set(structure):
             raise GraphError(f"{what}: expected one for each of {describe(structure)}")
@@ -412,9 +419,12 @@ def common(left: Any, right: Any, what: str) -> Any:
 
     Raises:
         DTypeError: if the dtypes or the kinds of components differ.
-        GraphError: if the structures do.
+        StructureError: if the structures do.
     """
-    check_same(left, right, what)
+    try:
+        check_same(left, right, what)
+    except GraphError as error:
+        raise StructureError(str(error)) from None
 
     def component(a: Component, b: Component) -> Component:
         if a.kind != b.kind or a.dtype != b.dtype:

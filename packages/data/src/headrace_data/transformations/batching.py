@@ -83,11 +83,15 @@ def _padded_shapes(spec: Any, given: Any) -> list[Any]:
     parts = _aligned(spec, given, "padded_shapes")
     found = []
     for component, part in zip(structure.leaves(spec), parts, strict=True):
+        if isinstance(part, list | tuple):
+            part = [_plain(size) for size in part]
         if isinstance(part, hr.Tensor):
+            if not part.shape.is_compatible_with([None]):
+                raise ShapeError(f"padded_shapes must be vectors, got shape {part.spec.shape}")
             tensor = hr.cast(part, hr.int64)
         elif isinstance(part, list | tuple) and any(isinstance(d, hr.Tensor) for d in part):
             sizes = [-1 if d is None else d for d in part]
-            tensor = hr.stack([hr.convert_to_tensor(d, hr.int64) for d in sizes])
+            tensor = hr.stack([hr.cast(hr.convert_to_tensor(d), hr.int64) for d in sizes])
         else:
             shape = _open_shape(part)
             if shape.rank is None:
@@ -102,8 +106,16 @@ def _padded_shapes(spec: Any, given: Any) -> list[Any]:
 def _open_shape(part: Any) -> Any:
     """Return a shape in which None and -1 both leave a size open."""
     if isinstance(part, list | tuple | np.ndarray):
-        part = [None if d is None or d == -1 else whole(d, "a size of padded_shapes") for d in part]
+        part = [None if d in (None, -1) else whole(d, "a size of padded_shapes") for d in part]
     return structure.as_shape(part)
+
+
+def _plain(size: Any) -> Any:
+    """Return a size as a number or None, where it is known when the graph is built."""
+    if isinstance(size, hr.Dimension):
+        return size.value
+    known = static(size) if isinstance(size, hr.Tensor) else None
+    return size if known is None else known
 
 
 def _aligned(spec: Any, given: Any, what: str) -> list[Any]:
