@@ -81,6 +81,16 @@ def test_fed_slices_of_rows_are_those_of_lists(session) -> None:
         assert found.to_list() == [row[slice(*bounds)] for row in rows], bounds
 
 
+def test_values_are_fed_to_what_has_a_narrower_dtype(session) -> None:
+    x, i, s = (hr.ragged.placeholder(kind, 1, []) for kind in (hr.float32, hr.int32, hr.string))
+    numbers = hr.ragged.constant_value([[1.5], [2.0]])
+    counts = hr.ragged.constant_value([[1], [2]])
+    words = hr.ragged.constant_value([["a", b"b\0"], []])
+    assert (numbers.values.dtype, counts.values.dtype) == (np.float64, np.int64)
+    found = session.run([x, i, s], {x: numbers, i: counts, s: words})
+    assert [value.to_list() for value in found] == [[[1.5], [2]], [[1], [2]], [[b"a", b"b\0"], []]]
+
+
 def test_gradients_flow_through_the_values(session) -> None:
     flat = hr.constant([1.0, 2.0, 3.0])
     x = hr.RaggedTensor.from_row_lengths(flat, [2, 0, 1])
@@ -142,8 +152,13 @@ def test_dispatch_is_open_to_other_kinds_of_values(session) -> None:
         (lambda x: hr.RaggedTensor.from_nested_row_splits([1], 3), "must be a list"),
         (lambda x: hr.RaggedTensor.from_nested_value_rowids([1], [[0]], [1, 2]), "nested_nrows"),
         (lambda x: hr.RaggedTensor.from_value_rowids([1], [0], nrows=-1), "nrows must be >= 0"),
+        (lambda x: hr.ragged.constant([1, 2], inner_shape=(3,)), "without ragged axes"),
+        (lambda x: hr.ragged.constant([[[]]], ragged_rank=1, inner_shape=(4,)), "no values"),
+        (lambda x: hr.ragged.constant_value([[1, 2], [3]], ragged_rank=0), "is ragged"),
+        (lambda x: x[:, ::"a"], "the step of a slice"),
+        (lambda x: x[:, 0.5:], "a bound of a slice"),
     ],
-    ids=range(20),
+    ids=range(25),
 )
 def test_mistakes_are_told(session, build, match) -> None:
     x = hr.ragged.constant(ROWS)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +38,7 @@ def constant(
         dtype: The dtype of the elements; that of the scalars if None.
         ragged_rank: How many axes are ragged, or hold ragged ones, from 0 to one less than the
             depth; all but the last of those without ``inner_shape`` if None.
-        inner_shape: The shape of one flat value.
+        inner_shape: The shape of one flat value; without ragged axes, that of all values.
         name: The name of the scope.
         row_splits_dtype: int32 or int64.
 
@@ -48,7 +51,8 @@ def constant(
         ShapeError: if scalars stand at several depths, or values are no arrays of the inner shape.
     """
     with name_scope(name, "RaggedConstant"):
-        flat, splits = _parts(pylist, dtype, ragged_rank, inner_shape, row_splits_dtype)
+        array_of = partial(to_array, dtype=None if dtype is None else as_dtype(dtype))
+        flat, splits = _parts(pylist, array_of, ragged_rank, inner_shape, row_splits_dtype)
         held = quantized_dtype(pylist) if dtype is None else as_dtype(dtype)
         values = constant_of(flat, "values", held)
         if not splits:
@@ -67,7 +71,8 @@ def constant_value(
 
     Args:
         pylist: As for ``constant``.
-        dtype: The dtype of the elements; that of the scalars if None.
+        dtype: The dtype of the elements; that of NumPy's array of them if None, which is float64
+            or int64 for Python's numbers, and object for strings.
         ragged_rank: As for ``constant``.
         inner_shape: As for ``constant``.
         row_splits_dtype: int32 or int64.
@@ -80,7 +85,8 @@ def constant_value(
         AttributeValueError: if ``ragged_rank`` is out of range, or does not fit ``inner_shape``.
         ShapeError: if scalars stand at several depths, or values are no arrays of the inner shape.
     """
-    flat, splits = _parts(pylist, dtype, ragged_rank, inner_shape, row_splits_dtype)
+    array_of = _plain_array if dtype is None else partial(to_array, dtype=as_dtype(dtype))
+    flat, splits = _parts(pylist, array_of, ragged_rank, inner_shape, row_splits_dtype)
     return nested_value([flat, *splits]) if splits else flat
 
 
@@ -114,8 +120,24 @@ def placeholder(
         return RaggedTensor.unflatten([flat, *splits])
 
 
+def _plain_array(values: Any) -> Any:
+    """Return NumPy's array of values, in the dtype that NumPy gives them, strings as objects."""
+    try:
+        array = np.array(values)
+        # NumPy's strings would lose zeros at the end.
+        return np.array(values, object) if array.dtype.kind in "SU" else array
+    except ValueError:
+        raise ShapeError(
+            f"{shown(values)} is ragged: what is inside of ragged axes needs rows of one length"
+        ) from None
+
+
 def _parts(
-    pylist: Any, dtype: Any, ragged_rank: int | None, inner_shape: Any, row_splits_dtype: Any
+    pylist: Any,
+    array_of: Callable[[Any], Any],
+    ragged_rank: int | None,
+    inner_shape: Any,
+    row_splits_dtype: Any,
 ) -> tuple[Any, list[Any]]:
     """Return the flat values of nested lists and the splits of each ragged axis, as arrays."""
     splits_dtype = as_splits_dtype(row_splits_dtype).numpy
@@ -138,11 +160,11 @@ def _parts(
             )
         if inner:
             raise ShapeError(f"a scalar does not have inner_shape {shown(list(inner))}")
-        return to_array(pylist, None if dtype is None else as_dtype(dtype)), []
+        return array_of(pylist), []
     rank = max(most, 1) if deep is None else deep
     if ragged_rank is None:
         ragged = max(0, rank - 1 - len(inner)) if inner is not None else max(0, rank - 1)
-        if inner is not None and deep is not None and ragged != rank - 1 - len(inner):
+        if inner is not None and deep is not None and ragged and ragged != rank - 1 - len(inner):
             raise ShapeError(f"{shown(pylist)} is not as deep as inner_shape {list(inner)} needs")
     else:
         ragged = ragged_rank
@@ -151,7 +173,7 @@ def _parts(
                 f"ragged_rank must be an integer from 0 to {max(rank - 1, 0)} for lists {rank} "
                 f"deep, got {shown(ragged_rank)}"
             )
-        if inner is not None and deep is not None and ragged + len(inner) + 1 != rank:
+        if inner is not None and deep is not None and ragged and ragged + len(inner) + 1 != rank:
             raise AttributeValueError(
                 f"ragged_rank {ragged} and inner_shape {list(inner)} do not make {rank} axes, "
                 "which the lists have"
@@ -162,7 +184,9 @@ def _parts(
         ends = np.cumsum([0, *[len(v) for v in values]]).astype(splits_dtype)
         splits.append(ends)
         values = [item for v in values for item in v]
-    return _flat(values, dtype, inner, max(0, rank - 1 - ragged), deep is None), splits
+    if ragged == 0:
+        return _whole(array_of(pylist), inner), []
+    return _flat(values, array_of, inner, max(0, rank - 1 - ragged), deep is None), splits
 
 
 def _sizes(inner_shape: Any) -> list[int]:
@@ -170,15 +194,31 @@ def _sizes(inner_shape: Any) -> list[int]:
     return [whole(size, "a size of inner_shape") for size in listed]
 
 
+def _whole(array: Any, inner: tuple[int, ...] | None) -> Any:
+    """Return what has no ragged axis, in the shape that is asked for."""
+    if inner is None or array.shape == inner:
+        return array
+    if array.size != math.prod(inner):
+        raise ShapeError(
+            f"values of shape {list(array.shape)} where inner_shape is {list(inner)}; without "
+            "ragged axes it is that of all values"
+        )
+    return array.reshape(inner)
+
+
 def _flat(
-    values: list[Any], dtype: Any, inner: tuple[int, ...] | None, deep: int, empty: bool
+    values: list[Any],
+    array_of: Callable[[Any], Any],
+    inner: tuple[int, ...] | None,
+    deep: int,
+    empty: bool,
 ) -> Any:
-    wanted = None if dtype is None else as_dtype(dtype)
     if not values or empty:
         shape = (len(values), *(inner if inner is not None else (0,) * deep))
-        kind = dtypes.float32 if wanted is None else wanted
-        return np.zeros(shape, kind.numpy)
-    array = to_array(values, wanted)
+        if math.prod(shape):
+            raise ShapeError(f"no values where inner_shape is {shown(inner)}")
+        return np.zeros(shape, array_of([]).dtype)
+    array = array_of(values)
     if inner is not None and array.shape[1:] != inner:
         raise ShapeError(
             f"values of shape {list(array.shape[1:])} where inner_shape is {list(inner)}"
@@ -193,10 +233,10 @@ def _depths(value: Any, depth: int = 0) -> tuple[int | None, int]:
     """
     if isinstance(value, np.ndarray) and value.ndim == 0:
         return depth, depth
-    if isinstance(value, np.ndarray) and (value.dtype != object or not value.size):
-        if value.size:
-            return depth + value.ndim, depth + value.ndim
-        return None, depth + value.ndim
+    if isinstance(value, np.ndarray) and not value.size:
+        return None, depth + value.shape.index(0) + 1
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return depth + value.ndim, depth + value.ndim
     # An array of objects may hold lists.
     if not isinstance(value, list | tuple | np.ndarray):
         return depth, depth
