@@ -33,7 +33,8 @@ def _tensor(op_type: str, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def _picked_early(params: Any, indices: Any, *, axis: int, batch_dims: int) -> Any:
-    return None if batch_dims else np.take(params, indices, axis)
+    # NumPy would count negative ones from the end; in a step they are out of range.
+    return None if batch_dims or np.any(indices < 0) else np.take(params, indices, axis)
 
 
 @op("Gather", early=_picked_early, public="", node_name="GatherV2")

@@ -22,9 +22,11 @@ from headrace.ops.joining import concat, stack
 from headrace.ops.sort import argsort
 from headrace.ragged.gathering import gather_rows
 from headrace.ragged.joining import concat as ragged_concat
+from headrace.ragged.joining import expanded
 from headrace.ragged.operands import flat_operands
 from headrace.ragged.partitions import after, as_vector, count_of, ids_of, within
 from headrace.ragged.tensor import RaggedTensor, as_ragged
+from headrace.shapes import Shape
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
@@ -143,7 +145,7 @@ def stack_dynamic_partitions(
     Args:
         data: [...], a tensor or a ragged tensor.
         partitions: int32 or int64, of the shape of the first axes of ``data``: the partition that
-            each row belongs to, from 0 to ``num_partitions - 1``.
+            each row belongs to, from 0 to ``num_partitions - 1``; a scalar for all of ``data``.
         num_partitions: [], how many partitions there are.
         name: The name of the scope.
 
@@ -151,19 +153,25 @@ def stack_dynamic_partitions(
         [num_partitions, None, ...].
 
     Raises:
-        ShapeError: if ``partitions`` is a scalar, or of unknown rank.
+        ShapeError: if ``partitions`` is of unknown rank, or known to be of another length.
     """
     with name_scope(name, "SegmentStack"):
         values = as_ragged(data)
         chosen = as_ragged(partitions)
         count = convert_to_tensor(num_partitions)
-        if not chosen.shape.rank:
-            raise ShapeError(
-                f"partitions must have a known rank, at least 1; got shape {chosen.shape}"
-            )
+        if chosen.shape.rank is None:
+            raise ShapeError(f"partitions must have a known rank, got shape {chosen.shape}")
+        if chosen.shape.rank == 0:
+            values, chosen = expanded(values, 0), expanded(chosen, 0)
         while chosen.shape.rank > 1:
             values, chosen = _flattened(values, chosen)
         ids = as_vector(chosen, "partitions")
+        there, wanted = (None if v.shape.rank is None else Shape(v.shape)[0] for v in (values, ids))
+        if None not in (there, wanted) and there != wanted:
+            raise ShapeError(
+                "partitions must have the shape of the first axes of data, got "
+                f"{wanted} of them for {there} rows"
+            )
         # Sorted by partition, in their order within each.
         order = argsort(ids, stable=True)
         rows = (

@@ -18,7 +18,7 @@ from headrace.ops.assertions import assert_equal
 from headrace.ops.constant import range as range_
 from headrace.ops.constant import sequence_mask, zeros
 from headrace.ops.conversion import cast
-from headrace.ops.elementwise import equal, less, minimum
+from headrace.ops.elementwise import equal, less, maximum, minimum
 from headrace.ops.elementwise import select as where_v2
 from headrace.ops.gather import boolean_mask, gather
 from headrace.ops.joining import concat, stack
@@ -33,7 +33,7 @@ from headrace.ragged.partitions import (
     within,
 )
 from headrace.ragged.tensor import RaggedTensor
-from headrace.shapes import Shape
+from headrace.shapes import Dim, Shape
 
 
 def to_tensor(rt: RaggedTensor, default_value: Any, name: str | None) -> Tensor:
@@ -92,11 +92,10 @@ def from_tensor(
     with name_scope(name, "RaggedFromTensor"):
         x = convert_to_tensor(tensor)
         rank = x.shape.rank
-        if rank is None or rank <= ragged_rank:
+        if rank is not None and rank <= ragged_rank:
             raise ShapeError(
-                f"from_tensor: ragged_rank {told(ragged_rank)} needs a tensor of "
-                "known rank, at least "
-                f"{ragged_rank + 1}; got shape {x.spec.shape}"
+                f"from_tensor: ragged_rank {told(ragged_rank)} needs a tensor of rank "
+                f"{ragged_rank + 1} at least; got shape {x.spec.shape}"
             )
         nested = lengths if isinstance(lengths, list | tuple) and _is_nested(lengths) else None
         if nested is not None:
@@ -106,15 +105,15 @@ def from_tensor(
                     f"{told(ragged_rank)}"
                 )
             return _by_nested_lengths(x, [as_vector(each, "lengths") for each in nested])
-        static = x.spec.shape
+        known_rows = _first(x)
         if ragged_rank > 1:
             return _deep(x, lengths, padding, ragged_rank, dtype)
         sizes = shape(x, out_type=dtype)
         if lengths is None and padding is None:
             flat = _merged(x, 1)
             splits = range_(sizes[0] + 1, dtype=dtype) * sizes[1]
-            if static[0] is not None:
-                splits.set_shape([static[0] + 1])
+            if known_rows is not None:
+                splits.set_shape([known_rows + 1])
             return RaggedTensor(flat, splits)
         if padding is not None:
             counts = _lengths_without(x, padding, dtype)
@@ -125,12 +124,19 @@ def from_tensor(
                 sizes[0],
                 message="lengths must have one number for each row",
             )
-            counts = after([check], minimum(given, sizes[1]))
-        kept = boolean_mask(x, sequence_mask(counts, sizes[1]))
+            counts = after([check], maximum(minimum(given, sizes[1]), 0))
+        there = sequence_mask(counts, sizes[1])
+        there.set_shape([None, None])
+        kept = boolean_mask(x, there)
         splits = splits_of(counts)
-        if static[0] is not None:
-            splits.set_shape([static[0] + 1])
+        if known_rows is not None:
+            splits.set_shape([known_rows + 1])
         return RaggedTensor(kept, splits)
+
+
+def _first(x: Tensor) -> Dim:
+    """Return the size of the first axis where it is known."""
+    return None if x.shape.rank is None else x.spec.shape[0]
 
 
 def _is_nested(lengths: Any) -> bool:
@@ -140,6 +146,8 @@ def _is_nested(lengths: Any) -> bool:
 def _merged(x: Tensor, axis: int) -> Tensor:
     """Return a tensor with the axes up to ``axis`` made one."""
     flat = reshape(x, concat([[-1], shape(x)[axis + 1 :]], 0))
+    if x.shape.rank is None:
+        return flat
     flat.set_shape([None, *x.spec.shape[axis + 1 :]])
     known = x.spec.shape[: axis + 1]
     if known.is_fully_defined():
@@ -173,8 +181,9 @@ def _deep(x: Tensor, lengths: Any, padding: Any, ragged_rank: int, dtype: Any) -
         for before in range(1, axis):
             rows = rows * sizes[before]
         made = RaggedTensor(made, range_(rows + 1, dtype=dtype) * sizes[axis])
-    if x.spec.shape[0] is not None:
-        made.row_splits.set_shape([x.spec.shape[0] + 1])
+    known_rows = _first(x)
+    if known_rows is not None:
+        made.row_splits.set_shape([known_rows + 1])
     assert isinstance(made, RaggedTensor)
     return made
 

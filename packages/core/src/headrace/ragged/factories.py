@@ -310,7 +310,7 @@ class Factories:
         """Make a ragged tensor of a tensor, leaving out what stands at the end of rows.
 
         Args:
-            tensor: [rows, columns, ...], of known rank, at least ``ragged_rank + 1``.
+            tensor: [rows, columns, ...], of rank ``ragged_rank + 1`` at least.
             lengths: [rows], how much of each row to keep; or a tuple of such vectors, one for each
                 ragged axis.
             padding: [...], what the end of rows is filled with, which is left out. Give it or
@@ -322,7 +322,7 @@ class Factories:
         Raises:
             AttributeValueError: if both of ``lengths`` and ``padding`` are given, or
                 ``ragged_rank`` is less than 1.
-            ShapeError: if the rank is unknown, or too small.
+            ShapeError: if the rank is too small.
         """
         convert = OPERATORS["ragged_from_tensor"]
         made: RaggedTensor = convert(tensor, lengths, padding, ragged_rank, name, row_splits_dtype)

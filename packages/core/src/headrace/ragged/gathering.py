@@ -89,7 +89,7 @@ def row(params: RaggedTensor, index: Any) -> Any:
     """Return one row."""
     splits = params.row_splits
     known, where = splits.spec.value, static_value(convert_to_tensor(index))
-    if known is not None and where is not None and int(where) < len(known) - 1:
+    if known is not None and where is not None and 0 <= int(where) < len(known) - 1:
         return params.values[int(known[int(where)]) : int(known[int(where) + 1])]
     at = cast(convert_to_tensor(index), splits.dtype)
     start, limit = dense.gather(splits[:-1], at), dense.gather(splits[1:], at)
