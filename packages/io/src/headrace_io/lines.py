@@ -27,7 +27,7 @@ def read_lines(
         DataLossError: if compressed data are damaged, or end early.
     """
     position, skip = start, skip_header_lines
-    for lines, end in _lines(path, compression, start):
+    for lines, end in lines_and_ends(path, compression, start):
         for line in lines:
             begin, position = position, position + len(line) + end
             if skip:
@@ -39,14 +39,16 @@ def read_lines(
 def read_runs_of_lines(path: FileName, *, skip_header_lines: int = 0) -> Iterator[list[bytes]]:
     """Yield the lines of a file, many at once; otherwise as ``read_lines``."""
     skip = skip_header_lines
-    for lines, _ in _lines(path, "", 0):
+    for lines, _ in lines_and_ends(path, "", 0):
         run = lines[skip:]
         skip -= len(lines) - len(run)
         if run:
             yield [line.removesuffix(b"\r") for line in run]
 
 
-def _lines(path: FileName, compression: str, start: int) -> Iterator[tuple[list[bytes], int]]:
+def lines_and_ends(
+    path: FileName, compression: str, start: int
+) -> Iterator[tuple[list[bytes], int]]:
     """Yield lines, with how many bytes end each: one, or none behind the last of the file."""
     with InputStream(path, compression) as stream:
         stream.skip(start)

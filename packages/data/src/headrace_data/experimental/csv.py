@@ -12,12 +12,20 @@ import numpy as np
 
 import headrace as hr
 from headrace import Tensor
-from headrace.errors import AttributeValueError, DatasetError, DTypeError, shown
+from headrace.errors import (
+    AttributeValueError,
+    DatasetError,
+    DTypeError,
+    InvalidArgumentError,
+    shown,
+)
 from headrace.extend.arguments import items
+from headrace_data.build import scalar, static
 from headrace_data.dataset import Dataset
 from headrace_data.experimental.files import file_names, in_turns, repeated
 from headrace_data.experimental.transformations import ignore_errors as without_errors
-from headrace_data.sources.records import TextLineDataset
+from headrace_data.sources.records import csv_records
+from headrace_data.transformations.mapping import map_
 from headrace_io.streams import error_of_system
 
 _DTYPES = (hr.float32, hr.float64, hr.int32, hr.int64, hr.string)
@@ -45,22 +53,26 @@ class CsvDataset(Dataset):
             record_defaults: For each column its dtype, where each field must have a value, or the
                 value of empty fields, a list or tensor of one.
             compression_type: [], ``""``, ``"ZLIB"`` or ``"GZIP"``.
-            buffer_size: Taken and without effect.
+            buffer_size: [], how many bytes are read at once, positive; without effect.
             header: Whether the first line of each file is left out.
             field_delim: The character between fields.
             use_quote_delim: Whether fields may stand in double quotes, in which lines do not end.
             na_value: A text that means the same as an empty field.
             select_cols: The numbers of the columns to take, growing; all if None.
+
+        Raises:
+            InvalidArgumentError: if ``buffer_size`` is not positive.
         """
-        del buffer_size
+        _check_buffer(buffer_size)
         defaults = [_default(given) for given in items(record_defaults, "record_defaults")]
         names = hr.reshape(hr.convert_to_tensor(filenames, hr.string), [-1])
 
-        def lines(name: Any) -> Any:
-            found = TextLineDataset(name, compression_type)
-            return found.skip(1) if header else found
+        one = len(defaults) == 1 and select_cols is None and use_quote_delim
 
         def columns(line: Any) -> Any:
+            if one:
+                # A line without anything has no fields for decode_csv.
+                line = hr.where(hr.equal(line, ""), '""', line)
             return tuple(
                 hr.decode_csv(
                     line,
@@ -72,8 +84,15 @@ class CsvDataset(Dataset):
                 )
             )
 
-        made = Dataset.from_tensor_slices(names).flat_map(lines).map(columns)
+        records = csv_records(names, compression_type, field_delim, use_quote_delim, header)
+        made = map_(records, columns, None)
         super().__init__(made.variant, made.spec, made.inputs)
+
+
+def _check_buffer(size: Any) -> None:
+    known = None if size is None else static(scalar(size, hr.int64, "buffer_size"))
+    if known is not None and known < 1:
+        raise InvalidArgumentError(f"buffer_size should be positive, got {known}")
 
 
 def _default(given: Any) -> Any:

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
+from headrace.errors import DTypeError, InvalidArgumentError, ShapeError, shown
 from headrace_data import structure
 from headrace_data.build import make, scalar
 from headrace_data.dataset import Dataset
 from headrace_data.runtime.passes import Pass
 from headrace_data.runtime.stream import DatasetValue, Element, State, Stream, stream
+from headrace_io.csv_records import read_csv_records
 from headrace_io.fixed import read_fixed
 from headrace_io.lines import read_lines
 from headrace_io.records import read_records
@@ -72,6 +73,27 @@ def _names(filenames: Any) -> Any:
     if not spec.shape.is_compatible_with([]):
         raise ShapeError("`filenames` must be a data set of scalars")
     return filenames
+
+
+def csv_records(
+    names: Any, compression: Any, delimiter: str, quotes: bool, header: bool
+) -> structure.Described:
+    """Return a data set of the records of files of comma-separated values, as texts.
+
+    Args:
+        names: [n], the files.
+        compression: [], string, or None.
+        delimiter: The character between fields.
+        quotes: Whether fields may stand in double quotes.
+        header: Whether the first line of each file is left out.
+    """
+    kind = scalar("" if compression is None else compression, hr.string, "compression_type")
+    return make(
+        "records",
+        structure.TensorComponent(hr.string, hr.Shape([])),
+        arguments=[names, kind],
+        settings={"form": "csv", "delimiter": delimiter, "quotes": quotes, "header": header},
+    )
 
 
 class TextLineDataset(_FileDataset):
@@ -165,6 +187,9 @@ def _items(value: DatasetValue, name: bytes, start: int | None) -> Items:
         return read_lines(name, compression, start=start or 0)
     if value.settings["form"] == "records":
         return read_records(name, compression, start=start or 0)
+    if value.settings["form"] == "csv":
+        settings = {key: value.settings[key] for key in ("delimiter", "quotes", "header")}
+        return read_csv_records(name, compression, **settings, start=start or 0)
     length, header, footer = (value.scalar(i) for i in (2, 3, 4))
     return read_fixed(name, length, header, footer, 0, compression, start=start, whole=True)
 
@@ -186,7 +211,7 @@ class RecordsStream(Stream):
         """Refuse compressions that there are not."""
         compression = bytes(np.asarray(value.arguments[1])[()]).decode()
         if compression not in ("", "ZLIB", "GZIP"):
-            raise AttributeValueError(
+            raise InvalidArgumentError(
                 f"compression_type must be '', 'ZLIB' or 'GZIP', got {shown(compression)}"
             )
 
