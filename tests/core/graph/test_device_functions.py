@@ -47,7 +47,12 @@ def test_a_colocated_operation_is_not_asked_for() -> None:
     with hr.device("/device:cpu:0"):
         a = hr.constant(1.0)
     with hr.device(lambda op: "/device:cpu:1"), hr.colocate_with(a):
-        assert hr.constant(2.0).device == ""
+        b = hr.constant(2.0)
+    with hr.colocate_with(b):
+        c = hr.constant(3.0)
+    # It is on the device of what it is beside.
+    assert b.device == c.device == a.device == "/device:cpu:0"
+    assert str(b.op.device_name) == ""
 
 
 def test_bodies_of_loops_are_asked_for() -> None:

@@ -94,7 +94,7 @@ def attr_value_of(value: Any) -> Any:
 
 
 def _fill_node(node: Any, op: Operation, named: Any, shapes: bool) -> None:
-    node.name, node.op, node.device = op.name, op.type, op.device
+    node.name, node.op, node.device = op.name, op.type, str(op.device_name)
     node.input.extend(named(tensor) for tensor in op.inputs)
     # What an operation takes it waits for anyway.
     taken = {tensor.op for tensor in op.inputs}

@@ -208,7 +208,7 @@ class _Writer:
                 "arity": [] if all(n == 1 for n in op.arity) else list(op.arity),
                 "attrs": {name: encode(value) for name, value in op.attrs.items()},
                 "control": [c.name for c in op.control_inputs],
-                "device": op.device,
+                "device": str(op.device_name),
                 "colocated": [c.name for c in op.colocated_with],
                 "gradient": op.gradient_rule,
                 "origin": op.origin,

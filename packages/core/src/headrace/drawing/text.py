@@ -60,8 +60,8 @@ def describe(op: Operation) -> str:
         text += f" after {', '.join(c.name for c in op.control_inputs)}"
     if op.outputs:
         text += f" -> {', '.join(str(t.spec) for t in op.outputs)}"
-    if op.device:
-        text += f" @{op.device}"
+    if asked := str(op.device_name):
+        text += f" @{asked}"
     if op.site.line:
         text += f"  # {PurePath(op.site.filename).name}:{op.site.line}"
     # A name or an attribute may hold line breaks; an operation is one line all the same.

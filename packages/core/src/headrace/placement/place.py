@@ -246,7 +246,7 @@ def _joint_request(members: list[Operation]) -> DeviceName:
             holder = f"  {_title(users[0])} at {users[0].site} uses both\n" if users else ""
             raise PlacementError(
                 f"{_title(op)} and {_title(other)} must share a device, but "
-                f"ask for {op.device!r} and {other.device!r}\n"
+                f"ask for {str(op.device_name)!r} and {str(other.device_name)!r}\n"
                 f"  {op.name!r} at {op.site}\n  {other.name!r} at {other.site}\n{holder}"
                 "  operations share a device with the state they use and with what colocate_with "
                 "names"
