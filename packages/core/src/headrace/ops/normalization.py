@@ -412,6 +412,8 @@ def dropout(
         asked = keep_prob if rate is None else rate
         if isinstance(asked, numbers.Number):
             asked = real(asked, f"dropout: {'keep_prob' if rate is None else 'rate'}")
+        else:
+            asked = convert_to_tensor(asked)
         dropped = 1 - asked if rate is None else asked
         if isinstance(dropped, float):
             if not 0 <= dropped < 1:
@@ -423,7 +425,7 @@ def dropout(
                 return tensor
             share: Any = dropped
         else:
-            share = convert_to_tensor(dropped)
+            share = dropped
             if share.shape.rank not in (None, 0):
                 raise ShapeError(f"dropout: rate must be a scalar, got shape {share.shape}")
             if share.shape.rank is None:
@@ -434,6 +436,9 @@ def dropout(
         found: Tensor = tensor * (1 / (1 - share)) * kept
         if noise_shape is None:
             found.set_shape(tensor.spec.shape)
+        elif tensor.shape.rank is not None and found.spec.shape != tensor.spec.shape:
+            # What was drawn must not be of more dimensions or sizes than what is dropped.
+            found = ensure_shape(found, tensor.shape)
         return found
 
 
