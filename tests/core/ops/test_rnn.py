@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import AttributeValueError, ShapeError
+from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError, ShapeError
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -260,3 +260,43 @@ def test_what_is_refused() -> None:
         cells.BasicLSTMCell(0)
     with pytest.raises(ShapeError, match="last dimension is known"):
         hr.nn.dynamic_rnn(cell, hr.placeholder(hr.float64, [2, 3, None]), dtype=hr.float64)
+
+
+class _Alike:
+    """What is asked of a cell, without being one."""
+
+    state_size = 2
+    output_size = 2
+
+    def zero_state(self, batch_size, dtype):
+        return hr.zeros([batch_size, 2], dtype)
+
+    def __call__(self, x, state, scope=None):
+        return (x, state), x + state
+
+
+def test_a_cell_puts_out_what_it_says():
+    with pytest.raises(GraphError, match=r"what its output_size says, 2; got \(<Tensor"):
+        hr.nn.dynamic_rnn(_Alike(), hr.ones([2, 3, 2]), dtype=hr.float32)
+
+
+def test_outputs_of_a_cell_have_a_dtype():
+    class Counted(_Alike):
+        def __call__(self, x, state, scope=None):
+            return x, (state[0] + 1, state[1])
+
+    start = (hr.zeros([2], hr.int32), hr.zeros([2, 2]))
+    with pytest.raises(AttributeValueError, match="needs dtype, where states are of several"):
+        hr.nn.dynamic_rnn(Counted(), hr.ones([2, 3, 2]), initial_state=start)
+
+
+def test_what_is_no_cell_is_refused():
+    class Sized:
+        state_size = output_size = 2
+
+        def __call__(self, x, state, scope=None):
+            return x, state
+
+    for given in (Sized(), 3, lambda x, state: (x, state)):
+        with pytest.raises(ArgumentTypeError, match="state_size, output_size and zero_state; got"):
+            hr.nn.dynamic_rnn(given, hr.ones([2, 3, 2]), dtype=hr.float32)

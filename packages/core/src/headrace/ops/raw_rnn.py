@@ -25,7 +25,7 @@ from headrace.ops.identity import identity
 from headrace.ops.loop import while_loop
 from headrace.ops.reduce import reduce_all
 from headrace.ops.rnn import static_rnn
-from headrace.ops.rnn_base import RNNCell, checked_cell
+from headrace.ops.rnn_base import RNNCell, checked_cell, prepare
 from headrace.ops.tensor_array import TensorArray
 from headrace.ops.variable_scope import variable_scope
 from headrace.shapes import Shape
@@ -90,7 +90,7 @@ def raw_rnn(
             for kind, size in zip(kinds, sizes, strict=True)
         ]
         nothing = [zeros(_sized(batch, n), kind) for kind, n in zip(kinds, sizes, strict=True)]
-        cell.prepare(following)
+        prepare(cell, following)
 
         def body(
             time: Tensor, ended: Tensor, given: Any, written: Any, before: Any, memory: Any

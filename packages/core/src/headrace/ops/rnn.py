@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from headrace import dtypes
-from headrace.dtypes import tensor_list
-from headrace.errors import ArgumentTypeError, AttributeValueError, ShapeError, shown
+from headrace.dtypes import as_dtype, tensor_list
+from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.structure import flatten, pack
+from headrace.graph.structure import flatten, pack, same_structure
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, reshape, shape, stack, transpose, unstack
 from headrace.ops.constant import zeros, zeros_like
@@ -18,9 +18,10 @@ from headrace.ops.elementwise import less, select
 from headrace.ops.identity import ensure_shape
 from headrace.ops.loop import while_loop
 from headrace.ops.rearrange import reverse, reverse_sequence
-from headrace.ops.rnn_base import RNNCell, checked_cell
+from headrace.ops.rnn_base import RNNCell, calls_itself, checked_cell
 from headrace.ops.tensor_array import TensorArray
 from headrace.ops.variable_scope import variable_scope
+from headrace.shapes import Shape
 
 
 def _batch_size(first: Tensor, axis: int) -> Any:
@@ -38,7 +39,10 @@ def _start(cell: RNNCell, state: Any, dtype: Any, batch: Any) -> Any:
         return pack(state, [convert_to_tensor(t) for t in flatten(state)])
     if dtype is None:
         raise AttributeValueError("a recurrent network needs initial_state or dtype")
-    return cell.zero_state(batch, dtype)
+    make = getattr(cell, "get_initial_state", None)
+    if make is None:
+        return cell.zero_state(batch, dtype)
+    return make(inputs=None, batch_size=batch, dtype=dtype)
 
 
 def _lengths(sequence_length: Any) -> Tensor | None:
@@ -108,13 +112,16 @@ def static_rnn(
     """
     checked_cell(cell, "cell")
     _check_steps(inputs, "static_rnn")
-    with variable_scope("rnn" if scope is None else scope):
+    with variable_scope("rnn" if scope is None else scope) as opened:
         steps = [pack(x, [convert_to_tensor(t) for t in flatten(x)]) for x in inputs]
         first = flatten(steps[0])[0]
         state = _start(cell, initial_state, dtype, _batch_size(first, 0))
         lengths = _lengths(sequence_length)
         outputs = []
         for time, step in enumerate(steps):
+            if time == 1:
+                # Cells that make their variables when they are called find them again.
+                opened.reuse_variables()
             output, state = _stepped(cell, step, state, lengths, time)
             outputs.append(output)
         return outputs, state
@@ -170,18 +177,26 @@ def dynamic_rnn(
         lengths = _lengths(sequence_length)
         count = _batch_size(steps[0], 0)
         arrays = [TensorArray(t.dtype, count).unstack(t) for t in steps]
-        # Variables are made outside of the loop, for inputs that are like those inside.
         example = [t[0] if t.spec.shape[0] != 0 else zeros(shape(t)[1:], t.dtype) for t in steps]
-        cell.prepare(pack(inputs, example))
-        # Of one step, for structure, dtypes and shapes of the outputs; nothing of it runs.
-        sample, _ = cell(pack(inputs, example), state)
-        leaves = flatten(sample)
-        outputs = [TensorArray(t.dtype, count, element_shape=t.shape) for t in leaves]
+        if calls_itself(cell):
+            sample, outputs = _announced(cell, batch, dtype, state, count)
+        else:
+            # Variables are made outside of the loop, for inputs that are like those inside.
+            cell.prepare(pack(inputs, example))
+            # Of one step, for structure, dtypes and shapes of the outputs; nothing of it runs.
+            sample, _ = cell(pack(inputs, example), state)
+            leaves = flatten(sample)
+            outputs = [TensorArray(t.dtype, count, element_shape=t.shape) for t in leaves]
 
         def body(time: Tensor, written: Any, before: Any) -> Any:
             step = pack(inputs, [array.read(time) for array in arrays])
             step = pack(step, [_like(t, e) for t, e in zip(flatten(step), example, strict=True)])
             output, after = _stepped(cell, step, before, lengths, time)
+            if not same_structure(output, sample):
+                raise GraphError(
+                    f"a cell must put out what its output_size says, {shown(sample)}; got "
+                    f"{shown(output)}"
+                )
             made = [a.write(time, t) for a, t in zip(written, flatten(output), strict=True)]
             return time + 1, made, _shaped_as(after, before)
 
@@ -200,6 +215,28 @@ def dynamic_rnn(
         if not time_major:
             stacked = [_swapped(t) for t in stacked]
         return pack(sample, stacked), state
+
+
+def _announced(
+    cell: Any, batch: Any, dtype: Any, state: Any, count: Any
+) -> tuple[Any, list[TensorArray]]:
+    """Return what a cell says of its outputs, and arrays for those of all steps.
+
+    Raises:
+        AttributeValueError: if neither ``dtype`` nor the state says of which dtype they are.
+    """
+    kinds = {t.dtype for t in flatten(state)}
+    if dtype is None and len(kinds) != 1:
+        raise AttributeValueError(
+            "dynamic_rnn needs dtype, where states are of several: it is that of the outputs"
+        )
+    kind = as_dtype(dtype) if dtype is not None else kinds.pop()
+    first = Shape([batch if isinstance(batch, int) else None])
+    arrays = []
+    for size in flatten(cell.output_size):
+        inner = Shape([size] if isinstance(size, int) else size)
+        arrays.append(TensorArray(kind, count, element_shape=first.concatenate(inner)))
+    return cell.output_size, arrays
 
 
 def _swapped(t: Tensor) -> Tensor:
@@ -314,13 +351,16 @@ def static_bidirectional_rnn(
     checked_cell(cell_bw, "cell_bw")
     _check_steps(inputs, "static_bidirectional_rnn")
 
-    def backwards(steps: Sequence[Any]) -> list[Tensor]:
+    def backwards(steps: Sequence[Any]) -> list[Any]:
         if sequence_length is None:
             return list(steps)[::-1]
-        whole = stack([convert_to_tensor(t) for t in steps])
-        return unstack(
-            reverse_sequence(whole, sequence_length, seq_axis=0, batch_axis=1), len(steps)
-        )
+        # Of each part of a step by itself, where steps are structures.
+        turned = []
+        for parts in zip(*map(flatten, steps), strict=True):
+            whole = stack([convert_to_tensor(t) for t in parts])
+            found = reverse_sequence(whole, sequence_length, seq_axis=0, batch_axis=1)
+            turned.append(unstack(found, len(steps)))
+        return [pack(steps[0], list(parts)) for parts in zip(*turned, strict=True)]
 
     with variable_scope("bidirectional_rnn" if scope is None else scope):
         with variable_scope("fw") as inner:
@@ -331,5 +371,8 @@ def static_bidirectional_rnn(
             behind, state_bw = static_rnn(
                 cell_bw, backwards(inputs), initial_state_bw, dtype, sequence_length, inner
             )
-    pairs = zip(ahead, backwards(behind), strict=True)
-    return [concat([one, two], 1) for one, two in pairs], state_fw, state_bw
+    found = []
+    for one, two in zip(ahead, backwards(behind), strict=True):
+        parts = zip(flatten(one), flatten(two), strict=True)
+        found.append(pack(one, [concat([a, b], 1) for a, b in parts]))
+    return found, state_fw, state_bw

@@ -109,6 +109,11 @@ class RNNCell:
         """The size of the output."""
         raise NotImplementedError(f"{type(self).__name__} needs a property output_size")
 
+    @property
+    def inner_cells(self) -> Sequence[Any]:
+        """The cells of which it is made."""
+        return ()
+
     # -- variables
 
     @property
@@ -348,15 +353,41 @@ def _with_batch(batch_size: Any, size: Any) -> Any:
     return [whole(batch_size, "batch_size"), *dims]
 
 
-def checked_cell(cell: Any, label: str) -> RNNCell:
-    """Return a cell.
+def checked_cell(cell: Any, label: str) -> Any:
+    """Return a cell: an instance of RNNCell, or what has all that is asked of one.
 
     Raises:
         ArgumentTypeError: if it is none.
     """
-    if not isinstance(cell, RNNCell):
-        raise ArgumentTypeError(f"{label} must be an instance of RNNCell, got {shown(cell)}")
+    if isinstance(cell, RNNCell):
+        return cell
+    sized = hasattr(cell, "output_size") and hasattr(cell, "state_size")
+    starts = hasattr(cell, "zero_state") or hasattr(cell, "get_initial_state")
+    if not (callable(cell) and sized and starts):
+        raise ArgumentTypeError(
+            f"{label} must be an instance of RNNCell, or be callable and have state_size, "
+            f"output_size and zero_state; got {shown(cell)}"
+        )
     return cell
+
+
+def calls_itself(cell: Any) -> bool:
+    """Whether a cell, or one inside of it, says in ``__call__`` what a step is.
+
+    It makes its variables wherever it is called, and may be called but once for all steps.
+    """
+    if not isinstance(cell, RNNCell) or type(cell).__call__ is not RNNCell.__call__:
+        return True
+    return any(map(calls_itself, cell.inner_cells))
+
+
+def prepare(cell: Any, inputs: Any, scope: Any = None) -> list[Any]:
+    """Make the variables of a cell ahead, and return them; none of one that calls itself."""
+    if calls_itself(cell):
+        return []
+    cell.prepare(inputs, scope)
+    found: list[Any] = cell.variables
+    return found
 
 
 def _counted(cell: RNNCell) -> str:

@@ -12,6 +12,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from headrace.dtypes import DType
@@ -26,6 +27,7 @@ from headrace.ops.rnn_base import (
     RNNCell,
     activation_of,
     affine,
+    calls_itself,
     checked_cell,
     constant_start,
     depth_of,
@@ -321,7 +323,7 @@ class BasicLSTMCell(LSTMCell):
 class MultiRNNCell(RNNCell):
     """Cells one upon the other: each takes the output of the one below."""
 
-    def __init__(self, cells: Sequence[RNNCell], state_is_tuple: bool = True) -> None:
+    def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True) -> None:
         """Make a cell of cells.
 
         Args:
@@ -349,25 +351,46 @@ class MultiRNNCell(RNNCell):
         """The size of the output: that of the last cell."""
         return self._cells[-1].output_size
 
+    @property
+    def inner_cells(self) -> Sequence[Any]:
+        """The cells of which it is made."""
+        return self._cells
+
     def prepare(self, inputs: Any, scope: Any = None) -> None:
         """Make the variables of all cells, each for the outputs of the one below."""
         if self.built:
             return
         below = flatten(inputs)[0]
-        with variable_scope(scope, "multi_rnn_cell"):
-            for i, cell in enumerate(self._cells):
-                with variable_scope(f"cell_{i}"):
-                    cell.prepare(below)
-                below = zeros([1, cell.output_size], below.dtype)
-                self._made += cell.variables
+        with variable_scope(scope, "multi_rnn_cell") as opened:
+            if calls_itself(self):
+                # Whichever makes its variables in a call does so in the scope of this cell.
+                self._scope = opened
+            else:
+                for i, cell in enumerate(self._cells):
+                    with variable_scope(f"cell_{i}"):
+                        cell.prepare(below)
+                    below = zeros([1, cell.output_size], below.dtype)
         self.built = True
+
+    @property
+    def variables(self) -> list[Any]:
+        """All variables of the cells."""
+        return [v for cell in self._cells for v in getattr(cell, "variables", [])]
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        """Return the states from which the cells start."""
+        if not self._state_is_tuple:
+            return super().zero_state(batch_size, dtype)
+        return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """Return the output of the last cell, and the new states of all."""
         sizes = [cell.state_size for cell in self._cells]
         states = state if self._state_is_tuple else split(state, sizes, 1)
         found = []
-        for cell, before in zip(self._cells, states, strict=True):
-            inputs, after = cell(inputs, before)
+        scoped = calls_itself(self)
+        for i, (cell, before) in enumerate(zip(self._cells, states, strict=True)):
+            with variable_scope(f"cell_{i}") if scoped else nullcontext():
+                inputs, after = cell(inputs, before)
             found.append(after)
         return inputs, tuple(found) if self._state_is_tuple else concat(found, 1)

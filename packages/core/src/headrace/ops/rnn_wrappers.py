@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from headrace.dtypes import as_dtype
@@ -13,7 +13,7 @@ from headrace.graph.structure import flatten, pack
 from headrace.ops.elementwise import floor
 from headrace.ops.normalization import dropout
 from headrace.ops.random import random_uniform
-from headrace.ops.rnn_base import RNNCell, checked_cell, known_cells
+from headrace.ops.rnn_base import RNNCell, checked_cell, known_cells, prepare
 from headrace.ops.rnn_cells import LSTMStateTuple
 from headrace.ops.rnn_config import arguments_of
 from headrace.shapes import Shape
@@ -24,10 +24,10 @@ class _Wrapper(RNNCell):
 
     def __init__(self, cell: RNNCell, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._cell = checked_cell(cell, "cell")
+        self._cell: Any = checked_cell(cell, "cell")
 
     @property
-    def wrapped_cell(self) -> RNNCell:
+    def wrapped_cell(self) -> Any:
         """The cell inside."""
         return self._cell
 
@@ -59,10 +59,14 @@ class _Wrapper(RNNCell):
         """The size of the output of the cell inside."""
         return self._cell.output_size
 
+    @property
+    def inner_cells(self) -> Sequence[Any]:
+        """The cell inside."""
+        return (self._cell,)
+
     def prepare(self, inputs: Any, scope: Any = None) -> None:
         """Make the variables of the cell inside."""
-        self._cell.prepare(inputs, scope)
-        self._made, self.built = self._cell.variables, True
+        self._made, self.built = prepare(self._cell, inputs, scope), True
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """Return a state of zeros of the cell inside."""
@@ -215,7 +219,8 @@ class DeviceWrapper(_Wrapper):
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """Take a step of the cell inside."""
         with device(self._device):
-            return self._cell(inputs, state)
+            found: tuple[Any, Any] = self._cell(inputs, state)
+        return found
 
 
 class ResidualWrapper(_Wrapper):
