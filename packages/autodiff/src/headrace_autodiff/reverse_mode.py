@@ -25,6 +25,7 @@ from headrace.extend import DeviceName
 from headrace.extend.arguments import whole
 from headrace.extend.graphs import (
     Function,
+    flatten,
     graphs_around,
     pinned_site,
     unhindered,
@@ -58,7 +59,8 @@ def gradients(
     derivative, as in TensorFlow.
 
     Args:
-        ys: A tensor or variable, or a list of these.
+        ys: A tensor or variable, or a list of these. What is a structure of tensors in such a list
+            is one tensor, as for ``hr.stack``.
         xs: A tensor or variable, or a list of these. For a variable all its reads count, for a
             tensor only what is computed from that very tensor.
         grad_ys: For each of ``ys`` the gradient that arrives there, ones if None.
@@ -107,7 +109,7 @@ def gradients(
             "gradients: unconnected_gradients is 'none' or 'zero', got "
             f"{shown(unconnected_gradients)}"
         )
-    outputs, inputs = _listed(ys), _listed(xs)
+    outputs, inputs = [_joined(y) for y in _listed(ys)], _listed(xs)
     if not outputs:
         raise GraphError("gradients: ys is empty; give the tensors to differentiate")
     graph = _innermost([_graph_of(y, "ys") for y in outputs])
@@ -171,6 +173,14 @@ def _listed(value: Any) -> list[Any]:
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _joined(y: Any) -> Any:
+    """Return a y; of a structure of tensors, such as the state of a cell, one tensor."""
+    if not isinstance(y, list | tuple) or isinstance(y, IndexedSlices):
+        return y
+    held = any(isinstance(t, Tensor | Variable) for t in flatten(y))
+    return convert_to_tensor(y) if held else y
 
 
 def _graph_of(value: Any, label: str) -> Graph:

@@ -9,6 +9,7 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dimension import UNKNOWN_DIMENSION, UNKNOWN_IS_NO_INTEGER
+from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.given import items
 from headrace.graph.convert import (
@@ -71,6 +72,21 @@ def _within_int64(value: int, label: str) -> int:
     if not -(2**63) <= value < 2**63:
         raise DTypeError(f"{label} must hold integers of 64 bits, got {shown(value)}")
     return value
+
+
+def as_scalar(value: Any, dtype: DType, label: str) -> Tensor:
+    """Return a number as a scalar tensor of a dtype.
+
+    Raises:
+        ShapeError: if it is not one, but several.
+    """
+    found = convert_to_tensor(value, preferred_dtype=dtype)
+    if found.shape.rank is None:
+        # The step says so where there are several.
+        found = convert_to_tensor(call_op("EnsureShape", found, Shape(())))
+    if found.shape.rank:
+        raise ShapeError(f"{label} must be a scalar, got shape {found.spec.shape}")
+    return convert_to_tensor(call_op("Cast", found, dtype))
 
 
 def as_int(value: Any, label: str) -> Any:

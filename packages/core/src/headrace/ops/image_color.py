@@ -14,7 +14,7 @@ from headrace.graph.convert import convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
-from headrace.ops.arguments import as_floats
+from headrace.ops.arguments import as_floats, as_scalar
 from headrace.ops.array import expand_dims, identity, rank, reshape, shape
 from headrace.ops.complex import abs_ as absolute
 from headrace.ops.constant import fill, shape_of
@@ -24,6 +24,7 @@ from headrace.ops.elementwise import (
     floordiv,
     floormod,
     greater,
+    greater_equal,
     less,
     maximum,
     minimum,
@@ -185,11 +186,11 @@ def adjust_contrast(images: Any, contrast_factor: Any) -> Tensor:
         ``(x - mean) * contrast_factor + mean``, the dtype of ``images``.
 
     Raises:
-        ShapeError: if they have fewer than 3 dimensions.
+        ShapeError: if they have fewer than 3 dimensions, or ``contrast_factor`` has any.
     """
     with name_scope(None, "adjust_contrast"):
         tensor, kind = float_image(images, label="images")
-        factor = cast(convert_to_tensor(contrast_factor), tensor.dtype)
+        factor = as_scalar(contrast_factor, tensor.dtype, "contrast_factor")
         mean = reduce_mean(tensor, [-3, -2], keepdims=True)
         return convert_image_dtype((tensor - mean) * factor + mean, kind, saturate=True)
 
@@ -206,13 +207,16 @@ def adjust_gamma(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
         The shape and dtype of ``image``.
 
     Raises:
-        AttributeValueError: if ``gamma`` is negative.
+        AttributeValueError: if ``gamma`` is negative; a tensor raises when it runs.
     """
     if isinstance(gamma, int | float) and gamma < 0:
         raise AttributeValueError(f"gamma must be >= 0, got {told(gamma)}")
     with name_scope(None, "adjust_gamma"):
         tensor, kind = float_image(image, least=0)
         exponent = cast(convert_to_tensor(gamma, preferred_dtype=tensor.dtype), tensor.dtype)
+        if not isinstance(gamma, int | float):
+            told_by_step = ["gamma must be >= 0, got", exponent]
+            exponent = holding(exponent, greater_equal(reduce_min(exponent), 0), told_by_step)
         factor = cast(convert_to_tensor(gain, preferred_dtype=tensor.dtype), tensor.dtype)
         return convert_image_dtype(factor * power(tensor, exponent), kind, saturate=True)
 
@@ -315,7 +319,7 @@ def adjust_hue(image: Any, delta: Any, name: str | None = None) -> Tensor:
     with name_scope(name, "adjust_hue"):
         tensor, kind = _single(image)
         hsv = rgb_to_hsv(tensor)
-        shift = cast(convert_to_tensor(delta, preferred_dtype=dtypes.float32), dtypes.float32)
+        shift = as_scalar(delta, dtypes.float32, "delta")
         hue = floormod(hsv[..., 0] + shift, 1)
         shifted = hsv_to_rgb(stack([hue, hsv[..., 1], hsv[..., 2]], -1))
         return convert_image_dtype(shifted, kind)
@@ -345,9 +349,7 @@ def adjust_saturation(image: Any, saturation_factor: Any, name: str | None = Non
     with name_scope(name, "adjust_saturation"):
         tensor, kind = _single(image)
         hsv = rgb_to_hsv(tensor)
-        factor = cast(
-            convert_to_tensor(saturation_factor, preferred_dtype=dtypes.float32), dtypes.float32
-        )
+        factor = as_scalar(saturation_factor, dtypes.float32, "saturation_factor")
         saturation = minimum(maximum(hsv[..., 1] * factor, 0), 1)
         changed = hsv_to_rgb(stack([hsv[..., 0], saturation, hsv[..., 2]], -1))
         return convert_image_dtype(changed, kind)
