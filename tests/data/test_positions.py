@@ -332,3 +332,28 @@ def test_errors_that_were_fetched_ahead_are_saved() -> None:
         with pytest.raises(InvalidArgumentError, match="assert"):
             session.run(pipeline.element)
         assert session.run(pipeline.element) == 2
+
+
+@pytest.mark.parametrize("dtype", [hr.float16, hr.float32, hr.float64, hr.bool, hr.string])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda d, f: d.map(f, 3),
+        lambda d, f: d.map(f).shuffle(3, seed=1),
+        lambda d, f: d.map(f).window(2, 1).flat_map(lambda w: w),
+    ],
+    ids=["parallel", "shuffle", "window"],
+)
+def test_positions_hold_scalars_of_every_dtype(dtype: Any, make: Any) -> None:
+    def made(x: Any) -> Any:
+        return hr.as_string(x) if dtype == hr.string else hr.cast(x * x, dtype)
+
+    with hr.Graph().as_default():
+        pipeline = Pipeline(make(Dataset.range(5), made))
+        with hr.Session() as session:
+            session.run(pipeline.iterator.initializer)
+            session.run(pipeline.element)
+            state = session.run(pipeline.saveable.snapshot)
+            expected = [session.run(pipeline.element) for _ in range(4)]
+            session.run(pipeline.restore, {pipeline.saved: state})
+            assert [session.run(pipeline.element) for _ in range(4)] == expected

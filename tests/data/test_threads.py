@@ -147,3 +147,28 @@ def test_a_process_ends_while_its_threads_run() -> None:
     assert (done.returncode, done.stdout) == (0, "[0, 2, 4, 6]\n")
     assert "Error" not in done.stderr
     assert time.monotonic() - began < 40
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda d: d.take(2), lambda d: Dataset.zip((Dataset.range(2), d)).map(lambda _, x: x)],
+    ids=["take", "zip"],
+)
+def test_a_generator_is_let_go_where_nothing_more_is_taken(make: Any) -> None:
+    ended = threading.Event()
+
+    def numbers() -> Any:
+        try:
+            yield from range(9)
+        finally:
+            ended.set()
+
+    with hr.Graph().as_default(), hr.Session() as session:
+        dataset = make(Dataset.from_generator(numbers, hr.int64, []))
+        element = dataset.make_one_shot_iterator().get_next()
+        assert [session.run(element), session.run(element)] == [0, 1]
+        assert not ended.is_set()
+        for _ in range(2):
+            with pytest.raises(hr.errors.OutOfRangeError, match="no elements left"):
+                session.run(element)
+        assert ended.is_set()

@@ -99,7 +99,7 @@ def trace(
     """Trace a function of elements.
 
     Args:
-        function: The function. An element that is a tuple comes as several arguments.
+        function: The function. An element that is a plain tuple comes as several arguments.
         parameters: The structures of what it is called with, each an element or a tuple of them.
         what: The transformation, for messages.
         returns: "element" for a structure of tensors; "dataset" for a data set.
@@ -151,8 +151,11 @@ def _check_count(function: Callable[..., Any], given: Sequence[Any], what: str) 
 
 
 def arguments_of(element: Any) -> list[Any]:
-    """Return the structures of the arguments with which a function of an element is called."""
-    if isinstance(element, tuple) and structure.is_nested(element):
+    """Return the structures of the arguments with which a function of an element is called.
+
+    The parts of a plain tuple are arguments of their own; a named tuple is one.
+    """
+    if type(element) is tuple:
         return list(element)
     return [element]
 

@@ -333,7 +333,7 @@ class Dataset(structure.Described):
 
         Args:
             map_func: From an element to a structure of tensors. The parts of a tuple come as
-                arguments.
+                arguments, a named tuple as one.
             num_parallel_calls: [], how many calls may run at once, in threads; one after the other
                 if None.
 

@@ -161,12 +161,12 @@ def check_same(structure: Any, other: Any, what: str) -> None:
     """Refuse structures that nest in different ways.
 
     Raises:
-        GraphError: if they do; a ``ValueError``.
+        StructureError: if they do; a ``ValueError`` and a ``TypeError``.
     """
     with nesting(what):
         same = _same(structure, other)
     if not same:
-        raise GraphError(
+        raise StructureError(
             f"{what}: expected the structure {describe(structure)}, got {describe(other)}"
         )
 
@@ -330,7 +330,7 @@ def from_legacy(types: Any, shapes: Any = None, classes: Any = None) -> Any:
         classes: Classes in that structure; all tensors if None.
 
     Raises:
-        GraphError: if the structures differ.
+        StructureError: if the structures differ.
         DTypeError: if a class is none of components.
     """
     types = map_structure(lambda t: t if isinstance(t, DatasetSpec) else hr.as_dtype(t), types)
@@ -360,11 +360,11 @@ def like(structure: Any, shapes: Any, what: str) -> Any:
         return None if isinstance(shapes, DatasetSpec) else as_shape(shapes)
     if isinstance(structure, Mapping):
         if not isinstance(shapes, Mapping) or set(items(shapes, what)) != set(structure):
-            raise GraphError(f"{what}: expected one for each of {describe(structure)}")
+            raise StructureError(f"{what}: expected one for each of {describe(structure)}")
         made = {key: like(structure[key], shapes[key], what) for key in structure}
         return type(structure)(made.items())  # type: ignore[call-arg]
     if not isinstance(shapes, list | tuple) or len(shapes) != len(structure):
-        raise GraphError(
+        raise StructureError(
             f"{what}: expected one for each of {describe(structure)}, got {shown(shapes)}"
         )
     parts = [like(s, given, what) for s, given in zip(structure, shapes, strict=True)]
@@ -421,10 +421,7 @@ def common(left: Any, right: Any, what: str) -> Any:
         DTypeError: if the dtypes or the kinds of components differ.
         StructureError: if the structures do.
     """
-    try:
-        check_same(left, right, what)
-    except GraphError as error:
-        raise StructureError(str(error)) from None
+    check_same(left, right, what)
 
     def component(a: Component, b: Component) -> Component:
         if a.kind != b.kind or a.dtype != b.dtype:

@@ -83,6 +83,7 @@ class SqlStream(Stream):
                 # Threads of a pipeline take elements one after the other.
                 self._database = sqlite3.connect(self._text(1), check_same_thread=False)
                 self._rows = self._database.execute(self._text(2))
+                self._check_columns()
                 for _ in range(self._taken):
                     next(self._rows, None)
             row = next(self._rows, None)
@@ -91,12 +92,16 @@ class SqlStream(Stream):
         if row is None:
             return None
         self._taken += 1
-        if len(row) != len(self._types):
+        return tuple(_array(value, d) for value, d in zip(row, self._types, strict=True))
+
+    def _check_columns(self) -> None:
+        count = len(self._rows.description or ())
+        if count != len(self._types):
+            self.close()
             raise InvalidArgumentError(
-                f"The number of columns in query ({len(row)}) must match the number of elements "
+                f"The number of columns in query ({count}) must match the number of elements "
                 f"in output_types ({len(self._types)})."
             )
-        return tuple(_array(value, d) for value, d in zip(row, self._types, strict=True))
 
     def save(self) -> State:
         """Return how many rows were taken."""

@@ -72,6 +72,9 @@ class _Writer:
     def write(self, item: Any) -> Any:
         if item is None or isinstance(item, bool | str | int):
             return item
+        if isinstance(item, np.generic):
+            # NumPy's float64 is one of Python's floats, too.
+            return self._array(np.asarray(item))
         if isinstance(item, float):
             return {"f": item.hex()}
         if isinstance(item, bytes):

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 import headrace as hr
-from headrace.errors import DataLossError, FailedPreconditionError
+from headrace.errors import AlreadyExistsError, DataLossError
 from headrace_data.build import make, scalar
 from headrace_data.runtime.passes import Pass
 from headrace_data.runtime.stream import (
@@ -170,7 +170,7 @@ class FileCache(Stream):
     def _claim(self) -> None:
         with _LOCK:
             if str(self._partial) in _WRITING:
-                raise FailedPreconditionError(
+                raise AlreadyExistsError(
                     f"the cache {str(self._path)!r} is being written by another iterator; let its "
                     "first pass end, or give this one a file of its own"
                 )

@@ -126,23 +126,30 @@ class ZipStream(Stream):
             element = part.next()
             if element is None:
                 self._ended = True
+                # What the others hold, such as files, is free for others.
+                self.close()
                 return None
             found.extend(element)
         return tuple(found)
 
     def save(self) -> State:
-        """Return where each stands."""
-        return [self._ended, [part.save() for part in self._parts]]
+        """Return where each stands, as long as there are elements."""
+        parts = None if self._ended else [part.save() for part in self._parts]
+        return [self._ended, parts]
 
     def restore(self, state: State) -> None:
         """Bring each to where it stood."""
         self._ended, inner = state
+        if self._ended:
+            self.close()
+            return
         for part, saved in zip(self._parts, inner, strict=True):
             part.restore(saved)
 
     def close(self) -> None:
         """Close all."""
-        for part in self._parts:
+        parts, self._parts = self._parts, []
+        for part in parts:
             part.close()
 
 

@@ -97,6 +97,7 @@ class TakeStream(OneSource):
     def __init__(self, value: DatasetValue, run: Pass) -> None:
         super().__init__(value, run)
         self._left = value.scalar(0)
+        self._closed = False
 
     @classmethod
     def count(cls, value: DatasetValue) -> int:
@@ -111,6 +112,7 @@ class TakeStream(OneSource):
     def next(self) -> Element | None:
         """Return the next element, None after as many as wanted."""
         if self._left == 0:
+            self._end()
             return None
         element = self.source.next()
         if element is not None:
@@ -118,14 +120,27 @@ class TakeStream(OneSource):
             self._left -= 1
         return element
 
+    def _end(self) -> None:
+        """Let go what the source holds, such as files and generators."""
+        if not self._closed:
+            self._closed = True
+            self.source.close()
+
     def save(self) -> State:
-        """Return how many are left."""
-        return [self._left, self.source.save()]
+        """Return how many are left, and where the source stands as long as it is needed."""
+        return [self._left, None if self._closed else self.source.save()]
 
     def restore(self, state: State) -> None:
         """Have as many left."""
         self._left, inner = state
-        self.source.restore(inner)
+        if inner is None and self._left == 0:
+            self._end()
+        else:
+            self.source.restore(inner)
+
+    def close(self) -> None:
+        """Close the source."""
+        self._end()
 
 
 @stream("skip")
