@@ -101,6 +101,50 @@ def test_what_changes_state_runs_with_every_call():
         assert session.run(v) == 2
 
 
+def test_what_uses_state_keeps_the_order_of_the_program():
+    v, w = hr.Variable(1.0), hr.Variable(10.0)
+
+    @hr.function
+    def both(x):
+        before, other = v + 0.0, w.read_value()
+        v.assign_add(x)
+        between = v * 1.0
+        hr.cond(x > 1.0, lambda: v.assign_add(x), lambda: w.assign_add(x))
+        w.assign(v.read_value())
+        return [before, between, v.read_value(), other, w.read_value()]
+
+    found = both(hr.constant(2.0))
+    function = found[0].op.attrs["function"]
+    reads = [op for op in function.operations if op.type == "ReadVariable"]
+    # Reads wait for changes only, not for one another.
+    assert [len(op.control_inputs) for op in reads] == [0, 0, 1, 1, 1, 1]
+    for config in (hr.Config(executor="plain"), hr.Config(compile_after=0)):
+        with hr.Session(config=config) as session:
+            session.run(hr.global_variables_initializer())
+            assert session.run(found) == [1.0, 3.0, 5.0, 10.0, 5.0]
+
+
+def test_a_function_may_return_nothing():
+    v = hr.Variable(1.0)
+
+    @hr.function
+    def more(x):
+        v.assign_add(x)
+
+    @hr.function
+    def none(x):
+        return None, [x, None]
+
+    done = more(2.0)
+    assert isinstance(done, hr.Operation)
+    first, (x, last) = none(hr.constant(4))
+    assert first is last is None
+    with hr.Session() as session:
+        session.run(hr.global_variables_initializer())
+        assert session.run(done) is None
+        assert session.run([v, x]) == [3.0, 4]
+
+
 def test_functions_call_functions_in_branches_and_loops():
     @hr.function
     def square(x):
@@ -163,8 +207,8 @@ def test_mistakes():
 
     with pytest.raises(GraphError, match="calls itself while it is traced"):
         endless(hr.constant(3.0))
-    with pytest.raises(GraphError, match="returned None"):
-        hr.function(lambda x: None)(hr.constant(1.0))
+    with pytest.raises(DTypeError, match="object"):
+        hr.function(lambda x: object())(hr.constant(1.0))
     with pytest.raises(GraphError, match="there is no autograph"):
         hr.function(lambda x: x, autograph=True)
     with pytest.raises((DTypeError, ShapeError), match="matmul"):

@@ -40,6 +40,7 @@ class Function(Graph, FunctionValue):
         waits: For operations of it, those of graphs around that they asked to wait for.
         waits_for: Operations of graphs around that those of its operations asked to wait for on
             which the results depend.
+        traced: Whether it was traced of a function of the program, whose order it keeps.
         is_part: Whether it is one task's part of a function that several tasks run together.
         derived: What was made of it, such as its gradients, by a key of who made it.
     """
@@ -62,6 +63,7 @@ class Function(Graph, FunctionValue):
         self.stands: dict[Tensor, Tensor] = {}
         self._complete = False
         self._stateful = False
+        self.traced = False
         self.is_part = False
         self.derived: dict[Any, Any] = {}
 

@@ -32,6 +32,7 @@ from headrace.ops.function import check_arguments, result_tensors, saved_lists
 from headrace.ops.identity import identity
 from headrace.ops.joining import stack
 from headrace.ops.kinds import Bool, Value
+from headrace.ops.program_order import in_order, is_traced
 from headrace.ops.reduce import reduce_any, reduce_sum
 from headrace.ops.report import assert_true
 
@@ -152,7 +153,7 @@ def cond(
                 found = result_tensors(flatten(returned), label, done=branch is then_branch)
                 for i in wide:
                     found[i] = cast(found[i], dtypes.int64)
-                branch.finish(found)
+                branch.finish(in_order(branch, found) if is_traced(branch) else found)
         if not same_structure(left, right):
             raise StructureError(
                 "cond: true_fn and false_fn must return the same structure, got "

@@ -20,6 +20,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.array import identity
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Value
+from headrace.ops.program_order import in_order
 
 _OF_FUNCTION = "it belongs to a function; what holds the function has the gradient"
 
@@ -134,10 +135,6 @@ def result_tensors(flat: Sequence[Any], what: str, done: bool = False) -> list[T
     return results
 
 
-# Effects of operations that a function has, and that need not run for themselves.
-_PASSIVE = frozenset(("reads", "draws"))
-
-
 class TracedFunction:
     """A Python function that adds one ``Call`` to the graph where it is called.
 
@@ -174,7 +171,8 @@ class TracedFunction:
             kwargs: The same.
 
         Returns:
-            The structure of tensors that the function returns.
+            The structure of tensors that the function returns, None where it has None; of a
+            function that returns None alone the operation.
 
         Raises:
             GraphError: if the function calls itself, or returns what is no tensor.
@@ -207,7 +205,11 @@ class TracedFunction:
             given = [t for t in tensors if t is not None]
             with control_dependencies(list(function.waits_for)):
                 results = call_function([*given, *function.inputs], function=function, name="call")
-            return pack(structure, list(results))
+            if structure is None:
+                return results[0].op
+            left = iter(results)
+            leaves = flatten(structure)
+            return pack(structure, [None if leaf is None else next(left) for leaf in leaves])
 
     def _check(self, tensors: Sequence[Tensor | None]) -> None:
         assert self._signature is not None
@@ -233,6 +235,7 @@ class TracedFunction:
                 "repetition with hr.while_loop"
             )
         function = Function(self.name, current_scope().graph)
+        function.traced = True
         specs = iter(self._signature or [t.spec for t in tensors if t is not None])
         self._tracing = True
         try:
@@ -243,12 +246,11 @@ class TracedFunction:
                 ]
                 args, kwargs = pack(structure, inner)
                 returned = self.python_function(*args, **kwargs)
-                results = result_tensors(flatten(returned), f"{self.name!r}")
-                effects = [op for op in function.operations if _acts(op)]
-                # Whatever it changes is changed when it is called, wanted or not.
-                with control_dependencies(effects):
-                    results = [identity(t) if effects else t for t in results]
-                function.finish(results)
+                # Without a result, there is one that tells when all is done.
+                flat = [True] if returned is None else flatten(returned)
+                given = [item for item in flat if item is not None]
+                results = result_tensors(given or [True], f"{self.name!r}")
+                function.finish(in_order(function, results))
         finally:
             self._tracing = False
         function.move_out()
@@ -268,7 +270,8 @@ def function(
 
     As a decorator, plain or with arguments. A call adds a single node, whose inside is the traced
     sub-graph; what the function captures, variables too, is passed in. Everything in it that
-    changes state runs with every call.
+    changes state runs with every call, and what uses one variable, queue or table happens in the
+    order of the program, in its conditions and loops, too.
 
     Args:
         func: A function of tensors, and of Python values that are constants of the trace.
@@ -291,13 +294,6 @@ def function(
     if func is None:
         return lambda f: TracedFunction(f, input_signature, name)
     return TracedFunction(func, input_signature, name)
-
-
-def _acts(op: Operation) -> bool:
-    """Whether an operation runs for more than what it reads or draws."""
-    if op.type in ("Parameter", "Return"):
-        return False
-    return op.holds_state or not op.schema.effects <= _PASSIVE
 
 
 def _signed(item: Any) -> TensorSpec:

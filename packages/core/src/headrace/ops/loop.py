@@ -36,6 +36,7 @@ from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import add, less, logical_and
 from headrace.ops.function import check_arguments, result_tensors, saved_lists
 from headrace.ops.kinds import Value
+from headrace.ops.program_order import in_order, is_traced
 from headrace.ops.state import read_variable
 from headrace.shapes import Shape
 from headrace.specs.type_spec import TypeSpec
@@ -310,7 +311,7 @@ def _traced_cond(
             raise ShapeError(f"while_loop: cond must return a scalar, got shape {going.spec.shape}")
         if limit is not None:
             going = logical_and(less(counter, limit), going)
-        function.finish([going])
+        function.finish(in_order(function, [going]) if is_traced(function) else [going])
     return function
 
 
@@ -341,7 +342,7 @@ def _traced_body(
             _check_invariant(i, spec, result)
         if limit is not None:
             results.append(add(counter, 1))
-        function.finish(results)
+        function.finish(in_order(function, results) if is_traced(function) else results)
     return function, returned
 
 

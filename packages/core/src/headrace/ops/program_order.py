@@ -1,0 +1,81 @@
+"""State in traced functions: all that changes it happens, in the order of the program.
+
+In a graph, operations are ordered by what they take and wait for alone. A function that is traced
+is read as Python is: a variable that is read after it was assigned has the value assigned. So each
+use of a variable, queue or table waits for the last change before it, a change for the reads before
+it, too, and results wait for all that acts; so it is in the branches and bodies of the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.graph.function import Function, functions_in, functions_of, graphs_around
+from headrace.graph.operation import Operation, add_waits
+from headrace.graph.scopes import control_dependencies
+from headrace.graph.tensor import Tensor
+from headrace.ops.array import identity
+
+# Effects of operations that a function has, and that need not run for themselves.
+_PASSIVE = frozenset(("reads", "draws"))
+
+
+def is_traced(function: Function) -> bool:
+    """Whether a function is traced, or part of one that is."""
+    around = (g for g in graphs_around(function) if isinstance(g, Function))
+    return function.traced or any(g.traced for g in around)
+
+
+def in_order(function: Function, results: Sequence[Tensor]) -> list[Tensor]:
+    """Put what a function does in the order of the program, within a block inside of it.
+
+    Args:
+        function: The function, of which no step has been made yet.
+        results: What it returns.
+
+    Returns:
+        The results, there once the function has done all that it does.
+    """
+    _order(function)
+    effects = [op for op in function.operations if _acts(op)]
+    with control_dependencies(effects):
+        return [identity(t) if effects else t for t in results]
+
+
+def _order(function: Function) -> None:
+    changing = _changing(function)
+    changed: dict[Tensor, Operation] = {}
+    reads: dict[Tensor, list[Operation]] = {}
+    for op in function.operations:
+        handles = dict.fromkeys(t for t in op.inputs if t.dtype.kind == "resource")
+        if not handles:
+            continue
+        changes = op.schema.changes or any(f in changing for f in functions_of(op))
+        waits: list[Operation] = []
+        for handle in handles:
+            if handle in changed:
+                waits.append(changed[handle])
+            if changes:
+                waits += reads.pop(handle, ())
+                changed[handle] = op
+            else:
+                reads.setdefault(handle, []).append(op)
+        add_waits(op, waits)
+
+
+def _changing(function: Function) -> set[Function]:
+    """Return the functions within another one that change state, or hold one that does."""
+    found: set[Function] = set()
+    for inner in functions_in(function):
+        for op in inner.operations:
+            if op.schema.changes or any(f in found for f in functions_of(op)):
+                found.add(inner)
+                break
+    return found
+
+
+def _acts(op: Operation) -> bool:
+    """Whether an operation runs for more than what it reads or draws."""
+    if op.type in ("Parameter", "Return"):
+        return False
+    return op.holds_state or not op.schema.effects <= _PASSIVE
