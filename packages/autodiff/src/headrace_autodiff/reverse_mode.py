@@ -177,7 +177,7 @@ def _listed(value: Any) -> list[Any]:
 
 def _joined(y: Any) -> Any:
     """Return a y; of a structure of tensors, such as the state of a cell, one tensor."""
-    if not isinstance(y, list | tuple) or isinstance(y, IndexedSlices):
+    if not isinstance(y, list | tuple):
         return y
     held = any(isinstance(t, Tensor | Variable) for t in flatten(y))
     return convert_to_tensor(y) if held else y

@@ -110,7 +110,7 @@ class RNNCell:
         raise NotImplementedError(f"{type(self).__name__} needs a property output_size")
 
     @property
-    def inner_cells(self) -> Sequence[Any]:
+    def _inner_cells(self) -> Sequence[Any]:
         """The cells of which it is made."""
         return ()
 
@@ -378,7 +378,7 @@ def calls_itself(cell: Any) -> bool:
     """
     if not isinstance(cell, RNNCell) or type(cell).__call__ is not RNNCell.__call__:
         return True
-    return any(map(calls_itself, cell.inner_cells))
+    return any(map(calls_itself, cell._inner_cells))
 
 
 def prepare(cell: Any, inputs: Any, scope: Any = None) -> list[Any]:

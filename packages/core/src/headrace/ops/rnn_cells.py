@@ -352,7 +352,7 @@ class MultiRNNCell(RNNCell):
         return self._cells[-1].output_size
 
     @property
-    def inner_cells(self) -> Sequence[Any]:
+    def _inner_cells(self) -> Sequence[Any]:
         """The cells of which it is made."""
         return self._cells
 

@@ -60,7 +60,7 @@ class _Wrapper(RNNCell):
         return self._cell.output_size
 
     @property
-    def inner_cells(self) -> Sequence[Any]:
+    def _inner_cells(self) -> Sequence[Any]:
         """The cell inside."""
         return (self._cell,)
 
