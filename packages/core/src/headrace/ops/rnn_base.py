@@ -378,7 +378,7 @@ def calls_itself(cell: Any) -> bool:
     """
     if not isinstance(cell, RNNCell) or type(cell).__call__ is not RNNCell.__call__:
         return True
-    return any(map(calls_itself, cell._inner_cells))
+    return any(map(calls_itself, cell._inner_cells))  # noqa: SLF001 - no name of TensorFlow
 
 
 def prepare(cell: Any, inputs: Any, scope: Any = None) -> list[Any]:
