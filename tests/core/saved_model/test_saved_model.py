@@ -346,7 +346,7 @@ def test_signatures_name_tensors_of_the_graph(tmp_path: Path) -> None:
         signature = hr.saved_model.build_signature_def({"x": info}, {}, "m")
         with pytest.raises(errors.GraphError, match=r"'x' of the signature 's': .*no operation"):
             builder.add_meta_graph_and_variables(session, ["serve"], {"s": signature})
-        with pytest.raises(ValueError, match="reserved"):
+        with pytest.raises(KeyError, match=r"^the name .* of a signature is reserved"):
             builder.add_meta_graph_and_variables(
                 session, ["t"], {"__saved_model_init_op": hr.saved_model.SignatureDef()}
             )

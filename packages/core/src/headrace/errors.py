@@ -447,6 +447,14 @@ class FileBesideNotFoundError(NotFoundError, OSError):
     """A file beside a program or a package that is not there, or cannot be read."""
 
 
+class ReservedNameError(AttributeValueError, KeyError):
+    """A name that a program may not give, since it has a meaning."""
+
+    # Not that of a KeyError, which shows the text as Python would write it.
+    def __str__(self) -> str:
+        return _bounded(Exception.__str__(self))
+
+
 class MissingNodeError(GraphError, AssertionError):
     """Names of nodes that a written graph does not have."""
 

@@ -14,6 +14,7 @@ from headrace.errors import (
     ArgumentTypeError,
     AttributeValueError,
     GraphError,
+    ReservedNameError,
     SavedModelError,
     SavedModelUseError,
 )
@@ -120,7 +121,8 @@ class SavedModelBuilder:
         Raises:
             SavedModelUseError: if variables have been added already, or a tensor of a signature
                 has no name or dtype.
-            AttributeValueError: if a signature has a reserved name, or an asset is no constant.
+            ReservedNameError: if a signature has a reserved name.
+            AttributeValueError: if an asset is no constant.
             FailedPreconditionError: if a variable has no value.
             SavedModelError: if something cannot be written.
         """
@@ -311,7 +313,7 @@ def _signatures(given: Mapping[str, Any] | None) -> dict[str, SignatureDef]:
                     "it with hr.saved_model.build_tensor_info(tensor)"
                 )
         if name in _RESERVED:
-            raise AttributeValueError(f"the name {name!r} of a signature is reserved")
+            raise ReservedNameError(f"the name {name!r} of a signature is reserved")
     return found
 
 

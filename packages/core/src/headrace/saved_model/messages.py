@@ -43,7 +43,7 @@ class TensorShape:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CooSparse:
     """The names of the three tensors of a sparse one."""
 
@@ -53,7 +53,7 @@ class CooSparse:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TensorInfo:
     """A tensor of a model's graph.
 
@@ -88,7 +88,7 @@ class TensorInfo:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SignatureDef:
     """What a model computes from what.
 
