@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from headrace_train.saver import Saver
 
 _QUEUE_RUNNERS = hr.GraphKeys.QUEUE_RUNNERS
+# What import_meta_graph takes by name only.
+_ARGUMENTS = {"graph", "input_map", "restore_collections_predicate", "return_elements"}
 
 
 def _write_runner(runner: Any) -> Any:
@@ -137,7 +139,9 @@ def import_meta_graph(
         meta_graph_or_file: A ``MetaGraphDef``, or the path of a file that holds one.
         clear_devices: Whether operations ask for no devices.
         import_scope: The scope of the operations; their own names if None.
-        **kwargs: ``input_map``, as for ``hr.import_graph_def``.
+        **kwargs: ``graph``, the graph to add it to in place of the default one; ``input_map``, as for
+            ``hr.import_graph_def``; and ``restore_collections_predicate``, a function of the name
+            of a collection that says whether it comes along.
 
     Returns:
         A saver of the variables of the imported graph, None where it has none.
@@ -148,12 +152,22 @@ def import_meta_graph(
         NotFoundError: if operations have types that Headrace does not have; all are named.
         GraphError: if nodes or names are missing.
     """
-    unknown = kwargs.keys() - {"input_map", "return_elements"}
+    unknown = kwargs.keys() - _ARGUMENTS
     if unknown:
         raise ArgumentTypeError(
             f"import_meta_graph has no argument {listing(map(shown, sorted(unknown)))}"
         )
+    target = kwargs.pop("graph", None)
+    if target is not None:
+        if not isinstance(target, Graph):
+            raise ArgumentTypeError(f"graph must be an hr.Graph, got {shown(target)}")
+        with target.as_default():
+            return import_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
     message = read_meta_graph_def(meta_graph_or_file)
+    comes_along = kwargs.get("restore_collections_predicate")
+    for key in list(message.collection_def) if comes_along is not None else ():
+        if not comes_along(key):
+            del message.collection_def[key]
     graph = hr.get_default_graph()
     # They are made of what is imported, below.
     runners = list(message.collection_def[_QUEUE_RUNNERS].bytes_list.value)
