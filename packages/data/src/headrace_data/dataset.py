@@ -186,6 +186,7 @@ class Dataset(structure.Described):
             seed: The seed of the order.
 
         Raises:
+            ShapeError: if ``file_pattern`` has more axes.
             InvalidArgumentError: when it runs, if no file matches.
         """
         return _seen(list_files(file_pattern, shuffle, seed))

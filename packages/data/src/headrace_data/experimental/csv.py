@@ -177,6 +177,11 @@ def make_csv_dataset(
                 "If specified, column_defaults and select_columns must have same length."
             )
         names = [names[i] for i in chosen]
+    elif len(column_defaults) != len(names):
+        raise AttributeValueError(
+            f"column_defaults must be one for each of {len(names)} columns, got "
+            f"{len(column_defaults)}"
+        )
     if label_name is not None and label_name not in names:
         raise AttributeValueError("`label_name` provided must be one of the columns.")
 

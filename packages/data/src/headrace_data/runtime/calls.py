@@ -40,7 +40,14 @@ class CountedCalls:
 
     def __call__(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Call the function."""
-        return self.numbered(values, self.number())
+        if self._counter is not None:
+            return self.numbered(values, self._counter.advance())
+        try:
+            return self._function(values, self._run, None)
+        except OutOfRangeError as error:
+            if self.ends:
+                raise
+            raise _no_end(error) from error
 
     def number(self) -> int:
         """Return the number of the call that is due now, and count on."""
@@ -54,6 +61,8 @@ class CountedCalls:
         except OutOfRangeError as error:
             if self.ends:
                 raise
-            raise InvalidArgumentError(
-                f"the function of elements raised OutOfRangeError: {error}"
-            ) from error
+            raise _no_end(error) from error
+
+
+def _no_end(error: Exception) -> InvalidArgumentError:
+    return InvalidArgumentError(f"the function of elements raised OutOfRangeError: {error}")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import InvalidArgumentError, NotFoundError
+from headrace.errors import InvalidArgumentError, NotFoundError, ShapeError
 from headrace_data import structure
 from headrace_data.build import make
 from headrace_data.runtime.passes import Pass
@@ -26,6 +26,10 @@ def list_files(file_pattern: Any, shuffle: bool | None, seed: Any) -> Described:
     """Return a data set of the names of the files that match patterns."""
     with hr.name_scope("list_files"):
         pattern = hr.convert_to_tensor(file_pattern, hr.string, name="file_pattern")
+        if pattern.shape.rank is not None and pattern.shape.rank > 1:
+            raise ShapeError(
+                f"list_files: file_pattern must be a scalar or a vector, got {pattern.spec.shape}"
+            )
         element = structure.TensorComponent(hr.string, hr.Shape([]))
         files = make("files", element, arguments=[pattern])
         return files if shuffle is False else shuffled(files, _ALL, seed, True)
@@ -72,6 +76,11 @@ class FilesStream(Stream):
     def check(cls, value: DatasetValue) -> None:
         """Refuse patterns that nothing matches."""
         matching(value)
+
+    @classmethod
+    def count(cls, value: DatasetValue) -> int:
+        """Return how many files there are now."""
+        return len(matching(value))
 
     def next(self) -> Element | None:
         """Return the next name."""

@@ -13,7 +13,7 @@ import numpy as np
 import headrace as hr
 from headrace.errors import DTypeError, InvalidArgumentError, ShapeError, shown
 from headrace_data import structure
-from headrace_data.build import make, scalar
+from headrace_data.build import make, scalar, static
 from headrace_data.dataset import Dataset
 from headrace_data.runtime.passes import Pass
 from headrace_data.runtime.stream import DatasetValue, Element, State, Stream, stream
@@ -61,6 +61,12 @@ class _FileDataset(Dataset):
                     lambda name: read(hr.reshape(name, [-1])), parallel, 1, parallel
                 )
         super().__init__(made.variant, element, made.inputs)
+
+
+def _check_buffer(size: Any) -> None:
+    known = None if size is None else static(scalar(size, hr.int64, "buffer_size"))
+    if known is not None and known < 0:
+        raise InvalidArgumentError(f"buffer_size must be >= 0, got {known}")
 
 
 def _names(filenames: Any) -> Any:
@@ -111,10 +117,10 @@ class TextLineDataset(_FileDataset):
         Args:
             filenames: [] or [n], names of files, or a data set of names.
             compression_type: [], ``""``, ``"ZLIB"`` or ``"GZIP"``.
-            buffer_size: Taken and without effect.
+            buffer_size: [], how many bytes are read at once, not negative; without effect.
             num_parallel_reads: How many files take turns, each read by a thread.
         """
-        del buffer_size
+        _check_buffer(buffer_size)
         self._read("lines", filenames, [], compression_type, num_parallel_reads)
 
 
@@ -133,10 +139,10 @@ class TFRecordDataset(_FileDataset):
         Args:
             filenames: [] or [n], names of files, or a data set of names.
             compression_type: [], ``""``, ``"ZLIB"`` or ``"GZIP"``.
-            buffer_size: Taken and without effect.
+            buffer_size: [], how many bytes are read at once, not negative; without effect.
             num_parallel_reads: How many files take turns, each read by a thread.
         """
-        del buffer_size
+        _check_buffer(buffer_size)
         self._read("records", filenames, [], compression_type, num_parallel_reads)
 
 
@@ -160,7 +166,7 @@ class FixedLengthRecordDataset(_FileDataset):
             record_bytes: [], how long a record is.
             header_bytes: [], how many bytes stand before the first one; none if None.
             footer_bytes: [], how many stand behind the last one; none if None.
-            buffer_size: Taken and without effect.
+            buffer_size: [], how many bytes are read at once, not negative; without effect.
             compression_type: [], ``""``, ``"ZLIB"`` or ``"GZIP"``.
             num_parallel_reads: How many files take turns, each read by a thread.
 
@@ -168,7 +174,7 @@ class FixedLengthRecordDataset(_FileDataset):
         whole number of records, before its first one; ``errors.DataLossError`` after the last
         one of a file that is compressed.
         """
-        del buffer_size
+        _check_buffer(buffer_size)
         numbers = [
             scalar(0 if value is None else value, hr.int64, name)
             for name, value in (

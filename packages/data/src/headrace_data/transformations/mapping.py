@@ -286,6 +286,11 @@ class ScanStream(OneSource):
         self._calls = CountedCalls(value.function, run)
         self._state: Sequence[Any] = value.arguments
 
+    @classmethod
+    def count(cls, value: DatasetValue) -> int:
+        """Return how many elements there are."""
+        return count_of(value.sources[0])
+
     def next(self) -> Element | None:
         """Return the output for the next element."""
         element = self.source.next()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import headrace as hr
+from headrace.errors import DTypeError, shown
 from headrace_data import structure
 from headrace_data.build import trace
 from headrace_data.ops.pipelines import dataset_reduce, dataset_single
@@ -35,7 +36,12 @@ def single_element(dataset: Described) -> Any:
 
     Args:
         dataset: A data set; when a step runs, it must have exactly one element.
+
+    Raises:
+        DTypeError: if it is something else.
     """
+    if not isinstance(dataset, Described):
+        raise DTypeError(f"get_single_element takes a data set, got {shown(dataset)}")
     spec = dataset.spec
     tensors = structure.flat_specs(spec)
     types, shapes = tuple(t.dtype for t in tensors), tuple(t.shape for t in tensors)
