@@ -114,3 +114,49 @@ def test_an_accumulator_refuses_numbers_that_are_no_scalars() -> None:
         gathered.set_global_step([1])
     with pytest.raises(ShapeError, match=r"local_step must be a scalar, got shape \[1\]"):
         gathered.apply_grad([1.0, 2.0], local_step=[1])
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows", "dense_shape", "expected"),
+    [
+        ((), (2,), [3, 2], [-1, 2]),
+        ((), (), None, [-1]),
+        ([2, None], (2, 2, 2), None, [2, 2, 2, 2]),
+        ([None, 2], (2, 3), None, [-1, 2, 3]),
+        (None, (4,), [5, 4], [-1, 4]),
+    ],
+)
+def test_rows_may_have_more_axes_than_the_shape_of_the_accumulator(
+    shape: Any, rows: Any, dense_shape: Any, expected: list[int]
+) -> None:
+    accumulator = hr.SparseConditionalAccumulator(hr.float32, shape=shape)
+    values = np.arange(2 * np.prod(rows), dtype=np.float32).reshape(2, *rows)
+    apply = accumulator.apply_grad([0, 1], values, dense_shape)
+    taken = accumulator.take_indexed_slices_grad(1)
+    assert taken.values.shape.rank is None
+    with hr.Session() as session:
+        session.run(apply)
+        found = session.run(taken)
+    np.testing.assert_array_equal(found.values, values)
+    assert found.dense_shape.tolist() == expected
+
+
+def test_rows_fit_the_first_axes_and_those_before() -> None:
+    accumulator = hr.SparseConditionalAccumulator(hr.float32, shape=[2, 2, None], name="s")
+    whole = accumulator.apply_grad([0], np.ones([1, 2, 2, 2], np.float32))
+    refused = [
+        accumulator.apply_grad([0], np.ones(shape, np.float32), dense)
+        for shape, dense in (([1, 2], None), ([1, 3, 2], None), ([1, 2, 2], [2, 2]))
+    ]
+    later = [
+        accumulator.apply_grad([0], np.ones(shape, np.float32))
+        for shape in ([1, 2, 2], [1, 2, 2, 3])
+    ]
+    with hr.Session() as session:
+        for apply in refused:
+            with pytest.raises(ShapeError, match="'s' takes gradients of shape"):
+                session.run(apply)
+        session.run(whole)
+        for apply in later:
+            with pytest.raises(ShapeError, match="'s' takes gradients of shape"):
+                session.run(apply)

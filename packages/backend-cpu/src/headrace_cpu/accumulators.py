@@ -266,9 +266,12 @@ class SparseConditionalAccumulator(Accumulator):
         dense = Shape([int(n) if n >= 0 else None for n in shape]) if len(shape) else Shape(None)
         rows = Shape([None, *values.shape[1:]])
         known = None if self._values is None else Shape([None, *self._values.shape[1:]])
-        for expected in (self.shape, *([] if known is None else [known])):
+        # The accumulator's own shape is that of the first axes.
+        whole = (self.shape, known if known is not None else Shape(None))
+        for expected, to in zip(whole, (self.shape.rank, None), strict=True):
             for found in (dense, rows):
-                if not expected.is_compatible_with(found):
+                part = found if found.rank is None else found[:to]
+                if not expected.is_compatible_with(part):
                     raise ShapeError(
                         f"{label} takes gradients of shape {expected}, got rows of "
                         f"{list(values.shape[1:])} for shape {dense}"
@@ -308,7 +311,8 @@ class SparseConditionalAccumulator(Accumulator):
         if self.mean:
             counts = self._counts.reshape(-1, *[1] * (values.ndim - 1))
             values = values / counts.astype(values.dtype)
-        known = self.shape.dims or (None,) * values.ndim
+        known = self.shape.dims or ()
+        known += (None,) * (values.ndim - len(known))
         sizes = (None, *values.shape[1:])
         shape = [
             known_size if known_size is not None else -1 if size is None else size

@@ -29,13 +29,13 @@ def _scalar(number: TensorSpec, label: str) -> None:
         raise ShapeError(f"{label} must be a scalar, got shape {number.shape}")
 
 
-def _rows(dtype: DType, shape: Shape) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+def _rows(dtype: DType) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
     rows = Shape([None])
-    values = rows.concatenate(shape[1:]) if shape.rank else Shape(None)
+    # Rows may have more axes than the shape of the accumulator.
     return (
         TensorSpec(dtypes.int64, rows),
-        TensorSpec(dtype, values),
-        TensorSpec(dtypes.int64, Shape([shape.rank])),
+        TensorSpec(dtype, Shape(None)),
+        TensorSpec(dtypes.int64, rows),
     )
 
 
@@ -152,7 +152,7 @@ def sparse_accumulator_take_gradient(
         dense tensor, int64 [rank], -1 where it is not known.
     """
     _scalar(num_required, "num_required")
-    return _rows(dtype, shape)
+    return _rows(dtype)
 
 
 @op("AccumulatorNumAccumulated", effects="reads", public="", no_gradient=_GATHERED)
@@ -242,4 +242,4 @@ def sparse_accumulator_take_placed(
     Returns:
         As ``SparseAccumulatorTakeGradient`` does.
     """
-    return _rows(dtype, shape)
+    return _rows(dtype)

@@ -52,7 +52,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
 
         Args:
             dtype: The dtype of the gradients.
-            shape: Their shape as dense tensors, as far as fixed; unknown if None.
+            shape: The shape of their first axes as dense tensors, as far as fixed; unknown if None.
             shared_name: Its name in its container; the accumulator's own name if None.
             name: The accumulator's name; made unique.
             reduction_type: "MEAN" or "SUM", of each row.
