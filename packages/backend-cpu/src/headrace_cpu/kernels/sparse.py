@@ -135,8 +135,9 @@ def sparse_reshape(
         raise ValueError(f"shape must have dimensions >= 0, but for one -1, got {wanted}")
     if -1 in wanted:
         rest = math.prod(d for d in wanted if d != -1)
-        # Of no elements any size is left; TensorFlow takes 0.
-        wanted[wanted.index(-1)] = size // rest if rest else 0
+        if not rest:
+            raise ValueError(f"{wanted} leaves any size for the -1, as another one is 0")
+        wanted[wanted.index(-1)] = size // rest
     if math.prod(wanted) != size:
         raise ValueError(f"cannot reshape {list(dims)} of {size} elements to {wanted}")
     if size > _MOST:

@@ -6,6 +6,7 @@ What these ops yield is where they come from and where they go.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from headrace import dtypes
@@ -116,7 +117,7 @@ def sparse_reshape_indices(
     Args:
         indices: [n, rank], within the shape; others raise when it runs.
         dense_shape: [rank].
-        new_shape: [new rank], of as many elements; one dimension may be -1.
+        new_shape: [new rank], of as many elements; one dimension may be -1 if none is 0.
 
     Returns:
         [n, new rank] and [new rank], int64.
@@ -133,13 +134,15 @@ def sparse_reshape_indices(
     before, after = old.num_elements(), target.num_elements()
     if before is not None and after is not None and given is not None and before != after:
         raise ShapeError(f"cannot reshape {old} of {before} elements to {target} of {after}")
-    if before is not None and given is not None and target.dims is not None and after is None:
-        rest = 1
-        for dim in target.dims:
-            rest *= 1 if dim is None else dim
-        if before % rest:
-            raise ShapeError(f"cannot reshape {old} of {before} elements to {given.tolist()}")
-        target = Shape([before // rest if d is None else d for d in target.dims])
+    if target.dims is not None and target.dims.count(None) == 1:
+        rest = math.prod(dim for dim in target.dims if dim is not None)
+        if rest == 0 and given is not None:
+            raise ShapeError(f"{given.tolist()} leaves any size for the -1, as another one is 0")
+        # A size that only a step knows follows from the others, too, be it given or -1.
+        if rest and before is not None:
+            if before % rest:
+                raise ShapeError(f"cannot reshape {old} of {before} elements to {target}")
+            target = Shape([before // rest if d is None else d for d in target.dims])
     return _whole(count, rank), _whole(rank, denoted=target)
 
 
