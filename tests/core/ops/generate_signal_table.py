@@ -1,12 +1,12 @@
 """Write ``signal_table.json``: what programs of signals, sets and others yield in TensorFlow 1.15.
 
-python3.7 generate_signal_table.py
+PYTHONPATH=tests python3.7 tests/core/ops/generate_signal_table.py
 """
 
-import json
 from pathlib import Path
 
 import numpy as np
+import recorded
 import signal_programs
 import tensorflow as tf
 
@@ -18,53 +18,16 @@ def plain(value):
         return [plain(value.real), plain(value.imag)]
     if value.dtype.kind == "O":
         return [text.decode() for text in value.ravel()]
-    return (
-        [round(float(x), 6) for x in value.ravel()]
-        if value.dtype.kind == "f"
-        else value.ravel().tolist()
-    )
-
-
-def made(program):
-    """Return the results of a program as a list."""
-    found = eval(program, {**vars(signal_programs), "tf": tf})
-    return found if isinstance(found, list) else [found]
+    if value.dtype.kind == "f":
+        return [round(float(x), 6) for x in value.ravel()]
+    return value.ravel().tolist()
 
 
 def outcome(program):
     """Return what comes out of a program."""
-    with tf.Graph().as_default(), tf.Session() as session:
-        tensors = made(program)
-        return [
-            {
-                "dtype": tensor.dtype.name,
-                "static": None if tensor.shape.ndims is None else tensor.shape.as_list(),
-                "shape": list(np.shape(value)),
-                "values": plain(value),
-            }
-            for tensor, value in zip(tensors, session.run(tensors))  # noqa: B905 - Python 3.7
-        ]
-
-
-def refusal(program):
-    """Return the name of the exception that a program ends with."""
-    try:
-        outcome(program)
-    except Exception as error:
-        return type(error).__name__
-    raise AssertionError("not refused: " + program)
-
-
-def main():
-    """Write the table."""
-    table = {
-        "source": "TensorFlow " + tf.__version__,
-        "outcomes": {program: outcome(program) for program in signal_programs.PROGRAMS},
-        "refused": {program: refusal(program) for program in signal_programs.REFUSED},
-    }
-    text = json.dumps(table, indent=0, sort_keys=True)
-    Path(__file__).with_name("signal_table.json").write_text(text + "\n")
+    names = {**vars(signal_programs), "tf": tf}
+    return recorded.outcomes(lambda: eval(program, names), plain)
 
 
 if __name__ == "__main__":
-    main()
+    recorded.write(Path(__file__).with_name("signal_table.json"), signal_programs, outcome)

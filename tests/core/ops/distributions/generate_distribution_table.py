@@ -1,21 +1,14 @@
 """Write ``distribution_table.json``: what programs of distributions yield in TensorFlow 1.15.
 
-python3.7 generate_distribution_table.py
+PYTHONPATH=tests python3.7 tests/core/ops/distributions/generate_distribution_table.py
 """
 
-import json
 from pathlib import Path
 
 import distribution_programs
 import numpy as np
+import recorded
 import tensorflow as tf
-
-
-def made(program):
-    """Return the results of a program as a list."""
-    names = {**vars(distribution_programs), "tf": tf, "d": tf.distributions}
-    found = eval(program, names)
-    return found if isinstance(found, list) else [found]
 
 
 def plain(value):
@@ -28,38 +21,10 @@ def plain(value):
 
 def outcome(program):
     """Return what comes out of a program."""
-    with tf.Graph().as_default(), tf.Session() as session:
-        tensors = made(program)
-        return [
-            {
-                "dtype": tensor.dtype.name,
-                "static": None if tensor.shape.ndims is None else tensor.shape.as_list(),
-                "shape": list(np.shape(value)),
-                "values": plain(value),
-            }
-            for tensor, value in zip(tensors, session.run(tensors))  # noqa: B905 - Python 3.7
-        ]
-
-
-def refusal(program):
-    """Return the name of the exception that a program ends with."""
-    try:
-        outcome(program)
-    except Exception as error:
-        return type(error).__name__
-    raise AssertionError("not refused: " + program)
-
-
-def main():
-    """Write the table."""
-    table = {
-        "source": "TensorFlow " + tf.__version__,
-        "outcomes": {program: outcome(program) for program in distribution_programs.PROGRAMS},
-        "refused": {program: refusal(program) for program in distribution_programs.REFUSED},
-    }
-    text = json.dumps(table, indent=0, sort_keys=True)
-    Path(__file__).with_name("distribution_table.json").write_text(text + "\n")
+    names = {**vars(distribution_programs), "tf": tf, "d": tf.distributions}
+    return recorded.outcomes(lambda: eval(program, names), plain)
 
 
 if __name__ == "__main__":
-    main()
+    file = Path(__file__).with_name("distribution_table.json")
+    recorded.write(file, distribution_programs, outcome)
