@@ -232,6 +232,15 @@ def test_structures_classes_and_single_elements() -> None:
     spec = windows.element_spec
     assert spec == hr.data.DatasetSpec(hr.TensorSpec([], hr.int64))
     assert (windows.output_types, windows.output_shapes, windows.output_classes) == (spec,) * 3
+    assert isinstance(spec, hr.TypeSpec)
+    assert hash(spec) == hash(hr.data.DatasetSpec.from_value(Dataset.range(2)))
+    assert spec != hr.data.DatasetSpec({"a": hr.TensorSpec([], hr.int64)})
+    assert spec.is_compatible_with(Dataset.range(2))
+    assert hr.data.DatasetSpec(hr.TensorSpec(None, hr.int64)).is_compatible_with(spec)
+    for other in (Dataset.from_tensors(1), Dataset.zip((Dataset.range(2),) * 2), spec.element_spec):
+        assert not spec.is_compatible_with(other)
+    with pytest.raises(DTypeError, match="expected a data set"):
+        hr.data.DatasetSpec.from_value(3)
     iterator = hr.data.Iterator.from_structure(spec, spec, output_classes=spec)
     window = hr.data.experimental.get_single_element(iterator.get_next().batch(3))
     with hr.Session() as session:

@@ -8,7 +8,6 @@ the splits of each ragged axis) or a data set (one handle, flat).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias, final
 
 import headrace as hr
@@ -49,29 +48,82 @@ class Described:
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class DatasetSpec:
-    """A component that is a data set.
+class DatasetSpec(hr.TypeSpec):
+    """A component that is a data set."""
 
-    Attributes:
-        element_spec: The structure of its elements.
-        dataset_shape: Always without dimensions.
-    """
-
-    element_spec: Any
-    dataset_shape: Any = ()
+    __slots__ = ("_dataset_shape", "_element_spec")
 
     kind = "dataset"
+
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+        """State the elements.
+
+        Args:
+            element_spec: The structure of the elements.
+            dataset_shape: Always without dimensions.
+        """
+        self._element_spec = element_spec
+        self._dataset_shape = TensorShape(dataset_shape)
+
+    @staticmethod
+    def from_value(value: Any) -> DatasetSpec:
+        """Return the spec of a data set.
+
+        Args:
+            value: The data set.
+
+        Raises:
+            DTypeError: if it is none.
+        """
+        if not isinstance(value, Described):
+            raise DTypeError(f"expected a data set, got {shown(value)}")
+        return DatasetSpec(specs_of(value.spec))
+
+    @property
+    def value_type(self) -> Any:
+        """The class of the values."""
+        return Described.face
+
+    @property
+    def element_spec(self) -> Any:
+        """The structure of its elements."""
+        return self._element_spec
+
+    @property
+    def dataset_shape(self) -> Any:
+        """Always without dimensions."""
+        return self._dataset_shape
+
+    def facts(self) -> tuple[Any, ...]:
+        """Return what this states, in the order of the arguments of its class."""
+        return self._element_spec, self._dataset_shape
+
+    def _key(self) -> tuple[Any, ...]:
+        return describe(self._element_spec), tuple(leaves(self._element_spec))
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        """Return whether a data set, or one of another spec, may be of this one.
+
+        Args:
+            spec_or_value: A spec, or a value.
+        """
+        other = spec_or_value
+        if isinstance(other, Described):
+            other = DatasetSpec.from_value(other)
+        if not isinstance(other, DatasetSpec) or not _same(self.element_spec, other.element_spec):
+            return False
+        pairs = zip(_stated(self), _stated(other), strict=True)
+        return all(mine.is_compatible_with(theirs) for mine, theirs in pairs)
 
     @property
     def dtype(self) -> Any:
         """The dtypes of its elements, in their structure."""
-        return dtypes_of(self.element_spec)
+        return dtypes_of(self._element_spec)
 
     @property
     def shape(self) -> Any:
         """The shapes of its elements, in their structure."""
-        return shapes_of(self.element_spec)
+        return shapes_of(self._element_spec)
 
     @property
     def value_class(self) -> Any:
@@ -84,7 +136,11 @@ class DatasetSpec:
 
     def pack(self, tensors: Sequence[Any]) -> Any:
         """Return the value that tensors make."""
-        return Described.face(tensors[0], self.element_spec)
+        return Described.face(tensors[0], self._element_spec)
+
+
+def _stated(spec: DatasetSpec) -> list[Any]:
+    return leaves(specs_of(from_specs(spec.element_spec)))
 
 
 Component: TypeAlias = TensorComponent | SparseComponent | RaggedComponent | DatasetSpec
