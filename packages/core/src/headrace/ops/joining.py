@@ -17,6 +17,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.arguments import as_int, as_ints, as_list, as_only_int, static_int
 from headrace.ops.declare import Spec, op
 from headrace.ops.kinds import Anything, Index, Numeric, Same
+from headrace.ops.report import holding
 from headrace.shapes import UNKNOWN, Dim, Shape, normalize_axis
 
 # A step with more outputs than this in one node is a mistake, or a trap in a document.
@@ -100,13 +101,32 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     with name_scope(name, "concat"):
         tensors = [convert_to_tensor(part) for part in parts]
         # All parts have one rank, whichever of them tells; their gradients have it, too.
-        known = next((t.spec.shape for t in tensors if t.shape.rank is not None), Shape(None))
+        known = _one_rank([t.spec.shape for t in tensors])
         blocks = [around(_ranked_as(t, known) if t.shape.rank is None else t, at) for t in tensors]
         joined = _concat([block for block, _, _ in blocks], 1)
         _, before, after = blocks[0]
+        alike = all(t.spec.shape == known for t in tensors)
+        if not (alike and known.is_fully_defined()):
+            # Blocks fit each other by the products of sizes alone.
+            sizes = [_concat([first, rest], 0) for _, first, rest in blocks]
+            fits = _tensor("ReduceAll", _tensor("Equal", _stack(sizes), sizes[0]))
+            told_shapes = [_tensor("Shape", t) for t in tensors]
+            message = "concat: values differ in other axes than the one that is joined; shapes are"
+            joined = holding(joined, fits, [message, *told_shapes])
         size = _tensor("ExpandDims", _tensor("Shape", joined)[1], 0)
         whole = _tensor("Reshape", joined, _concat([before, size, after], 0))
         return _ranked_as(whole, known)
+
+
+def _one_rank(shapes: Sequence[Shape]) -> Shape:
+    """Return the first shape whose rank is known, an unknown one where there is none."""
+    ranked = [shape for shape in shapes if shape.rank is not None]
+    for shape in ranked:
+        if shape.rank != ranked[0].rank:
+            raise ShapeError(
+                f"concat: values have ranks {ranked[0].rank} and {shape.rank}; expected one rank"
+            )
+    return ranked[0] if ranked else UNKNOWN
 
 
 def around(x: Tensor, axis: Tensor) -> tuple[Tensor, Tensor, Tensor]:
