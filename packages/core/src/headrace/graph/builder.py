@@ -22,8 +22,10 @@ from headrace.given import items, members
 from headrace.graph.attributes import as_text, fits, hint_name
 from headrace.graph.convert import (
     as_tensor,
+    cast_inside,
     contains_tensor,
     convert_to_tensor,
+    dtype_inside,
     holds_nothing,
     is_python_literal,
     natural_dtype,
@@ -186,7 +188,9 @@ def _convert_inputs(
             slots.append((param.name, param.kind, value))
             labels.append(param.name)
             arity.append(1)
-    tensors = [_tensor_of(kind, value) for _, kind, value in slots]
+    tensors: list[Tensor | None] = []
+    for _, kind, value in slots:
+        tensors.append(_tensor_of(kind, value, slots, tensors))
     other = other_graph_of(tensors)
     if other is not None:
         # Before constants are made of the other inputs.
@@ -215,17 +219,50 @@ def _convert_inputs(
     return [capture(_present(t)) for t in tensors], tuple(arity)
 
 
-def _tensor_of(kind: Kind, value: Any) -> Tensor | None:
-    """Return the tensor that a value is or is built of; None where it is plain data."""
+def _tensor_of(
+    kind: Kind,
+    value: Any,
+    slots: Sequence[tuple[str, Kind, Any]],
+    before: Sequence[Tensor | None],
+) -> Tensor | None:
+    """Return the tensor that a value is or is built of; None where it is plain data.
+
+    Args:
+        kind: What dtypes it may have.
+        value: The value.
+        slots: All inputs of the node.
+        before: The tensors of those before it.
+    """
     if kind.accepts(dtypes.resource) and not kind.accepts(dtypes.float32):
         handle = getattr(value, "handle", value)
         return handle if isinstance(handle, Tensor) else None
     if contains_tensor(value):
-        return convert_to_tensor(value)
+        return convert_to_tensor(value, _dtype_for_list(kind, value, slots, before))
     tensor = as_tensor(value)
     if tensor is None or tensor.spec.dtype is not dtypes.resource or kind.accepts(dtypes.resource):
         return tensor
     return value_of_handle(tensor)
+
+
+def _dtype_for_list(
+    kind: Kind,
+    value: Any,
+    slots: Sequence[tuple[str, Kind, Any]],
+    before: Sequence[Tensor | None],
+) -> DType | None:
+    """Return the dtype that a list with tensors in it takes from an input before it.
+
+    None where there is none, or it cannot hold what the tensors hold.
+    """
+    if _takes_bool_alone(kind):
+        return dtypes.bool_ if dtype_inside(value) in _NUMBERS else None
+    if not kind.unify:
+        return None
+    for tensor, (_, other, plain) in zip(before, slots, strict=False):
+        if other is kind:
+            asked = natural_dtype(plain) if tensor is None else tensor.dtype
+            return cast_inside(dtype_inside(value), asked) if kind.accepts(asked) else None
+    return None
 
 
 def _variadic_items(value: Any, label: str, least: int) -> list[Any]:
@@ -248,7 +285,9 @@ def convert_alike(kind: Kind, values: Mapping[str, Any]) -> list[Tensor]:
         DTypeError: if they are of other dtypes, or of several that no dtype holds.
     """
     slots = [(label, kind, value) for label, value in values.items()]
-    tensors = [_tensor_of(kind, value) for value in values.values()]
+    tensors: list[Tensor | None] = []
+    for value in values.values():
+        tensors.append(_tensor_of(kind, value, slots, tensors))
     common = _common_dtype(kind, slots, tensors, [*range(len(slots))])
     return [_with_dtype(slot, t, common, None) for slot, t in zip(slots, tensors, strict=True)]
 
@@ -365,6 +404,9 @@ def _constant(kind: Kind, value: Any, name: str) -> Tensor:
         lowered = kind.whole is not None and not kind.accepts(natural_dtype(value))
         return convert_to_tensor(value, kind.whole if lowered else None, name)
     return convert_to_tensor(value, _dtype_of_nothing(kind), name)
+
+
+_NUMBERS = frozenset(d for d in dtypes.ALL if d.is_numeric)
 
 
 @functools.cache

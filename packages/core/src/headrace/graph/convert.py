@@ -52,8 +52,11 @@ def convert_to_tensor(
     tensor = as_tensor(value)
     if tensor is None and contains_tensor(value):
         # Plain numbers beside tensors take their dtype, as operands of one operation do.
-        found = preferred_dtype if preferred_dtype is not None else _dtype_inside(value)
-        parts = [_part(v, wanted, found) for v in value]
+        inside = dtype_inside(value)
+        asked = wanted
+        if asked is None and preferred_dtype is not None:
+            asked = cast_inside(inside, as_dtype(preferred_dtype))
+        parts = [_part(v, asked, inside) for v in value]
         tensor = call_op("Stack", parts)
         assert isinstance(tensor, Tensor)
     if tensor is not None:
@@ -88,11 +91,23 @@ def _part(value: Any, wanted: DType | None, preferred: Any) -> Tensor:
     return cast
 
 
-def _dtype_inside(value: Any) -> DType | None:
+def dtype_inside(value: Any) -> DType | None:
     """Return the dtype of the first tensor in a nested list."""
     if isinstance(value, list | tuple):
-        return next((d for d in map(_dtype_inside, value) if d is not None), None)
+        return next((d for d in map(dtype_inside, value) if d is not None), None)
     return value.dtype if isinstance(value, Tensor) or hasattr(value, "_as_tensor") else None
+
+
+def cast_inside(inside: DType | None, asked: DType) -> DType | None:
+    """Return the dtype that tensors in a list are cast to where another one is asked for.
+
+    None where the cast would lose more than precision, so that they stay as they are.
+    """
+    order = ("bool", "uint", "int", "float", "complex")
+    if inside is None or inside.kind not in order or asked.kind not in order:
+        return None
+    whole = inside.is_integer and asked.is_integer
+    return asked if whole or order.index(inside.kind) <= order.index(asked.kind) else None
 
 
 def as_tensor(value: Any) -> Tensor | None:
