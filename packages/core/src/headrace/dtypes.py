@@ -256,7 +256,8 @@ def as_dtype(type_value: typing.Any) -> DType:
     Args:
         type_value: A ``DType``, a name such as ``"float32"`` or ``"float"``, a NumPy dtype or
             scalar type, one of Python's ``float`` (float32), ``int`` (int32), ``bool``, ``complex``
-            (complex128), ``str`` and ``bytes``, or a number that ``as_datatype_enum`` gives.
+            (complex128), ``str``, ``bytes`` and ``object`` (string), or a number that
+            ``as_datatype_enum`` gives.
 
     Raises:
         DTypeError: if it stands for none.
@@ -294,6 +295,10 @@ _PYTHON_TYPES: dict[type, DType] = {
     complex: complex128,
     str: string,
     bytes: string,
+    object: string,
+    np.object_: string,
+    np.str_: string,
+    np.bytes_: string,
 }
 
 

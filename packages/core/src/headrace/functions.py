@@ -11,6 +11,7 @@ from headrace.ops.arithmetic import approximate_equal as approximate_equal
 from headrace.ops.arithmetic import polyval as polyval
 from headrace.ops.arithmetic import scalar_mul as scalar_mul
 from headrace.ops.arithmetic import where as where
+from headrace.ops.arithmetic import where_v2 as where_v2
 from headrace.ops.array import broadcast_dynamic_shape as broadcast_dynamic_shape
 from headrace.ops.array import broadcast_to as broadcast_to
 from headrace.ops.array import expand_dims as expand_dims
@@ -169,7 +170,6 @@ from headrace.ops.elementwise import realdiv as realdiv
 from headrace.ops.elementwise import reciprocal as reciprocal
 from headrace.ops.elementwise import rint as rint
 from headrace.ops.elementwise import round as round
-from headrace.ops.elementwise import select as where_v2
 from headrace.ops.elementwise import square as square
 from headrace.ops.elementwise import squared_difference as squared_difference
 from headrace.ops.elementwise import subtract as subtract

@@ -237,6 +237,9 @@ class TensorShape:
             other = tuple(d.value if isinstance(d, Dimension) else d for d in other)
         elif isinstance(other, TensorShape):
             other = other.plain
+        elif isinstance(other, int | float | np.integer):
+            # A number is the shape of one dimension, as it is where a shape is made of it.
+            other = (other,)
         elif isinstance(other, np.ndarray):
             # NumPy would compare element by element, and raise where sizes differ.
             if other.ndim != 1:

@@ -195,6 +195,32 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         return chosen
 
 
+def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """``x`` where ``condition`` holds and ``y`` elsewhere; or the places where it holds.
+
+    All three broadcast, as they do in NumPy.
+
+    Args:
+        condition: [...], bool; of numbers, too, where ``x`` and ``y`` are left out.
+        x: [...], any dtype.
+        y: [...], the dtype of ``x``.
+        name: The name of the operation.
+
+    Returns:
+        The broadcast shape, the dtype of ``x``. Without ``x`` and ``y``: int64 [n, rank], the
+        indices of all elements that hold, in row-major order.
+
+    Raises:
+        AttributeValueError: if only one of ``x`` and ``y`` is given.
+        ShapeError: if the shapes do not broadcast.
+    """
+    if x is None and y is None:
+        return where_indices(condition, name=name)
+    if x is None or y is None:
+        raise AttributeValueError("where_v2: give both of x and y, or none of them")
+    return select(condition, x, y, name=name)
+
+
 def _converted(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     """Return two values as tensors, plain data in the dtype of the other one."""
     for_x = getattr(y, "dtype", None)

@@ -511,7 +511,7 @@ def is_finite(x: Floating) -> Spec:
     exact=True,
     early=np.where,
     expression=lambda s, condition, x, y: s.where(condition, x, y),
-    public="where_v2",
+    public="",
 )
 def select(condition: Bool, x: Same, y: Same) -> Spec:
     """``x`` where ``condition`` holds and ``y`` elsewhere, with broadcasting.

@@ -258,6 +258,8 @@ def _check_updates(shape: Shape, indices: Shape, updates: Shape, what: str) -> N
         raise ShapeError(
             f"updates must have shape {expected} (indices {indices}, {what} {shape}), got {updates}"
         )
+    if shape.num_elements() == 0 and (updates.num_elements() or 0) > 0:
+        raise ShapeError(f"updates {updates} do not lie within the empty {what} {shape}")
 
 
 @op("ScatterNd", accumulates=True, host_inputs=["shape"], public="")
@@ -280,8 +282,6 @@ def _scatter_nd(indices: Index, updates: Same, shape: Index) -> Spec:
         raise ShapeError(f"dimensions must be >= 0, got {shape.value.tolist()}")
     target = as_shape(shape)
     _check_updates(target, indices.shape, updates.shape, "shape")
-    if target.num_elements() == 0 and (updates.shape.num_elements() or 0) > 0:
-        raise ShapeError(f"updates {updates.shape} do not lie within the empty shape {target}")
     return TensorSpec(updates.dtype, target)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -146,7 +147,10 @@ def pad(
             raise AttributeValueError(
                 f"pad: mode must be 'CONSTANT', 'REFLECT' or 'SYMMETRIC', got {shown(mode)}"
             )
-        return _mirror_pad(tensor, pairs, wanted, name=name)
+        if not isinstance(pairs, Tensor):
+            return _mirror_pad(tensor, pairs, wanted, name=name)
+        source = convert_to_tensor(tensor)
+        return _sized(_mirror_pad(source, pairs, wanted, name=name), source, paddings)
     source = convert_to_tensor(tensor)
     plain = as_tensor(constant_values) is None and not contains_tensor(constant_values)
     if plain and isinstance(constant_values, int | float) and constant_values == 0:
@@ -159,17 +163,36 @@ def pad(
 
 def _sized(padded: Tensor, source: Tensor, paddings: Any) -> Tensor:
     """Return the padded tensor with the sizes stated that rows of known paddings tell."""
-    if source.spec.shape.dims is None or not contains_tensor(paddings):
+    dims = source.spec.shape.dims
+    if dims is None or padded.spec.shape.is_fully_defined():
         return padded
-    if len(paddings) != len(source.spec.shape.dims):
+    rows = _parts(paddings)
+    if len(rows) != len(dims):
         return padded
-    dims: list[Dim] = []
-    for dim, pair in zip(source.spec.shape.dims, paddings, strict=True):
-        known = None if contains_tensor(pair) or as_tensor(pair) is not None else sum(pair)
-        dims.append(None if dim is None or known is None else dim + known)
-    if padded.spec.shape.merge_with(dims) == padded.spec.shape:
+    sizes: list[Dim] = []
+    for dim, pair in zip(dims, rows, strict=True):
+        known = [_known(size) for size in _parts(pair) or [pair]]
+        if dim is None or any(size is None for size in known):
+            sizes.append(None)
+        else:
+            sizes.append(dim + sum(int(np.sum(size)) for size in known))
+    if padded.spec.shape.merge_with(sizes) == padded.spec.shape:
         return padded
-    return ensure_shape(padded, dims)
+    return ensure_shape(padded, sizes)
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    """Return what a list with tensors in it, or a tensor stacked of others, is made of."""
+    if isinstance(value, list | tuple):
+        return value
+    stacked = isinstance(value, Tensor) and value.op.type == "Stack" and value.op.attrs["axis"] == 0
+    return value.op.inputs if stacked else ()
+
+
+def _known(size: Any) -> Any:
+    """Return a number or array of paddings, None where only a step knows it."""
+    tensor = as_tensor(size)
+    return size if tensor is None else static_value(tensor)
 
 
 def as_paddings(paddings: Any) -> Any:

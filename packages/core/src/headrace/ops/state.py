@@ -343,6 +343,10 @@ def _scattered_nd(resource: TensorSpec, indices: TensorSpec, updates: TensorSpec
             f"updates must have shape {expected} (indices {indices.shape} into {content.shape}), "
             f"got {updates.shape}"
         )
+    if content.shape.num_elements() == 0 and (updates.shape.num_elements() or 0) > 0:
+        raise ShapeError(
+            f"updates {updates.shape} do not lie within a variable of shape {content.shape}"
+        )
     return content
 
 
