@@ -9,7 +9,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from headrace.device_name import DeviceName
-from headrace.errors import ArgumentTypeError, GraphError, NameTypeError, PlacementError, shown
+from headrace.errors import (
+    ArgumentTypeError,
+    AttributeValueError,
+    GraphError,
+    NameTypeError,
+    PlacementError,
+    shown,
+)
 from headrace.given import mapping
 from headrace.graph.blocks_dropped import read
 from headrace.graph.operation import Operation
@@ -116,12 +123,24 @@ class GraphScopes:
         """Place operations of the block on the device of ``op``.
 
         Args:
-            op: An operation, tensor or variable.
+            op: An operation, tensor or variable; None, with ``ignore_existing``, to place them
+                anywhere.
             ignore_existing: Drop the colocations of outer blocks.
+
+        Raises:
+            AttributeValueError: if ``op`` is None and ``ignore_existing`` is not set.
         """
         scope = self._scope("colocate_with")
-        target = operation_of(op)
         apart = replace(scope, device=DeviceName(), device_functions=())
+        if op is None:
+            if not ignore_existing:
+                raise AttributeValueError(
+                    "colocate_with: None drops what outer blocks say; pass ignore_existing=True"
+                )
+            with entered(replace(apart, colocated_with=())):
+                yield
+            return
+        target = operation_of(op)
         if target.graph is not scope.graph and scope.graph.outermost is not scope.graph:
             # Functions get what they use of other graphs as arguments, and stand where those do.
             with entered(apart):

@@ -68,9 +68,10 @@ class Operation:
 
     @property
     def device(self) -> str:
-        """The device asked for, by itself or what it is colocated with; empty where none was."""
-        asked = str(self.device_name)
-        return self.colocated_with[-1].device if not asked and self.colocated_with else asked
+        """The device asked for, or that of what it shares one with; empty where none was."""
+        if not self.colocated_with:
+            return str(self.device_name)
+        return next((found for op in _beside(self) if (found := str(op.device_name))), "")
 
     @property
     def stateful(self) -> bool:
@@ -109,8 +110,8 @@ class Operation:
 
     def colocation_groups(self) -> list[bytes]:
         """Return with what it shares a device, as ``b"loc:@name"``: itself, if with nothing."""
-        names = sorted({op.name for op in self.colocated_with}) or [self.name]
-        return [f"loc:@{name}".encode() for name in names]
+        names = {op.name for op in _beside(self) if not op.colocated_with}
+        return [f"loc:@{name}".encode() for name in sorted(names)]
 
     @property
     def traceback(self) -> list[tuple[str, int, str, str]]:
@@ -165,3 +166,14 @@ def add_waits(op: Operation, others: Iterable[Operation]) -> None:
     known = {op, *op.control_inputs, *(t.op for t in op.inputs)}
     added = [o for o in dict.fromkeys(others) if o not in known and o.index < op.index]
     object.__setattr__(op, "control_inputs", (*op.control_inputs, *added))
+
+
+def _beside(op: Operation) -> list[Operation]:
+    """Return an operation and all with which it shares a device, in turn, itself first."""
+    found = {op: None}
+    waiting = [op]
+    while waiting:
+        fresh = [other for other in waiting.pop().colocated_with if other not in found]
+        found.update(dict.fromkeys(fresh))
+        waiting += fresh
+    return list(found)

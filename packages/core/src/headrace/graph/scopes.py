@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from headrace.errors import GraphError, shown
+from headrace.errors import GraphError, NestingError, shown
 from headrace.given import items
 from headrace.graph.blocks_dropped import read
 from headrace.graph.graph import Graph
@@ -72,11 +72,13 @@ def reset_default_graph() -> None:
     """Replace this thread's default graph by a new, empty one.
 
     Raises:
-        GraphError: inside a ``with graph.as_default()`` block.
+        NestingError: inside a ``with graph.as_default()`` block.
     """
     scope = current_scope()
     if scope.graph.entered:
-        raise GraphError("reset_default_graph() inside a 'with graph' block; leave the block first")
+        raise NestingError(
+            "reset_default_graph() inside a 'with graph' block; leave the block first"
+        )
     SCOPE.set(Scope(Graph()))
 
 
@@ -189,8 +191,12 @@ def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextMana
     """Place operations of the block on the device of ``op``.
 
     Args:
-        op: An operation, tensor or variable.
+        op: An operation, tensor or variable; None, with ``ignore_existing``, to place them
+            anywhere.
         ignore_existing: Drop the colocations of outer blocks.
+
+    Raises:
+        AttributeValueError: if ``op`` is None and ``ignore_existing`` is not set.
     """
     return get_default_graph().colocate_with(op, ignore_existing)
 
