@@ -86,7 +86,6 @@ from headrace.ops.cond import switch_case as switch_case
 from headrace.ops.constant import constant as constant
 from headrace.ops.constant import eye as eye
 from headrace.ops.constant import fill as fill
-from headrace.ops.constant import get_static_value as get_static_value
 from headrace.ops.constant import lin_space as lin_space
 from headrace.ops.constant import lin_space as linspace
 from headrace.ops.constant import one_hot as one_hot
@@ -392,6 +391,7 @@ from headrace.ops.special import lgamma as lgamma
 from headrace.ops.special import ndtri as ndtri
 from headrace.ops.special import polygamma as polygamma
 from headrace.ops.special import zeta as zeta
+from headrace.ops.static_values import get_static_value as get_static_value
 from headrace.ops.statistics import count_nonzero as count_nonzero
 from headrace.ops.statistics import norm as norm
 from headrace.ops.statistics import reduce_euclidean_norm as reduce_euclidean_norm

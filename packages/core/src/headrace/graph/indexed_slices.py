@@ -84,6 +84,10 @@ class IndexedSlices(TensorOperators):
         """Return row-sparse values of other parts."""
         return IndexedSlices(*items(tensors, "tensors", 3))
 
+    def __neg__(self) -> IndexedSlices:
+        """Return the rows negated."""
+        return IndexedSlices(-self.values, self.indices, self.dense_shape)
+
     def _as_tensor(self) -> Tensor:
         if self.dense_shape is None:
             raise GraphError(

@@ -101,26 +101,19 @@ def _filled_up(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return array.reshape(shape)
 
 
-def get_static_value(tensor: Any, partial: bool = False) -> np.ndarray | None:
-    """Return the value of a tensor where it is known while the graph is built, else None.
-
-    Args:
-        tensor: A tensor; constants have a value, integers computed of them and of known shapes, and
-            whether two such are equal.
-        partial: Ignored; of a vector of which some elements are known, None is returned.
-    """
-    del partial
-    given = convert_to_tensor(tensor)
-    if given.op.type not in _COMPARISONS:
+def known_value(value: Any) -> np.ndarray | None:
+    """Return the value of a tensor or plain data where it is known while the graph is built."""
+    given = convert_to_tensor(value)
+    if given.op.type not in COMPARISONS:
         return static_value(given)
     sides = [static_value(t) for t in given.op.inputs]
     if any(side is None for side in sides):
         return None
-    found: np.ndarray = _COMPARISONS[given.op.type](*sides)
+    found: np.ndarray = COMPARISONS[given.op.type](*sides)
     return found
 
 
-_COMPARISONS: dict[str, Any] = {"Equal": np.equal, "NotEqual": np.not_equal}
+COMPARISONS: dict[str, Any] = {"Equal": np.equal, "NotEqual": np.not_equal}
 
 
 @op("Placeholder", effects="observes", public="", no_gradient="it has no inputs")

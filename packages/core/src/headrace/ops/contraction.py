@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from headrace import dtypes
-from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
+from headrace.errors import (
+    ArgumentTypeError,
+    AttributeValueError,
+    DTypeError,
+    ShapeError,
+    shown,
+    told,
+)
 from headrace.graph.convert import as_tensor, contains_tensor, convert_to_tensor
 from headrace.graph.naming import names_result
 from headrace.graph.scopes import control_dependencies, name_scope
@@ -247,12 +254,13 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
         A tensor with the axes on the right, of the dtype of the inputs.
 
     Raises:
+        ArgumentTypeError: if there are other keyword arguments than ``name``.
         AttributeValueError: if the equation is malformed, or does not fit the number of inputs.
         ShapeError: if a tensor has not the axes that its labels name, or sizes differ.
     """
     name = kwargs.pop("name", None)
     if kwargs:
-        raise AttributeValueError(f"einsum: unknown arguments {', '.join(sorted(kwargs))}")
+        raise ArgumentTypeError(f"einsum: unknown arguments {', '.join(sorted(kwargs))}")
     if len(inputs) == 1 and isinstance(inputs[0], list | tuple):
         inputs = tuple(inputs[0])
     with name_scope(name, "einsum"):

@@ -16,7 +16,7 @@ from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, expand_dims, gather, rank, reshape, shape
-from headrace.ops.constant import get_static_value, ones, ones_like, shape_of, zeros_like
+from headrace.ops.constant import known_value, ones, ones_like, shape_of, zeros_like
 from headrace.ops.conversion import cast
 from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import equal, maximum, select, truncatediv
@@ -442,7 +442,7 @@ def _gathered(
 def _counted(result: Tensor, num_segments: Any) -> Tensor:
     """Return a result with the number of its rows, which the count does not tell until it runs."""
     given = as_tensor(num_segments)
-    number = num_segments if given is None else get_static_value(given)
+    number = num_segments if given is None else known_value(given)
     if number is None or result.shape.rank is None or result.shape.plain[0] is not None:
         return result
     return ensure_shape(result, [int(number), *result.shape.plain[1:]])

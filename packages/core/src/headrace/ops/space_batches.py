@@ -18,7 +18,7 @@ from headrace.ops.blocks import (
     required_space_to_batch_paddings,
     space_to_batch_nd,
 )
-from headrace.ops.constant import get_static_value
+from headrace.ops.constant import known_value
 
 
 def with_space_to_batch(
@@ -79,7 +79,7 @@ def with_space_to_batch(
     least = axes[-1] + (0 if channels_first else 1) if axes else 1
     if images.shape.rank is not None and images.shape.rank < least:
         raise ShapeError(f"input tensor must have rank {least} at least, got {images.spec.shape}")
-    known = get_static_value(rates)
+    known = known_value(rates)
     if known is not None:
         if np.any(known < 1):
             raise AttributeValueError(f"dilation_rate must be positive, got {known.tolist()}")

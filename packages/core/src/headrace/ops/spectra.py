@@ -34,7 +34,7 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.arguments import static_value
 from headrace.ops.array import expand_dims, rank, shape
 from headrace.ops.complex import complex_, real
-from headrace.ops.constant import constant, get_static_value, lin_space, range, zeros
+from headrace.ops.constant import constant, known_value, lin_space, range, zeros
 from headrace.ops.conversion import cast
 from headrace.ops.elementwise import ceil, maximum, minimum, power
 from headrace.ops.fourier import irfft, rfft
@@ -361,7 +361,7 @@ def _known_number(value: Any, label: str) -> float:
     Raises:
         AttributeValueError: if it is not one number, or not known.
     """
-    known = get_static_value(value) if isinstance(value, Tensor) else value
+    known = known_value(value) if isinstance(value, Tensor) else value
     if known is None or isinstance(known, Mapping):
         raise AttributeValueError(f"{label} must be a number or a constant tensor")
     try:

@@ -18,7 +18,7 @@ from headrace.graph.tensor_shape import TensorShape
 from headrace.ops.array import concat, expand_dims, shape, stack
 from headrace.ops.assertions import assert_equal, assert_non_negative, assert_positive
 from headrace.ops.complex import abs_, imag, real
-from headrace.ops.constant import get_static_value, ones, zeros, zeros_like
+from headrace.ops.constant import known_value, ones, zeros, zeros_like
 from headrace.ops.control import no_op, with_dependencies
 from headrace.ops.conversion import cast
 from headrace.ops.diag import matrix_diag_part, matrix_set_diag
@@ -44,7 +44,7 @@ def checked_sizes(value: Any, what: str, rank: int, proper: bool) -> Tensor:
     sizes = vector(value)
     if not sizes.dtype.is_integer:
         raise ArgumentTypeError(f"Argument {what} must be integer type.  Found: {shown(sizes)}")
-    known = get_static_value(sizes)
+    known = known_value(sizes)
     if known is not None:
         if known.ndim != rank:
             raise AttributeValueError(
@@ -72,13 +72,13 @@ class _Sized(LinearOperator):
     _proper: bool
 
     def _known(self, size: Tensor) -> int | None:
-        found = get_static_value(size)
+        found = known_value(size)
         return None if found is None else int(found)
 
     def _known_batch(self) -> Shape:
         if self._batch is None:
             return Shape(())
-        found = get_static_value(self._batch)
+        found = known_value(self._batch)
         if found is None:
             return Shape(None)
         return Shape([int(n) for n in found])

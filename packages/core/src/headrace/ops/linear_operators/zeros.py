@@ -11,7 +11,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.scopes import name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, shape, stack
-from headrace.ops.constant import get_static_value
+from headrace.ops.constant import known_value
 from headrace.ops.constant import zeros as zeros_of
 from headrace.ops.control import no_op
 from headrace.ops.linalg import adjoint as adjoint_of
@@ -72,7 +72,7 @@ class LinearOperatorZeros(_Sized):
             self._rows = checked_sizes(num_rows, "num_rows", 0, assert_proper_shapes)
             columns = num_rows if num_columns is None else num_columns
             self._columns = checked_sizes(columns, "num_columns", 0, assert_proper_shapes)
-            sizes = [get_static_value(n) for n in (self._rows, self._columns)]
+            sizes = [known_value(n) for n in (self._rows, self._columns)]
             if is_square and None not in [s if s is None else 0 for s in sizes]:
                 rows, cols = (int(n) for n in sizes if n is not None)
                 if rows != cols:
