@@ -329,7 +329,7 @@ class GraphFinalizedError(GraphError, RuntimeError):
     """An operation added to a graph that was finalized, such as that of a monitored session."""
 
 
-class SymbolicTensorError(GraphError, TypeError):
+class SymbolicTensorError(GraphError, TypeError, NotImplementedError):
     """A tensor used like its value, which exists only inside a step."""
 
 

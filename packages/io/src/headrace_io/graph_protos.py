@@ -24,10 +24,9 @@ from headrace.extend.graphs import (
 from headrace.extend.ops import REQUIRED, TensorSpec
 from headrace_io import protos
 from headrace_io.dtype_protos import number_of, shape_proto
+from headrace_io.graph_versions import VERSION
 from headrace_io.tensor_protos import make_tensor_proto
 
-# The version of TensorFlow's graphs that these are like.
-_PRODUCER = 134
 _INT64 = range(-(2**63), 2**63)
 # What the ends of edges inside functions are called.
 _OUTPUT = "output"
@@ -46,7 +45,7 @@ def graph_def_of(graph: Graph, *, shapes: bool = False, from_version: int | None
         GraphError: if functions are nested deeper than would be read.
     """
     made = protos.GraphDef()
-    made.versions.producer = _PRODUCER
+    made.versions.producer = VERSION
     for op in graph.operations[from_version or 0 :]:
         _fill_node(made.node.add(), op, _name_in_graph, shapes)
     functions = functions_in(graph)

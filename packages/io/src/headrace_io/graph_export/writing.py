@@ -8,9 +8,7 @@ from headrace import Graph, Operation, Tensor
 from headrace.errors import UnimplementedError, listing
 from headrace_io import protos
 from headrace_io.graph_export.node import ExportedNode
-
-# TensorFlow 1.15's: it takes graphs whose ops and attributes are those of that version.
-_PRODUCER = 134
+from headrace_io.graph_versions import VERSION
 
 
 def written(graph: Graph) -> Any:
@@ -32,7 +30,7 @@ def written(graph: Graph) -> Any:
             f"other operations{hint}"
         )
     made = protos.GraphDef()
-    made.versions.producer = _PRODUCER
+    made.versions.producer = VERSION
     taken = {op.name for op in graph.operations}
     names: dict[Tensor, str] = {}
     for op in graph.operations:

@@ -20,6 +20,7 @@ from headrace.errors import (
 from headrace.extend.documents import Grafted, graft
 from headrace_io.graph_import.origin import origin_of
 from headrace_io.graph_import.reading import GraphDefReader
+from headrace_io.graph_versions import brought_up, check_versions
 from headrace_io.protos.convert import as_message
 
 
@@ -53,8 +54,8 @@ def import_graph_def(
         ArgumentTypeError: if an argument is of the wrong type.
         NotFoundError: if operations have types that Headrace does not have; all are named.
         GraphError: if nodes or names are missing, or depend on one another.
-        AttributeValueError: if a node is not what its op takes, or a tensor is mapped to one of
-            another dtype.
+        AttributeValueError: if a node is not what its op takes, a tensor is mapped to one of
+            another dtype, or the message says that it is for other readers.
     """
     definition = as_graph_def(graph_def, "graph_def")
     asked = _checked_names(return_elements)
@@ -86,6 +87,8 @@ def read_graph_def(definition: Any) -> Graph:
     Raises:
         HeadraceError: as ``import_graph_def`` does.
     """
+    check_versions(definition)
+    definition = brought_up(definition)
     origin = origin_of(definition)
     if origin == "tensorflow":
         return _translated(definition)
