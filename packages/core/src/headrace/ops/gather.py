@@ -233,7 +233,16 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
         raise AttributeValueError(f"gather_nd: batch_dims must be >= 0, got {told(batch_dims)}")
     with name_scope(name, "GatherNd"):
         source, rows = convert_to_tensor(params), convert_to_tensor(indices)
-        if rows.shape.rank is None or rows.shape.rank <= batch_dims:
+        if rows.shape.rank is None:
+            # All axes between the batches and the places are one.
+            sizes = _tensor("Shape", rows)
+            count = _tensor("ReduceProd", sizes[batch_dims:-1], axis=0, keepdims=True)
+            view = _tensor("Concat", [sizes[:batch_dims], count, sizes[-1:]], 0)
+            flat = _ranked(_tensor("Reshape", rows, view), batch_dims + 2)
+            found = gather_nd(source, flat, batch_dims=batch_dims)
+            rest = _tensor("Shape", found)[batch_dims + 1 :]
+            return _tensor("Reshape", found, _tensor("Concat", [sizes[:-1], rest], 0))
+        if rows.shape.rank <= batch_dims:
             raise ShapeError(
                 f"gather_nd: indices must have more than {told(batch_dims)} axes, got {shown(rows)}"
             )
@@ -250,6 +259,11 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
             spread = _tensor("BroadcastTo", _tensor("Reshape", places, view), lead)
             parts.append(_tensor("ExpandDims", _tensor("Cast", spread, rows.dtype), -1))
         return _gather_nd(source, _tensor("Concat", [*parts, rows], -1))
+
+
+def _ranked(x: Tensor, rank: int) -> Tensor:
+    """Return a tensor that only a step knows to have a rank."""
+    return _tensor("EnsureShape", x, Shape([None] * rank))
 
 
 def _check_updates(shape: Shape, indices: Shape, updates: Shape, what: str) -> None:
