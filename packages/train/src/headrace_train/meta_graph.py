@@ -175,7 +175,9 @@ def import_meta_graph(
     names = {node.name for node in message.graph_def.node}
     for stored in runners:
         check_runner(stored, names)
-    scope = graph.unique_name(import_scope.rstrip("/")) if import_scope else ""
+    scope = graph.get_name_scope()
+    if import_scope:
+        scope = graph.unique_name(import_scope.rstrip("/"))
     grafted = import_meta_graph_def(
         message,
         clear_devices=clear_devices,

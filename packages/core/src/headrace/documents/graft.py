@@ -127,7 +127,7 @@ class _Copier:
         inputs = [self.found.tensors[t] for t in op.inputs]
         name = self.before + op.name
         if op.name in self.taken:
-            name = self.target.unique_name(name)
+            name = self.target.unique_full_name(name)
         attrs = {key: self._attribute(op, name, key, value) for key, value in op.attrs.items()}
         return self.target.add_operation(
             op.schema,

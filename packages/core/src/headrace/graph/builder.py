@@ -150,7 +150,7 @@ def _full_name(name: str) -> str:
         # An exact name, as name scopes write it; still unique among the operations.
         return scope.graph.exact_name(name[:-1])
     full = f"{scope.name}/{name}" if scope.name else name
-    return scope.graph.unique_name(full)
+    return scope.graph.unique_full_name(full)
 
 
 class _Names:
@@ -166,7 +166,7 @@ class _Names:
 
     def of_input(self, label: str) -> str:
         """Return an exact name for what a parameter's value is made a tensor of."""
-        return current_scope().graph.unique_name(f"{self.of_node}/{label}") + "/"
+        return current_scope().graph.unique_full_name(f"{self.of_node}/{label}") + "/"
 
 
 def _convert_inputs(

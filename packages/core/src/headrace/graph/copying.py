@@ -112,4 +112,4 @@ def with_inputs(
 def _own_name(name: str) -> str:
     scope = current_scope()
     last = name.rpartition("/")[2]
-    return scope.graph.unique_name(f"{scope.name}/{last}" if scope.name else last)
+    return scope.graph.unique_full_name(f"{scope.name}/{last}" if scope.name else last)

@@ -99,7 +99,7 @@ class Function(Graph, FunctionValue):
         """Add a parameter."""
         op = self.add_operation(
             OPS["Parameter"],
-            name=self.unique_name(name),
+            name=self.unique_full_name(name),
             inputs=[],
             arity=(),
             attrs={
@@ -155,7 +155,7 @@ class Function(Graph, FunctionValue):
         if op.type == "Const" and not op.control_inputs and not tensor.dtype.is_differentiable:
             copy = self.add_operation(
                 op.schema,
-                name=self.unique_name(op.name),
+                name=self.unique_full_name(op.name),
                 inputs=[],
                 arity=(),
                 attrs=op.attrs,

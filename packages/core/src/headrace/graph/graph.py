@@ -17,7 +17,7 @@ from headrace.graph.graph_scopes import GraphScopes
 from headrace.graph.operation import Operation
 from headrace.graph.rendering import renderer
 from headrace.graph.schema import OpSchema
-from headrace.graph.scope import use_graph
+from headrace.graph.scope import SCOPE, use_graph
 from headrace.graph.site import UNKNOWN_SITE, Site
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -190,7 +190,19 @@ class Graph(GraphScopes, GraphElements):
         self.unfetchable |= {op}
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """Return ``name``, with a number appended where it was used before.
+        """Return ``name`` in the name scope in force, with a number where it was used before.
+
+        Args:
+            name: A name.
+            mark_as_used: Whether it then counts as used.
+        """
+        scope = SCOPE.get()
+        if scope is not None and scope.graph is self and scope.name:
+            name = f"{scope.name}/{name}"
+        return self.unique_full_name(name, mark_as_used)
+
+    def unique_full_name(self, name: str, mark_as_used: bool = True) -> str:
+        """Return ``name``, which has those of all scopes in it, with a number where it was used.
 
         Args:
             name: A name.
@@ -220,7 +232,7 @@ class Graph(GraphScopes, GraphElements):
         """Return ``name``, which a scope may have, with a number where an operation has it."""
         with self._lock:
             if name in self._by_name:
-                return self.unique_name(name)
+                return self.unique_full_name(name)
             self._name_uses.setdefault(name.lower(), 1)
             return name
 
@@ -240,7 +252,7 @@ class Graph(GraphScopes, GraphElements):
             self._by_name[name] = op
 
     def reserve_name(self, name: str) -> None:
-        """Count a name, and the scopes in it, as used: for nodes not named by ``unique_name``."""
+        """Count a name, and the scopes in it, as used: for nodes that bring their names."""
         with self._lock:
             key = name.lower()
             while key and key not in self._name_uses:

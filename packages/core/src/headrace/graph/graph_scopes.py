@@ -60,7 +60,7 @@ class GraphScopes:
         elif name.endswith("/"):
             full = name[:-1]
         else:
-            full = scope.graph.unique_name(f"{scope.name}/{name}" if scope.name else name)
+            full = scope.graph.unique_full_name(f"{scope.name}/{name}" if scope.name else name)
         with entered(replace(scope, name=full), "name"):
             yield f"{full}/" if full else ""
 

@@ -84,7 +84,7 @@ class IndexedSlices(TensorOperators):
         """Return row-sparse values of other parts."""
         return IndexedSlices(*items(tensors, "tensors", 3))
 
-    def __neg__(self) -> IndexedSlices:
+    def __neg__(self) -> IndexedSlices:  # type: ignore[override]
         """Return the rows negated."""
         return IndexedSlices(-self.values, self.indices, self.dense_shape)
 

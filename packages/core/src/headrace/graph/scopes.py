@@ -65,7 +65,7 @@ def pass_over(*names: str) -> None:
     """
     scope = current_scope()
     for name in names:
-        scope.graph.unique_name(f"{scope.name}/{name}" if scope.name else name)
+        scope.graph.unique_full_name(f"{scope.name}/{name}" if scope.name else name)
 
 
 def reset_default_graph() -> None:

@@ -237,8 +237,8 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
             # All axes between the batches and the places are one.
             sizes = _tensor("Shape", rows)
             count = _tensor("ReduceProd", sizes[batch_dims:-1], axis=0, keepdims=True)
-            view = _tensor("Concat", [sizes[:batch_dims], count, sizes[-1:]], 0)
-            flat = _ranked(_tensor("Reshape", rows, view), batch_dims + 2)
+            joined = _tensor("Concat", [sizes[:batch_dims], count, sizes[-1:]], 0)
+            flat = _ranked(_tensor("Reshape", rows, joined), batch_dims + 2)
             found = gather_nd(source, flat, batch_dims=batch_dims)
             rest = _tensor("Shape", found)[batch_dims + 1 :]
             return _tensor("Reshape", found, _tensor("Concat", [sizes[:-1], rest], 0))

@@ -185,7 +185,7 @@ def _add(
     found, _ = schema.output_specs([t.spec for t in inputs], arity, {})
     made = rewriter.graph.add_operation(
         schema,
-        name=rewriter.graph.unique_name(f"{loop.name}/{kind}"),
+        name=rewriter.graph.unique_full_name(f"{loop.name}/{kind}"),
         inputs=list(inputs),
         arity=arity,
         attrs={},

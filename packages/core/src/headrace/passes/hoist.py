@@ -188,7 +188,7 @@ def _computed_before(rewriter: Rewriter, loop: Operation, opened: _Opened) -> li
                 moved(tensor.op)
         new = graph.add_operation(
             op.schema,
-            name=graph.unique_name(f"{loop.name}/{op.name}"),
+            name=graph.unique_full_name(f"{loop.name}/{op.name}"),
             inputs=[tensors[t] for t in op.inputs],
             arity=op.arity,
             attrs=op.attrs,

@@ -54,7 +54,7 @@ def load(
     model = SavedModelDirectory(export_dir)
     record = model.record(tags)
     source = model.read_graph(record)
-    prefix = sess.graph.unique_name(import_scope) if import_scope else ""
+    prefix = sess.graph.unique_full_name(import_scope) if import_scope else ""
     graft(source, sess.graph, prefix=prefix, clear_devices=bool(saver_kwargs.get("clear_devices")))
     before = f"{prefix}/" if prefix else ""
     model.restore(sess, record, before)

@@ -124,7 +124,7 @@ class ExponentialMovingAverage:
         if isinstance(source, Variable):
             return make_beside(source, self._name, source.initialized_value)
         known = source.shape.is_fully_defined()
-        name = source.graph.unique_name(f"{scope_prefix()}{source.op.name}/{self._name}")
+        name = source.graph.unique_full_name(f"{scope_prefix()}{source.op.name}/{self._name}")
         with hr.name_scope(""):
             return Variable(
                 lambda: hr.zeros(source.spec.shape if known else hr.shape(source), source.dtype),

@@ -105,7 +105,7 @@ def make_beside(variable: Variable, op_name: str, start: Callable[[], Tensor]) -
         start: Builds its initial value.
     """
     prefix = scope_prefix()
-    name = variable.graph.unique_name(f"{prefix}{variable.op_name}/{op_name}")
+    name = variable.graph.unique_full_name(f"{prefix}{variable.op_name}/{op_name}")
     attrs: Any = variable.handle.op.attrs
     suffix = name.removeprefix(prefix).removeprefix(variable.op_name)
     with place_of(variable):
