@@ -95,10 +95,8 @@ class ExponentialMovingAverage:
         known = self._averages.get(var)
         if known is not None:
             return known.op_name
-        graph = hr.get_default_graph()
-        scope = graph.get_name_scope()
         name = f"{_name_of(var)}/{self._name}"
-        return graph.unique_name(f"{scope}/{name}" if scope else name, mark_as_used=False)
+        return hr.get_default_graph().unique_name(name, mark_as_used=False)
 
     def variables_to_restore(
         self, moving_avg_variables: Iterable[Variable] | None = None
