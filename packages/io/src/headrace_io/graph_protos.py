@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import DType, Graph, Operation, Shape, Tensor
+from headrace import GRAPH_DEF_VERSION, DType, Graph, Operation, Shape, Tensor
 from headrace.errors import GraphError
 from headrace.extend.graphs import (
     MAX_NESTED,
@@ -24,7 +24,6 @@ from headrace.extend.graphs import (
 from headrace.extend.ops import REQUIRED, TensorSpec
 from headrace_io import protos
 from headrace_io.dtype_protos import number_of, shape_proto
-from headrace_io.graph_versions import VERSION
 from headrace_io.tensor_protos import make_tensor_proto
 
 _INT64 = range(-(2**63), 2**63)
@@ -45,7 +44,7 @@ def graph_def_of(graph: Graph, *, shapes: bool = False, from_version: int | None
         GraphError: if functions are nested deeper than would be read.
     """
     made = protos.GraphDef()
-    made.versions.producer = VERSION
+    made.versions.producer = GRAPH_DEF_VERSION
     for op in graph.operations[from_version or 0 :]:
         _fill_node(made.node.add(), op, _name_in_graph, shapes)
     functions = functions_in(graph)

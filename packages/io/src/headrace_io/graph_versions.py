@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace import GRAPH_DEF_VERSION
 from headrace.errors import AttributeValueError
 
-# TensorFlow 1.15's version of graphs, which is what Headrace reads and writes.
-VERSION = 134
 # Until here an empty shape of a placeholder said that nothing is known of it.
 _SHAPELESS = 21
 
@@ -19,17 +18,17 @@ def check_versions(definition: Any) -> None:
         AttributeValueError: if it does.
     """
     versions = definition.versions
-    if versions.min_consumer > VERSION:
+    if versions.min_consumer > GRAPH_DEF_VERSION:
         raise AttributeValueError(
             f"the graph is for readers of version {versions.min_consumer} or later, and this one "
-            f"is of version {VERSION}"
+            f"is of version {GRAPH_DEF_VERSION}"
         )
     if versions.producer < 0:
         raise AttributeValueError(
             f"the graph was written in version {versions.producer}, and versions are >= 0"
         )
-    if VERSION in versions.bad_consumers:
-        raise AttributeValueError(f"the graph is not for readers of version {VERSION}")
+    if GRAPH_DEF_VERSION in versions.bad_consumers:
+        raise AttributeValueError(f"the graph is not for readers of version {GRAPH_DEF_VERSION}")
 
 
 def brought_up(definition: Any) -> Any:

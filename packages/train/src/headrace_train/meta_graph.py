@@ -138,10 +138,10 @@ def import_meta_graph(
     Args:
         meta_graph_or_file: A ``MetaGraphDef``, or the path of a file that holds one.
         clear_devices: Whether operations ask for no devices.
-        import_scope: The scope of the operations; their own names if None.
-        **kwargs: ``graph``, the graph to add it to in place of the default one; ``input_map``, as for
-            ``hr.import_graph_def``; and ``restore_collections_predicate``, a function of the name
-            of a collection that says whether it comes along.
+        import_scope: The scope of the operations, within the name scope in force; none if None.
+        **kwargs: ``graph``, the graph to add it to in place of the default one; ``input_map``, as
+            for ``hr.import_graph_def``; and ``restore_collections_predicate``, a function of the
+            name of a collection that says whether it comes along.
 
     Returns:
         A saver of the variables of the imported graph, None where it has none.

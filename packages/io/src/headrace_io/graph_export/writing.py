@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import Graph, Operation, Tensor
+from headrace import GRAPH_DEF_VERSION, Graph, Operation, Tensor
 from headrace.errors import UnimplementedError, listing
 from headrace_io import protos
 from headrace_io.graph_export.node import ExportedNode
-from headrace_io.graph_versions import VERSION
 
 
 def written(graph: Graph) -> Any:
@@ -30,7 +29,7 @@ def written(graph: Graph) -> Any:
             f"other operations{hint}"
         )
     made = protos.GraphDef()
-    made.versions.producer = VERSION
+    made.versions.producer = GRAPH_DEF_VERSION
     taken = {op.name for op in graph.operations}
     names: dict[Tensor, str] = {}
     for op in graph.operations:
