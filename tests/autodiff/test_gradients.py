@@ -368,8 +368,9 @@ def test_ys_and_xs_must_be_tensors() -> None:
         hr.gradients(x, ["x"])
     with pytest.raises(GraphError, match="xs are tensors or variables of a graph, got <Operation"):
         hr.gradients(x, x.op)
-    with pytest.raises(GraphError, match="ys is empty"):
-        hr.gradients([], x)
+    with pytest.raises(GraphError, match="xs are tensors or variables of a graph, got 3"):
+        hr.gradients(x, 3)
+    assert hr.gradients([], [x, x]) == [None, None]
 
 
 def test_grad_ys_must_fit() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from functools import cached_property
 from typing import Any
 
 from headrace import Graph, IndexedSlices, Operation, Tensor, convert_to_tensor
@@ -25,6 +27,10 @@ from headrace.extend.primitives import tuple_
 from headrace_autodiff.accumulate import Grad, accumulated, dense
 from headrace_autodiff.liveness import Liveness
 from headrace_autodiff.lookup import origin_of, rule_of, stops, takes_rows
+
+# Whether what is differentiated depends on a tensor in any way, also where no gradient flows; for
+# the rule at hand.
+DEPENDED_ON: ContextVar[Callable[[Tensor], bool]] = ContextVar("headrace_depended_on")
 
 # The scopes for what is built on behalf of an operation.
 Scopes = Callable[[Operation], AbstractContextManager[Any]]
@@ -58,11 +64,17 @@ class Walk:
         self._scopes = scopes
         self._differentiate = by_rule if differentiate is None else differentiate
         self._across = across
-        order = ancestors(ys, self._inputs)
+        self._ys = ys
+        self._order = order = ancestors(ys, self._inputs)
         self.liveness = Liveness(order)
         self._reached, self._between = self._dependents(order, xs)
         self._partials: dict[Tensor, list[Tensor | IndexedSlices]] = {}
         self._sums: dict[Tensor, Grad] = {}
+
+    @cached_property
+    def _depended_on(self) -> set[Tensor]:
+        """All tensors on which the ys depend, and they themselves."""
+        return {*self._ys, *(t for op in self._order for t in self._inputs(op))}
 
     def _inputs(self, op: Operation) -> Sequence[Tensor]:
         """Return what an operation takes: for a captured tensor what stands for it outside."""
@@ -108,7 +120,11 @@ class Walk:
         sparse = any(isinstance(g, IndexedSlices) for g in grads)
         if sparse and inputs is op.inputs and not takes_rows(op):
             grads = [dense(g) for g in grads]
-        found = self._differentiate(op, grads) if inputs is op.inputs else grads
+        token = DEPENDED_ON.set(lambda tensor: tensor in self._depended_on)
+        try:
+            found = self._differentiate(op, grads) if inputs is op.inputs else grads
+        finally:
+            DEPENDED_ON.reset(token)
         if gate:
             found = _gated(found)
         for tensor, grad in zip(inputs, found, strict=True):

@@ -47,6 +47,7 @@ from headrace_autodiff.backward import (
     view,
 )
 from headrace_autodiff.liveness import dense_shape_of, popped_gradient, zeros_for
+from headrace_autodiff.walk import DEPENDED_ON
 
 RULES = GradientTable()
 
@@ -98,7 +99,9 @@ class _Forward:
         The gradient of a loop variable is made of what arrives at its end, zeros where nothing
         does, if the loop is differentiated at all and the variable matters to it in any way.
         """
-        active = set(self.variables)
+        depended_on = DEPENDED_ON.get()
+        ends = enumerate(self.op.outputs[: self.count])
+        active = {i for i, t in ends if carries(t) and depended_on(t)} | set(self.variables)
         while True:
             reached = sources([*self.ys, *(self.body.results[i] for i in active)], past_stops=True)
             more = {i for i in range(self.count) if self.body.parameters[i] in reached}
