@@ -277,6 +277,17 @@ class PaddedBatchStream(Batches):
         self._shapes = [tuple(int(d) for d in shape) for shape in rest[:half]]
         self._values = rest[half:]
 
+    @classmethod
+    def check(cls, value: DatasetValue) -> None:
+        """Refuse empty batches, and sizes that there are not."""
+        super().check(value)
+        rest = value.arguments[2:]
+        for shape in rest[: len(rest) // 2]:
+            if shape.ndim != 1 or np.any(shape < -1):
+                raise InvalidArgumentError(
+                    f"padded_batch: padded_shapes must be vectors of sizes or -1, got {shown(shape)}"
+                )
+
     def _joined(self, columns: list[Sequence[Any]]) -> Element:
         groups = zip(columns, self._shapes, self._values, strict=True)
         return tuple([_padded(column, shape, value) for column, shape, value in groups])

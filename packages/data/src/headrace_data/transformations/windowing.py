@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import headrace as hr
-from headrace.errors import AttributeValueError, InvalidArgumentError, shown
+from headrace.errors import (
+    AttributeValueError,
+    HeadraceError,
+    InvalidArgumentError,
+    shown,
+)
 from headrace_data import structure
 from headrace_data.build import arguments_of, make, scalar, static, trace
 from headrace_data.runtime.calls import CountedCalls
@@ -144,7 +150,7 @@ def group_by_window(
 ) -> Described:
     """Return a data set of what a function makes of groups of elements of one key."""
     spec = dataset.spec
-    key = trace(key_func, arguments_of(spec), "group_by_window")
+    key = trace(_number_of(key_func, "key_func"), arguments_of(spec), "group_by_window")
     number = structure.TensorComponent(hr.int64, hr.Shape([]))
     if not _is_number(key.element):
         raise AttributeValueError(
@@ -154,7 +160,7 @@ def group_by_window(
     reducer = trace(
         reduce_func, [number, structure.DatasetSpec(spec)], "group_by_window", returns="dataset"
     )
-    sizer = trace(window_size_func, [number], "group_by_window")
+    sizer = trace(_number_of(window_size_func, "window_size_func"), [number], "group_by_window")
     if not _is_number(sizer.element):
         raise AttributeValueError(
             "`window_size_func` of group_by_window must return a single int64 scalar, got "
@@ -166,6 +172,28 @@ def group_by_window(
         sources=[dataset],
         functions={"function": key, "reducer": reducer, "sizer": sizer},
     )
+
+
+def _number_of(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """Return a function whose result, such as a plain number, becomes int64.
+
+    Raises:
+        AttributeValueError: if ``function`` is none; when it is called, if that cannot be.
+    """
+    if not callable(function):
+        raise AttributeValueError(f"`{name}` of group_by_window must be a function")
+
+    @functools.wraps(function)
+    def made(*parts: Any) -> Any:
+        found = function(*parts)
+        try:
+            return hr.convert_to_tensor(found, hr.int64)
+        except HeadraceError as error:
+            raise AttributeValueError(
+                f"`{name}` of group_by_window must return a single int64 scalar: {error}"
+            ) from None
+
+    return made
 
 
 def _is_number(element: Any) -> bool:
