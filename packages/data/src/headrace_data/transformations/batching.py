@@ -285,7 +285,7 @@ class PaddedBatchStream(Batches):
         for shape in rest[: len(rest) // 2]:
             if shape.ndim != 1 or np.any(shape < -1):
                 raise InvalidArgumentError(
-                    f"padded_batch: padded_shapes must be vectors of sizes or -1, got {shown(shape)}"
+                    f"padded_shapes must be vectors of sizes or -1, got {shown(shape)}"
                 )
 
     def _joined(self, columns: list[Sequence[Any]]) -> Element:
