@@ -164,6 +164,11 @@ def gradients(
                 walk.start(y, start)
         walk.run(gate_gradients)
         found = [walk.gradient(x) for x in sources]
+        missing = any(g is None for g in found)
+        flat = walk.flat() if missing and unconnected_gradients != "zero" else set()
+        if flat:
+            pairs = zip(sources, found, strict=True)
+            found = [zeros_for(x) if g is None and x in flat else g for x, g in pairs]
         if unconnected_gradients == "zero":
             found = [zeros_for(x) if g is None else g for x, g in zip(sources, found, strict=True)]
         return found

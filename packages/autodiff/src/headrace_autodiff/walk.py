@@ -141,6 +141,26 @@ class Walk:
             whole = self.liveness.widened(whole, tensor, have - want)
         return self.liveness.confined(whole, want - have)
 
+    def flat(self) -> set[Tensor]:
+        """Return what the ys depend on by where rectifiers bend, or windows have their maximum.
+
+        Where nothing else leads to them, their derivatives are 0 rather than missing.
+        """
+        graphs = {op.graph for op in self._order}
+        if not any(graph.slopeless for graph in graphs):
+            return set()
+        live, found = set(self._ys), set()
+        for op in reversed(self._order):
+            bends = any(t in found for t in op.outputs)
+            if stops(op) or not (bends or any(t in live for t in op.outputs)):
+                continue
+            inputs = {t for t in op.inputs if value_spec(t).dtype.is_differentiable} - self._stop
+            if op.index in op.graph.slopeless:
+                # Of a choice what the condition compares, of a maximum the images.
+                found.add(op.inputs[0].op.inputs[0] if op.type == "Select" else op.inputs[0])
+            (found if bends else live).update(inputs)
+        return found - self._stop
+
     def gradient(self, tensor: Tensor) -> Grad:
         """Return the sum of what has arrived at a tensor, None if nothing has."""
         if tensor not in self._sums:

@@ -11,7 +11,10 @@ RULES = GradientTable()
 
 @RULES.add("Relu")
 def _relu(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (select(greater(op.outputs[0], 0), grad, 0),)
+    positive = greater(op.outputs[0], 0)
+    masked = select(positive, grad, 0)
+    masked.op.graph.slopeless |= {positive.op.index, masked.op.index}
+    return (masked,)
 
 
 @RULES.add("Softplus")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from headrace import Operation, Tensor
 from headrace.extend import GradientTable
 from headrace.extend.gradients import shape_of
@@ -21,7 +24,13 @@ RULES = GradientTable()
 
 @RULES.add("MaxPool")
 def _max_pool(op: Operation, grad: Tensor) -> tuple[Tensor]:
-    return (max_pool_grad(op.inputs[0], grad, **op.attrs),)
+    return (_of_images(op.inputs[0], grad, op.attrs),)
+
+
+def _of_images(images: Tensor, grad: Tensor, attrs: Mapping[str, Any]) -> Tensor:
+    made: Tensor = max_pool_grad(images, grad, **attrs)
+    made.op.graph.slopeless.add(made.op.index)
+    return made
 
 
 @RULES.add("MaxPoolGrad")
@@ -41,7 +50,7 @@ def _max_pool_with_argmax(
     if grad is None:
         return (None,)
     named = ("ksize", "strides", "padding", "data_format")
-    return (max_pool_grad(op.inputs[0], grad, **{key: op.attrs[key] for key in named}),)
+    return (_of_images(op.inputs[0], grad, {key: op.attrs[key] for key in named}),)
 
 
 # Means and patches are linear in the images.

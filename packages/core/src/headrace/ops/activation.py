@@ -93,7 +93,9 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
         x = convert_to_tensor(features)
         if x.dtype.is_integer:
             x = cast(x, dtypes.float32)
-        return select(greater(x, 0), x, x * alpha)
+        positive = greater(x, 0)
+        positive.op.graph.slopeless.add(positive.op.index)
+        return select(positive, x, x * alpha)
 
 
 @dispatched("features")
