@@ -213,12 +213,15 @@ def _flat(
     deep: int,
     empty: bool,
 ) -> Any:
-    if not values or empty:
+    if not values or (empty and inner is not None):
         shape = (len(values), *(inner if inner is not None else (0,) * deep))
         if math.prod(shape):
             raise ShapeError(f"no values where inner_shape is {shown(inner)}")
         return np.zeros(shape, array_of([]).dtype)
     array = array_of(values)
+    if empty and array_of is not _plain_array:
+        # Lists of nothing have a dtype of their own, also where they are arrays.
+        return array.astype(array_of([]).dtype)
     if inner is not None and array.shape[1:] != inner:
         raise ShapeError(
             f"values of shape {list(array.shape[1:])} where inner_shape is {list(inner)}"

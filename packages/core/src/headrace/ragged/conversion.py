@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from headrace.ops.elementwise import equal, less, maximum, minimum
 from headrace.ops.elementwise import select as where_v2
 from headrace.ops.gather import boolean_mask, gather
 from headrace.ops.joining import concat, stack
-from headrace.ops.reduce import reduce_all, reduce_max
+from headrace.ops.reduce import reduce_all, reduce_max, reduce_prod
 from headrace.ragged.partitions import (
     after,
     as_splits_dtype,
@@ -145,16 +146,21 @@ def _is_nested(lengths: Any) -> bool:
 
 def _merged(x: Tensor, axis: int) -> Tensor:
     """Return a tensor with the axes up to ``axis`` made one."""
-    flat = reshape(x, concat([[-1], shape(x)[axis + 1 :]], 0))
-    if x.shape.rank is None:
+    static = x.spec.shape
+    if x.shape.rank is not None and static[: axis + 1].is_fully_defined():
+        total = math.prod(static[: axis + 1].known)
+        inner = static[axis + 1 :]
+        # Not -1, of which a reshape of no elements would make 0.
+        sizes: Any = inner.known if inner.is_fully_defined() else shape(x)[axis + 1 :]
+        flat = reshape(
+            x, concat([[total], sizes], 0) if isinstance(sizes, Tensor) else [total, *sizes]
+        )
+        flat.set_shape([total, *inner])
         return flat
-    flat.set_shape([None, *x.spec.shape[axis + 1 :]])
-    known = x.spec.shape[: axis + 1]
-    if known.is_fully_defined():
-        total = 1
-        for size in known.known:
-            total *= size
-        flat.set_shape([total, *x.spec.shape[axis + 1 :]])
+    sizes = shape(x)
+    flat = reshape(x, concat([reduce_prod(sizes[: axis + 1], keepdims=True), sizes[axis + 1 :]], 0))
+    if x.shape.rank is not None:
+        flat.set_shape([None, *static[axis + 1 :]])
     return flat
 
 

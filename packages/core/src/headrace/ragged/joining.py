@@ -130,8 +130,11 @@ def _alike(parts: list[Any]) -> list[Any]:
 def _below(parts: list[RaggedTensor]) -> RaggedTensor:
     """Return the rows of ragged tensors one after the other."""
     splits = [parts[0].row_splits]
-    for part in parts[1:]:
-        splits.append(part.row_splits[1:] + splits[-1][-1])
+    end = parts[0].row_splits[-1]
+    for i, part in enumerate(parts[1:], 2):
+        splits.append(part.row_splits[1:] + end)
+        if i < len(parts):
+            end = end + part.row_splits[-1]
     values = [part.values for part in parts]
     if any(isinstance(v, RaggedTensor) for v in values):
         return RaggedTensor(_concat(values, 0), dense.concat(splits, 0))
