@@ -327,7 +327,10 @@ SHAPES = [
 
 @pytest.mark.parametrize(("make", "given", "expected"), SHAPES, ids=range(len(SHAPES)))
 def test_the_shape_of_the_output_is_known_before(make: Any, given: Any, expected: Any) -> None:
-    assert make().compute_output_shape(given) == expected
+    found = make().compute_output_shape(given)
+    assert found == expected
+    assert isinstance(found, hr.TensorShape)
+    assert found[1].value == expected[1]
     assert make()(hr.placeholder(hr.float32, given)).shape == expected
 
 

@@ -18,7 +18,7 @@ from headrace.errors import (
     ShapeError,
     shown,
 )
-from headrace.extend import DType, Operation, Shape, Tensor
+from headrace.extend import DType, Operation, Tensor
 from headrace.extend.graphs import flatten, get_default_graph, pack
 from headrace.extend.ops import as_dtype
 from headrace_train.layers.arguments import initializer as find_initializer
@@ -115,7 +115,7 @@ class Layer:
         del args, kwargs
         return inputs
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: Any) -> hr.TensorShape:
         """Return the static shape of the output for one of the input.
 
         Args:

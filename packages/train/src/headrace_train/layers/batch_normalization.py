@@ -429,13 +429,13 @@ class BatchNormalization(Layer):
         )
         self.add_update(choose(training, new_variance, lambda: self.moving_variance.value()))
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: Any) -> hr.TensorShape:
         """Return the static shape of the output, which is that of the input.
 
         Args:
             input_shape: The shape of the input.
         """
-        return Shape(input_shape)
+        return hr.TensorShape(input_shape)
 
 
 def _after(factor: Any, shift: Any, scale: Any, offset: Any) -> tuple[Any, Any]:

@@ -41,7 +41,7 @@ class _ConvolutionTranspose(Filters):
             inputs: The input.
         """
         sizes = self.compute_output_shape(inputs.shape)
-        target: Any = list(sizes)
+        target: Any = sizes.as_list()
         if not sizes.is_fully_defined():
             given = hr.shape(inputs)
             first = self.data_format == "channels_first"

@@ -146,7 +146,7 @@ class Dense(Layer):
             outputs = hr.nn.bias_add(outputs, self.bias, name="BiasAdd")
         return outputs if self.activation is None else self.activation(outputs)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: Any) -> hr.TensorShape:
         """Return the static shape of the output.
 
         Args:
@@ -158,7 +158,7 @@ class Dense(Layer):
         shape = Shape(input_shape).with_rank_at_least(2)
         if shape[-1] is None:
             raise ShapeError(f"the last dimension of the input must be known, got shape {shape}")
-        return Shape([*shape[:-1], self.units])
+        return hr.TensorShape([*shape[:-1], self.units])
 
 
 def dense(

@@ -6,7 +6,7 @@ from typing import Any
 
 import headrace as hr
 from headrace.errors import AttributeValueError, told
-from headrace.extend import Shape, Tensor
+from headrace.extend import Tensor
 from headrace_train.layers.base import Layer
 from headrace_train.layers.choice import choose
 
@@ -66,13 +66,13 @@ class Dropout(Layer):
 
         return choose(training, dropped, lambda: hr.identity(inputs))
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: Any) -> hr.TensorShape:
         """Return the static shape of the output, which is that of the input.
 
         Args:
             input_shape: The shape of the input.
         """
-        return Shape(input_shape)
+        return hr.TensorShape(input_shape)
 
 
 def dropout(

@@ -140,7 +140,7 @@ class Filters(Layer):
         """Return the output with the activation applied."""
         return outputs if self.activation is None else self.activation(outputs)
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: Any) -> hr.TensorShape:
         """Return the static shape of the output.
 
         Args:
@@ -150,7 +150,7 @@ class Filters(Layer):
         first = self.data_format == "channels_first"
         places = shape[2:] if first else shape[1:-1]
         found = [None if size is None else self._length(size, i) for i, size in enumerate(places)]
-        return Shape(
+        return hr.TensorShape(
             [shape[0], self.filters, *found] if first else [shape[0], *found, self.filters]
         )
 

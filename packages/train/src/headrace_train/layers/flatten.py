@@ -47,7 +47,7 @@ class Flatten(Layer):
         outputs.set_shape(self.compute_output_shape(inputs.shape))
         return outputs
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: Any) -> hr.TensorShape:
         """Return the static shape of the output.
 
         Args:
@@ -55,7 +55,7 @@ class Flatten(Layer):
         """
         first, *others = Shape(input_shape).as_list()
         known = [size for size in others if size is not None]
-        return Shape([first, math.prod(known) if len(known) == len(others) else None])
+        return hr.TensorShape([first, math.prod(known) if len(known) == len(others) else None])
 
 
 def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Tensor:

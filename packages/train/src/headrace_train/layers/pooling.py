@@ -50,7 +50,7 @@ class _Pooling(Layer):
             name=self._operation,
         )
 
-    def compute_output_shape(self, input_shape: Any) -> Shape:
+    def compute_output_shape(self, input_shape: Any) -> hr.TensorShape:
         """Return the static shape of the output.
 
         Args:
@@ -63,7 +63,7 @@ class _Pooling(Layer):
             if size is not None:
                 kept = size - window + 1 if self.padding == "valid" else size
                 shape[start + i] = -(-kept // step)
-        return Shape(shape)
+        return hr.TensorShape(shape)
 
 
 class AveragePooling1D(_Pooling):
