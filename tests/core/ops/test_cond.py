@@ -265,6 +265,7 @@ MISTAKES = {
         "result 0 is float32 in one branch and int32",
     ),
     "none": (lambda x: hr.cond(x > 0, lambda: None, lambda: x), GraphError, "returned None"),
+    "nothing": (lambda x: hr.cond(x > 0, list, list), GraphError, "must return one tensor at"),
     "placeholder": (
         lambda x: hr.cond(x > 0, lambda: hr.placeholder(hr.float32), lambda: x),
         GraphError,

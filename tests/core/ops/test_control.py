@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import headrace as hr
@@ -66,3 +67,20 @@ def test_a_tuple_waits_for_control_inputs():
 def test_a_tuple_of_nothing(tensors):
     with pytest.raises(DTypeError, match="at least one tensor"):
         hr.tuple(tensors)
+
+
+@pytest.mark.parametrize("config", [hr.Config(executor="plain"), hr.Config(compile_after=0)])
+def test_what_waits_for_others_is_of_the_kind_that_it_was(config):
+    v = hr.Variable(1.0)
+    rows = hr.IndexedSlices(hr.constant([1.0, 2.0]), hr.constant([0, 3]))
+    with hr.device("/cpu:0"):
+        w = hr.Variable(2.0)
+    waiting = [hr.with_dependencies([v.assign(5.0)], x) for x in (rows, v, w)]
+    assert isinstance(waiting[0], hr.IndexedSlices)
+    assert [t.op.device for t in waiting[1:]] == ["", w.op.device]
+    for tensor, expected in zip(waiting, ([1.0, 2.0], 5.0, 2.0), strict=True):
+        with hr.Session(config=config) as session:
+            session.run(hr.global_variables_initializer())
+            found = session.run(tensor)
+            assert np.array_equal(getattr(found, "values", found), expected)
+            assert session.run(v) == 5.0

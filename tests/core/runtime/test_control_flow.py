@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import FetchError
+from headrace.errors import DeadTensorError, FetchError, InvalidArgumentError
 
 pytestmark = pytest.mark.usefixtures("mini")
 
@@ -45,7 +45,9 @@ def test_only_the_taken_branch_runs(device, optimize):
 
 def test_fetching_a_dead_value_is_explained():
     pred, _, doubled, *_ = branches()
-    with hr.Session() as sess, pytest.raises(FetchError, match="is dead in this step"):
+    assert issubclass(DeadTensorError, FetchError)
+    assert issubclass(DeadTensorError, InvalidArgumentError)
+    with hr.Session() as sess, pytest.raises(DeadTensorError, match="is dead in this step"):
         sess.run(doubled, {pred: False})
 
 

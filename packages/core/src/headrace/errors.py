@@ -349,6 +349,10 @@ class FetchError(HeadraceError, TypeError, ValueError):
     """Something fetched that cannot be fetched."""
 
 
+class DeadTensorError(FetchError, InvalidArgumentError):
+    """A fetched tensor that has no value in a step, since its branch was not taken."""
+
+
 class GraphEmptyError(FetchError, RuntimeError):
     """Something fetched from a session whose graph has no operations."""
 

@@ -123,7 +123,7 @@ def cond(
     Raises:
         DTypeError: if ``pred`` is no bool tensor, or the dtypes of the branches differ.
         StructureError: if the structures that they return differ.
-        GraphError: if one of them returns None.
+        GraphError: if one of them returns None, or both nothing.
     """
     on_true: Any = fn1 if true_fn is None else true_fn
     on_false: Any = fn2 if false_fn is None else false_fn
@@ -159,6 +159,8 @@ def cond(
                 "cond: true_fn and false_fn must return the same structure, got "
                 f"{_form(left)} and {_form(right)}"
             )
+        if not then_branch.results:
+            raise GraphError("cond: true_fn and false_fn must return one tensor at least")
         with control_dependencies([*then_branch.waits_for, *else_branch.waits_for]):
             results = if_(
                 condition,

@@ -125,8 +125,17 @@ def _handed_on(item: Any, gate: Operation) -> Any:
 
 def with_dependencies(
     dependencies: Sequence[Any], output_tensor: Any, name: str | None = None
-) -> Tensor:
-    """Return a tensor that is there, beside itself, only after ``dependencies`` have finished."""
+) -> Any:
+    """Return a tensor that is there, beside itself, only after ``dependencies`` have finished.
+
+    Args:
+        dependencies: Operations and tensors to wait for.
+        output_tensor: A tensor, or ``IndexedSlices`` and others that are made of tensors.
+        name: The name of the operation.
+    """
+    if hasattr(output_tensor, "unflatten"):
+        with control_dependencies(dependencies):
+            return pack(output_tensor, [identity(t, name=name) for t in flatten(output_tensor)])
     known = isinstance(output_tensor, Tensor) or hasattr(output_tensor, "op_name")
     beside = colocate_with(output_tensor) if known else nullcontext()
     with control_dependencies(dependencies), beside:

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from headrace.errors import FetchError, NodeDef, OpError, ResourceExhaustedError
+from headrace.errors import DeadTensorError, NodeDef, OpError, ResourceExhaustedError
 from headrace.graph.graph import Graph
 from headrace.graph.tensor import Tensor
 from headrace.records import dataclass
@@ -123,7 +123,7 @@ def attribute(error: OpError, graph: Graph) -> None:
 def owned(value: Any, feeds: Sequence[HostArray], tensor: Tensor) -> Any:
     """Return a fetched value that shares no memory with the session or the feeds."""
     if value is DEAD:
-        raise FetchError(
+        raise DeadTensorError(
             f"{tensor.name!r} is dead in this step: it depends on the branch of a switch that was "
             f"not taken\n  at {tensor.op.site}"
         )

@@ -60,7 +60,8 @@ def checked_sizes(value: Any, what: str, rank: int, proper: bool) -> Tensor:
         assert_rank(sizes, rank, message=f"Argument {what} must be a {rank}-D Tensor."),
         assert_non_negative(sizes, message=f"Argument {what} must be non-negative."),
     ]
-    return with_dependencies(checks, sizes)
+    waiting: Tensor = with_dependencies(checks, sizes)
+    return waiting
 
 
 class _Sized(LinearOperator):
@@ -113,7 +114,8 @@ class _Sized(LinearOperator):
             message="Dimensions are not compatible.  shape[-2] of argument to be the same as this "
             "operator",
         )
-        return with_dependencies([check], x)
+        waiting: Tensor = with_dependencies([check], x)
+        return waiting
 
     def _least(self) -> Any:
         """Return the length of the diagonal."""
