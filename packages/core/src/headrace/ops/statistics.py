@@ -465,8 +465,8 @@ def sufficient_statistics(
         if shift is not None:
             moved = convert_to_tensor(shift, tensor.dtype)
             elements = subtract(tensor, moved)
-        total = reduce_sum(elements, axes, keep)
-        squares = reduce_sum(square(elements), axes, keep)
+        total = reduce_sum(elements, axes, keep, name="mean_ss")
+        squares = reduce_sum(square(elements), axes, keep, name="var_ss")
         return _count(tensor, as_ints(axes, "axes")), total, squares, moved
 
 
@@ -503,6 +503,8 @@ def normalize_moments(
     """
     with name_scope(name, "normalize"):
         total = convert_to_tensor(counts)
-        shifted = convert_to_tensor(mean_ss) / total
-        mean = shifted if shift is None else add(shifted, shift)
-        return mean, convert_to_tensor(variance_ss) / total - square(shifted)
+        plain = shift is None
+        shifted = divide(mean_ss, total, name="mean" if plain else "shifted_mean")
+        mean = shifted if plain else add(shifted, shift, name="mean")
+        squares = convert_to_tensor(variance_ss) / total
+        return mean, subtract(squares, square(shifted), name="variance")
