@@ -19,8 +19,17 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.array import reshape
 from headrace.ops.array import shape as shape_op
 from headrace.ops.complex import abs_
+from headrace.ops.constant import ones_like
 from headrace.ops.conversion import cast
-from headrace.ops.elementwise import divide, greater, greater_equal, maximum, minimum
+from headrace.ops.elementwise import (
+    divide,
+    greater,
+    greater_equal,
+    less,
+    logical_or,
+    maximum,
+    minimum,
+)
 from headrace.ops.gather import gather, gather_nd, scatter_nd
 from headrace.ops.joining import concat
 from headrace.ops.linalg import matmul
@@ -177,7 +186,8 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
     Args:
         a: A sparse tensor, or a dense one.
         b: Likewise, of the same shape and dtype.
-        threshold: Sums of two sparse tensors whose magnitude is less are left out; none if None.
+        threshold: Sums of two elements whose magnitude is less are left out, where both are sparse;
+            what only one of the tensors has stays. None leaves out nothing.
         thresh: The old name of ``threshold``.
 
     Returns:
@@ -213,7 +223,9 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
         if least is None or (isinstance(least, int | float) and least == 0):
             return added
         size = abs_(values)
-        return sparse_retain(added, greater_equal(size, convert_to_tensor(least, size.dtype)))
+        large = greater_equal(size, convert_to_tensor(least, size.dtype))
+        parts = unsorted_segment_sum(ones_like(group), group, shape_op(indices)[0])
+        return sparse_retain(added, logical_or(large, less(parts, 2)))
 
 
 def _union(a: SparseTensor, b: SparseTensor) -> tuple[Tensor, Tensor]:

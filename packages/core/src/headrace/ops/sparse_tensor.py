@@ -257,16 +257,17 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
 
     Args:
         sp_input: A sparse tensor of n elements.
-        to_retain: [n], bool, which elements to keep.
+        to_retain: [n], which elements to keep: bool, or numbers for what is not 0.
 
     Raises:
+        DTypeError: if ``to_retain`` is neither.
         ShapeError: if ``to_retain`` is no vector of n.
     """
     sparse = as_sparse(sp_input)
     with name_scope(None, "SparseRetain"):
         kept = convert_to_tensor(to_retain)
-        if not kept.dtype.is_bool:
-            raise DTypeError(f"to_retain must be bool, got {kept.dtype}")
+        if not kept.dtype.is_bool and not kept.dtype.is_numeric:
+            raise DTypeError(f"to_retain must be bool or numeric, got {kept.dtype}")
         if not sparse.values.shape.is_compatible_with(kept.shape) or kept.shape.rank not in (
             None,
             1,
