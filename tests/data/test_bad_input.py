@@ -421,3 +421,32 @@ def test_a_data_set_that_cannot_be_made_takes_a_turn(calls: int | None) -> None:
     )
     kinds = [k if isinstance(k, int | str) else "error" for k in events(dataset, 9)]
     assert kinds == [0, "error", 0, 2, "error", 2, 4, 4, "end"]
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda x: Dataset.range(4).batch(x), "batch_size must be greater than zero"),
+        (lambda x: Dataset.range(4).shuffle(x), "buffer_size must be greater than zero"),
+        (lambda x: Dataset.range(4).window(x).flat_map(lambda w: w), "size must be greater"),
+        (lambda x: Dataset.range(4).shard(x, 0), "num_shards must be >= 1"),
+        (lambda x: Dataset.range(4).prefetch(x - 5), "prefetch"),
+        (lambda x: Dataset.range(0, 4, x), "step must not be zero"),
+        (lambda x: Dataset.range(4).map(abs, hr.cast(x, hr.int32)), "num_parallel_calls"),
+        (lambda x: Dataset.range(4).interleave(Dataset.range, x), "cycle_length must be > 0"),
+        (lambda x: Dataset.range(4).batch(x).repeat(2).take(3), "batch_size must be greater"),
+    ],
+    ids=range(9),
+)
+def test_arguments_of_data_sets_that_functions_make_are_checked(make: Any, match: str) -> None:
+    pair = experimental.group_by_window(lambda x: x, lambda k, g: make(k), 1)
+    for dataset in (
+        Dataset.range(2).flat_map(make),
+        Dataset.range(2).interleave(make, 2),
+        Dataset.range(2).interleave(make, 2, num_parallel_calls=2),
+        Dataset.range(2).map(make).flat_map(lambda d: d),
+        Dataset.range(2).apply(pair),
+    ):
+        first = events(dataset, 1)[0]
+        assert isinstance(first, InvalidArgumentError)
+        assert match in str(first)

@@ -92,6 +92,9 @@ class Inner:
             calls: Makes it.
             outer: The pass of the stream that asks.
             memory: What outlived its streams, where it is made again.
+
+        Raises:
+            HeadraceError: if an argument is one that its kind does not take.
         """
         self._element = element
         self._number = number
@@ -99,6 +102,7 @@ class Inner:
         if memory is not None:
             self._run.memory.restore(memory)
         (made,) = calls.numbered(element, number)
+        made.check()
         self.stream: Any = made.open(self._run)
 
     def save(self) -> State:

@@ -260,6 +260,7 @@ class GroupByWindowStream(OneSource):
         run = self.run.inner(number)
         if memory is not None:
             run.memory.restore(memory)
+        made.check()
         self._current = (key, group, number, made.open(run), run)
 
     def save(self) -> State:
