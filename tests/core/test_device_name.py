@@ -20,6 +20,10 @@ from headrace.errors import PlacementError
         ("/job:worker", "/job:worker"),
         ("/job:worker/task:*", "/job:worker"),
         ("/device:cpu:*", "/device:cpu"),
+        ("/job:a/replica:0/task:1/device:GPU:0", "/job:a/task:1/device:cuda:0"),
+        ("/replica:0/task:1", "/task:1"),
+        ("/job:a/replica:*", "/job:a"),
+        ("replica:3", ""),
         (None, ""),
     ],
 )
@@ -40,7 +44,12 @@ def test_parse_refuses(text):
     [
         ("/job:ps/task:1", "/cpu:0", "/job:ps/task:1/device:cpu:0"),
         ("/job:ps/task:1", "/job:worker", "/job:worker"),
+        ("/job:ps/task:1", "/job:ps", "/job:ps/task:1"),
+        ("/job:ps/task:1/cpu:0", "/job:ps/cpu", "/job:ps/task:1/device:cpu:0"),
+        ("/job:ps/task:1", "/job:ps/task:2", "/job:ps/task:2"),
         ("/cuda:1", "/cpu", "/device:cpu"),
+        ("/cpu:3", "/cpu", "/device:cpu:3"),
+        ("/cpu:3", "/cpu:1", "/device:cpu:1"),
         ("/job:ps", "/task:2", "/job:ps/task:2"),
         ("/cuda:1", "", "/device:cuda:1"),
     ],

@@ -8,7 +8,7 @@ from headrace.errors import PlacementError, shown
 from headrace.records import dataclass
 
 _PART = re.compile(
-    r"/(?:(job):([A-Za-z_][A-Za-z0-9_]*)|(task):(\d+|\*)"
+    r"/(?:(job):([A-Za-z_][A-Za-z0-9_]*)|(task):(\d+|\*)|replica:(?:\d+|\*)"
     r"|(?:device:)?([A-Za-z_][A-Za-z0-9_]*)(?::(\d+|\*))?)"
 )
 # What TensorFlow's programs call our devices.
@@ -35,6 +35,8 @@ class DeviceName:
     def parse(cls, text: str | DeviceName | None) -> DeviceName:
         """Read a name such as ``/job:ps/task:0/device:cpu:0``, ``/cpu:0``, ``cuda`` or ``""``.
 
+        Replicas, of which TensorFlow has one to a task, are left out.
+
         Raises:
             PlacementError: if ``text`` is no device name.
         """
@@ -42,7 +44,7 @@ class DeviceName:
             return text
         spelled = getattr(text, "to_string", None)
         if spelled is not None:
-            text = re.sub(r"/replica:\d+", "", spelled())
+            text = spelled()
         if text is None or text == "":
             return cls()
         if not isinstance(text, str):
@@ -64,20 +66,25 @@ class DeviceName:
                 job = match[2]
             elif match[3]:
                 task = None if match[4] == "*" else int(match[4])
-            else:
+            elif match[5]:
                 kind = _KIND_ALIASES.get(match[5].lower(), match[5].lower())
                 index = None if match[6] in (None, "*") else int(match[6])
             position = match.end()
         return cls(job, task, kind, index)
 
     def merged(self, inner: DeviceName) -> DeviceName:
-        """Return this name overridden by the parts that ``inner`` states."""
+        """Return this name overridden by the parts that ``inner`` states.
+
+        The task stays where the job does, and the index where the kind does.
+        """
         kind, index = self.kind, self.index
         if inner.kind is not None:
-            kind, index = inner.kind, inner.index
+            index = index if inner.kind == kind and inner.index is None else inner.index
+            kind = inner.kind
         job, task = self.job, self.task
         if inner.job is not None:
-            job, task = inner.job, inner.task
+            task = task if inner.job == job and inner.task is None else inner.task
+            job = inner.job
         elif inner.task is not None:
             task = inner.task
         return DeviceName(job, task, kind, index)
