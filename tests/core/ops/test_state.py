@@ -159,6 +159,7 @@ def test_an_initial_value_of_its_own_is_not_copied(graph: hr.Graph) -> None:
 def test_the_tensor_of_a_variables_name_is_the_variable(session: hr.Session) -> None:
     v = hr.Variable([1.0, 2.0], name="v")
     found = session.graph.get_tensor_by_name(v.name)
+    assert found.shape == found.get_shape() == v.shape == [2]
     initialized(session)
     assert session.run(found + hr.convert_to_tensor(found)).tolist() == [2.0, 4.0]
     assert session.run(hr.assign(found, [3.0, 4.0])).tolist() == [3.0, 4.0]

@@ -29,7 +29,6 @@ from headrace.graph.convert import (
     holds_nothing,
     is_python_literal,
     natural_dtype,
-    value_of_handle,
 )
 from headrace.graph.early import static_value
 from headrace.graph.function import note_waits
@@ -238,10 +237,10 @@ def _tensor_of(
         return handle if isinstance(handle, Tensor) else None
     if contains_tensor(value):
         return convert_to_tensor(value, _dtype_for_list(kind, value, slots, before))
-    tensor = as_tensor(value)
-    if tensor is None or tensor.spec.dtype is not dtypes.resource or kind.accepts(dtypes.resource):
-        return tensor
-    return value_of_handle(tensor)
+    if isinstance(value, Tensor) and kind.accepts(dtypes.resource):
+        # Such as an identity, which passes on handles, too.
+        return value
+    return as_tensor(value)
 
 
 def _dtype_for_list(

@@ -49,7 +49,7 @@ def convert_to_tensor(
     """
     wanted = None if dtype is None else as_dtype(dtype)
     preferred_dtype = dtype_hint if preferred_dtype is None else preferred_dtype
-    tensor = as_tensor(value)
+    tensor = value if wanted is dtypes.resource and isinstance(value, Tensor) else as_tensor(value)
     if tensor is None and contains_tensor(value):
         # Plain numbers beside tensors take their dtype, as operands of one operation do.
         inside = dtype_inside(value)
@@ -60,8 +60,6 @@ def convert_to_tensor(
         tensor = call_op("Stack", parts)
         assert isinstance(tensor, Tensor)
     if tensor is not None:
-        if tensor.spec.dtype is dtypes.resource and wanted is not dtypes.resource:
-            tensor = value_of_handle(tensor)
         if other_graph_of((tensor,)) is None:
             tensor = get_default_graph().capture(tensor)
         if wanted is not None and tensor.dtype != wanted:
@@ -113,7 +111,7 @@ def cast_inside(inside: DType | None, asked: DType) -> DType | None:
 def as_tensor(value: Any) -> Tensor | None:
     """Return the tensor that ``value`` is or stands for, None where it is plain data."""
     if isinstance(value, Tensor):
-        return value
+        return value_of_handle(value) if value.spec.dtype is dtypes.resource else value
     convert: Callable[[], Tensor] | None = getattr(value, "_as_tensor", None)
     if convert is not None:
         return convert()

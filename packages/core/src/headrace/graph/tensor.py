@@ -240,12 +240,13 @@ class Tensor(TensorOperators):
 
     @property
     def shape(self) -> TensorShape:
-        """The static shape."""
-        return as_tensor_shape(self.spec.shape)
+        """The static shape; of a variable's handle, which stands for it, that of the variable."""
+        spec = self.spec
+        return as_tensor_shape(spec.shape if spec.content is None else spec.content.shape)
 
     def get_shape(self) -> TensorShape:
         """Return the static shape."""
-        return as_tensor_shape(self.spec.shape)
+        return self.shape
 
     def set_shape(self, shape: Any) -> None:
         """State what is known of the shape besides; nothing checks it when the graph runs.

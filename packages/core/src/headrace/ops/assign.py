@@ -49,7 +49,8 @@ def _checked(ref: Any) -> Variable:
         GraphError: if it is something else.
     """
     if isinstance(ref, Tensor) and ref.spec.content is not None:
-        ref = next((v for v in ref.graph.variables if v.handle is ref), ref)
+        found = next((v for v in ref.graph.variables if v.handle is ref), None)
+        ref = _unlisted(ref) if found is None else found
     handle = getattr(ref, "handle", None)
     if not isinstance(handle, Tensor) or handle.spec.content is None:
         raise GraphError(
@@ -57,6 +58,16 @@ def _checked(ref: Any) -> Variable:
             "with hr.Variable or hr.get_variable"
         )
     variable: Variable = ref
+    return variable
+
+
+def _unlisted(handle: Tensor) -> Variable:
+    """Return the variable of a handle, such as an imported one, that no list of a graph has."""
+    # A variable is a face of what this module adds to graphs.
+    from headrace.ops.variable import Variable
+
+    variable = Variable.__new__(Variable)
+    variable.graph, variable.handle = handle.graph, handle
     return variable
 
 

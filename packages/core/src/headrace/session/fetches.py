@@ -141,9 +141,17 @@ def _visit(
         return lambda values: None
     if element.dtype.kind == "resource":
         # The handle of a variable, under the name that the variable has, stands for its value.
-        for variable in graph.variables:
-            if variable.handle is element:
-                return _visit(variable.snapshot, graph, tensors, targets, kept)
+        snapshot = next((v.snapshot for v in graph.variables if v.handle is element), None)
+        if snapshot is None:
+            # Graphs that came as messages have variables that no list has, and reads of them.
+            reads = (
+                op
+                for op in graph.operations
+                if op.type == "ReadVariable" and op.inputs[0] is element
+            )
+            snapshot = next((op.outputs[0] for op in reads), None)
+        if snapshot is not None:
+            return _visit(snapshot, graph, tensors, targets, kept)
         raise FetchError(
             f"cannot fetch {element!r}: a handle has no value outside its device; fetch what it "
             "refers to"
