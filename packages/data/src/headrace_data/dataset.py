@@ -109,7 +109,8 @@ class Dataset(structure.Described):
         """Return a data set of the rows of tensors.
 
         Args:
-            tensors: A structure of tensors [n, ...], of one n; sparse and ragged ones, too.
+            tensors: A structure of tensors [n, ...], of one n; sparse and ragged ones, too. A list
+                of data sets of elements of one structure makes a data set of these.
 
         Raises:
             ShapeError: if a component has no first axis, or the first axes differ.

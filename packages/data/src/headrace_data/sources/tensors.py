@@ -36,11 +36,24 @@ def from_tensors(tensors: Any) -> Described:
 
 
 def from_tensor_slices(tensors: Any) -> Described:
-    """Return a data set of the rows of tensors."""
+    """Return a data set of the rows of tensors, or of the data sets of a list."""
     with hr.name_scope("TensorSliceDataset"):
+        if isinstance(tensors, list) and tensors and isinstance(tensors[0], Described):
+            return _datasets(tensors)
         element, flat = structure.to_components(tensors)
         rows = structure.unbatched(element, "from_tensor_slices")
         return make("slices", rows, arguments=flat, settings={"kinds": structure.kinds(element)})
+
+
+def _datasets(listed: list[Any]) -> Described:
+    for item in listed:
+        if not isinstance(item, Described):
+            raise DTypeError(f"from_tensor_slices: expected data sets alone, got {shown(item)}")
+    first, *others = listed
+    element = first.spec
+    for other in others:
+        element = structure.common(element, other.spec, "from_tensor_slices")
+    return make("datasets", structure.DatasetSpec(element), sources=listed)
 
 
 def from_sparse_tensor_slices(sparse_tensor: Any) -> Described:
@@ -221,6 +234,35 @@ class RangeStream(Stream):
 
     def restore(self, state: State) -> None:
         """Go on after a number of numbers."""
+        self._at = state
+
+
+@stream("datasets")
+class DatasetsStream(Stream):
+    """Data sets as elements."""
+
+    def __init__(self, value: DatasetValue, run: Pass) -> None:
+        super().__init__(value, run)
+        self._at = 0
+
+    @classmethod
+    def count(cls, value: DatasetValue) -> int:
+        """Return how many data sets there are."""
+        return len(value.sources)
+
+    def next(self) -> Element | None:
+        """Return the next data set."""
+        if self._at >= len(self.value.sources):
+            return None
+        self._at += 1
+        return (self.value.sources[self._at - 1],)
+
+    def save(self) -> State:
+        """Return how many were taken."""
+        return self._at
+
+    def restore(self, state: State) -> None:
+        """Go on after a number of data sets."""
         self._at = state
 
 
