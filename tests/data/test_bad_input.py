@@ -262,6 +262,13 @@ REFUSALS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError,
         "must equal",
     ),
+    "lengths": (
+        lambda: Dataset.from_tensors([1]).apply(
+            experimental.bucket_by_sequence_length(lambda x: 1.5, [3], [2, 2])
+        ),
+        DTypeError,
+        "must return a whole number, got float32",
+    ),
     "key": (
         lambda: Dataset.range(3).apply(
             experimental.group_by_window(lambda x: 1.0, lambda k, d: d, window_size=2)

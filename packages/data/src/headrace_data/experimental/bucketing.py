@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError
+from headrace.errors import AttributeValueError, DTypeError
 from headrace.extend.arguments import items
 from headrace_data import structure
 from headrace_data.dataset import Dataset
@@ -39,6 +39,7 @@ def bucket_by_sequence_length(
 
     Raises:
         AttributeValueError: if there is not one more size than boundaries.
+        DTypeError: if lengths are no whole numbers.
     """
     boundaries = items(bucket_boundaries, "bucket_boundaries")
     sizes = items(bucket_batch_sizes, "bucket_batch_sizes")
@@ -49,7 +50,10 @@ def bucket_by_sequence_length(
         )
 
     def bucket(*element: Any) -> Any:
-        length = hr.cast(element_length_func(*element), hr.int64)
+        found = hr.convert_to_tensor(element_length_func(*element))
+        if not found.dtype.is_integer:
+            raise DTypeError(f"`element_length_func` must return a whole number, got {found.dtype}")
+        length = hr.cast(found, hr.int64)
         reached = hr.greater_equal(length, hr.constant(boundaries, hr.int64, [len(boundaries)]))
         return hr.reduce_sum(hr.cast(reached, hr.int64))
 
