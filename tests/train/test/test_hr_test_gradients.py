@@ -69,6 +69,13 @@ def test_complex_numbers_count_as_their_parts(function: Any, columns: int, expec
     np.testing.assert_allclose(estimated, expected, atol=1e-6)
 
 
+def test_a_scalar_may_be_said_to_be_of_shape_one() -> None:
+    x = hr.placeholder(hr.float64, [2, 3])
+    exact, estimated = hr.test.compute_gradient(x, [2, 3], hr.reduce_sum(x * x), [1], VALUE)
+    np.testing.assert_allclose(exact, 2 * np.reshape(VALUE, [6, 1]))
+    np.testing.assert_allclose(estimated, exact, atol=1e-6)
+
+
 def test_rows_of_a_sparse_gradient_are_added_up() -> None:
     x = hr.placeholder(hr.float64, [2, 3])
     exact, estimated = hr.test.compute_gradient(x, [2, 3], hr.gather(x, [1, 1]), [2, 3], VALUE)

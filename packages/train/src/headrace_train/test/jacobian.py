@@ -119,7 +119,10 @@ def _gradient(x: Any, y: Tensor, y_shape: Any) -> tuple[Any, Tensor]:
     """Return the gradient of y, and what to feed as the gradient that comes in."""
     with y.graph.as_default():
         seed = hr.placeholder(y.dtype, items(y_shape, "y_shape"), name="dy")
-        gradient = hr.gradients(y, x, hr.identity(seed))[0]
+        # A scalar may be said to be of the shape [1].
+        scalar = y.shape.ndims == 0 and seed.shape.num_elements() == 1
+        incoming = hr.reshape(seed, []) if scalar else hr.identity(seed)
+        gradient = hr.gradients(y, x, incoming)[0]
     if gradient is None:
         raise GraphError(f"{y.name} does not depend on {x.name}: there is no gradient to check")
     return gradient, seed
