@@ -189,7 +189,8 @@ def to_array(value: Any, dtype: DType | None = None, fed: bool = False) -> _NDAr
         ShapeError: if a nested list is ragged.
     """
     # Quantized elements are given as the integers that they are stored as.
-    dtype = None if dtype is None else dtype.storage
+    if dtype is not None and dtype.is_quantized:
+        value, dtype = _unwrapped(value), dtype.storage
     natural = _natural_array(value)
     if natural.dtype == np.longdouble and natural.dtype not in _KNOWN and dtype is not None:
         natural = natural.astype(np.float64)
@@ -207,6 +208,18 @@ def to_array(value: Any, dtype: DType | None = None, fed: bool = False) -> _NDAr
         raise DTypeError(f"{_brief(value)} is not a resource handle; pass the variable or queue")
     is_array = isinstance(value, np.generic) or not isinstance(value, _PYTHONS)
     return _cast_literal(natural, dtype, value, fed or is_array)
+
+
+def _unwrapped(value: Any, depth: int = 0) -> Any:
+    """Return a nested list with its tuples of one integer, which are quantized elements, as such.
+
+    That is how NumPy writes elements of the dtypes that TensorFlow has for them.
+    """
+    if not isinstance(value, list | tuple) or depth > MAX_RANK:
+        return value
+    if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], int):
+        return value[0]
+    return [_unwrapped(item, depth + 1) for item in members(value)]
 
 
 _KNOWN = {dtype.numpy for dtype in dtypes.ALL if dtype.numpy != np.dtype(object)}
