@@ -58,6 +58,10 @@ VALUES = {
     ),
     "strided new": (lambda: hr.strided_slice(X, [0, 1], [0, 2], new_axis_mask=1), X[None, 1:2]),
     "strided ellipsis": (lambda: hr.strided_slice(X, [0, 1], [0, 3], ellipsis_mask=1), X[..., 1:3]),
+    "strided fed length": (
+        lambda: hr.strided_slice(X, fed(np.int32([1]), [None]), fed(np.int32([2]), [None])),
+        X[1:2],
+    ),
     "strided fed": (lambda: hr.strided_slice(X, fed(np.int32([0, 1]), [2]), [2, 3]), X[:2, 1:3]),
 }
 
@@ -90,7 +94,9 @@ ERRORS = {
         "must be 1",
     ),
     "strided unknown": (
-        lambda: hr.strided_slice(X, fed(np.int32([0]), [None]), [2]),
+        lambda: hr.strided_slice(
+            X, fed(np.int32([0]), [None]), fed(np.int32([2]), [None]), shrink_axis_mask=1
+        ),
         ShapeError,
         "known length",
     ),

@@ -398,9 +398,14 @@ def strided_slice(
         AttributeValueError: if a stride is known to be 0.
     """
     source = convert_to_tensor(input_ if var is None else var)
-    bounds = [known_ints(_vector(part)) for part in (begin, end)]
-    count = _length(bounds[0])
-    steps = [1] * count if strides is None else known_ints(_vector(strides))
+    given = [known_ints(_vector(part)) for part in (begin, end, strides) if part is not None]
+    count = next((n for n in map(_length, given) if n is not None), None)
+    if count is None:
+        if source.shape.rank is None or ellipsis_mask or new_axis_mask or shrink_axis_mask:
+            raise ShapeError("strided_slice: begin must be a vector of known length")
+        count = source.shape.rank
+        given = _lengthened(source, given)
+    bounds, steps = given[:2], given[2] if len(given) == 3 else [1] * count
     ellipsis_mask = whole(ellipsis_mask, "ellipsis_mask")
     if ellipsis_mask & (ellipsis_mask - 1):
         raise AttributeValueError("strided_slice: ellipsis_mask has at most one bit")
@@ -427,12 +432,28 @@ def _vector(value: Any) -> Any:
     return convert_to_tensor(value) if contains_tensor(value) else value
 
 
-def _length(vector: Any) -> int:
+def _length(vector: Any) -> int | None:
+    """Return the length of a vector, None where only a step knows it."""
     tensor = as_tensor(vector)
     shape = Shape(np.shape(as_ints(vector, "begin"))) if tensor is None else tensor.spec.shape
-    if shape.rank != 1 or shape[0] is None:
-        raise ShapeError(f"strided_slice: begin must be a vector of known length, got {shape}")
-    return int(shape[0])
+    if shape.rank not in (None, 1):
+        raise ShapeError(f"strided_slice: begin, end and strides must be vectors, got {shape}")
+    return None if shape.rank is None else shape[0]
+
+
+def _lengthened(source: Tensor, bounds: Sequence[Any]) -> list[Tensor]:
+    """Return bounds of a length that a step knows with entries for the axes that they leave out."""
+    rank: Any = source.shape.rank
+    length: Any = call_op("Shape", bounds[0])
+    rest: Any = rank - length
+    sizes = call_op("Shape", source)
+    more = (call_op("Fill", rest, 0), sizes[length[0] :], call_op("Fill", rest, 1))
+    made = []
+    for part, added in zip(bounds, more, strict=False):
+        own = convert_to_tensor(part)
+        whole = call_op("Concat", [own, call_op("Cast", added, own.dtype)], 0)
+        made.append(call_op("EnsureShape", whole, Shape([rank])))
+    return made
 
 
 # -- blocks

@@ -436,7 +436,16 @@ def _gathered(
     # A gradient of the shape of ``data``, not one of rows: as with other sums by segments, and as
     # in TensorFlow, an optimizer then moves all rows, those that are not gathered, too.
     whole = call_op("Reshape", rows, shape_of(rows))
-    return gather(whole, places), ids, segment_count(ids, num_segments)
+    vectors = (_as_vector(places), _as_vector(ids))
+    return gather(whole, vectors[0]), vectors[1], segment_count(vectors[1], num_segments)
+
+
+def _as_vector(tensor: Tensor) -> Tensor:
+    """Return a tensor of unknown rank as the vector that it must be."""
+    if tensor.shape.rank is not None:
+        return tensor
+    vector: Tensor = call_op("EnsureShape", tensor, Shape([None]))
+    return vector
 
 
 def _counted(result: Tensor, num_segments: Any) -> Tensor:
