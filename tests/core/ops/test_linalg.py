@@ -288,3 +288,24 @@ def test_a_singular_matrix_of_least_squares_is_an_error():
     singular = hr.constant([[1.0, 2.0], [2.0, 4.0]])
     with pytest.raises(ExecutionError, match="not positive definite"):
         evaluate(hr.matrix_solve_ls(singular, singular))
+
+
+@pytest.mark.parametrize("executor", ["plan", "plain"])
+@pytest.mark.parametrize(
+    ("sizes", "known", "match"),
+    [
+        ([(2, 3), (3, 2)], None, "must have one shape"),
+        ([(2, 3), (3, 2)], [None, None], "must have one shape"),
+        ([(2, 3), (6,)], None, "one shape"),
+        ([(4, 1, 3), (2, 2, 3)], [None, None, 3], "must have one shape"),
+        ([(2, 3), (1, 3)], [None, 3], "elements"),
+        ([(2, 4), (2, 4)], None, "elements"),
+    ],
+)
+def test_vectors_of_other_shapes_are_refused_in_a_step(executor, sizes, known, match) -> None:
+    x, y = (hr.placeholder(hr.float64, known) for _ in sizes)
+    with (
+        hr.Session(config=hr.Config(executor=executor)) as session,
+        pytest.raises(hr.errors.InvalidArgumentError, match=match),
+    ):
+        session.run(hr.cross(x, y), {x: np.ones(sizes[0]), y: np.ones(sizes[1])})

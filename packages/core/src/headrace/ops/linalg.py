@@ -30,10 +30,11 @@ from headrace.ops.array import (
 from headrace.ops.constant import constant, zeros_like
 from headrace.ops.constant import range as range_op
 from headrace.ops.declare import Spec, op
-from headrace.ops.elementwise import conj
+from headrace.ops.elementwise import conj, equal
 from headrace.ops.identity import ensure_shape
 from headrace.ops.kinds import Numeric
-from headrace.ops.reduce import reduce_sum
+from headrace.ops.reduce import reduce_all, reduce_sum
+from headrace.ops.report import holding
 from headrace.shapes import Dim, Shape, broadcast
 
 _NUMERIC = Kind("numeric", lambda d: d.is_numeric)
@@ -336,9 +337,16 @@ def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
         x, y = (
             part if part.spec.shape == common else ensure_shape(part, common) for part in (x, y)
         )
-        if not common.is_fully_defined():
+        unknown = None if common.dims is None else common.dims.count(None)
+        if unknown is None or unknown > 1:
             # Operands would broadcast.
+            same = reduce_all(equal(stack([shape(x), shape(y)]), shape(x)))
+            y = holding(y, same, ["cross: a and b must have one shape, got", shape(x), shape(y)])
+        elif unknown:
+            # Of one shape where they have as many elements.
             y = reshape(y, shape(x))
+        if common.rank is None or common[-1] is None:
+            x = reshape(x, concat([shape(x)[:-1], [3]], 0))
         first_x, second_x, third_x = (x[..., i] for i in range(3))
         first_y, second_y, third_y = (y[..., i] for i in range(3))
         parts = [

@@ -113,7 +113,10 @@ def _reverse_sequence(
         raise ShapeError(
             f"seq_lengths must have {input.shape.dims[batch]} elements, got {seq_lengths.shape}"
         )
-    return TensorSpec(input.dtype, input.shape)
+    dims = list(input.shape.dims)
+    if dims[batch] is None and seq_lengths.rank == 1:
+        dims[batch] = seq_lengths.shape[0]
+    return TensorSpec(input.dtype, Shape(dims))
 
 
 def reverse_sequence(
