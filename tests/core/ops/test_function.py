@@ -124,6 +124,30 @@ def test_what_uses_state_keeps_the_order_of_the_program():
             assert session.run(found) == [1.0, 3.0, 5.0, 10.0, 5.0]
 
 
+@pytest.mark.parametrize("config", [hr.Config(executor="plain"), hr.Config(compile_after=0)])
+def test_what_prints_and_calls_python_keeps_the_order_of_the_program(config):
+    seen = []
+
+    def note(value):
+        seen.append(int(value))
+        return value
+
+    @hr.function
+    def told(x):
+        for i in range(4):
+            hr.py_func(note, [x + i], hr.int32)
+        hr.cond(x > 0, lambda: hr.py_func(note, [100], hr.int32), lambda: 0)
+        hr.py_func(note, [200], hr.int32)
+        return x
+
+    with hr.Session(config=config) as session:
+        for start in (10, -10):
+            seen.clear()
+            assert session.run(told(hr.constant(start))) == start
+            chosen = [100] if start > 0 else []
+            assert seen == [start, start + 1, start + 2, start + 3, *chosen, 200]
+
+
 def test_a_function_may_return_nothing():
     v = hr.Variable(1.0)
 

@@ -270,8 +270,8 @@ def function(
 
     As a decorator, plain or with arguments. A call adds a single node, whose inside is the traced
     sub-graph; what the function captures, variables too, is passed in. Everything in it that
-    changes state runs with every call, and what uses one variable, queue or table happens in the
-    order of the program, in its conditions and loops, too.
+    changes state runs with every call. What uses one variable, queue or table, and what prints or
+    calls Python, happens in the order of the program, in its conditions and loops, too.
 
     Args:
         func: A function of tensors, and of Python values that are constants of the trace.

@@ -3,7 +3,8 @@
 In a graph, operations are ordered by what they take and wait for alone. A function that is traced
 is read as Python is: a variable that is read after it was assigned has the value assigned. So each
 use of a variable, queue or table waits for the last change before it, a change for the reads before
-it, too, and results wait for all that acts; so it is in the branches and bodies of the function.
+it, too, what prints or calls Python waits for what did so before, and results wait for all that
+acts; so it is in the branches and bodies of the function.
 """
 
 from __future__ import annotations
@@ -44,13 +45,19 @@ def in_order(function: Function, results: Sequence[Tensor]) -> list[Tensor]:
 
 def _order(function: Function) -> None:
     changing = _changing(function)
-    changed: dict[Tensor, Operation] = {}
-    reads: dict[Tensor, list[Operation]] = {}
+    # What has no handle, such as what prints, has None for one.
+    changed: dict[Tensor | None, Operation] = {}
+    reads: dict[Tensor | None, list[Operation]] = {}
     for op in function.operations:
-        handles = dict.fromkeys(t for t in op.inputs if t.dtype.kind == "resource")
-        if not handles:
-            continue
         changes = op.schema.changes or any(f in changing for f in functions_of(op))
+        handles: dict[Tensor | None, None] = dict.fromkeys(
+            t for t in op.inputs if t.dtype.kind == "resource"
+        )
+        if not handles:
+            # What waits for other tasks is ordered among all of them.
+            if not changes or op.schema.blocking or op.type in ("Parameter", "Return"):
+                continue
+            handles = {None: None}
         waits: list[Operation] = []
         for handle in handles:
             if handle in changed:
