@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from headrace_train.saver import Saver
 
 _QUEUE_RUNNERS = hr.GraphKeys.QUEUE_RUNNERS
+_SAVERS = hr.GraphKeys.SAVERS
 # What import_meta_graph takes by name only.
 _ARGUMENTS = {"graph", "input_map", "restore_collections_predicate", "return_elements"}
 
@@ -50,7 +51,29 @@ def _read_runner(stored: bytes, graph: Graph, scope: str = "") -> QueueRunner:
     return QueueRunner(**read_arguments(stored, graph, scope))
 
 
-_FORMS = {_QUEUE_RUNNERS: Form(_write_runner, _read_runner)}
+def _write_saver(saver: Any) -> Any:
+    # lazy: the saver writes graphs with functions of this module
+    from headrace_train.saver import Saver
+
+    return saver.to_proto() if isinstance(saver, Saver) else None
+
+
+def _read_saver(stored: bytes, graph: Graph, scope: str = "") -> Any:
+    """Return the saver that a collection holds; what describes none stays as it is."""
+    # lazy: the saver writes graphs with functions of this module
+    from headrace_train.saver import Saver
+
+    try:
+        with graph.as_default():
+            return Saver.from_proto(as_message("SaverDef", stored, "a saver"), scope or None)
+    except HeadraceError:
+        return stored
+
+
+_FORMS = {
+    _QUEUE_RUNNERS: Form(_write_runner, _read_runner),
+    _SAVERS: Form(_write_saver, _read_saver),
+}
 
 
 def export_meta_graph(
@@ -165,13 +188,16 @@ def import_meta_graph(
             return import_meta_graph(meta_graph_or_file, clear_devices, import_scope, **kwargs)
     message = read_meta_graph_def(meta_graph_or_file)
     comes_along = kwargs.get("restore_collections_predicate")
-    for key in list(message.collection_def) if comes_along is not None else ():
-        if not comes_along(key):
-            del message.collection_def[key]
+    if comes_along is not None:
+        for key in list(message.collection_def):
+            if not comes_along(key):
+                del message.collection_def[key]
     graph = hr.get_default_graph()
     # They are made of what is imported, below.
     runners = list(message.collection_def[_QUEUE_RUNNERS].bytes_list.value)
-    del message.collection_def[_QUEUE_RUNNERS]
+    savers = list(message.collection_def[_SAVERS].bytes_list.value)
+    for key in (_QUEUE_RUNNERS, _SAVERS):
+        del message.collection_def[key]
     names = {node.name for node in message.graph_def.node}
     for stored in runners:
         check_runner(stored, names)
@@ -186,6 +212,8 @@ def import_meta_graph(
     )
     for stored in runners:
         graph.add_to_collection(_QUEUE_RUNNERS, _read_runner(stored, graph, scope))
+    for stored in savers:
+        graph.add_to_collection(_SAVERS, _read_saver(stored, graph, scope))
     return _saver(message, list(grafted.variables.values()), scope)
 
 
@@ -275,8 +303,20 @@ def _keep_scope(message: Any, scope: str) -> None:
             names = [n for n in collection.node_list.value if n.startswith(prefix)]
             del collection.node_list.value[:]
             collection.node_list.value.extend(n.removeprefix(prefix) for n in names)
+        elif key == _SAVERS:
+            _keep_savers(collection.bytes_list, scope)
         elif kind == "bytes_list":
             _keep_variables(collection.bytes_list, prefix)
+
+
+def _keep_savers(values: Any, scope: str) -> None:
+    """Leave those of the savers in a collection that are in a scope, without it."""
+    # lazy: the saver writes graphs with functions of this module
+    from headrace_train.saver.definition import unscoped
+
+    found = [unscoped(as_message("SaverDef", value, "a saver"), scope) for value in values.value]
+    del values.value[:]
+    values.value.extend(each.SerializeToString() for each in found if each is not None)
 
 
 def _keep_variables(values: Any, prefix: str) -> None:

@@ -99,8 +99,8 @@ class Saver:
                 nothing is added to it then. With ``name``, the ops are in that name scope.
             builder: Refused; a saver adds its ops itself.
             defer_build: Whether the ops are added when ``build`` is called instead of now.
-            allow_empty: Whether there may be no variables; ``save`` and ``restore`` do nothing
-                then.
+            allow_empty: Whether there may be no variables; ``save`` writes the graph alone then,
+                and ``restore`` does nothing.
             write_version: ``SaverDef.V2`` or ``SaverDef.V1``; the files are the same.
             pad_step_number: Whether steps in names have eight digits at least.
             save_relative_paths: Whether the file ``checkpoint`` holds paths relative to its
@@ -262,6 +262,9 @@ class Saver:
             if step is not None:
                 prefix = as_prefix(f"{prefix}-{step:08d}" if self._pad else f"{prefix}-{step}")
             if self._empty:
+                if write_meta_graph:
+                    stack.enter_context(in_folder(prefix))
+                    self._write_meta_graph(sess, prefix, meta_graph_suffix, strip_default_attrs)
                 return None
             rank = number(metric)
             notes = encode_notes(step, {**self._state_of_run(sess), **metadata})
