@@ -69,6 +69,18 @@ STEPS = {
     "batch": lambda d: d.batch(3).map(hr.reduce_sum),
     "unbatch": lambda d: d.batch(4).unbatch(),
     "padded": lambda d: d.map(lambda x: hr.range(x % 4)).padded_batch(2, [-1]).map(hr.reduce_sum),
+    "ragged": lambda d: (
+        d.map(lambda x: hr.ragged.range(hr.stack([x % 3, x % 4])))
+        .batch(2)
+        .shuffle(2)
+        .unbatch()
+        .map(lambda r: hr.reduce_sum(r.flat_values))
+    ),
+    "sparse": lambda d: (
+        d.map(lambda x: hr.range(x % 4))
+        .apply(hr.data.experimental.dense_to_sparse_batch(2, [None]))
+        .map(lambda s: hr.sparse.reduce_sum(s))
+    ),
     "window": lambda d: d.window(3, 2).flat_map(lambda w: w.batch(3)).map(hr.reduce_sum),
     "shuffled_windows": lambda d: d.window(2).shuffle(3).flat_map(lambda w: w),
     "flat_map": lambda d: d.flat_map(lambda x: Dataset.range(x % 4).shuffle(3)),
