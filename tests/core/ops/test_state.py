@@ -163,6 +163,8 @@ def test_the_tensor_of_a_variables_name_is_the_variable(session: hr.Session) -> 
     initialized(session)
     assert session.run(found + hr.convert_to_tensor(found)).tolist() == [2.0, 4.0]
     assert session.run(hr.assign(found, [3.0, 4.0])).tolist() == [3.0, 4.0]
+    for same in (hr.identity(found), hr.stop_gradient(found), hr.identity_n([found])[0]):
+        assert session.run(same).tolist() == [3.0, 4.0]
     assert session.run(hr.convert_to_tensor([found, found])).tolist() == [[3.0, 4.0]] * 2
     assert hr.convert_to_tensor(found, hr.resource) is found
     with pytest.raises(DTypeError, match=r"dtype float32, expected int32"):

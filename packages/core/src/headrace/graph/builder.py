@@ -237,8 +237,7 @@ def _tensor_of(
         return handle if isinstance(handle, Tensor) else None
     if contains_tensor(value):
         return convert_to_tensor(value, _dtype_for_list(kind, value, slots, before))
-    if isinstance(value, Tensor) and kind.accepts(dtypes.resource):
-        # Such as an identity, which passes on handles, too.
+    if isinstance(value, Tensor) and kind.accepts(dtypes.resource) and not kind.reads:
         return value
     return as_tensor(value)
 

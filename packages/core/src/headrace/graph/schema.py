@@ -31,12 +31,14 @@ class Kind:
         unify: Whether all inputs of this kind in one op share one dtype.
         whole: The dtype that arrays of others become, if it holds all of their elements; None
             where they are refused.
+        reads: Whether a variable's handle stands for its value, though handles belong to it.
     """
 
     name: str
     accepts: Callable[[DType], bool] = field(compare=False)
     unify: bool = True
     whole: DType | None = None
+    reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ from headrace.errors import ShapeError
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import Anything, Value
+from headrace.ops.kinds import Anything, Shown
 from headrace.shapes import Shape
 
 
 @op("Identity", total=True, elements_of="input", view=True, early=np.asarray)
-def identity(input: Value) -> Spec:
+def identity(input: Shown) -> Spec:
     """The tensor itself, as a node of its own.
 
     Args:
@@ -29,7 +29,7 @@ def identity(input: Value) -> Spec:
 
 
 @op("IdentityN")
-def identity_n(input: Sequence[Value]) -> list[Spec]:
+def identity_n(input: Sequence[Shown]) -> list[Spec]:
     """The tensors themselves, as outputs of one node.
 
     Args:
@@ -49,7 +49,7 @@ def identity_n(input: Sequence[Value]) -> list[Spec]:
     early=np.asarray,
     no_gradient="stopping the gradient is its purpose",
 )
-def stop_gradient(input: Value) -> Spec:
+def stop_gradient(input: Shown) -> Spec:
     """The tensor itself, through which no gradient flows.
 
     Args:

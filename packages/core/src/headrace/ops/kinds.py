@@ -67,6 +67,10 @@ def _dense(dtype: DType) -> bool:
 Same: TypeAlias = Annotated[Any, Kind("any dtype", _dense)]
 # What a step moves without looking at it, handles and lists of tensors included.
 Value: TypeAlias = Annotated[Any, Kind("any dtype, handle or list", lambda _: True, unify=False)]
+# The same, of what programs ask for, who find a variable by its name.
+Shown: TypeAlias = Annotated[
+    Any, Kind("any dtype, handle or list", lambda _: True, unify=False, reads=True)
+]
 SameValue: TypeAlias = Annotated[Any, Kind("any dtype, handle or list", lambda _: True)]
 TensorList: TypeAlias = Annotated[
     Any, Kind("a list of tensors", lambda d: d.kind == "list", unify=False)

@@ -35,7 +35,8 @@ def depends(op: Operation, tensors: Sequence[Any]) -> bool:
 
 def as_input(value: Any) -> Any:
     """Return a tensor or ``SparseTensor`` as it is, and data as a tensor."""
-    if isinstance(value, Tensor | hr.SparseTensor):
+    # The handle of a variable, as graphs find it by the variable's name, stands for its value.
+    if isinstance(value, Tensor | hr.SparseTensor) and value.dtype is not hr.resource:
         return value
     return hr.convert_to_tensor(value)
 
