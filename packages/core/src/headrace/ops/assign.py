@@ -24,6 +24,7 @@ from headrace.ops.state import (
     assign_add_variable,
     assign_sub_variable,
     assign_variable,
+    content_of,
     count_up_to_variable,
     scatter_add_variable,
     scatter_div_variable,
@@ -42,6 +43,15 @@ if TYPE_CHECKING:
     from headrace.ops.variable import Variable
 
 
+class _Unlisted:
+    """A variable that no list of a graph has, such as an imported one, as writes need it."""
+
+    def __init__(self, handle: Tensor) -> None:
+        self.handle = handle
+        self.dtype = content_of(handle.spec).dtype
+        self.op_name = handle.op.name
+
+
 def _checked(ref: Any) -> Variable:
     """Return what must be a variable, or the tensor of that name, as graphs find it by its name.
 
@@ -50,7 +60,7 @@ def _checked(ref: Any) -> Variable:
     """
     if isinstance(ref, Tensor) and ref.spec.content is not None:
         found = next((v for v in ref.graph.variables if v.handle is ref), None)
-        ref = _unlisted(ref) if found is None else found
+        ref = _Unlisted(ref) if found is None else found
     handle = getattr(ref, "handle", None)
     if not isinstance(handle, Tensor) or handle.spec.content is None:
         raise GraphError(
@@ -58,16 +68,6 @@ def _checked(ref: Any) -> Variable:
             "with hr.Variable or hr.get_variable"
         )
     variable: Variable = ref
-    return variable
-
-
-def _unlisted(handle: Tensor) -> Variable:
-    """Return the variable of a handle, such as an imported one, that no list of a graph has."""
-    # A variable is a face of what this module adds to graphs.
-    from headrace.ops.variable import Variable
-
-    variable = Variable.__new__(Variable)
-    variable.graph, variable.handle = handle.graph, handle
     return variable
 
 
