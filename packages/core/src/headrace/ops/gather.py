@@ -16,7 +16,7 @@ from headrace.graph.scopes import name_scope
 from headrace.graph.spec import TensorSpec, as_shape
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape
-from headrace.ops.arguments import as_int, as_list, known_ints, static_int
+from headrace.ops.arguments import as_int, as_list, as_only_int, known_ints, static_int
 from headrace.ops.declare import Spec, op
 from headrace.ops.joining import around
 from headrace.ops.kinds import Anything, Index, Same, Whole
@@ -209,7 +209,7 @@ def _gather_nd(params: Anything, indices: Index) -> Spec:
 
 
 @dispatched()
-def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: Any = 0) -> Tensor:
     """Pick slices of ``params`` by tuples of indices of its leading axes.
 
     Args:
@@ -226,6 +226,8 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
     Raises:
         ShapeError: if the tuples are longer than there are axes, or shared axes differ.
     """
+    if isinstance(batch_dims, Tensor | np.ndarray):
+        batch_dims = as_only_int(batch_dims, "batch_dims")
     batch_dims = static_int(batch_dims, "batch_dims")
     if not batch_dims:
         return _gather_nd(params, indices, name=name)
