@@ -42,7 +42,8 @@ def import_graph_def(
         input_map: Tensors of the default graph, or what can be made one, that take the places of
             tensors of the message, by names such as ``"x:0"`` or ``"x"``. Operations may take the
             places of ``"^x"``.
-        return_elements: Names of operations and tensors of the message to return.
+        return_elements: Names of operations and tensors of the message to return. Names may be
+            bytes here and in ``input_map``.
         name: The scope of the imported operations, ``"import"`` if None; their own names if empty.
         op_dict: Of no effect, as in TensorFlow.
         producer_op_list: Of no effect.
@@ -131,9 +132,15 @@ def as_graph_def(value: Any, what: str) -> Any:
 def _checked_names(names: Any) -> list[str] | None:
     if names is None:
         return None
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    listed = [] if isinstance(names, str | bytes) else [_as_text(name) for name in names]
+    if isinstance(names, str | bytes) or not all(isinstance(name, str) for name in listed):
         raise ArgumentTypeError(f"return_elements must be a list of names, got {shown(names)}")
-    return list(names)
+    return listed
+
+
+def _as_text(name: Any) -> Any:
+    """Return a name, also where it is given as bytes; what is none stays as it is."""
+    return name.decode(errors="replace") if isinstance(name, bytes) else name
 
 
 def mapped_inputs(
@@ -143,7 +150,8 @@ def mapped_inputs(
     tensors: dict[Tensor, Tensor] = {}
     controls: dict[Operation, Operation] = {}
     missing = []
-    for name, value in input_map.items():
+    for key, value in input_map.items():
+        name = _as_text(key)
         if not isinstance(name, str):
             raise ArgumentTypeError(f"the keys of input_map are names, got {shown(name)}")
         try:

@@ -105,8 +105,10 @@ def without(message: Any, names: Iterable[str]) -> Any:
     """Return a ``GraphDef`` without some of its nodes."""
     dropped = set(names)
     made = protos.GraphDef()
-    made.versions.CopyFrom(message.versions)
-    made.library.CopyFrom(message.library)
+    for part in ("versions", "library"):
+        # Asked for, an empty one would be there.
+        if message.HasField(part):
+            getattr(made, part).CopyFrom(getattr(message, part))
     for node in message.node:
         if node.name not in dropped:
             made.node.add().CopyFrom(node)
