@@ -207,8 +207,8 @@ def regex_replace(
         part if isinstance(part, int) else regex.bytes_of(part)
         for part in regex.parse_rewrite(one_string(rewrite, "rewrite"))
     ]
-    if any(isinstance(part, int) and part > matcher.groups for part in parts):
-        return input
+    # A group that the pattern does not have is empty.
+    parts = [b"" if isinstance(part, int) and part > matcher.groups else part for part in parts]
     return mapped(lambda text: _rewritten(matcher, parts, text, replace_global), input)
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from headrace import dtypes
+from headrace.dtypes import DType
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown, told
 from headrace.given import items
-from headrace.graph.convert import convert_to_tensor
+from headrace.graph.convert import as_tensor, convert_to_tensor, natural_dtype
 from headrace.graph.dispatch import dispatched
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -18,8 +19,10 @@ from headrace.graph.tensor import Tensor
 from headrace.ops.array import concat, gather, rank, reshape, shape
 from headrace.ops.constant import constant
 from headrace.ops.constant import range as range_of
+from headrace.ops.conversion import cast
 from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import subtract
+from headrace.ops.identity import ensure_shape
 from headrace.ops.kinds import Index, Integer, String, Whole
 from headrace.regex import compile_pattern, parse_rewrite
 from headrace.shapes import SCALAR, Shape, broadcast
@@ -218,7 +221,8 @@ def strings_split(
     """Split strings at a separator, as Python's ``str.split`` does.
 
     Args:
-        input: [n] or [n, m...], string; a scalar counts as a vector of one.
+        input: [n] or [n, m...], string; a scalar counts as a vector of one, and what has an unknown
+            rank must be a vector.
         sep: [], the separator, of any length. Runs of white space if it is None or empty; then
             there are no empty pieces, but what is left after the last of ``maxsplit`` splits.
         maxsplit: How often to split at most; -1 for no limit.
@@ -231,46 +235,42 @@ def strings_split(
         ragged one of a ragged tensor.
 
     Raises:
-        ShapeError: if ``sep`` is no scalar, or the number of axes of ``input`` is unknown.
+        ShapeError: if ``sep`` is no scalar.
     """
     if (input is None) == (source is None):
         raise AttributeValueError("give input or source, and only one of them")
     with name_scope(name, "StringSplit"):
         strings = convert_to_tensor(input if input is not None else source, dtypes.string)
-        if strings.shape.rank is None:
-            raise ShapeError("split needs to know the number of axes of its input")
+        axes = strings.shape.rank
+        if axes is None:
+            strings, axes = ensure_shape(strings, [None]), 1
         dims = shape(strings, out_type=dtypes.int64)
         indices, values, whole = _split_words(
             reshape(strings, [-1]), "" if sep is None else sep, maxsplit
         )
-        if result_type != "SparseTensor" and strings.shape.rank != 1:
+        if result_type != "SparseTensor" and axes != 1:
             pieces = _as_asked(result_type, reshape(strings, [-1]), indices, values, whole)
             return OPERATORS["pieces_of_strings"](strings, pieces)
-        if strings.shape.rank <= 1:
+        if axes <= 1:
             return _as_asked(result_type, strings, indices, values, whole)
         # The row of each piece becomes its place along every axis, the last one running fastest.
         rest = gather(indices, [0], axis=1)
         columns: list[Any] = []
-        for axis in reversed(range(strings.shape.rank)):
+        for axis in reversed(range(axes)):
             columns.insert(0, rest % dims[axis])
             rest = rest // dims[axis]
         places = concat([*columns, gather(indices, [1], axis=1)], 1)
         return SparseTensor(places, values, concat([dims, whole[1:]], 0))
 
 
-@op("Substr", elements_of="input", no_gradient=_TEXT)
-def substr(
-    input: String, pos: Index, len: Index, name: str | None = None, unit: Unit = "BYTE"
-) -> Spec:
+@op("Substr", elements_of="input", public="", no_gradient=_TEXT)
+def _substr(input: String, pos: Index, len: Index, unit: Unit = "BYTE") -> Spec:
     """Parts of strings.
 
     Args:
         input: [...], string.
-        pos: [...], int32 or int64, where each part begins; negative ones count from the end.
-            Positions outside of the string raise when it runs, its end is no error.
-        len: The shape and dtype of ``pos``: how long each part is, where the string goes on so
-            far. A negative length goes to the end, in bytes, and is empty in characters.
-        name: The name of the operation.
+        pos: [...], int32 or int64, where each part begins.
+        len: The shape and dtype of ``pos``: how long each part is.
         unit: "BYTE" or "UTF8_CHAR", what ``pos`` and ``len`` count.
 
     Returns:
@@ -281,6 +281,41 @@ def substr(
     if not pos.shape.is_compatible_with(len.shape):
         raise ShapeError(f"pos and len must have one shape, got {pos.shape} and {len.shape}")
     return TensorSpec(dtypes.string, broadcast(input.shape, pos.shape.merge_with(len.shape)))
+
+
+@dispatched("input")
+def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: Unit = "BYTE") -> Tensor:
+    """Parts of strings.
+
+    Args:
+        input: [...], string.
+        pos: [...], int32 or int64, where each part begins; negative ones count from the end.
+            Positions outside of the string raise when it runs, its end is no error.
+        len: The shape of ``pos``: how long each part is, where the string goes on so far. A
+            negative length goes to the end, in bytes, and is empty in characters. Two tensors have
+            one dtype; numbers and arrays take that of the other one.
+        name: The name of the operation.
+        unit: "BYTE" or "UTF8_CHAR", what ``pos`` and ``len`` count.
+
+    Returns:
+        The broadcast shape of ``input`` and ``pos``, string.
+
+    Raises:
+        DTypeError: if places are no integers, or tensors of two dtypes.
+    """
+    held = [as_tensor(pos), as_tensor(len)]
+    kinds = [_place_dtype(t, v) for t, v in zip(held, (pos, len), strict=True)]
+    if kinds[0] != kinds[1] and None in held and all(kind.is_integer for kind in kinds):
+        kind = next((t.dtype for t in held if t is not None), dtypes.int64)
+        pos, len = (
+            cast(convert_to_tensor(v), kind) if t is None else t
+            for t, v in zip(held, (pos, len), strict=True)
+        )
+    return _substr(input, pos, len, unit=unit, name=name or "Substr")
+
+
+def _place_dtype(held: Tensor | None, value: Any) -> DType:
+    return natural_dtype(value) if held is None else held.dtype
 
 
 @op("RegexReplace", elements_of="input", no_gradient=_TEXT)
@@ -296,8 +331,7 @@ def regex_replace(
         input: [...], string; read as UTF-8, bytes that are none match nothing.
         pattern: [], the expression. One that is no constant is checked when it runs.
         rewrite: [], what to put in place: ``\1`` to ``\9`` are the groups, ``\0`` is all that
-            matched, and ``\\`` is a backslash. Where it names a group that the pattern does not
-            have, nothing is replaced.
+            matched, and ``\\`` is a backslash. A group that the pattern does not have is empty.
         replace_global: Whether all matches are replaced, or only the first.
 
     Returns:

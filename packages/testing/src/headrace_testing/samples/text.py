@@ -65,7 +65,7 @@ _PATTERNS: list[tuple[str, bytes, bytes, bytes, bytes, bool]] = [
     ("posix", rb"[[:digit:]x-z\]]|\pL", b"", b"1a]-y\xc3\xa9", b"-", True),
     ("quoted", rb"\Q.*\E+", b"X", b"a.**.*", b"aXX", True),
     ("flags", rb"a(?i)b|c", b"X", b"aBAbC", b"XAbX", True),
-    ("missing_group", b"(a)", rb"\2", b"aab", b"aab", True),
+    ("missing_group", b"(a)", rb"\2", b"aab", b"b", True),
     ("counted", rb"a{2,}|b{,1}", b"X", b"aaab{,1}", b"XX", True),
 ]
 
