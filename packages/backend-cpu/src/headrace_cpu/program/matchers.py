@@ -88,7 +88,7 @@ MATCHERS = (
     Matcher(
         name="small matrices",
         priority=36,
-        types=matrices.TYPES,
+        types=frozenset(matrices.METHODS),
         wants=matrices.wants,
         make=matrices.make,
     ),

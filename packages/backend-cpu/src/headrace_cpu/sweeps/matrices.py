@@ -13,6 +13,7 @@ References:
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache, partial
 from math import prod
 from typing import NamedTuple
@@ -175,25 +176,26 @@ class _Method(NamedTuple):
         return op.inputs[1].shape.known[-1] if self.sides else 0
 
 
-def _method(op: Operation) -> _Method:
-    attrs, turned = op.attrs, bool(op.attrs.get("adjoint"))
-    if op.type == "MatrixInverse":
-        return _Method("inverses", _UNIT_SIDES, True, _UP, turned)
-    if op.type == "MatrixSolve":
-        return _Method("solutions", _GIVEN_SIDES, True, _UP, turned)
-    if op.type == "MatrixDeterminant":
-        return _Method("determinants", "", True, _MULTIPLY)
-    if op.type == "Cholesky":
-        return _Method("factors", "", False, _CHOLESKY)
-    down = attrs["lower"] != turned
+def _turned(op: Operation) -> bool:
+    return bool(op.attrs["adjoint"])
+
+
+def _substitution(op: Operation) -> _Method:
+    turned = _turned(op)
+    down = op.attrs["lower"] != turned
     name = "substituted_down" if down else "substituted_up"
     return _Method(name, _GIVEN_SIDES, False, _DOWN if down else _UP, turned)
 
 
+# How an operation is computed, by its type.
+METHODS: dict[str, Callable[[Operation], _Method]] = {
+    "MatrixInverse": lambda op: _Method("inverses", _UNIT_SIDES, True, _UP, _turned(op)),
+    "MatrixSolve": lambda op: _Method("solutions", _GIVEN_SIDES, True, _UP, _turned(op)),
+    "MatrixDeterminant": lambda op: _Method("determinants", "", True, _MULTIPLY),
+    "Cholesky": lambda op: _Method("factors", "", False, _CHOLESKY),
+    "MatrixTriangularSolve": _substitution,
+}
 _NUMBERS = ("batch", "rows", "sides", "room")
-TYPES = frozenset(
-    ("MatrixInverse", "MatrixSolve", "MatrixDeterminant", "Cholesky", "MatrixTriangularSolve")
-)
 
 
 def _room(n: int, m: int, lanes: int, code: str) -> int:
@@ -332,7 +334,7 @@ def make(candidate: Candidate) -> Instruction | None:
     """Return the instruction."""
     op = candidate.op
     *batch, n, _ = op.inputs[0].shape.known
-    count, method = prod(batch), _method(op)
+    count, method = prod(batch), METHODS[op.type](op)
     m, code = method.columns(op), code_of(op.inputs[0].dtype.numpy)
     assert code is not None
     lanes = 1 if count < _MANY else _VECTOR_BYTES // SIZES[code]
