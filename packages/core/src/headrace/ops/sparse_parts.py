@@ -12,7 +12,7 @@ from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.scopes import name_scope
-from headrace.graph.sparse_tensor import SparseTensor
+from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import reshape
 from headrace.ops.array import shape as shape_op
@@ -169,7 +169,10 @@ def sparse_merge(
     Raises:
         DTypeError: if only one of ids and sizes is a list.
     """
-    several = isinstance(sp_ids, list | tuple)
+    # The value of a sparse tensor is a tuple, too.
+    several = isinstance(sp_ids, list | tuple) and not isinstance(sp_ids, SparseTensorValue)
+    if several and isinstance(vocab_size, np.ndarray) and vocab_size.ndim:
+        vocab_size = vocab_size.tolist()
     if several != isinstance(vocab_size, list | tuple):
         raise DTypeError("sparse_merge takes lists for sp_ids and vocab_size, or no lists")
     ids = [as_sparse(i, "sp_ids") for i in (sp_ids if several else [sp_ids])]
