@@ -40,6 +40,7 @@ class Function(Graph, FunctionValue):
         waits: For operations of it, those of graphs around that they asked to wait for.
         waits_for: Operations of graphs around that those of its operations asked to wait for on
             which the results depend.
+        changes: Whether it changes state, or holds a function that does.
         traced: Whether it was traced of a function of the program, whose order it keeps.
         is_part: Whether it is one task's part of a function that several tasks run together.
         derived: What was made of it, such as its gradients, by a key of who made it.
@@ -63,6 +64,7 @@ class Function(Graph, FunctionValue):
         self.stands: dict[Tensor, Tensor] = {}
         self._complete = False
         self._stateful = False
+        self.changes = False
         self.traced = False
         self.is_part = False
         self.derived: dict[Any, Any] = {}
@@ -126,6 +128,7 @@ class Function(Graph, FunctionValue):
         op = super().add_operation(schema, **facts)
         # Noted here, since asking all operations again would take 2^n questions n functions deep.
         self._stateful = self._stateful or (schema.type != "Parameter" and op.stateful)
+        self.changes = self.changes or changes_state(op)
         return op
 
     def capture(self, tensor: Tensor) -> Tensor:
@@ -270,6 +273,12 @@ def graphs_around(graph: Graph) -> list[Graph]:
 def functions_of(op: Operation) -> Iterator[Function]:
     """Return the functions that an operation holds."""
     return (value for value in op.attrs.values() if isinstance(value, Function))
+
+
+def changes_state(op: Operation) -> bool:
+    """Whether an operation changes state, or holds a function that does."""
+    held = op.schema.holds and any(f.changes for f in functions_of(op))
+    return held or (op.schema.changes and op.type != "Return")
 
 
 def functions_in(graph: Graph) -> list[Function]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.graph.function import Function, functions_in, functions_of, graphs_around
+from headrace.graph.function import Function, changes_state, graphs_around
 from headrace.graph.operation import Operation, add_waits
 from headrace.graph.scopes import control_dependencies
 from headrace.graph.tensor import Tensor
@@ -44,18 +44,17 @@ def in_order(function: Function, results: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _order(function: Function) -> None:
-    changing = _changing(function)
     # What has no handle, such as what prints, has None for one.
     changed: dict[Tensor | None, Operation] = {}
     reads: dict[Tensor | None, list[Operation]] = {}
     for op in function.operations:
-        changes = op.schema.changes or any(f in changing for f in functions_of(op))
+        changes = changes_state(op)
         handles: dict[Tensor | None, None] = dict.fromkeys(
             t for t in op.inputs if t.dtype.kind == "resource"
         )
         if not handles:
             # What waits for other tasks is ordered among all of them.
-            if not changes or op.schema.blocking or op.type in ("Parameter", "Return"):
+            if not changes or op.schema.blocking:
                 continue
             handles = {None: None}
         waits: list[Operation] = []
@@ -68,17 +67,6 @@ def _order(function: Function) -> None:
             else:
                 reads.setdefault(handle, []).append(op)
         add_waits(op, waits)
-
-
-def _changing(function: Function) -> set[Function]:
-    """Return the functions within another one that change state, or hold one that does."""
-    found: set[Function] = set()
-    for inner in functions_in(function):
-        for op in inner.operations:
-            if op.schema.changes or any(f in found for f in functions_of(op)):
-                found.add(inner)
-                break
-    return found
 
 
 def _acts(op: Operation) -> bool:
