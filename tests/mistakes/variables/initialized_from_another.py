@@ -1,4 +1,4 @@
-# Start a variable from another that has no value yet.
+# Start a variable from another that no collection lists and that has no value yet.
 # refused: step: another step may initialize it
 # got: not initialized: a
 # expected: is not initialized
@@ -6,7 +6,7 @@
 
 import headrace as hr
 
-a = hr.Variable(1.0, name="a")
+a = hr.Variable(1.0, name="a", collections=[])
 b = hr.Variable(a + 1.0, name="b")
 with hr.Session() as session:
     session.run(b.initializer)  # the mistake
