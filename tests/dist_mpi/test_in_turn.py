@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from dist_mpi.linked import Pair
+from linked import Pair
 
 from headrace_mpi.links import doorbell
 from headrace_mpi.links.in_turn import (

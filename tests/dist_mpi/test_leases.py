@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from dist_mpi.linked import descriptors, maps
+from linked import descriptors, maps
 
 from headrace_mpi.links import doorbell, leases
 from headrace_mpi.links.leases import Leases

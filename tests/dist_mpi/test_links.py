@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from dist_mpi.linked import Pair, descriptors, maps
+from linked import Pair, descriptors, maps
 
 from headrace_mpi.links import doorbell, memory
 from headrace_mpi.links.links import open_links

@@ -72,7 +72,7 @@ class TestSlots:
             optimizer.minimize(hr.reduce_sum(W))
         for slot in optimizer.variables():
             assert W.handle.op in slot.handle.op.colocated_with
-            assert slot.device == ""
+            assert slot.device == W.device == "/job:ps/task:1"
             assert slot.handle.op.attrs["container"] == "kept"
         m = optimizer.get_slot(W, "m")
         assert m is not None

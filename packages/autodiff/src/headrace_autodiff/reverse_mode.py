@@ -184,7 +184,11 @@ def _joined(y: Any) -> Any:
     """Return a y; of a structure of tensors, such as the state of a cell, one tensor."""
     if not isinstance(y, list | tuple):
         return y
-    held = any(isinstance(t, Tensor | Variable) for t in flatten(y))
+    try:
+        held = any(isinstance(t, Tensor | Variable) for t in flatten(y))
+    except GraphError:
+        # Nested too deep: it is told that it is no tensor.
+        return y
     return convert_to_tensor(y) if held else y
 
 

@@ -343,7 +343,9 @@ def switch_case(
     if not pairs:
         raise GraphError("switch_case needs at least one function")
     if not all(_is_numbered(pair) for pair in pairs):
-        raise StructureError("switch_case needs functions by number, the numbers as Python ints")
+        raise StructureError(
+            "switch_case needs at least one function, and functions by number as Python ints"
+        )
     pairs.sort(key=lambda pair: pair[0])
     numbers = [number for number, _ in pairs]
     if numbers != list(range(len(numbers))):

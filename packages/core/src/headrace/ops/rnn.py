@@ -74,7 +74,7 @@ def _stepped(
     going = less(time, lengths)
 
     def kept(new: Tensor, old: Tensor) -> Tensor:
-        if new.shape.rank == 0:
+        if new.shape.rank == 0 or new.dtype == tensor_list:
             return new
         rank = new.shape.rank if new.shape.rank is not None else 2
         return select(reshape(going, [-1] + [1] * (rank - 1)), new, old)
