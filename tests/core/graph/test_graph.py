@@ -82,6 +82,7 @@ def test_graphs_do_not_mix():
     assert len(other.get_operations()) == 1
 
 
+@pytest.mark.needs("autodiff", "backend-cpu")
 def test_an_operation_goes_to_the_graph_of_what_it_takes():
     with hr.Graph().as_default() as g, g.name_scope("a"):
         x, v = hr.constant([1.0, 2.0]), hr.Variable([3.0, 4.0])

@@ -64,6 +64,7 @@ def test_a_number_is_refused_where_a_tensor_of_elements_is_fed() -> None:
             bind(value)
 
 
+@pytest.mark.needs("backend-cpu")
 def test_numbers_of_subclasses_are_converted_as_ever() -> None:
     class Rate(float):
         pass
