@@ -5,7 +5,14 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+import pytest
+
+from headrace_mpi.links import doorbell
 from headrace_mpi.links.links import Links, open_links
+
+NEEDS_FUTEXES = pytest.mark.skipif(
+    not doorbell.is_supported(), reason="this system has no futexes that Headrace knows"
+)
 
 
 def descriptors() -> int:

@@ -6,15 +6,14 @@ import threading
 import time
 
 import pytest
+from linked import NEEDS_FUTEXES
 
 from headrace.extend.runtime import Wakeup
 from headrace_mpi.links import doorbell
 from headrace_mpi.links.doorbell import Doorbell
 from headrace_mpi.links.links import open_links
 
-pytestmark = pytest.mark.skipif(
-    not doorbell.is_supported(), reason="this system has no futexes that Headrace knows"
-)
+pytestmark = NEEDS_FUTEXES
 
 
 def a_bell() -> Doorbell:

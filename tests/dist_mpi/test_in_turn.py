@@ -6,9 +6,8 @@ import itertools
 from collections.abc import Iterator
 
 import pytest
-from linked import Pair
+from linked import NEEDS_FUTEXES, Pair
 
-from headrace_mpi.links import doorbell
 from headrace_mpi.links.in_turn import (
     FIRST_WAIT_S,
     LONGEST_PAUSE_S,
@@ -17,9 +16,7 @@ from headrace_mpi.links.in_turn import (
     InTurn,
 )
 
-pytestmark = pytest.mark.skipif(
-    not doorbell.is_supported(), reason="this system has no futexes that Headrace knows"
-)
+pytestmark = NEEDS_FUTEXES
 
 
 @pytest.fixture

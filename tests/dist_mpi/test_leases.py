@@ -7,16 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from linked import descriptors, maps
+from linked import NEEDS_FUTEXES, descriptors, maps
 
-from headrace_mpi.links import doorbell, leases
+from headrace_mpi.links import leases
 from headrace_mpi.links.leases import Leases
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.wire import Frame, Kind, WireError
 
-pytestmark = pytest.mark.skipif(
-    not doorbell.is_supported(), reason="this system has no futexes that Headrace knows"
-)
+pytestmark = NEEDS_FUTEXES
 
 
 class Me:

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from linked import Pair, descriptors, maps
+from linked import NEEDS_FUTEXES, Pair, descriptors, maps
 
-from headrace_mpi.links import doorbell, memory
+from headrace_mpi.links import memory
 from headrace_mpi.links.links import open_links
 
 if TYPE_CHECKING:
     from dist_mpi.conftest import RunProgram
 
-pytestmark = pytest.mark.skipif(
-    not doorbell.is_supported(), reason="this system has no futexes that Headrace knows"
-)
+pytestmark = NEEDS_FUTEXES
 
 
 def test_memory_is_found_by_its_word_and_not_without() -> None:

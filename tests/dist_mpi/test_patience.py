@@ -6,12 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from headrace_mpi.links import doorbell
 from headrace_mpi.transport.patience import Patience
-
-pytestmark = pytest.mark.skipif(
-    not doorbell.is_supported(), reason="this system has no futexes that Headrace knows"
-)
 
 
 def test_ranks_poll_for_a_moment() -> None:

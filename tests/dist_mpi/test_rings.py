@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 import pytest
+from linked import NEEDS_FUTEXES
 
-from headrace_mpi.links import doorbell
 from headrace_mpi.links.ring import (
     MAX_MESSAGE_BYTES,
     RING_BYTES,
@@ -15,9 +15,7 @@ from headrace_mpi.links.ring import (
     RingWriter,
 )
 
-pytestmark = pytest.mark.skipif(
-    not doorbell.is_supported(), reason="this system has no futexes that Headrace knows"
-)
+pytestmark = NEEDS_FUTEXES
 
 
 def a_ring() -> tuple[RingWriter, RingReader]:
