@@ -237,17 +237,14 @@ class TensorShape:
             other = tuple(d.value if isinstance(d, Dimension) else d for d in other)
         elif isinstance(other, TensorShape):
             other = other.plain
-        elif isinstance(other, int | float | np.integer):
+        elif isinstance(other, int | float | np.integer | Dimension):
             # A number is the shape of one dimension, as it is where a shape is made of it.
-            other = (other,)
+            other = (other.value if isinstance(other, Dimension) else other,)
         elif isinstance(other, np.ndarray):
             # NumPy would compare element by element, and raise where sizes differ.
             if other.ndim != 1:
                 return False
             other = tuple(other.tolist())
-        elif isinstance(other, int | Dimension):
-            # One number is the shape of a vector, as in TensorShape(2).
-            other = (other.value if isinstance(other, Dimension) else other,)
         return self.plain == other
 
     def __hash__(self) -> int:
