@@ -297,7 +297,7 @@ class NameTypeError(GraphError, TypeError):
     """A name that is no string."""
 
 
-class StructureError(GraphError, TypeError):
+class StructureError(GraphError, InvalidArgumentError, TypeError):
     """Results in another structure than those beside them, or than what was asked for."""
 
 

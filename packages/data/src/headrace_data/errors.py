@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.errors import (
-    AttributeValueError,
-    DTypeError,
-    FailedPreconditionError,
-    GraphError,
-)
+from headrace.errors import AttributeValueError, FailedPreconditionError
 
 
 class NoInitializerError(FailedPreconditionError, ValueError):
@@ -16,7 +11,3 @@ class NoInitializerError(FailedPreconditionError, ValueError):
 
 class UnknownOptionError(AttributeValueError, AttributeError):
     """An option of that name is not there."""
-
-
-class StructureError(GraphError, DTypeError):
-    """Elements that nest in different ways where they should nest in one."""

@@ -12,14 +12,13 @@ from typing import Any, ClassVar, TypeAlias, final
 
 import headrace as hr
 from headrace import DType, Shape, Tensor, TensorShape
-from headrace.errors import DTypeError, GraphError, ShapeError, shown
+from headrace.errors import DTypeError, GraphError, ShapeError, StructureError, shown
 from headrace.extend import TensorSpec
 from headrace.extend.arguments import items, nesting
 from headrace.extend.ops import handle_spec
 from headrace_data.components import RaggedComponent as RaggedComponent
 from headrace_data.components import SparseComponent as SparseComponent
 from headrace_data.components import TensorComponent as TensorComponent
-from headrace_data.errors import StructureError
 
 
 class Described:
