@@ -147,7 +147,7 @@ class Walk:
         Where nothing else leads to them, their derivatives are 0 rather than missing.
         """
         graphs = {op.graph for op in self._order}
-        if not any(graph.slopeless for graph in graphs):
+        if not any(graph.piecewise_constant for graph in graphs):
             return set()
         live, found = set(self._ys), set()
         for op in reversed(self._order):
@@ -155,7 +155,7 @@ class Walk:
             if stops(op) or not (bends or any(t in live for t in op.outputs)):
                 continue
             inputs = {t for t in op.inputs if value_spec(t).dtype.is_differentiable} - self._stop
-            if op.index in op.graph.slopeless:
+            if op.index in op.graph.piecewise_constant:
                 # Of a choice what the condition compares, of a maximum the images.
                 found.add(op.inputs[0].op.inputs[0] if op.type == "Select" else op.inputs[0])
             (found if bends else live).update(inputs)

@@ -13,7 +13,7 @@ RULES = GradientTable()
 def _relu(op: Operation, grad: Tensor) -> tuple[Tensor]:
     positive = greater(op.outputs[0], 0)
     masked = select(positive, grad, 0)
-    masked.op.graph.slopeless |= {positive.op.index, masked.op.index}
+    masked.op.graph.piecewise_constant |= {positive.op.index, masked.op.index}
     return (masked,)
 
 

@@ -178,9 +178,9 @@ def _conj(op: Operation, grad: Tensor) -> tuple[Tensor]:
 def _select(op: Operation, grad: Tensor) -> Sequence[Tensor | None]:
     condition, x, y = op.inputs
     of_x, of_y = select(condition, grad, 0), select(condition, 0, grad)
-    slopeless = of_x.op.graph.slopeless
-    if condition.op.index in slopeless and condition.op.graph is of_x.op.graph:
-        slopeless |= {of_x.op.index, of_y.op.index}
+    marked = of_x.op.graph.piecewise_constant
+    if condition.op.index in marked and condition.op.graph is of_x.op.graph:
+        marked |= {of_x.op.index, of_y.op.index}
     grad_x = unbroadcast(of_x, x, condition.spec.shape, y.spec.shape)
     grad_y = unbroadcast(of_y, y, condition.spec.shape, x.spec.shape)
     return None, grad_x, grad_y

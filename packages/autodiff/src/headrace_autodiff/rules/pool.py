@@ -29,7 +29,7 @@ def _max_pool(op: Operation, grad: Tensor) -> tuple[Tensor]:
 
 def _of_images(images: Tensor, grad: Tensor, attrs: Mapping[str, Any]) -> Tensor:
     made: Tensor = max_pool_grad(images, grad, **attrs)
-    made.op.graph.slopeless.add(made.op.index)
+    made.op.graph.piecewise_constant.add(made.op.index)
     return made
 
 

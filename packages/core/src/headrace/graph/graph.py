@@ -38,9 +38,10 @@ class Graph(GraphScopes, GraphElements):
         gradient_rules: Rules of this graph alone, by the name that operations' ``gradient_rule``
             gives. They are Python functions: a graph document holds their names only.
         variable_store: The variables that ``hr.get_variable`` made, by name.
-        slopeless: The operations, by index, that rectifiers and pools of maxima are differentiated
-            by: they depend on what these take by steps, so that second derivatives are 0 rather
-            than missing. Of no meaning beyond the program that builds the graph.
+        piecewise_constant: The operations, by index, that gradients of rectifiers and pools of
+            maxima are made of: functions of what these take that are constant piece by piece, so
+            that second derivatives are 0 rather than missing. Of no meaning beyond the program
+            that builds the graph.
     """
 
     def __init__(self) -> None:
@@ -57,7 +58,7 @@ class Graph(GraphScopes, GraphElements):
         self._finalized = False
         self.unfeedable: frozenset[Tensor] = frozenset()
         self.unfetchable: frozenset[Operation] = frozenset()
-        self.slopeless: set[int] = set()
+        self.piecewise_constant: set[int] = set()
         self._lock = threading.RLock()
         self._exits = threading.local()
 

@@ -94,7 +94,7 @@ def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tens
         if x.dtype.is_integer:
             x = cast(x, dtypes.float32)
         positive = greater(x, 0)
-        positive.op.graph.slopeless.add(positive.op.index)
+        positive.op.graph.piecewise_constant.add(positive.op.index)
         return select(positive, x, x * alpha)
 
 
