@@ -282,9 +282,11 @@ REFUSALS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "exactly one",
     ),
     "sloppy": (
-        lambda: experimental.parallel_interleave(Dataset.range, 2, sloppy=True),
-        UnimplementedError,
-        "sloppy=True",
+        lambda: Dataset.range(2).apply(
+            experimental.parallel_interleave(Dataset.range, 2, sloppy=[True])
+        ),
+        ValueError,
+        "sloppy must be a scalar",
     ),
     "sparse rows": (lambda: Dataset.from_sparse_tensor_slices([1]), TypeError, "SparseTensor"),
 }

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import InvalidArgumentError, OutOfRangeError, UnimplementedError, UnknownError
+from headrace.errors import InvalidArgumentError, OutOfRangeError, UnknownError
 
 pytestmark = pytest.mark.needs("backend-cpu")
 Dataset = hr.data.Dataset
@@ -83,12 +83,6 @@ def test_a_choice_that_is_none_is_refused() -> None:
 def test_data_sets_to_choose_from_have_elements_of_one_kind() -> None:
     with pytest.raises(hr.errors.DTypeError, match="expected int64, got float32"):
         hr.data.experimental.sample_from_datasets([Dataset.range(2), Dataset.from_tensors(1.0)])
-
-
-def test_files_in_an_order_of_chance_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("a\n1\n")
-    with pytest.raises(UnimplementedError, match="fixed order"):
-        hr.data.experimental.make_csv_dataset(str(tmp_path / "a.csv"), 1, sloppy=True)
 
 
 def test_records_that_cannot_be_read_may_be_left_out(tmp_path: Path) -> None:

@@ -197,8 +197,6 @@ def test_refusals() -> None:
         hr.data.Options().speed = 3  # type: ignore[attr-defined]
     with pytest.raises(NotImplementedError, match="experimental_threading: each transformation"):
         hr.data.Options().experimental_threading = object()  # type: ignore[attr-defined]
-    with pytest.raises(NotImplementedError, match="always come in a fixed order"):
-        hr.data.Options().experimental_deterministic = False
     with pytest.raises(GraphError, match="another graph"), hr.Graph().as_default():
         dataset.make_one_shot_iterator()
 

@@ -47,8 +47,6 @@ class Dataset(structure.Described):
         spec: The structure of the elements.
     """
 
-    _options: Options | None = None
-
     # -- what is known of the elements
 
     @property
@@ -70,13 +68,6 @@ class Dataset(structure.Described):
     def output_classes(self) -> Any:
         """The classes of the components, in the structure of the elements."""
         return structure.classes_of(self.spec)
-
-    def options(self) -> Options:
-        """Return the options of the data set and of those that it is made of."""
-        found = Options()
-        for source in self.inputs:
-            found = found.merge(_seen(source).options())
-        return found if self._options is None else found.merge(self._options)
 
     def with_options(self, options: Options) -> Dataset:
         """Return the same data set with options.
@@ -331,7 +322,10 @@ class Dataset(structure.Described):
         return _seen(unbatch(self))
 
     def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:
-        """Return a data set of what a function returns for the elements, in their order.
+        """Return a data set of what a function returns for the elements.
+
+        It is in their order, unless ``Options.experimental_deterministic`` is False and several
+        calls run at once.
 
         Args:
             map_func: From an element to a structure of tensors. The parts of a tuple come as
@@ -375,7 +369,7 @@ class Dataset(structure.Described):
             cycle_length: [], how many data sets take turns; as many as there are processors if -1.
             block_length: [], how many elements each gives in its turn.
             num_parallel_calls: [], how many threads take elements ahead; none if None. The order
-                is the same.
+                is the same, unless ``Options.experimental_deterministic`` is False.
 
         Raises:
             DTypeError: if the function returns no data set.

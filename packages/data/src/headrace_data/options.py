@@ -21,11 +21,15 @@ class Options:
 
     Attributes:
         experimental_deterministic: Whether elements come in a fixed order: True, or None for the
-            same. Pipelines have no other order.
+            same. With False those of ``map`` and ``interleave`` with ``num_parallel_calls`` may
+            come in the order in which they are ready, in all of a pipeline; a saved position
+            resumes what was not delivered.
         experimental_slack: Whether prefetching may leave room at first; False, or None. It has no
             use without devices that are fed.
         experimental_stateful_whitelist: Taken and without effect: functions may be stateful.
     """
+
+    experimental_deterministic: bool | None
 
     __slots__ = (
         "experimental_deterministic",
@@ -50,11 +54,6 @@ class Options:
         if name not in self.__slots__:
             raise UnknownOptionError(
                 f"hr.data.Options has no option {name!r}; there are {', '.join(self.__slots__)}"
-            )
-        if name == "experimental_deterministic" and value not in (True, None):
-            raise UnimplementedError(
-                "experimental_deterministic=False is not there: elements always come in a fixed "
-                "order, so that a position can be resumed"
             )
         object.__setattr__(self, name, value)
 

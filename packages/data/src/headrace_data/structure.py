@@ -19,6 +19,7 @@ from headrace.extend.ops import handle_spec
 from headrace_data.components import RaggedComponent as RaggedComponent
 from headrace_data.components import SparseComponent as SparseComponent
 from headrace_data.components import TensorComponent as TensorComponent
+from headrace_data.options import Options
 
 
 class Described:
@@ -32,6 +33,7 @@ class Described:
     """
 
     face: ClassVar[type[Described]]
+    _options: Options | None = None
 
     def __init__(self, variant: Tensor, spec: Any, inputs: Sequence[Described] = ()) -> None:
         """Take a handle as a data set; programs use the methods that make one.
@@ -44,6 +46,13 @@ class Described:
         self.variant = variant
         self.spec = spec
         self.inputs = tuple(items(inputs, "inputs"))
+
+    def options(self) -> Options:
+        """Return the options of the data set and of those that it is made of."""
+        found = Options()
+        for source in self.inputs:
+            found = found.merge(source.options())
+        return found if self._options is None else found.merge(self._options)
 
 
 @final

@@ -150,7 +150,7 @@ def make_csv_dataset(
         shuffle_seed: The seed of the order.
         prefetch_buffer_size: How many batches are taken ahead; one if None.
         num_parallel_reads: How many files are read in turns; one if None.
-        sloppy: False: the order is always fixed.
+        sloppy: Whether records may come in the order in which they are read.
         num_rows_for_inference: How many records are looked at for the dtypes; all if None.
         compression_type: [], ``""``, ``"ZLIB"`` or ``"GZIP"``.
         ignore_errors: Whether to leave out records that cannot be read.

@@ -78,7 +78,7 @@ def make_batched_features_dataset(
         prefetch_buffer_size: How many batches are taken ahead; one if None.
         reader_num_threads: How many files are read in turns; one if None.
         parser_num_threads: How many batches are parsed at once; two if None.
-        sloppy_ordering: False: the order is always fixed.
+        sloppy_ordering: Whether records may come in the order in which they are read.
         drop_final_batch: Whether to leave out a last batch that is smaller.
 
     Raises:

@@ -35,7 +35,7 @@ def in_turns(files: Dataset, reader: Callable[[Any], Any], turns: Any, sloppy: b
         files: Names of files.
         reader: From the name of a file to a data set.
         turns: How many files take turns; one if None.
-        sloppy: Whether the order may be one of chance, which is refused.
+        sloppy: Whether elements may come in the order in which they are ready.
     """
     cycle = 1 if turns is None else turns
     made: Any = files.apply(parallel_interleave(reader, cycle, sloppy=sloppy))

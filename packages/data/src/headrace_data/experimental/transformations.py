@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import headrace as hr
-from headrace.errors import AttributeValueError, UnimplementedError
+from headrace.errors import AttributeValueError
 from headrace.extend.arguments import whole
 from headrace_data.dataset import Dataset
 from headrace_data.transformations.distinct import unique as unique
+from headrace_data.transformations.flattening import interleave
 from headrace_data.transformations.mapping import ignore_errors as ignore_errors
 from headrace_data.transformations.mapping import map_
 from headrace_data.transformations.mapping import scan as scan
@@ -154,22 +155,18 @@ def parallel_interleave(
         map_func: From an element to a data set.
         cycle_length: [], how many data sets take turns, each with a thread.
         block_length: [], how many elements each gives in its turn.
-        sloppy: False: the order is always fixed.
+        sloppy: [], bool, whether elements may come in the order in which they are ready, so that
+            a slow data set does not hold up the others. A saved position resumes what was not
+            delivered.
         buffer_output_elements: Taken and without effect.
         prefetch_input_elements: Taken and without effect.
-
-    Raises:
-        UnimplementedError: if ``sloppy`` is asked for.
     """
     del buffer_output_elements, prefetch_input_elements
-    if sloppy:
-        raise UnimplementedError(
-            "parallel_interleave: sloppy=True is not there: elements come in a fixed order, so "
-            "that a position can be resumed"
-        )
-    return lambda dataset: dataset.interleave(
-        map_func, cycle_length, block_length, num_parallel_calls=cycle_length
-    )
+
+    def apply(dataset: Dataset) -> Any:
+        return interleave(dataset, map_func, cycle_length, block_length, cycle_length, sloppy)
+
+    return apply
 
 
 def group_by_window(

@@ -20,6 +20,7 @@ from headrace_data.ops.pipelines import (
     iterator_to_string,
     make_iterator,
 )
+from headrace_data.transformations.ordering import as_allowed
 
 
 class Iterator:
@@ -127,7 +128,7 @@ class Iterator:
         """
         _check_fits(self.spec, dataset.spec)
         with hr.name_scope(name, "make_initializer") as scope:
-            return _operation(make_iterator(dataset.variant, self.resource, name=scope))
+            return _operation(make_iterator(as_allowed(dataset).variant, self.resource, name=scope))
 
     def get_next(self, name: str | None = None) -> Any:
         """Return the tensors of the next element; every step that needs one of them moves on.
@@ -193,7 +194,7 @@ def make_one_shot_iterator(dataset: structure.Described) -> Iterator:
         GraphError: if the data set depends on placeholders, variables or tables.
     """
     _check_graph(dataset)
-    handle = _handle(dataset.spec, None, function=factory(dataset.variant))
+    handle = _handle(dataset.spec, None, function=factory(as_allowed(dataset).variant))
     return _iterator(handle, None, dataset.spec)
 
 
@@ -208,7 +209,7 @@ def make_initializable_iterator(
     """
     _check_graph(dataset)
     handle = _handle(dataset.spec, shared_name)
-    start = _operation(make_iterator(dataset.variant, handle, name="MakeIterator"))
+    start = _operation(make_iterator(as_allowed(dataset).variant, handle, name="MakeIterator"))
     return _iterator(handle, start, dataset.spec)
 
 

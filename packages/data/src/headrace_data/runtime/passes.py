@@ -81,9 +81,11 @@ class Pass:
         lifetime: Cancelled when the iterator ends.
         place: Where it stands in the pipeline.
         lineage: For which elements the data set was made, outermost first.
+        any_order: Whether elements that are computed at once may come in the order in which they
+            are ready.
     """
 
-    __slots__ = ("lifetime", "lineage", "memory", "place")
+    __slots__ = ("any_order", "lifetime", "lineage", "memory", "place")
 
     def __init__(
         self,
@@ -91,7 +93,9 @@ class Pass:
         memory: Memory | None = None,
         place: str = "",
         lineage: tuple[int, ...] = (),
+        any_order: bool = False,
     ) -> None:
+        self.any_order = any_order
         self.lifetime = lifetime
         self.memory = memory if memory is not None else Memory()
         self.place = place
@@ -99,12 +103,17 @@ class Pass:
 
     def part(self, index: int) -> Pass:
         """Return the place of a source."""
-        return Pass(self.lifetime, self.memory, f"{self.place}/{index}", self.lineage)
+        place = f"{self.place}/{index}"
+        return Pass(self.lifetime, self.memory, place, self.lineage, self.any_order)
+
+    def unordered(self) -> Pass:
+        """Return the same place, in a pipeline whose elements may come in any order."""
+        return Pass(self.lifetime, self.memory, self.place, self.lineage, True)
 
     def inner(self, number: int) -> Pass:
         """Return the pass of a data set that was made for the element ``number`` of a place."""
         memory = Memory(derived(self.memory.root, self.place, number))
-        return Pass(self.lifetime, memory, "", (*self.lineage, number))
+        return Pass(self.lifetime, memory, "", (*self.lineage, number), self.any_order)
 
     def key(self, name: str, seeds: tuple[int, int] | None) -> tuple[int, int]:
         """Return the key of a stream of random numbers.

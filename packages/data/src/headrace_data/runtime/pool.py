@@ -26,6 +26,11 @@ class Job:
         self._result: Any = _WAITING
         self._error: BaseException | None = None
 
+    @property
+    def done(self) -> bool:
+        """Whether something came of it."""
+        return not self._done.locked()
+
     def work(self) -> Any:
         """Do it."""
         raise NotImplementedError

@@ -64,6 +64,8 @@ class DatasetValue:
 
     def signature(self) -> list[Any]:
         """Return what must be equal where a saved position is restored."""
+        if STREAMS[self.kind].transparent:
+            return self.sources[0].signature()
         return [self.kind, [source.signature() for source in self.sources]]
 
     def scalar(self, index: int) -> Any:
@@ -86,9 +88,11 @@ class Stream:
     Attributes:
         value: The data set.
         run: The pass that it belongs to.
+        transparent: Whether positions are those of the one source.
     """
 
     cardinality: ClassVar[Callable[[DatasetValue], int]]
+    transparent: ClassVar[bool] = False
 
     def __init__(self, value: DatasetValue, run: Pass) -> None:
         self.value = value

@@ -39,21 +39,32 @@ def interleave(
     cycle_length: Any,
     block_length: Any,
     num_parallel_calls: Any,
+    sloppy: Any = False,
 ) -> Described:
-    """Return a data set of the elements of data sets that a function makes, in turns."""
+    """Return a data set of the elements of data sets that a function makes, in turns.
+
+    Args:
+        dataset: The elements.
+        map_func: The function.
+        cycle_length: [], how many data sets take turns.
+        block_length: [], how many elements each gives in its turn.
+        num_parallel_calls: [], how many threads take elements ahead; none if None.
+        sloppy: [], bool, whether the elements may come in the order in which they are ready.
+    """
     traced = trace(map_func, arguments_of(dataset.spec), "interleave", returns="dataset")
     cycle = scalar(cycle_length, hr.int64, "cycle_length")
     block = scalar(block_length, hr.int64, "block_length")
     calls = scalar(
         0 if num_parallel_calls is None else num_parallel_calls, hr.int64, "num_parallel_calls"
     )
+    any_order = [] if sloppy is False else [scalar(sloppy, hr.bool, "sloppy")]
     given = static(calls)
     _check(static(cycle), static(block), given if num_parallel_calls is not None else None)
     return make(
         "interleave",
         traced.element.element_spec,
         sources=[dataset],
-        arguments=[cycle, block, calls],
+        arguments=[cycle, block, calls, *any_order],
         functions={"function": traced},
     )
 
@@ -201,20 +212,31 @@ class Limited(Stream):
 class InterleaveStream(Nested):
     """The elements of several data sets in turns, a block of each.
 
-    In parallel, the elements of each data set are taken ahead by a thread; their order is the same.
+    In parallel, the elements of each data set are taken ahead by a thread. Their order is the same,
+    unless the pass or the data set allows any: then a turn goes to the next data set that has an
+    element ready, and a thread takes the elements for which data sets are made, too. What was
+    taken ahead is part of the position, so that in either order exactly what was not delivered is
+    left.
     """
 
     def __init__(self, value: DatasetValue, run: Pass) -> None:
         super().__init__(value, run)
         cycle, self._block, calls = (value.scalar(i) for i in range(3))
+        sloppy = len(value.arguments) > 3 and value.scalar(3)
         self._cycle = cycle if cycle > 0 else len(os.sched_getaffinity(0))
         self._limit = None
         if calls:
             self._limit = threading.Semaphore(calls if calls > 0 else self._cycle)
+        # Where any order is allowed, what is notified when there is something to take.
+        self._changed = threading.Condition() if calls and (sloppy or run.any_order) else None
+        self._outer: Any = self.source
+        if self._changed is not None:
+            self._outer = Ahead(self.source, self._cycle, run, self._changed)
         self._places: list[Any] = [None] * self._cycle
         self._at = 0
         self._taken = 0
         self._ended = False
+        self._begun = False
 
     @classmethod
     def check(cls, value: DatasetValue) -> None:
@@ -223,48 +245,97 @@ class InterleaveStream(Nested):
 
     def _ahead(self, inner: Inner) -> Inner:
         if self._limit is not None:
-            inner.stream = Ahead(Limited(inner.stream, self._limit), _AHEAD, self.run)
+            limited = Limited(inner.stream, self._limit)
+            inner.stream = Ahead(limited, _AHEAD, self.run, self._changed)
         return inner
 
     def next(self) -> Element | None:
         """Return the next element."""
+        if self._changed is not None:
+            return self._next_ready(self._changed)
         while True:
             current = self._places[self._at]
             if current is _FAILED:
                 self._places[self._at] = None
                 self._advance()
             elif current is not None:
-                found: Element | None = current.stream.next()
+                found = self._take(current)
                 if found is not None:
-                    self._taken += 1
-                    if self._taken == self._block:
-                        self._advance()
                     return found
-                current.stream.close()
-                self._places[self._at] = None
-                self._advance()
             elif not self._ended:
-                self._fill()
+                self._fill(self._at)
             elif any(place is not None for place in self._places):
                 self._advance()
             else:
                 return None
 
-    def _fill(self) -> None:
-        """Start the data set for the next element in the place that is empty.
+    def _take(self, current: Inner) -> Element | None:
+        """Return the next element of the data set whose turn it is, None where it has ended."""
+        found: Element | None = current.stream.next()
+        if found is not None:
+            self._taken += 1
+            if self._taken == self._block:
+                self._advance()
+            return found
+        current.stream.close()
+        self._places[self._at] = None
+        self._advance()
+        return None
+
+    def _next_ready(self, changed: threading.Condition) -> Element | None:
+        """Return the next element that is ready, waiting for one."""
+        if not self._begun:
+            self._begun = True
+            for ahead in [self._outer, *(p.stream for p in self._places if isinstance(p, Inner))]:
+                ahead.start()
+        while True:
+            with changed:
+                while (turn := self._turn()) is None:
+                    changed.wait()
+            if turn == self._cycle:
+                return None
+            if not isinstance(self._places[turn], Inner):
+                self._fill(turn)
+                continue
+            if turn != self._at:
+                self._at, self._taken = turn, 0
+            found = self._take(self._places[turn])
+            if found is not None:
+                return found
+
+    def _turn(self) -> int | None:
+        """Return the place at which there is something to do, None to wait for one.
+
+        A place that stands empty comes first, so that its data set begins; the number of places
+        stands for the end.
+        """
+        order = [(self._at + i) % self._cycle for i in range(self._cycle)]
+        full = [at for at in order if isinstance(self._places[at], Inner)]
+        if self._ended and not full:
+            return self._cycle
+        if not self._ended and self._outer.ready and len(full) < self._cycle:
+            return next(at for at in order if at not in full)
+        return next((at for at in full if self._places[at].stream.ready), None)
+
+    def _fill(self, at: int) -> None:
+        """Start the data set for the next element in a place that is empty.
 
         Raises:
             Exception: what failed. It counts as a data set that has nothing more.
         """
         try:
-            element = self.source.next()
+            element = self._outer.next()
             if element is None:
                 self._ended = True
             else:
-                self._places[self._at] = self._ahead(self._begin(element))
+                inner = self._ahead(self._begin(element))
+                self._places[at] = inner
+                if self._changed is not None:
+                    inner.stream.start()
         except Exception:
-            self._places[self._at] = _FAILED
-            self._advance()
+            self._places[at] = _FAILED
+            if at == self._at:
+                self._advance()
             raise
 
     def _advance(self) -> None:
@@ -274,12 +345,18 @@ class InterleaveStream(Nested):
     def save(self) -> State:
         """Return where the source stands, and where each of the data sets does."""
         places = [place.save() if isinstance(place, Inner) else place for place in self._places]
-        return [self._at, self._taken, self._ended, places, self.source.save()]
+        ahead = self._outer is not self.source
+        return [self._at, self._taken, self._ended, places, self._outer.save(), ahead]
 
     def restore(self, state: State) -> None:
         """Go there."""
-        self._at, self._taken, self._ended, places, outer = state
-        self.source.restore(outer)
+        self._at, self._taken, self._ended, places, outer, *ahead = state
+        if self._changed is not None and not any(ahead):
+            outer = [[], self._ended, outer]
+        elif self._changed is None and any(ahead):
+            # What was taken ahead of elements comes first.
+            self._outer = Ahead(self.source, self._cycle, self.run)
+        self._outer.restore(outer)
         for i, saved in enumerate(places):
             if saved == _FAILED:
                 self._places[i] = _FAILED
@@ -293,4 +370,4 @@ class InterleaveStream(Nested):
         for place in self._places:
             if isinstance(place, Inner):
                 place.stream.close()
-        self.source.close()
+        self._outer.close()

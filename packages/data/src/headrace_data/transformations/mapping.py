@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, final
@@ -116,22 +117,47 @@ class MapStream(OneSource):
 class Call(Job):
     """A call under way."""
 
-    def __init__(self, calls: CountedCalls, element: Element, number: int) -> None:
+    def __init__(
+        self,
+        calls: CountedCalls,
+        element: Element,
+        number: int,
+        changed: threading.Condition | None,
+    ) -> None:
         super().__init__()
         self.element = element
         self.number = number
         self._calls = calls
+        self._changed = changed
 
     def work(self) -> Element:
         """Make the call."""
         return self._calls.numbered(self.element, self.number)
 
+    def run(self) -> None:
+        """Make it, and tell whoever waits for one of several."""
+        super().run()
+        self._tell()
+
+    def fail(self, reason: BaseException) -> None:
+        """Give it up, and tell."""
+        super().fail(reason)
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._changed is not None:
+            with self._changed:
+                self._changed.notify_all()
+
 
 @stream("parallel_map")
 class ParallelMapStream(OneSource):
-    """What a function returns for the elements, in their order, several calls at once.
+    """What a function returns for the elements, several calls at once.
 
-    The thread that asks takes the elements and hands them to workers.
+    The thread that asks takes the elements and hands them to workers. Results come in the order of
+    the elements, or, where the pass allows it, in the order in which they are ready. A position is
+    the calls whose results were not taken yet, and where the source stands: in either order what is
+    left is exactly what was not delivered.
     """
 
     def __init__(self, value: DatasetValue, run: Pass) -> None:
@@ -143,6 +169,7 @@ class ParallelMapStream(OneSource):
         self._calls = CountedCalls(value.function, run, ends=ends)
         self._pending: deque[Call | Element | Exception] = deque()
         self._ended = False
+        self._changed = threading.Condition() if run.any_order else None
 
     @classmethod
     def check(cls, value: DatasetValue) -> None:
@@ -155,12 +182,12 @@ class ParallelMapStream(OneSource):
         return count_of(value.sources[0])
 
     def _submit(self, element: Element, number: int) -> Call:
-        call = Call(self._calls, element, number)
+        call = Call(self._calls, element, number, self._changed)
         self._workers.submit(call)
         return call
 
     def next(self) -> Element | None:
-        """Return the result of the oldest call."""
+        """Return the result of the oldest call, or of the first that is done."""
         pending = self._pending
         while not self._ended and len(pending) < self._size:
             try:
@@ -175,20 +202,33 @@ class ParallelMapStream(OneSource):
                 pending.append(self._submit(element, self._calls.number()))
         if not pending:
             return None
-        item = pending.popleft()
+        at = 0 if self._changed is None else self._done(self._changed)
+        item = pending[at]
+        del pending[at]
         if isinstance(item, Call):
             try:
                 found: Element = item.result(self.run.lifetime)
             except OutOfRangeError:
                 if not self._calls.ends:
                     raise
+                # It ends the elements behind its own; those before it may still be under way.
                 self._ended = True
-                pending.clear()
-                return None
+                while len(pending) > at:
+                    pending.pop()
+                return self.next() if pending else None
             return found
         if isinstance(item, Exception):
             raise item
         return item
+
+    def _done(self, changed: threading.Condition) -> int:
+        """Return which of what is pending is there first, waiting for that."""
+        with changed:
+            while True:
+                for at, item in enumerate(self._pending):
+                    if not isinstance(item, Call) or item.done:
+                        return at
+                changed.wait()
 
     def save(self) -> State:
         """Return the results of the calls under way; what failed is called again."""

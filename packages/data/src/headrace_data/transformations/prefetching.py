@@ -48,12 +48,23 @@ class Ahead:
     saved, so that what is saved fits together.
     """
 
-    def __init__(self, source: Stream, size: int, run: Pass) -> None:
+    def __init__(
+        self, source: Stream, size: int, run: Pass, changed: threading.Condition | None = None
+    ) -> None:
+        """Begin with nothing.
+
+        Args:
+            source: The stream.
+            size: How many elements are taken ahead.
+            run: The pass that asks for them.
+            changed: Notified when something changes; several may share it, to be waited for at
+                once.
+        """
         self.source = source
         self._size = size
         self._run = run
         self._items: deque[Element | Exception] = deque()
-        self._changed = threading.Condition()
+        self._changed = threading.Condition() if changed is None else changed
         # Held while the source is asked; whoever holds it may look at the source.
         self._taking = threading.Lock()
         self._started = False
@@ -82,6 +93,17 @@ class Ahead:
         if isinstance(item, Exception):
             raise item
         return item
+
+    @property
+    def ready(self) -> bool:
+        """Whether ``next`` would return, or raise, at once."""
+        return bool(self._items) or self._ended or self._closed
+
+    def start(self) -> None:
+        """Let the thread begin before something is asked for."""
+        with self._changed:
+            if not self._started and not self._ended:
+                self._start()
 
     def _start(self) -> None:
         self._started = True
