@@ -103,7 +103,8 @@ def export_meta_graph(
         graph: The graph; the default graph if None.
         export_scope: Write only what is in this name scope, under names without it.
         clear_devices: Whether operations are written without devices.
-        clear_extraneous_savers: Of no effect: what a graph does not use does no harm.
+        clear_extraneous_savers: Whether to leave out the ops of all savers but that of
+            ``saver_def``.
         strip_default_attrs: Of no effect: attributes that are not there have their defaults.
         save_debug_info: Refused; ``Graph.to_document(sites=True)`` keeps lines of the program.
         **kwargs: Refused.
@@ -137,6 +138,11 @@ def export_meta_graph(
         made.saver_def.CopyFrom(as_message("SaverDef", saver_def, "saver_def"))
     listed = None if collection_list is None else items(collection_list, "collection_list")
     add_collections(made, source, listed, _FORMS)
+    if clear_extraneous_savers:
+        # lazy: the saver writes graphs with functions of this module
+        from headrace_train.saver.extraneous import leave_out_other_savers
+
+        leave_out_other_savers(made)
     if export_scope:
         _keep_scope(made, export_scope.rstrip("/"))
     if clear_devices:
@@ -214,7 +220,7 @@ def import_meta_graph(
         graph.add_to_collection(_QUEUE_RUNNERS, _read_runner(stored, graph, scope))
     for stored in savers:
         graph.add_to_collection(_SAVERS, _read_saver(stored, graph, scope))
-    return _saver(message, list(grafted.variables.values()), scope)
+    return _saver(message, list(grafted.variables.values()), scope, import_scope)
 
 
 def write_graph(
@@ -223,7 +229,7 @@ def write_graph(
     """Write a graph to a file, as a ``GraphDef``.
 
     Args:
-        graph_or_graph_def: A graph, or its message.
+        graph_or_graph_def: A graph, or its message; another message is written as it is.
         logdir: The folder, made where it is missing.
         name: The name of the file.
         as_text: Whether it is text.
@@ -237,6 +243,8 @@ def write_graph(
     """
     if isinstance(graph_or_graph_def, Graph):
         definition = graph_or_graph_def.as_graph_def()
+    elif getattr(getattr(graph_or_graph_def, "DESCRIPTOR", None), "name", "GraphDef") != "GraphDef":
+        definition = graph_or_graph_def
     else:
         definition = as_graph_def(graph_or_graph_def, "graph_or_graph_def")
     path = Path(logdir) / name
@@ -244,8 +252,15 @@ def write_graph(
     return str(path)
 
 
-def _saver(message: Any, variables: list[Any], scope: str) -> Saver | None:
-    """Return the saver of an imported graph."""
+def _saver(message: Any, variables: list[Any], scope: str, given: str | None) -> Saver | None:
+    """Return the saver of an imported graph.
+
+    Args:
+        message: The graph.
+        variables: Those that came with it.
+        scope: The scope that it stands in.
+        given: The scope that was asked for. Variables that were there before count, too.
+    """
     # lazy: the saver writes graphs with functions of this module
     from headrace_train.saver import Saver
 
@@ -255,7 +270,8 @@ def _saver(message: Any, variables: list[Any], scope: str) -> Saver | None:
     known = set(hr.get_collection(hr.GraphKeys.GLOBAL_VARIABLES))
     kept = [v for v in variables if v in known]
     if not kept and not others:
-        return None
+        before = hr.get_collection(hr.GraphKeys.GLOBAL_VARIABLES, given or None)
+        return Saver() if before else None
     prefix = f"{scope}/" if scope else ""
     # In the checkpoint they have the names that they had when the graph was written.
     named = {v.op_name.removeprefix(prefix): v for v in kept}

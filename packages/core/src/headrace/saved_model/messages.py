@@ -89,6 +89,20 @@ class TensorInfo:
 
 @final
 @dataclass(slots=True)
+class AssetFileDef:
+    """A file that a model needs.
+
+    Attributes:
+        tensor_info: The tensor that holds its path, by its name.
+        filename: Its name in the model.
+    """
+
+    tensor_info: TensorInfo
+    filename: str
+
+
+@final
+@dataclass(slots=True)
 class SignatureDef:
     """What a model computes from what.
 

@@ -6,8 +6,9 @@ from types import SimpleNamespace
 from typing import Any, final
 
 from headrace.graph.graph import Graph
+from headrace.saved_model.constants import ASSETS_KEY
 from headrace.saved_model.manifest import GraphRecord
-from headrace.saved_model.messages import SignatureDef
+from headrace.saved_model.messages import AssetFileDef, SignatureDef, TensorInfo
 
 
 @final
@@ -38,10 +39,16 @@ class MetaGraph:
         return self.graph.as_graph_def()
 
     @property
+    def asset_file_def(self) -> list[AssetFileDef]:
+        """The files that the model needs, each with the tensor that holds its path."""
+        return [AssetFileDef(TensorInfo(name), file) for name, file in self.assets.items()]
+
+    @property
     def collection_def(self) -> dict[str, list[Any]]:
-        """What is in the graph's collections, by their names."""
+        """What is in the graph's collections, by their names, and the files it needs."""
         keys = self.graph.get_all_collection_keys()
-        return {key: self.graph.get_collection(key) for key in keys}
+        found = {key: self.graph.get_collection(key) for key in keys}
+        return {**found, ASSETS_KEY: list(self.asset_file_def)} if self.assets else found
 
     def __repr__(self) -> str:
         return f"<MetaGraph of tags {list(self.tags)}, signatures {sorted(self.signature_def)}>"

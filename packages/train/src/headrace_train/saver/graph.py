@@ -105,6 +105,26 @@ def notes_of(graph: Graph, names: Names) -> Tensor | None:
         return None
 
 
+def check_has(graph: Graph, names: Names | None) -> None:
+    """Refuse the graph of a session that does not have the nodes of a saver under their names.
+
+    Raises:
+        GraphError: if it has not.
+    """
+    try:
+        if names is not None:
+            for tensor in (names.filename, names.save):
+                graph.get_tensor_by_name(tensor)
+            graph.get_operation_by_name(names.restore)
+            return
+    except (KeyError, ValueError):
+        pass
+    raise GraphError(
+        "the session runs another graph than that of the variables of this Saver, and that has no "
+        "ops of the names of this Saver's; make a Saver in the session's graph"
+    )
+
+
 def slots_of(restore: Operation) -> list[Slot]:
     """Return what an operation restores, in the order in which it is read.
 

@@ -18,7 +18,6 @@ from headrace.errors import (
     CheckpointError,
     CheckpointMismatchError,
     FailedPreconditionError,
-    GraphError,
     HeadraceError,
     UnimplementedError,
     UninitializedError,
@@ -36,7 +35,7 @@ from headrace_train.resumption import run_state as resumption
 from headrace_train.saver import definition
 from headrace_train.saver.arguments import check_list, known_checkpoint, number, step_in
 from headrace_train.saver.commit import commit, in_folder
-from headrace_train.saver.graph import Names, Slot, build, notes_of, slots_of
+from headrace_train.saver.graph import Names, Slot, build, check_has, notes_of, slots_of
 from headrace_train.saver.matching import RestoreReport, compare, refusal
 from headrace_train.saver.moment import KEY, MOST_SECS, ONE_MOMENT, one_moment
 from headrace_train.saver.notes import encode_notes
@@ -210,7 +209,8 @@ class Saver:
         """Write a checkpoint.
 
         Args:
-            sess: A session of the saver's graph in which all its variables have values.
+            sess: A session of the saver's graph, or of one with ops of the same names, in which all
+                its variables have values.
             save_path: The prefix of its files; folders are made where they are missing.
             global_step: The step, which follows the prefix after a dash: a number, or a variable,
                 a tensor or its name to fetch it from.
@@ -294,16 +294,15 @@ class Saver:
         return resumption.run_state(sess, kinds, all_of_it=self._run_state)
 
     def _run_save(self, sess: Any, prefix: str, notes: bytes) -> None:
-        assert self._graph is not None
         assert self._names is not None
         feeds: dict[Any, Any] = {self._names.filename: prefix}
-        taken = notes_of(self._graph, self._names)
+        taken = notes_of(sess.graph, self._names)
         if taken is not None:
             feeds[taken] = notes
         try:
             sess.run(self._names.save, feeds)
         except FailedPreconditionError as error:
-            text = self._without_value(sess)
+            text = self._without_value(sess) if sess.graph is self._graph else ""
             if not text:
                 raise
             raise UninitializedError(text) from error
@@ -367,7 +366,7 @@ class Saver:
         They need no initialization before. Either all of them are assigned, or none is.
 
         Args:
-            sess: A session of the saver's graph.
+            sess: A session of the saver's graph, or of one with ops of the same names.
             save_path: What ``save`` returned, or a file.
             strict: Whether all variables must be in the checkpoint as they are in the graph. If
                 not, those that are there and fit are restored.
@@ -395,7 +394,7 @@ class Saver:
         prefix = as_prefix(save_path)
         self._check(sess)
         assert self._names is not None
-        slots = self._find_slots()
+        slots = self._find_slots(sess.graph)
         with known_checkpoint(prefix) as reader:
             report = compare([slot.wanted for slot in slots], reader.tensors)
             if strict and (report.missing or report.mismatched):
@@ -421,11 +420,12 @@ class Saver:
         _log.info("restored %d variables from %s", len(report.restored), where)
         return None if strict else report
 
-    def _find_slots(self) -> list[Slot]:
-        assert self._graph is not None
+    def _find_slots(self, graph: Graph) -> list[Slot]:
         assert self._names is not None
+        if graph is not self._graph:
+            return slots_of(graph.get_operation_by_name(self._names.restore))
         if self._slots is None:
-            self._slots = slots_of(self._graph.get_operation_by_name(self._names.restore))
+            self._slots = slots_of(graph.get_operation_by_name(self._names.restore))
         return self._slots
 
     # -- what was written
@@ -573,10 +573,7 @@ class Saver:
         ):
             raise ArgumentTypeError(f"'sess' must be a Session; got {shown(sess)}")
         if self._graph is not None and sess.graph is not self._graph:
-            raise GraphError(
-                "the session runs another graph than that of the variables of this Saver; make a "
-                "Saver in the session's graph"
-            )
+            check_has(sess.graph, self._names)
 
     def _without_value(self, sess: Any) -> str:
         """Name all variables without a value; a step names those of one device only."""
