@@ -33,7 +33,7 @@ from headrace.graph.convert import (
 from headrace.graph.early import static_value
 from headrace.graph.function import note_waits
 from headrace.graph.graph import Graph
-from headrace.graph.graph_scopes import check_name, place_by_functions
+from headrace.graph.graph_scopes import checked_name, place_by_functions
 from headrace.graph.operation import Operation
 from headrace.graph.schema import AttrParam, InputParam, Kind, OpSchema, call_op
 from headrace.graph.scopes import current_scope, other_graph_of, use_graph
@@ -128,7 +128,7 @@ def shaped_like(answer: Any, op: Operation) -> Any:
         return op
     if isinstance(answer, TensorSpec):
         return op.outputs[0]
-    return list(op.outputs) if isinstance(answer, list) else op.outputs
+    return list(op.outputs) if isinstance(answer, list) else tuple(op.outputs)
 
 
 def _attribute(param: AttrParam, value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.errors import GraphError, NoElementError, NoSuchElementError, shown
+from headrace.graph.attributes import as_text
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 
@@ -73,7 +74,7 @@ class GraphElements:
         """Return the tensor or operation that ``obj`` is, names, or converts to.
 
         Args:
-            obj: A tensor, operation, variable or name.
+            obj: A tensor, operation, variable, or a name in text or bytes.
             allow_tensor: Whether it may be a tensor.
             allow_operation: Whether it may be an operation.
 
@@ -91,6 +92,8 @@ class GraphElements:
 
     def _element(self, value: Any) -> Tensor | Operation:
         element = value
+        if isinstance(value, bytes):
+            value = as_text(value)
         if isinstance(value, str):
             by_index = ":" in value
             return self.get_tensor_by_name(value) if by_index else self.get_operation_by_name(value)

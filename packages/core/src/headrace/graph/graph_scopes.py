@@ -18,6 +18,7 @@ from headrace.errors import (
     shown,
 )
 from headrace.given import mapping
+from headrace.graph.attributes import as_text
 from headrace.graph.blocks_dropped import read
 from headrace.graph.operation import Operation
 from headrace.graph.scope import SCOPE, Scope, entered
@@ -48,14 +49,15 @@ class GraphScopes:
             The full prefix, ending in "/" (empty at the top).
         """
         scope = self._scope("name_scope")
-        chosen: Any = name
-        if chosen is not None and (not isinstance(chosen, str) or chosen):
-            check_name(chosen)
-            if not scope.name and chosen.startswith("_"):
+        if isinstance(name, str | bytes) and not name:
+            name = None
+        if name is not None:
+            name = checked_name(name)
+            if not scope.name and name.startswith("_"):
                 raise GraphError(
-                    f"the name of an outermost scope does not start with '_', got {shown(chosen)}"
+                    f"the name of an outermost scope does not start with '_', got {shown(name)}"
                 )
-        if not name:
+        if name is None:
             full = ""
         elif name.endswith("/"):
             full = name[:-1]
@@ -253,14 +255,17 @@ def operation_of(item: Any) -> Operation:
 _NAME = re.compile(r"[A-Za-z0-9_.\-/]+")
 
 
-def check_name(name: Any) -> None:
-    """Refuse what cannot name an operation or a scope.
+def checked_name(name: Any) -> str:
+    """Return what can name an operation or a scope, as text.
 
     Raises:
         NameTypeError: if it is no string.
         GraphError: if it is empty, or has a colon, as names of tensors have, or anything else but
             ASCII letters, digits, "_", ".", "-" and "/".
     """
+    # Messages, and programs that Python 2 ran, too, have names in bytes.
+    if isinstance(name, bytes):
+        name = as_text(name)
     if not isinstance(name, str):
         raise NameTypeError(f"a name is a string without a colon, and not empty; got {shown(name)}")
     if not name.strip("/") or ":" in name:
@@ -270,3 +275,4 @@ def check_name(name: Any) -> None:
             "a name has letters without accents, digits and the characters '_', '.', '-' and '/' "
             f"alone, got {shown(name)}; write '_' for a blank"
         )
+    return name

@@ -10,7 +10,7 @@ import numpy as np
 from headrace.errors import GraphError, ShapeError, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import constant_of, convert_to_tensor
-from headrace.graph.graph_scopes import check_name
+from headrace.graph.graph_scopes import checked_name
 from headrace.graph.scopes import beside, get_default_graph, name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import broadcast_to, reshape
@@ -78,8 +78,7 @@ def _operand(value: Any, variable: Variable, name: str) -> Tensor:
 
 def _part(name: str, part: str) -> str:
     """Return the name of what a node named so is made of."""
-    check_name(name)
-    return f"{name}/{part}"
+    return f"{checked_name(name)}/{part}"
 
 
 def assign(

@@ -20,7 +20,7 @@ from headrace.errors import (
 from headrace.given import items
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import as_tensor, convert_to_tensor, natural_dtype
-from headrace.graph.graph_scopes import check_name
+from headrace.graph.graph_scopes import checked_name
 from headrace.graph.scopes import colocate_with, get_default_graph, init_scope, name_scope
 from headrace.graph.spec import MAX_RANK
 from headrace.graph.tensor import Tensor
@@ -99,7 +99,7 @@ def get_variable(
     """
     if partitioner is not None and not callable(partitioner):
         raise AttributeValueError(f"partitioner must be a function, got {shown(partitioner)}")
-    check_name(name)
+    name = checked_name(name)
     scope = get_variable_scope()
     if dtype is not None and initializer is not None and not callable(initializer):
         given = as_tensor(initializer)

@@ -12,7 +12,7 @@ from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, shown
 from headrace.given import items
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.graph_scopes import check_name
+from headrace.graph.graph_scopes import checked_name
 from headrace.graph.scopes import control_dependencies, name_scope
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.tensor import Tensor
@@ -78,7 +78,7 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
     dense_shape: Any = None
     hint = Shape(None)
     if name is not None:
-        check_name(name)
+        name = checked_name(name)
     prefix = f"{name}/" if name is not None else ""
     if isinstance(shape, Tensor):
         dense_shape = cast(shape, dtypes.int64)

@@ -9,7 +9,7 @@ from typing import Any, final
 
 from headrace.errors import GraphError, HeadraceError, shown, told
 from headrace.graph.collections import GraphKeys
-from headrace.graph.graph_scopes import check_name
+from headrace.graph.graph_scopes import checked_name
 from headrace.graph.scopes import get_default_graph
 from headrace.ops.variable import Variable
 from headrace.ops.variable_scope import VariableScope, variable_scope
@@ -201,7 +201,7 @@ def make_template(
         GraphError: if ``name_`` is no name, or ``func_`` no function.
     """
     if name_ != "":
-        check_name(name_)
+        name_ = checked_name(name_)
     if not callable(func_):
         raise GraphError(f"make_template takes a function, got {shown(func_)}")
     function = functools.partial(func_, **kwargs) if kwargs else func_

@@ -15,7 +15,7 @@ from headrace.errors import ArgumentTypeError, AttributeValueError, shown
 from headrace.graph.blocks_dropped import read, within
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
-from headrace.graph.graph_scopes import check_name
+from headrace.graph.graph_scopes import checked_name
 from headrace.graph.scopes import current_scope, get_default_graph, name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.partitioned_variable import PartitionedVariable
@@ -256,7 +256,7 @@ def variable_scope(
                 assert default_name is not None
                 chosen = _unique(outer.name, default_name, counts)
             if chosen:
-                check_name(chosen)
+                chosen = checked_name(chosen)
             base, name = outer, f"{outer.name}/{chosen}" if outer.name else chosen
             kept = {}
         counts[name] = counts.get(name, 0) + 1
