@@ -144,7 +144,7 @@ def _attribute(param: AttrParam, value: Any) -> Any:
 
 def _full_name(name: str) -> str:
     scope = current_scope()
-    check_name(name)
+    name = checked_name(name)
     if name.endswith("/"):
         # An exact name, as name scopes write it; still unique among the operations.
         return scope.graph.exact_name(name[:-1])

@@ -13,6 +13,7 @@ from headrace.device_name import DeviceName
 from headrace.errors import AttributeValueError, GraphError, GraphFinalizedError, shown
 from headrace.given import items, members
 from headrace.graph.elements import GraphElements
+from headrace.graph.fixed_list import NOTHING, FixedList
 from headrace.graph.graph_scopes import GraphScopes
 from headrace.graph.operation import Operation
 from headrace.graph.rendering import renderer
@@ -323,7 +324,7 @@ class Graph(GraphScopes, GraphElements):
                 name=name,
                 inputs=tuple(inputs),
                 arity=arity,
-                control_inputs=control_inputs,
+                control_inputs=FixedList(control_inputs) if control_inputs else NOTHING,
                 attrs=attrs if type(attrs) is MappingProxyType else MappingProxyType(dict(attrs)),
                 device_name=device if device is not None else DeviceName(),
                 colocated_with=colocated_with,
@@ -333,7 +334,7 @@ class Graph(GraphScopes, GraphElements):
                 gradient_rule=gradient_rule,
                 copy_of=copy_of,
             )
-            outputs = tuple([Tensor(op, i, spec) for i, spec in enumerate(specs)])
+            outputs = FixedList([Tensor(op, i, spec) for i, spec in enumerate(specs)])
             _set_outputs(op, outputs)
             self._operations.append(op)
             self._by_name[name] = op

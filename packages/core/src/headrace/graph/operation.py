@@ -11,6 +11,7 @@ from headrace.device_name import DeviceName
 from headrace.errors import GraphError, NoSuchElementError, PluginError, listing, shown
 from headrace.graph.attributes import FunctionValue
 from headrace.graph.default_session import default_session
+from headrace.graph.fixed_list import FixedList
 from headrace.graph.rendering import renderer
 from headrace.graph.schema import OpSchema
 from headrace.graph.site import Site
@@ -32,13 +33,13 @@ class Operation:
         name: Unique within the graph.
         inputs: Tensors that it takes, flat.
         arity: How many of ``inputs`` belong to each parameter of the schema.
-        control_inputs: Operations that must have finished before it starts.
+        control_inputs: Operations that must have finished before it starts; they equal a list.
         attrs: Values of the op's attributes.
         device_name: The device asked for, possibly partial.
         colocated_with: Operations with which it must share a device.
         site: The line of the user's program that made it.
         origin: Why a rewrite made it, empty for nodes made by the program.
-        outputs: Tensors that it yields.
+        outputs: Tensors that it yields; they equal a list.
         gradient_rule: The name of the rule that differentiates it in place of its op's own rule;
             empty for the op's own.
         copy_of: Of a constant in a function, the name of the tensor outside of which it is a copy.
@@ -105,8 +106,8 @@ class Operation:
         return renderer().op_def(self)
 
     def values(self) -> tuple[Tensor, ...]:
-        """Return the outputs."""
-        return self.outputs
+        """Return the outputs as a tuple."""
+        return tuple(self.outputs)
 
     def colocation_groups(self) -> list[bytes]:
         """Return with what it shares a device, as ``b"loc:@name"``: itself, if with nothing."""
@@ -165,7 +166,7 @@ def add_waits(op: Operation, others: Iterable[Operation]) -> None:
     """
     known = {op, *op.control_inputs, *(t.op for t in op.inputs)}
     added = [o for o in dict.fromkeys(others) if o not in known and o.index < op.index]
-    object.__setattr__(op, "control_inputs", (*op.control_inputs, *added))
+    object.__setattr__(op, "control_inputs", FixedList((*op.control_inputs, *added)))
 
 
 def _beside(op: Operation) -> list[Operation]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from headrace.errors import FetchError, GraphEmptyError, GraphError, shown
 from headrace.given import members
+from headrace.graph.fixed_list import FixedList
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.operation import Operation
@@ -109,7 +110,7 @@ def _visit(
         return lambda values: value_of([part(values) for part in inner])
     if isinstance(item, list | tuple):
         inner = [_visit(part, graph, tensors, targets, kept) for part in members(item, "fetches")]
-        make: Any = type(item)
+        make: Any = list if isinstance(item, FixedList) else type(item)
         if hasattr(item, "_fields"):
             return lambda values: make(*(part(values) for part in inner))
         if make not in (list, tuple):
