@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import numpy as np
+
 from headrace import (
     Graph,
     IndexedSlices,
@@ -34,6 +36,7 @@ from headrace.extend.graphs import (
 )
 from headrace_autodiff.accumulate import Grad
 from headrace_autodiff.liveness import zeros_for
+from headrace_autodiff.placed_sums import summed_beside
 from headrace_autodiff.walk import Walk
 
 
@@ -59,14 +62,14 @@ def gradients(
     derivative, as in TensorFlow.
 
     Args:
-        ys: A tensor or variable, or a list of these. What is a structure of tensors in such a list
-            is one tensor, as for ``hr.stack``.
+        ys: A tensor or variable, or a list of these, of numbers and arrays. What is a structure of
+            tensors in such a list is one tensor, as for ``hr.stack``.
         xs: A tensor or variable, or a list of these. For a variable all its reads count, for a
             tensor only what is computed from that very tensor.
         grad_ys: For each of ``ys`` the gradient that arrives there, ones if None.
         name: The name scope of the nodes.
         colocate_gradients_with_ops: Place the nodes on the device of the operation that they
-            differentiate, wherever that will be.
+            differentiate, wherever that will be, and sums beside what they are made of.
         gate_gradients: Let no gradient of an operation's inputs be used before all are there.
         aggregation_method: One of ``AggregationMethod``, which all ask for the same: sums are
             always made in one fixed order, pair by pair.
@@ -112,7 +115,8 @@ def gradients(
     outputs, inputs = [_joined(y) for y in _listed(ys)], _listed(xs)
     if not outputs:
         return [None] * len(inputs)
-    graph = _innermost([_graph_of(y, "ys") for y in outputs])
+    made = [y for y in outputs if not isinstance(y, _PLAIN)] or outputs
+    graph = _innermost([_graph_of(y, "ys") for y in made])
     budget = None
     if memory_budget is not None:
         # lazy: few programs compute anything again
@@ -128,7 +132,12 @@ def gradients(
         use_graph(graph),
         name_scope(name, "gradients") as scope,
     ):
-        targets = [_member(y, graph, "ys", as_handle=False) for y in outputs]
+        targets = [
+            _member(y, graph, "ys", as_handle=False)
+            if not isinstance(y, _PLAIN)
+            else convert_to_tensor(y)
+            for y in outputs
+        ]
         sources = [_member(x, graph, "xs", True, across) for x in inputs]
         stop = [_member(t, graph, "stop_gradients", True, across) for t in _listed(stop_gradients)]
         anywhere = DeviceName()
@@ -155,7 +164,8 @@ def gradients(
         if budget is not None:
             replay = Replay(targets, sources, stop, graph, budget, scope)
             differentiate = replay.differentiate
-        walk = Walk(targets, sources, stop, scopes, differentiate, across)
+        sums = summed_beside if colocate_gradients_with_ops else None
+        walk = Walk(targets, sources, stop, scopes, differentiate, across, sums)
         for y, grad in zip(targets, _given(grad_ys, targets), strict=True):
             if y.dtype.is_differentiable:
                 start, live = _initial(y, grad), walk.liveness.of(y)
@@ -172,6 +182,10 @@ def gradients(
         if unconnected_gradients == "zero":
             found = [zeros_for(x) if g is None else g for x, g in zip(sources, found, strict=True)]
         return found
+
+
+# What is a constant among the ys, which depends on nothing.
+_PLAIN = (int, float, np.ndarray, np.generic)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -34,6 +34,8 @@ DEPENDED_ON: ContextVar[Callable[[Tensor], bool]] = ContextVar("headrace_depende
 
 # The scopes for what is built on behalf of an operation.
 Scopes = Callable[[Operation], AbstractContextManager[Any]]
+# From a tensor and what has arrived at it to the sum of that.
+Sums = Callable[[Tensor, Sequence[Tensor | IndexedSlices]], Grad]
 # From an operation and the gradients of its outputs to those of its inputs.
 Differentiate = Callable[[Operation, Sequence[Grad]], Sequence[Grad]]
 
@@ -49,6 +51,7 @@ class Walk:
         scopes: Scopes,
         differentiate: Differentiate | None = None,
         across: bool = False,
+        sums: Sums | None = None,
     ) -> None:
         """Find what lies in between.
 
@@ -59,7 +62,9 @@ class Walk:
             scopes: The scopes for what is built on behalf of an operation.
             differentiate: Differentiates one operation; ``by_rule`` if None.
             across: Go on from what a function captured to the graphs around it.
+            sums: Adds up what has arrived at a tensor; where it happens to be, if None.
         """
+        self._add_up = sums
         self._stop = frozenset(stop)
         self._scopes = scopes
         self._differentiate = by_rule if differentiate is None else differentiate
@@ -164,7 +169,9 @@ class Walk:
     def gradient(self, tensor: Tensor) -> Grad:
         """Return the sum of what has arrived at a tensor, None if nothing has."""
         if tensor not in self._sums:
-            self._sums[tensor] = accumulated(self._partials.get(tensor, ()))
+            parts = self._partials.get(tensor, ())
+            add_up = self._add_up
+            self._sums[tensor] = accumulated(parts) if add_up is None else add_up(tensor, parts)
         return self._sums[tensor]
 
 
