@@ -156,17 +156,21 @@ def test_closing_the_session_wakes_who_waits(name: str) -> None:
     assert len(raised) == 1
 
 
-@pytest.mark.parametrize("deterministic", [True, None])
-def test_the_last_options_count(deterministic: bool | None) -> None:
+def test_options_that_say_two_things_are_refused() -> None:
     dataset = Dataset.range(5).with_options(allowed()).map(lambda x: x * 2, 3)
-    options = hr.data.Options()
-    options.experimental_deterministic = deterministic
-    again = dataset.with_options(options)
-    assert again.options().experimental_deterministic is (deterministic or False)
-    iterator = again.make_one_shot_iterator()
-    with hr.Session() as session:
-        element = iterator.get_next()
-        assert sorted(session.run(element).item() for _ in range(5)) == [0, 2, 4, 6, 8]
+    with pytest.raises(ValueError, match="experimental_deterministic is set to False and to True"):
+        dataset.with_options(allowed(True))
+    both = dataset.concatenate(Dataset.range(2).with_options(allowed(True)))
+    with pytest.raises(ValueError, match="experimental_deterministic is set to True and to False"):
+        both.make_one_shot_iterator()
+    assert dataset.with_options(hr.data.Options()).options() == allowed()
+
+
+def test_options_of_a_data_set_that_is_in_many_are_asked_for_once() -> None:
+    dataset = Dataset.range(1).with_options(allowed())
+    for _ in range(60):
+        dataset = Dataset.zip((dataset, dataset)).map(lambda a, b: a)
+    assert dataset.options() == allowed()
 
 
 def test_options_of_an_iterator_of_a_structure_count() -> None:

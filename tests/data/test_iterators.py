@@ -195,8 +195,8 @@ def test_refusals() -> None:
         hr.data.Options().speed = 3  # type: ignore[attr-defined]
     with pytest.raises(UnknownOptionError, match="there are experimental_deterministic"):
         hr.data.Options().speed = 3  # type: ignore[attr-defined]
-    with pytest.raises(NotImplementedError, match="experimental_threading: each transformation"):
-        hr.data.Options().experimental_threading = object()  # type: ignore[attr-defined]
+    with pytest.raises(NotImplementedError, match="experimental_stats: pipelines gather no"):
+        hr.data.Options().experimental_stats = object()  # type: ignore[attr-defined]
     with pytest.raises(GraphError, match="another graph"), hr.Graph().as_default():
         dataset.make_one_shot_iterator()
 
@@ -209,6 +209,25 @@ def test_options_are_those_of_all_data_sets() -> None:
     assert dataset.options().experimental_deterministic is True
     assert dataset.options().experimental_slack is False
     assert dataset.options() == options.merge(others)
+
+
+def test_options_have_types() -> None:
+    options = hr.data.Options()
+    with pytest.raises(TypeError, match="experimental_deterministic must be of type bool"):
+        options.experimental_deterministic = 1  # type: ignore[assignment]
+    with pytest.raises(TypeError, match="private_threadpool_size must be of type int"):
+        options.experimental_threading.private_threadpool_size = 2.0  # type: ignore[assignment]
+    with pytest.raises(AttributeError, match="OptimizationOptions has no option 'fusion'"):
+        options.experimental_optimization.fusion = True  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match=r"expected an hr\.data\.Options"):
+        options.merge(hr.data.experimental.ThreadingOptions())  # type: ignore[arg-type]
+    options.experimental_optimization.map_vectorization.enabled = True
+    assert options != hr.data.Options()
+    others = hr.data.Options()
+    others.experimental_optimization.map_vectorization.use_choose_fastest = False
+    both = options.merge(others).experimental_optimization.map_vectorization
+    assert (both.enabled, both.use_choose_fastest) == (True, False)
+    assert others.experimental_optimization.map_vectorization.enabled is None
 
 
 def test_an_iterator_without_a_start_says_so() -> None:

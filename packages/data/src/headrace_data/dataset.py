@@ -73,13 +73,16 @@ class Dataset(structure.Described):
         """Return the same data set with options.
 
         Args:
-            options: An ``hr.data.Options``; those that are set count.
+            options: An ``hr.data.Options``; those that are set count, beside those of the data
+                sets that this one is made of.
 
         Raises:
             DTypeError: if it is something else.
+            AttributeValueError: if an option is set to another value there.
         """
         if not isinstance(options, Options):
             raise DTypeError(f"with_options takes an hr.data.Options, got {shown(options)}")
+        self.options().merge(options)
         made = Dataset(self.variant, self.spec, [self])
         made._options = options
         return made

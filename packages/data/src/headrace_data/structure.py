@@ -48,11 +48,21 @@ class Described:
         self.inputs = tuple(items(inputs, "inputs"))
 
     def options(self) -> Options:
-        """Return the options of the data set and of those that it is made of."""
-        found = Options()
-        for source in self.inputs:
-            found = found.merge(source.options())
-        return found if self._options is None else found.merge(self._options)
+        """Return the options of the data set and of those that it is made of.
+
+        Raises:
+            AttributeValueError: if one is set to different values.
+        """
+        found, waiting, seen = Options(), [self], {id(self)}
+        # Each data set once, though it may be in many others.
+        while waiting:
+            dataset = waiting.pop()
+            given = dataset._options  # noqa: SLF001 - another of this class
+            found = found if given is None else found.merge(given)
+            new = [source for source in dataset.inputs if id(source) not in seen]
+            seen.update(map(id, new))
+            waiting += new
+        return found
 
 
 @final

@@ -50,6 +50,10 @@ from headrace_data.experimental.transformations import shuffle_and_repeat as shu
 from headrace_data.experimental.transformations import take_while as take_while
 from headrace_data.experimental.transformations import unbatch as unbatch
 from headrace_data.experimental.transformations import unique as unique
+from headrace_data.options import DistributeOptions as DistributeOptions
+from headrace_data.options import MapVectorizationOptions as MapVectorizationOptions
+from headrace_data.options import OptimizationOptions as OptimizationOptions
+from headrace_data.options import ThreadingOptions as ThreadingOptions
 from headrace_data.sources.sql import SqlDataset as SqlDataset
 from headrace_data.state.saveable import (
     make_saveable_from_iterator as make_saveable_from_iterator,
@@ -65,6 +69,9 @@ __all__ = [
     "Counter",
     "CsvDataset",
     "DatasetStructure",
+    "DistributeOptions",
+    "MapVectorizationOptions",
+    "OptimizationOptions",
     "Optional",
     "RaggedTensorStructure",
     "RandomDataset",
@@ -73,6 +80,7 @@ __all__ = [
     "SqlDataset",
     "TFRecordWriter",
     "TensorStructure",
+    "ThreadingOptions",
     "bucket_by_sequence_length",
     "cardinality",
     "choose_from_datasets",
