@@ -157,9 +157,13 @@ def test_a_config_proto_becomes_a_config() -> None:
         assert sess.config == hr.Config(
             threads=1, inter_op_threads=4, allow_soft_placement=True, optimize=False
         )
+    # Limits of what is taken anyway only as it is needed.
+    gpus = hr.GPUOptions(per_process_gpu_memory_fraction=0.5, allocator_type="BFC")
+    with hr.Session(config=hr.ConfigProto(gpu_options=gpus)) as sess:
+        assert sess.config == hr.Config()
     for refused in (
         hr.ConfigProto(device_count={"GPU": 0}),
-        hr.ConfigProto(gpu_options=hr.GPUOptions(per_process_gpu_memory_fraction=0.5)),
+        hr.ConfigProto(gpu_options=hr.GPUOptions(visible_device_list="0")),
     ):
         with pytest.raises(ConfigError, match="asks for what Headrace does not have"):
             hr.Session(config=refused)

@@ -14,9 +14,9 @@ class GPUOptions(Message):
 
     Attributes:
         allow_growth: Whether memory is taken as it is needed, which it always is.
-        per_process_gpu_memory_fraction: Not supported.
+        per_process_gpu_memory_fraction: Changes nothing: memory is taken as it is needed.
         visible_device_list: Not supported; ``CUDA_VISIBLE_DEVICES`` chooses GPUs.
-        allocator_type: Not supported.
+        allocator_type: Changes nothing.
         force_gpu_compatible: Whether memory of the host is made for transfers; changes nothing.
         deferred_deletion_bytes: Changes nothing.
         polling_active_delay_usecs: Changes nothing.
@@ -145,9 +145,7 @@ def as_config(config: Any) -> Config:
             "hr.Config(threads=2)"
         )
     config.refuse("device_count", "device_filters")
-    config.gpu_options.refuse(
-        "per_process_gpu_memory_fraction", "allocator_type", "visible_device_list"
-    )
+    config.gpu_options.refuse("visible_device_list")
     threads, timeout = config.intra_op_parallelism_threads, config.operation_timeout_in_ms
     return Config(
         optimize=config.graph_options.optimizer_options.opt_level != OptimizerOptions.L0,
