@@ -288,6 +288,16 @@ REFUSALS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         ValueError,
         "sloppy must be a scalar",
     ),
+    "arrays in batches": (
+        lambda: Dataset.range(2).map(lambda x: hr.TensorArray(hr.int32, 3)).batch(2),
+        TypeError,
+        "TensorArray cannot be batched",
+    ),
+    "rows of arrays": (
+        lambda: Dataset.range(2).map(lambda x: hr.TensorArray(hr.int32, 3)).unbatch(),
+        TypeError,
+        "TensorArray has no rows",
+    ),
     "sparse rows": (lambda: Dataset.from_sparse_tensor_slices([1]), TypeError, "SparseTensor"),
 }
 

@@ -81,6 +81,18 @@ STEPS = {
         .apply(hr.data.experimental.dense_to_sparse_batch(2, [None]))
         .map(lambda s: hr.sparse.reduce_sum(s))
     ),
+    "arrays": lambda d: (
+        d.map(lambda x: hr.TensorArray(hr.int64, size=2, element_shape=[]).write(0, x), 2)
+        .shuffle(3)
+        .prefetch(2)
+        .map(lambda a: a.read(0) + hr.cast(a.size(), hr.int64))
+    ),
+    "scanned_arrays": lambda d: d.apply(
+        hr.data.experimental.scan(
+            hr.TensorArray(hr.int64, size=0, dynamic_size=True, element_shape=[]),
+            lambda a, x: (a.write(a.size(), x), hr.reduce_sum(a.stack()) + x),
+        )
+    ),
     "window": lambda d: d.window(3, 2).flat_map(lambda w: w.batch(3)).map(hr.reduce_sum),
     "shuffled_windows": lambda d: d.window(2).shuffle(3).flat_map(lambda w: w),
     "flat_map": lambda d: d.flat_map(lambda x: Dataset.range(x % 4).shuffle(3)),

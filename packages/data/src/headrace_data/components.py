@@ -1,4 +1,4 @@
-"""Components of elements: tensors, sparse and ragged ones, and the tensors they are made of."""
+"""Components of elements: tensors, sparse and ragged ones, arrays, and what they are made of."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, final
 
 import headrace as hr
 from headrace import DType, Shape
+from headrace.errors import DTypeError
 from headrace.extend import TensorSpec
+from headrace.extend.ops import list_spec
 
 
 @final
@@ -140,3 +142,68 @@ class RaggedComponent:
         if not self.ragged_rank:
             return TensorComponent(self.dtype, shape)
         return RaggedComponent(self.dtype, shape, self.ragged_rank - 1, self.splits_dtype)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ArrayComponent:
+    """A component that is a ``TensorArray``.
+
+    Attributes:
+        dtype: The dtype of its tensors.
+        shape: What is known of their shape.
+        dynamic_size: Whether writing beyond the end makes it longer.
+        infer_shape: Whether all tensors must have one shape.
+    """
+
+    dtype: DType
+    shape: Shape
+    dynamic_size: bool
+    infer_shape: bool
+
+    kind = "array"
+
+    @property
+    def spec(self) -> Any:
+        """What programs are told of it."""
+        shape = hr.TensorShape(self.shape)
+        return hr.TensorArraySpec(shape, self.dtype, self.dynamic_size, self.infer_shape)
+
+    @property
+    def value_class(self) -> Any:
+        """What stands for its class: the spec itself."""
+        return self.spec
+
+    def specs(self) -> list[TensorSpec]:
+        """Return the spec of the list that it is made of."""
+        return [list_spec(TensorSpec(self.dtype, self.shape))]
+
+    def pack(self, tensors: Sequence[Any]) -> Any:
+        """Return the array of a list."""
+        return hr.TensorArray(
+            self.dtype,
+            dynamic_size=self.dynamic_size,
+            flow=tensors[0],
+            infer_shape=self.infer_shape,
+            element_shape=self.shape,
+        )
+
+    def with_shape(self, shape: Shape) -> ArrayComponent:
+        """Return it with another shape of its tensors."""
+        return ArrayComponent(self.dtype, shape, self.dynamic_size, self.infer_shape)
+
+    def batched(self, shape: Shape) -> Any:
+        """Refuse: arrays make no batch.
+
+        Raises:
+            DTypeError: always.
+        """
+        raise DTypeError("elements that hold a TensorArray cannot be batched; stack() it first")
+
+    def row(self, shape: Shape) -> Any:
+        """Refuse: arrays have no rows.
+
+        Raises:
+            DTypeError: always.
+        """
+        raise DTypeError("a TensorArray has no rows; stack() it first")

@@ -2,7 +2,7 @@
 
 Tuples, named tuples and dicts nest; anything else is a component, lists too, which become tensors.
 A component is a tensor, a sparse tensor (three tensors, flat), a ragged tensor (its flat values and
-the splits of each ragged axis) or a data set (one handle, flat).
+the splits of each ragged axis), a ``TensorArray`` (one list) or a data set (one handle).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from headrace.errors import DTypeError, GraphError, ShapeError, StructureError, 
 from headrace.extend import TensorSpec
 from headrace.extend.arguments import items, nesting
 from headrace.extend.ops import handle_spec
+from headrace_data.components import ArrayComponent as ArrayComponent
 from headrace_data.components import RaggedComponent as RaggedComponent
 from headrace_data.components import SparseComponent as SparseComponent
 from headrace_data.components import TensorComponent as TensorComponent
@@ -161,7 +162,9 @@ def _stated(spec: DatasetSpec) -> list[Any]:
     return leaves(specs_of(from_specs(spec.element_spec)))
 
 
-Component: TypeAlias = TensorComponent | SparseComponent | RaggedComponent | DatasetSpec
+Component: TypeAlias = (
+    TensorComponent | SparseComponent | RaggedComponent | ArrayComponent | DatasetSpec
+)
 
 
 def is_nested(value: Any) -> bool:
@@ -351,7 +354,7 @@ def specs_of(element: Any) -> Any:
 def _spec(component: Component) -> Any:
     if isinstance(component, DatasetSpec):
         return DatasetSpec(specs_of(component.element_spec))
-    if isinstance(component, RaggedComponent):
+    if isinstance(component, RaggedComponent | ArrayComponent):
         return component.spec
     kind = hr.TensorSpec if isinstance(component, TensorComponent) else hr.SparseTensorSpec
     return kind(TensorShape(component.shape), component.dtype)
@@ -365,7 +368,7 @@ def from_specs(specs: Any) -> Any:
     """
 
     def component(spec: Any) -> Component:
-        if isinstance(spec, TensorComponent | SparseComponent | RaggedComponent):
+        if isinstance(spec, TensorComponent | SparseComponent | RaggedComponent | ArrayComponent):
             return spec
         if isinstance(spec, DatasetSpec):
             return DatasetSpec(from_specs(spec.element_spec))
@@ -375,6 +378,8 @@ def from_specs(specs: Any) -> Any:
             return SparseComponent(spec.dtype, as_shape(spec.shape))
         if isinstance(spec, hr.RaggedTensorSpec):
             return _ragged(spec)
+        if isinstance(spec, hr.TensorArraySpec):
+            return _array(spec)
         raise DTypeError(f"expected an hr.TensorSpec or the like, got {shown(spec)}")
 
     return map_structure(component, specs)
@@ -383,6 +388,11 @@ def from_specs(specs: Any) -> Any:
 def _ragged(spec: Any) -> RaggedComponent:
     shape, dtype, ragged_rank, splits_dtype = spec.facts()
     return RaggedComponent(dtype, as_shape(shape), ragged_rank, splits_dtype)
+
+
+def _array(spec: Any) -> ArrayComponent:
+    shape, dtype, dynamic_size, infer_shape = spec.facts()
+    return ArrayComponent(dtype, as_shape(shape), dynamic_size, infer_shape)
 
 
 def pack_tensors(element: Any, tensors: Sequence[Any]) -> Any:
@@ -419,6 +429,8 @@ def from_legacy(types: Any, shapes: Any = None, classes: Any = None) -> Any:
             return DatasetSpec(from_specs(of.element_spec))
         if isinstance(of, hr.RaggedTensorSpec):
             return _ragged(of)
+        if isinstance(of, hr.TensorArraySpec):
+            return _array(of)
         if of is hr.SparseTensor:
             return SparseComponent(dtype, as_shape(shape))
         if of is hr.Tensor:
@@ -450,6 +462,11 @@ def as_shape(shape: Any) -> Shape:
     return shape if isinstance(shape, Shape) else Shape(shape)
 
 
+def contents_of(specs: Sequence[TensorSpec]) -> tuple[TensorSpec, ...]:
+    """Return what those of some tensors that are lists hold."""
+    return tuple(spec.content for spec in specs if spec.dtype.kind == "list" and spec.content)
+
+
 # -- values in a graph
 
 
@@ -477,6 +494,9 @@ def to_components(value: Any) -> tuple[Any, list[Any]]:
         if isinstance(item, hr.RaggedTensor):
             tensors.extend(item.flatten())
             return _ragged(hr.RaggedTensorSpec.from_value(item))
+        if isinstance(item, hr.TensorArray):
+            tensors.append(item.flow)
+            return _array(hr.TensorArraySpec.from_value(item))
         if isinstance(item, hr.Operation) or item is None:
             raise DTypeError(
                 f"a component of an element is a tensor or data set, got {shown(item)}"

@@ -29,6 +29,7 @@ from headrace.graph.spec import (
     TensorSpec,
     as_shape,
     handle_spec,
+    list_spec,
 )
 from headrace.ops.declare import (
     Spec,
@@ -118,6 +119,7 @@ __all__ = [
     "decode",
     "describe_inputs",
     "handle_spec",
+    "list_spec",
     "normalize_axis",
     "op",
     "padding_of",

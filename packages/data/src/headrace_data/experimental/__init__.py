@@ -26,6 +26,8 @@ from headrace_data.experimental.sizes import cardinality as cardinality
 from headrace_data.experimental.structures import DatasetStructure as DatasetStructure
 from headrace_data.experimental.structures import RaggedTensorStructure as RaggedTensorStructure
 from headrace_data.experimental.structures import SparseTensorStructure as SparseTensorStructure
+from headrace_data.experimental.structures import Structure as Structure
+from headrace_data.experimental.structures import TensorArrayStructure as TensorArrayStructure
 from headrace_data.experimental.structures import TensorStructure as TensorStructure
 from headrace_data.experimental.structures import copy_to_device as copy_to_device
 from headrace_data.experimental.structures import from_variant as from_variant
@@ -78,7 +80,9 @@ __all__ = [
     "Reducer",
     "SparseTensorStructure",
     "SqlDataset",
+    "Structure",
     "TFRecordWriter",
+    "TensorArrayStructure",
     "TensorStructure",
     "ThreadingOptions",
     "bucket_by_sequence_length",

@@ -99,6 +99,7 @@ def get_next_as_optional(iterator: Iterator) -> Optional:
         iterator.resource,
         [s.dtype for s in specs],
         [s.shape for s in specs],
+        structure.contents_of(specs),
         name="IteratorGetNextAsOptional",
     )
     return Optional(there, tensors, iterator.spec)

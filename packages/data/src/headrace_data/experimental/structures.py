@@ -12,11 +12,14 @@ from headrace_data.iterators.iterator import Iterator
 from headrace_data.structure import DatasetSpec as DatasetSpec
 
 DatasetStructure = DatasetSpec
+Structure = hr.TypeSpec
 
 __all__ = [
     "DatasetStructure",
     "RaggedTensorStructure",
     "SparseTensorStructure",
+    "Structure",
+    "TensorArrayStructure",
     "TensorStructure",
     "copy_to_device",
     "from_variant",
@@ -39,6 +42,13 @@ def SparseTensorStructure(dtype: Any, shape: Any) -> Any:  # noqa: N802 - likewi
 def RaggedTensorStructure(dtype: Any, shape: Any, ragged_rank: int) -> Any:  # noqa: N802 - likewise
     """Return ``hr.RaggedTensorSpec(shape, dtype, ragged_rank)``."""
     return hr.RaggedTensorSpec(shape, dtype, ragged_rank)
+
+
+def TensorArrayStructure(  # noqa: N802 - likewise
+    dtype: Any, element_shape: Any, dynamic_size: bool, infer_shape: bool
+) -> Any:
+    """Return ``hr.TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)``."""
+    return hr.TensorArraySpec(element_shape, dtype, dynamic_size, infer_shape)
 
 
 def get_structure(dataset_or_iterator: Any) -> Any:

@@ -143,6 +143,7 @@ class Iterator:
             self.resource,
             [s.dtype for s in specs],
             [s.shape for s in specs],
+            structure.contents_of(specs),
             name=name or "IteratorGetNext",
         )
         return structure.pack_tensors(self.spec, list(flat))

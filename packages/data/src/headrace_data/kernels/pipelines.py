@@ -9,7 +9,7 @@ import numpy as np
 
 from headrace import DType, Shape
 from headrace.errors import InvalidArgumentError, OutOfRangeError
-from headrace.extend import KernelContext, KernelTable
+from headrace.extend import KernelContext, KernelTable, ListValue, TensorSpec
 from headrace.extend.graphs import Function, functions_in
 from headrace_data.runtime.calls import CountedCalls
 from headrace_data.runtime.functions import BoundFunction
@@ -46,7 +46,7 @@ def dataset(
     return DatasetValue(
         kind,
         tuple(sources),
-        tuple(a if isinstance(a, DatasetValue) else frozen(a) for a in arguments),
+        tuple(a if isinstance(a, DatasetValue | ListValue) else frozen(a) for a in arguments),
         dict(settings),
         functions,
         str(ctx.site),
@@ -174,6 +174,7 @@ def iterator_get_next(
     *,
     output_types: tuple[DType, ...],
     output_shapes: tuple[Shape, ...],
+    contents: tuple[TensorSpec, ...],
 ) -> None:
     """Return the next element, in the thread that runs the step."""
     done(list(handle.next()))
@@ -188,6 +189,7 @@ def iterator_get_next_as_optional(
     *,
     output_types: tuple[DType, ...],
     output_shapes: tuple[Shape, ...],
+    contents: tuple[TensorSpec, ...],
 ) -> None:
     """Return whether there is a next element, and it, or zeros."""
     try:
@@ -201,6 +203,8 @@ def iterator_get_next_as_optional(
 
 def no_value(dtype: DType, shape: Shape) -> Any:
     """Return what stands for a tensor that is not there."""
+    if dtype.kind == "list":
+        return ListValue()
     dims = [] if shape.rank is None else [0 if d is None else d for d in shape.as_list()]
     return np.full(dims, b"", object) if dtype.kind == "string" else np.zeros(dims, dtype.numpy)
 
@@ -233,6 +237,7 @@ def dataset_single(
     *,
     output_types: tuple[DType, ...],
     output_shapes: tuple[Shape, ...],
+    contents: tuple[TensorSpec, ...],
 ) -> None:
     """Return the only element."""
     lifetime = Lifetime()

@@ -8,7 +8,7 @@ from typing import Any
 from headrace import DType, Shape, int64, resource, string
 from headrace import bool as boolean
 from headrace.errors import AttributeValueError
-from headrace.extend import Anything, Resource, Spec, TensorSpec, Value, op
+from headrace.extend import Resource, Spec, TensorSpec, Value, op
 from headrace.extend.graphs import Function
 from headrace.extend.ops import String as Text
 from headrace.extend.ops import handle_spec
@@ -50,7 +50,7 @@ def dataset(
 @op("DatasetReduce", effects="observes", blocking=True, public="", no_gradient=_NO_GRADIENT)
 def dataset_reduce(
     source: Resource,
-    state: Sequence[Anything],
+    state: Sequence[Value],
     captures: Sequence[Value] = (),
     *,
     function: Function,
@@ -66,7 +66,7 @@ def dataset_reduce(
     Returns:
         The last state.
     """
-    return [TensorSpec(t.dtype, t.spec.shape) for t in function.results]
+    return [TensorSpec(t.dtype, t.spec.shape, content=t.spec.content) for t in function.results]
 
 
 @op("DatasetCardinality", effects="reads", public="", no_gradient=_NO_GRADIENT)
@@ -137,6 +137,16 @@ def _check_components(types: tuple[DType, ...], shapes: tuple[Shape, ...]) -> No
         raise AttributeValueError("an iterator needs one dtype and one shape for each component")
 
 
+def _tensors(
+    types: tuple[DType, ...], shapes: tuple[Shape, ...], contents: tuple[TensorSpec, ...]
+) -> list[Spec]:
+    held = iter(contents)
+    return [
+        TensorSpec(dtype, shape, content=next(held) if dtype.kind == "list" else None)
+        for dtype, shape in zip(types, shapes, strict=True)
+    ]
+
+
 @op("IteratorToStringHandle", effects="reads", public="", no_gradient=_ITERATED)
 def iterator_to_string(handle: Resource) -> Spec:
     """A string that stands for an iterator, in this process.
@@ -162,7 +172,10 @@ def make_iterator(source: Resource, handle: Resource) -> None:
 
 @op("IteratorGetNext", effects="changes", blocking=True, public="", no_gradient=_ITERATED)
 def iterator_get_next(
-    handle: Resource, output_types: tuple[DType, ...], output_shapes: tuple[Shape, ...]
+    handle: Resource,
+    output_types: tuple[DType, ...],
+    output_shapes: tuple[Shape, ...],
+    contents: tuple[TensorSpec, ...] = (),
 ) -> list[Spec]:
     """The next element of an iterator.
 
@@ -170,17 +183,20 @@ def iterator_get_next(
         handle: [], the iterator.
         output_types: The dtype of each tensor of an element.
         output_shapes: Their shapes, as far as fixed.
+        contents: What those that are lists hold.
 
     Returns:
         The tensors of an element. Raises when there are no more.
     """
-    pairs = zip(output_types, output_shapes, strict=True)
-    return [TensorSpec(d, s) for d, s in pairs]
+    return _tensors(output_types, output_shapes, contents)
 
 
 @op("IteratorGetNextAsOptional", effects="changes", blocking=True, public="", no_gradient=_ITERATED)
 def iterator_get_next_as_optional(
-    handle: Resource, output_types: tuple[DType, ...], output_shapes: tuple[Shape, ...]
+    handle: Resource,
+    output_types: tuple[DType, ...],
+    output_shapes: tuple[Shape, ...],
+    contents: tuple[TensorSpec, ...] = (),
 ) -> list[Spec]:
     """Whether an iterator has a next element, and that element.
 
@@ -188,13 +204,13 @@ def iterator_get_next_as_optional(
         handle: [], the iterator.
         output_types: The dtype of each tensor of an element.
         output_shapes: Their shapes, as far as fixed.
+        contents: What those that are lists hold.
 
     Returns:
         [], bool, and the tensors of an element; where there is none, zeros, and no elements along
         axes of unknown size.
     """
-    pairs = zip(output_types, output_shapes, strict=True)
-    return [TensorSpec(boolean, Shape([])), *(TensorSpec(d, s) for d, s in pairs)]
+    return [TensorSpec(boolean, Shape([])), *_tensors(output_types, output_shapes, contents)]
 
 
 @op("IteratorState", effects="reads", blocking=True, public="", no_gradient=_ITERATED)
@@ -237,7 +253,10 @@ def restore_iterator(handle: Resource, state: Text) -> None:
     "DatasetToSingleElement", effects="observes", blocking=True, public="", no_gradient=_NO_GRADIENT
 )
 def dataset_single(
-    source: Resource, output_types: tuple[DType, ...], output_shapes: tuple[Shape, ...]
+    source: Resource,
+    output_types: tuple[DType, ...],
+    output_shapes: tuple[Shape, ...],
+    contents: tuple[TensorSpec, ...] = (),
 ) -> list[Spec]:
     """The only element of a data set.
 
@@ -245,8 +264,9 @@ def dataset_single(
         source: [], the data set.
         output_types: The dtype of each tensor of an element.
         output_shapes: Their shapes, as far as fixed.
+        contents: What those that are lists hold.
 
     Returns:
         The tensors of the element.
     """
-    return [TensorSpec(d, s) for d, s in zip(output_types, output_shapes, strict=True)]
+    return _tensors(output_types, output_shapes, contents)

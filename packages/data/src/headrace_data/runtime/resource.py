@@ -18,6 +18,7 @@ from headrace.errors import (
     OutOfRangeError,
     shown,
 )
+from headrace.extend import ListValue
 from headrace_data.runtime.passes import Memory, Pass
 from headrace_data.runtime.stream import DatasetValue, Element, Stream
 from headrace_data.runtime.threads import Lifetime
@@ -191,7 +192,7 @@ class IteratorResource:
         for i, (value, dtype, shape) in enumerate(
             zip(element, self.output_types, self.output_shapes, strict=True)
         ):
-            if isinstance(value, DatasetValue):
+            if isinstance(value, DatasetValue | ListValue):
                 continue
             if value.dtype != dtype.numpy or not shape.is_compatible_with(value.shape):
                 raise InvalidArgumentError(

@@ -5,8 +5,8 @@ Layout: the magic, the length of the JSON text (8 bytes, little-endian), the tex
 all arrays one after the other, and a CRC-32 of all of that. In the text everything but numbers,
 strings, lists and None is an object with one key: ``a`` for an array, [dtype, shape, offset,
 length]; ``s`` for strings, [shape, [[offset, length], ...]]; ``b`` for bytes, [offset, length];
-``d`` for a dict, [[key, value], ...]; ``f`` for a float; ``e`` for the elements of a data set.
-Nothing is pickled.
+``d`` for a dict, [[key, value], ...]; ``f`` for a float; ``e`` for the elements of a data set;
+``l`` for a list of tensors. Nothing is pickled.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 
 from headrace import as_dtype
 from headrace.errors import DataLossError, FailedPreconditionError
+from headrace.extend import ListValue
 from headrace_data.runtime.stream import DatasetValue
 from headrace_data.sources.tensors import elements_value
 
@@ -85,6 +86,8 @@ class _Writer:
             return {"d": [[key, self.write(part)] for key, part in item.items()]}
         if isinstance(item, DatasetValue):
             return self._dataset(item)
+        if isinstance(item, ListValue):
+            return {"l": [self.write(part) for part in item.map(np.asarray).items]}
         return self._array(np.asarray(item))
 
     def _dataset(self, value: DatasetValue) -> Any:
@@ -136,4 +139,5 @@ _READERS: dict[str, Callable[[Any, memoryview], Any]] = {
     ),
     "a": _read_array,
     "s": _read_strings,
+    "l": lambda content, chunks: ListValue(_read(part, chunks) for part in content),
 }

@@ -45,4 +45,6 @@ def single_element(dataset: Described) -> Any:
     spec = dataset.spec
     tensors = structure.flat_specs(spec)
     types, shapes = tuple(t.dtype for t in tensors), tuple(t.shape for t in tensors)
-    return structure.pack_tensors(spec, list(dataset_single(dataset.variant, types, shapes)))
+    contents = structure.contents_of(tensors)
+    found = dataset_single(dataset.variant, types, shapes, contents)
+    return structure.pack_tensors(spec, list(found))
