@@ -123,3 +123,22 @@ def test_captured_tensors_are_values_of_when_the_iterator_starts() -> None:
             assert session.run(element).tolist() == [20, 30]
             with pytest.raises(OutOfRangeError, match="no elements left"):
                 session.run(element)
+
+
+def test_options_and_handles_between_a_function_and_batches_change_nothing() -> None:
+    options = hr.data.Options()
+    options.experimental_deterministic = True
+    experimental = hr.data.experimental
+    with hr.Graph().as_default():
+        mapped = Dataset.range(4).map(lambda x: x * 2 + 1)
+        spec = hr.TensorSpec([], hr.int64)
+        chosen = mapped.with_options(options).with_options(hr.data.Options())
+        for dataset in (chosen, experimental.from_variant(experimental.to_variant(mapped), spec)):
+            batched = dataset.batch(2)
+            assert batched.options() == dataset.options()
+            element = batched.make_one_shot_iterator().get_next()
+            again = batched.map(lambda x: x - 1).batch(2).make_one_shot_iterator().get_next()
+            with hr.Session() as session:
+                assert session.run(element).tolist() == [1, 3]
+                assert session.run(element).tolist() == [5, 7]
+                assert session.run(again).tolist() == [[0, 2], [4, 6]]

@@ -38,9 +38,9 @@ from headrace_data.transformations.windowing import window
 class Dataset(structure.Described):
     """A sequence of elements, each a structure of tensors.
 
-    Elements are tensors, sparse and ragged ones, arrays and data sets, nested in tuples, named tuples and
-    dicts. Nothing is computed until an iterator is asked for an element. Functions of elements are
-    traced once and compiled as steps are.
+    Elements are tensors, sparse and ragged ones, arrays and data sets, nested in tuples, named
+    tuples and dicts. Nothing is computed until an iterator is asked for an element. Functions of
+    elements are traced once and compiled as steps are.
 
     Attributes:
         variant: The handle that stands for it in the graph.

@@ -252,7 +252,12 @@ def vectorized(dataset: Described, size: Any, drop: Any, element: Any) -> Descri
     op = dataset.variant.op
     if op.type != "Dataset" or op.attrs["kind"] not in _MAPS or op.graph is not get_default_graph():
         return None
-    (source,) = dataset.inputs
+    source = dataset
+    while source.variant is dataset.variant:
+        # The same data set without options, and then what was mapped; of a handle it is not known.
+        if not source.inputs:
+            return None
+        source = source.inputs[0]
     if any(kind != "tensor" for part in (source, dataset) for kind in _kinds(part)):
         return None
     function: Function = op.attrs["function"]
@@ -267,7 +272,11 @@ def vectorized(dataset: Described, size: Any, drop: Any, element: Any) -> Descri
     functions = {"function": Traced(made, element)}
     if batch.drawn:
         functions["reducer"] = Traced(_draws(function, batch.drawn), element)
-    return make("map_batch", element, sources=[source], arguments=[size, drop], functions=functions)
+    joined = make(
+        "map_batch", element, sources=[source], arguments=[size, drop], functions=functions
+    )
+    # Its options are those of what was mapped, too.
+    return Described.face(joined.variant, element, inputs=[dataset])
 
 
 def _draws(function: Function, drawn: Sequence[Operation]) -> Function:
