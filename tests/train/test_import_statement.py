@@ -36,6 +36,18 @@ import headrace.train.checkpoint
 assert headrace.train.checkpoint.__name__ == "headrace_train.checkpoint"
 import headrace.nn, headrace.extend.graphs
 assert headrace.nn.__name__ == "headrace.nn"
+
+# The second name of the interface has the same modules, those of plugins among them.
+import headrace.compat.v1.losses as losses, headrace.compat.v1.train
+from headrace.compat.v1.nn import relu
+assert losses is headrace.losses and relu is headrace.nn.relu
+assert headrace.compat.v1.train is headrace.train
+try:
+    import headrace.compat.v1.nowhere
+except ModuleNotFoundError as error:
+    assert error.name and "No module named" in str(error)
+else:
+    raise AssertionError("headrace.compat.v1.nowhere")
 """
 
 

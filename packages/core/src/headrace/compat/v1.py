@@ -12,6 +12,9 @@ from typing import Any as _Any
 if _TYPE_CHECKING:
     from headrace import *  # noqa: F403 - it is the same interface
 
+# A package without a folder: what is imported from inside of it is found by its name in ``hr``.
+__path__: list[str] = []
+
 
 def __getattr__(name: str) -> _Any:
     """Return what ``hr`` has under a public name."""

@@ -9,6 +9,8 @@ from types import ModuleType
 from typing import Any, final
 
 _ROOT = "headrace"
+# Its names are those of the root, so that its modules are, too.
+_ALIAS = "headrace.compat.v1"
 
 
 @final
@@ -35,6 +37,8 @@ class NamespaceFinder:
         del path, target
         parent, _, name = fullname.rpartition(".")
         if not self._nested:
+            if parent == _ALIAS:
+                return self._spec(fullname, lambda part: getattr(sys.modules[_ROOT], part), name)
             return self._spec(fullname, self._find, name) if parent == _ROOT else None
         if not parent.startswith(f"{_ROOT}."):
             return None
