@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.errors import AttributeValueError
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -300,3 +301,15 @@ def test_main_runs_the_module(tmp_path: Path) -> None:
     assert "Ran 3 tests" in done.stderr
     assert "FAILED (failures=1, skipped=1)" in done.stderr
     assert "1 of 2 elements differ" in done.stderr
+
+
+def test_instances_are_made_for_loaders_without_a_test() -> None:
+    class Case(hr.test.TestCase):
+        def test_nothing(self) -> None:
+            pass
+
+    # What pytest and unittest's loader make of a class to look at it.
+    assert Case("runTest").id().endswith("Case.runTest")
+    assert str(Case()) == str(Case("runTest"))
+    with pytest.raises(AttributeValueError, match="Case has no test 'test_other'"):
+        Case("test_other")
