@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import headrace as hr
@@ -246,6 +246,15 @@ class BatchNormalization(Layer):
                 regularizer=self.beta_regularizer,
                 constraint=self.beta_constraint,
             )
+        # Averages stay whole: they are updated, and named in checkpoints, as one variable each.
+        partitioner = self._scope.partitioner
+        self._scope.set_partitioner(None)
+        try:
+            self._make_averages(weight)
+        finally:
+            self._scope.set_partitioner(partitioner)
+
+    def _make_averages(self, weight: Callable[..., Any]) -> None:
         self.moving_mean = weight("moving_mean", self.moving_mean_initializer)
         self.moving_variance = weight("moving_variance", self.moving_variance_initializer)
         if self.renorm:
