@@ -218,3 +218,17 @@ def test_variable_lists():
 def test_name_scopes_refuse_what_is_no_name(name):
     with pytest.raises(GraphError, match="a name is a string"), hr.name_scope(name):
         pass
+
+
+@pytest.mark.parametrize("name", ["indices", "values", "dense_shape", "shape"])
+def test_parts_of_sparse_tensors_stay(name):
+    x = hr.SparseTensor([[0]], [1.0], [2])
+    with pytest.raises(AttributeError, match="a SparseTensor is immutable"):
+        setattr(x, name, None)
+
+
+def test_variables_have_no_length():
+    with pytest.raises(TypeError, match="has no len"):
+        len(hr.Variable([1.0]))
+    with pytest.raises(TypeError, match=r"has no len\(\) while the graph is built"):
+        len(hr.constant([1.0]))

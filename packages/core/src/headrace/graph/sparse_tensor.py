@@ -49,7 +49,7 @@ class SparseTensor:
         dense_shape: [rank], int64, the shape of the whole.
     """
 
-    __slots__ = ("__weakref__", "_hint", "dense_shape", "indices", "values")
+    __slots__ = ("__dict__", "__weakref__", "_hint", "dense_shape", "indices", "values")
 
     # NumPy arrays on the left must leave binary operators to us.
     __array_priority__ = 1000
@@ -129,8 +129,10 @@ class SparseTensor:
 
     _parts = ("indices", "values", "dense_shape")
 
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise AttributeError("a SparseTensor is immutable; make another one of its parts")
+    def __setattr__(self, name: str, value: object) -> None:
+        if hasattr(SparseTensor, name):
+            raise AttributeError("a SparseTensor is immutable; make another one of its parts")
+        object.__setattr__(self, name, value)
 
     @classmethod
     def from_value(cls, sparse_tensor_value: Any) -> SparseTensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, final
+from typing import TYPE_CHECKING, Any, Final, NoReturn, final
 
 import numpy as np
 
@@ -53,6 +53,12 @@ class TensorOperators:
 
     def __rtruediv__(self, other: Any) -> Tensor:
         return _result(OPERATORS["truediv"](other, self, name="truediv"))
+
+    def __div__(self, other: Any) -> Tensor:
+        return _result(OPERATORS["div"](self, other))
+
+    def __rdiv__(self, other: Any) -> Tensor:
+        return _result(OPERATORS["div"](other, self))
 
     def __floordiv__(self, other: Any) -> Tensor:
         return _result(call_op("FloorDiv", self, other, name="floordiv"))
@@ -135,13 +141,6 @@ class TensorOperators:
             "session.run and iterate over the array"
         )
 
-    def __len__(self) -> NoReturn:
-        raise SymbolicTensorError(
-            f"{shown(self)} has no len() while the graph is built. Its static shape is t.shape, "
-            "and "
-            "hr.shape(t) computes the shape in a step"
-        )
-
     def __float__(self) -> NoReturn:
         raise SymbolicTensorError(f"{shown(self)} is no number while the graph is built. {_FETCH}")
 
@@ -207,7 +206,17 @@ class Tensor(TensorOperators):
         spec: What is known of it before anything runs.
     """
 
-    __slots__ = ("__weakref__", "index", "op", "spec")
+    # With a dictionary: layers and libraries note things of their own on tensors.
+    __slots__ = ("__dict__", "__weakref__", "index", "op", "spec")
+
+    # What classes of other libraries take over to be used as tensors are.
+    OVERLOADABLE_OPERATORS: Final = frozenset((
+        "__abs__", "__add__", "__and__", "__div__", "__eq__", "__floordiv__", "__ge__",
+        "__getitem__", "__gt__", "__invert__", "__le__", "__lt__", "__matmul__", "__mod__",
+        "__mul__", "__ne__", "__neg__", "__or__", "__pow__", "__radd__", "__rand__", "__rdiv__",
+        "__rfloordiv__", "__rmatmul__", "__rmod__", "__rmul__", "__ror__", "__rpow__", "__rsub__",
+        "__rtruediv__", "__rxor__", "__sub__", "__truediv__", "__xor__",
+    ))  # fmt: skip
 
     op: Operation
     index: int
@@ -217,6 +226,13 @@ class Tensor(TensorOperators):
         self.op = op
         self.index = index
         self.spec = spec
+
+    def __len__(self) -> NoReturn:
+        raise SymbolicTensorError(
+            f"{shown(self)} has no len() while the graph is built. Its static shape is t.shape, "
+            "and "
+            "hr.shape(t) computes the shape in a step"
+        )
 
     @property
     def graph(self) -> Graph:

@@ -150,6 +150,9 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     return quotient(x, y, name=name or "div")
 
 
+OPERATORS["div"] = div
+
+
 def _data_dtype(value: Any) -> DType:
     tensor = value if isinstance(value, Tensor) else None
     if tensor is None and (contains_tensor(value) or hasattr(value, "_as_tensor")):

@@ -129,7 +129,7 @@ class PartitionedVariable(TensorOperators):
         partitions: The number of parts for each axis.
     """
 
-    __slots__ = ("_parts", "dtype", "name", "partitions", "shape")
+    __slots__ = ("__dict__", "__weakref__", "_parts", "dtype", "name", "partitions", "shape")
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class PartitionedVariable(TensorOperators):
         """Iterate over the parts, in order."""
         return iter(self._parts)
 
-    def __len__(self) -> int:  # type: ignore[override]
+    def __len__(self) -> int:
         """Return the number of parts."""
         return len(self._parts)
 

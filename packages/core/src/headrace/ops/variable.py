@@ -62,7 +62,10 @@ class Variable(TensorOperators, metaclass=Created):
         aggregation: The ``hr.VariableAggregation`` that the program gave; without effect.
     """
 
+    # With a dictionary, for what layers and libraries note on variables.
     __slots__ = (
+        "__dict__",
+        "__weakref__",
         "aggregation",
         "constraint",
         "graph",
@@ -278,7 +281,7 @@ class Variable(TensorOperators, metaclass=Created):
             raise AttributeValueError("give an initial_value or a variable_def, not both")
         found = Variable.from_proto(variable_def, import_scope)
         for slot in Variable.__slots__:
-            if hasattr(found, slot):
+            if not slot.startswith("__") and hasattr(found, slot):
                 setattr(self, slot, getattr(found, slot))
 
     @staticmethod
