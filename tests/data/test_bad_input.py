@@ -298,6 +298,54 @@ REFUSALS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         TypeError,
         "TensorArray has no rows",
     ),
+    "optionals in batches": (
+        lambda: Dataset.range(2).map(experimental.Optional.from_value).batch(2),
+        TypeError,
+        "Optional cannot be batched",
+    ),
+    "rows of optionals": (
+        lambda: Dataset.range(2).map(experimental.Optional.from_value).unbatch(),
+        TypeError,
+        "unbatch: an Optional has no rows",
+    ),
+    "rows of a data set": (
+        lambda: Dataset.range(2).window(2).unbatch(),
+        TypeError,
+        "unbatch: elements that are data sets have no rows",
+    ),
+    "a batch of data sets as one": (
+        lambda: Dataset.range(4).window(2).batch(2).flat_map(lambda w: w),
+        TypeError,
+        "the function of flat_map: expected a data set, got a batch of them",
+    ),
+    "a transformation of a batch of data sets": (
+        lambda: Dataset.range(4).window(2).batch(2).map(lambda w: w.batch(2)),
+        TypeError,
+        "batch: expected a data set, got a batch of them",
+    ),
+    "optionals of other values": (
+        lambda: (
+            Dataset.range(2)
+            .map(experimental.Optional.from_value)
+            .concatenate(Dataset.range(2).map(lambda x: experimental.Optional.from_value(1.0)))
+        ),
+        TypeError,
+        "expected int64, got float32",
+    ),
+    "optionals and tensors": (
+        lambda: (
+            Dataset.range(2).map(experimental.Optional.from_value).concatenate(Dataset.range(2))
+        ),
+        TypeError,
+        r"concatenate: expected OptionalSpec\(",
+    ),
+    "an optional without a data set": (
+        lambda: experimental.Optional.none_from_structure(
+            hr.data.DatasetSpec(hr.TensorSpec([], hr.int64))
+        ),
+        TypeError,
+        "cannot be made without a value",
+    ),
     "sparse rows": (lambda: Dataset.from_sparse_tensor_slices([1]), TypeError, "SparseTensor"),
 }
 

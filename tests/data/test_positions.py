@@ -93,6 +93,15 @@ STEPS = {
             lambda a, x: (a.write(a.size(), x), hr.reduce_sum(a.stack()) + x),
         )
     ),
+    "batched_data_sets": lambda d: (
+        d.window(2).batch(2).shuffle(2).prefetch(1).unbatch().flat_map(lambda w: w)
+    ),
+    "optionals": lambda d: (
+        d.map(hr.data.experimental.Optional.from_value, 2)
+        .shuffle(3)
+        .prefetch(1)
+        .map(lambda o: o.get_value() + hr.cast(o.has_value(), hr.int64))
+    ),
     "window": lambda d: d.window(3, 2).flat_map(lambda w: w.batch(3)).map(hr.reduce_sum),
     "shuffled_windows": lambda d: d.window(2).shuffle(3).flat_map(lambda w: w),
     "flat_map": lambda d: d.flat_map(lambda x: Dataset.range(x % 4).shuffle(3)),

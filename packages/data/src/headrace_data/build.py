@@ -73,6 +73,8 @@ def make(
     Returns:
         The ``hr.data.Dataset``.
     """
+    for source in sources:
+        _check_single(source, kind)
     traced = dict(functions or {})
     captured = [t for f in traced.values() for t in f.function.inputs]
     waits = [op for f in traced.values() for op in f.function.waits_for]
@@ -87,6 +89,14 @@ def make(
             **{name: f.function for name, f in traced.items()},
         )
     return Described.face(variant, element, inputs=sources)
+
+
+def _check_single(dataset: Described, what: str) -> None:
+    if dataset.variant.shape.rank not in (0, None):
+        raise DTypeError(
+            f"{what}: expected a data set, got a batch of them, of shape {dataset.variant.shape}; "
+            "unbatch() or from_tensor_slices() takes it apart"
+        )
 
 
 def trace(
@@ -124,6 +134,8 @@ def trace(
                 f"the function of {what} must return a data set, got {shown(returned)}; "
                 "hr.data.Dataset.from_tensors makes one"
             )
+        if returns == "dataset":
+            _check_single(returned, f"the function of {what}")
         element, results = _results(returned, what)
         changes = [op for op in graph.operations if _acts(op)]
         # What it changes is changed when it is called, wanted or not.

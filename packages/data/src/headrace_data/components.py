@@ -13,6 +13,68 @@ from headrace.extend import TensorSpec
 from headrace.extend.ops import list_spec
 
 
+class OwnSpec(hr.TypeSpec):
+    """A spec that is a component itself, for what is inside of the values has a structure.
+
+    Programs state and see it with specs inside, pipelines have it with components inside.
+    """
+
+    __slots__ = ()
+
+    @property
+    def kind(self) -> str:
+        """What it is; pipelines know by it of how many tensors it is made."""
+        raise NotImplementedError
+
+    def told(self) -> OwnSpec:
+        """Return it as programs see it."""
+        raise NotImplementedError
+
+    def as_component(self) -> OwnSpec:
+        """Return it as pipelines have it."""
+        raise NotImplementedError
+
+    def common(self, other: Any, what: str) -> OwnSpec:
+        """Return what it has in common with another one of its kind."""
+        raise NotImplementedError
+
+    def batch(self, size: int | None) -> OwnSpec:
+        """Return what several of it make.
+
+        Raises:
+            DTypeError: if they make nothing.
+        """
+        raise NotImplementedError
+
+    def row(self, what: str) -> OwnSpec:
+        """Return what its rows are.
+
+        Raises:
+            DTypeError: if it has none.
+        """
+        raise NotImplementedError
+
+    def specs(self) -> list[TensorSpec]:
+        """Return the specs of the tensors that it is made of."""
+        raise NotImplementedError
+
+    def pack(self, tensors: Sequence[Any]) -> Any:
+        """Return the value that tensors make."""
+        raise NotImplementedError
+
+
+class Composed:
+    """A value that is a component, and knows of which tensors it is made."""
+
+    def component(self) -> OwnSpec:
+        """Return what it is as a component."""
+        raise NotImplementedError
+
+    def flatten(self) -> list[Any]:
+        """Return the tensors that it is made of."""
+        raise NotImplementedError
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class TensorComponent:

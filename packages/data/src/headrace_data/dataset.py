@@ -38,8 +38,8 @@ from headrace_data.transformations.windowing import window
 class Dataset(structure.Described):
     """A sequence of elements, each a structure of tensors.
 
-    Elements are tensors, sparse and ragged ones, arrays and data sets, nested in tuples, named
-    tuples and dicts. Nothing is computed until an iterator is asked for an element. Functions of
+    Elements are tensors, sparse and ragged ones, arrays, optionals and data sets, nested in
+    tuples, named tuples and dicts. Nothing is computed until an iterator is asked for an element. Functions of
     elements are traced once and compiled as steps are.
 
     Attributes:

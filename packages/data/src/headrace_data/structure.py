@@ -7,19 +7,27 @@ the splits of each ragged axis), a ``TensorArray`` (one list) or a data set (one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, final
 
 import headrace as hr
 from headrace import DType, Shape, Tensor, TensorShape
-from headrace.errors import DTypeError, GraphError, ShapeError, StructureError, shown
+from headrace.errors import DTypeError, ShapeError, StructureError, shown
 from headrace.extend import TensorSpec
-from headrace.extend.arguments import items, nesting
-from headrace.extend.ops import handle_spec
+from headrace.extend.arguments import items
 from headrace_data.components import ArrayComponent as ArrayComponent
+from headrace_data.components import Composed, OwnSpec
 from headrace_data.components import RaggedComponent as RaggedComponent
 from headrace_data.components import SparseComponent as SparseComponent
 from headrace_data.components import TensorComponent as TensorComponent
+from headrace_data.nesting import check_same as check_same
+from headrace_data.nesting import describe as describe
+from headrace_data.nesting import is_nested as is_nested
+from headrace_data.nesting import leaves as leaves
+from headrace_data.nesting import leaves_up_to as leaves_up_to
+from headrace_data.nesting import map_structure as map_structure
+from headrace_data.nesting import rebuild as rebuild
+from headrace_data.nesting import same
 from headrace_data.options import Options
 
 
@@ -67,19 +75,22 @@ class Described:
 
 
 @final
-class DatasetSpec(hr.TypeSpec):
-    """A component that is a data set."""
+class DatasetSpec(OwnSpec):
+    """A component that is a data set, or a batch of data sets."""
 
     __slots__ = ("_dataset_shape", "_element_spec")
 
-    kind = "dataset"
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        return "dataset"
 
     def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
         """State the elements.
 
         Args:
             element_spec: The structure of the elements.
-            dataset_shape: Always without dimensions.
+            dataset_shape: The shape of a batch; without dimensions for one data set.
         """
         self._element_spec = element_spec
         self._dataset_shape = TensorShape(dataset_shape)
@@ -96,7 +107,7 @@ class DatasetSpec(hr.TypeSpec):
         """
         if not isinstance(value, Described):
             raise DTypeError(f"expected a data set, got {shown(value)}")
-        return DatasetSpec(specs_of(value.spec))
+        return DatasetSpec(specs_of(value.spec), value.variant.shape)
 
     @property
     def value_type(self) -> Any:
@@ -110,7 +121,7 @@ class DatasetSpec(hr.TypeSpec):
 
     @property
     def dataset_shape(self) -> Any:
-        """Always without dimensions."""
+        """The shape of a batch; without dimensions for one data set."""
         return self._dataset_shape
 
     def facts(self) -> tuple[Any, ...]:
@@ -118,7 +129,8 @@ class DatasetSpec(hr.TypeSpec):
         return self._element_spec, self._dataset_shape
 
     def _key(self) -> tuple[Any, ...]:
-        return describe(self._element_spec), tuple(leaves(self._element_spec))
+        inside = self._element_spec
+        return describe(inside), tuple(leaves(inside)), self._dataset_shape.plain.dims
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
         """Return whether a data set, or one of another spec, may be of this one.
@@ -129,10 +141,11 @@ class DatasetSpec(hr.TypeSpec):
         other = spec_or_value
         if isinstance(other, Described):
             other = DatasetSpec.from_value(other)
-        if not isinstance(other, DatasetSpec) or not _same(self.element_spec, other.element_spec):
-            return False
-        pairs = zip(_stated(self), _stated(other), strict=True)
-        return all(mine.is_compatible_with(theirs) for mine, theirs in pairs)
+        return (
+            isinstance(other, DatasetSpec)
+            and self._dataset_shape.is_compatible_with(other.dataset_shape)
+            and compatible(self._element_spec, other.element_spec)
+        )
 
     @property
     def dtype(self) -> Any:
@@ -149,162 +162,54 @@ class DatasetSpec(hr.TypeSpec):
         """What stands for its class: the spec itself, as in TensorFlow."""
         return self
 
+    def told(self) -> DatasetSpec:
+        """Return it as programs see it."""
+        return DatasetSpec(specs_of(self._element_spec), self._dataset_shape)
+
+    def as_component(self) -> DatasetSpec:
+        """Return it as pipelines have it."""
+        return DatasetSpec(from_specs(self._element_spec), self._dataset_shape)
+
+    def common(self, other: Any, what: str) -> DatasetSpec:
+        """Return what it has in common with another one."""
+        shapes = (as_shape(spec.dataset_shape.plain) for spec in (self, other))
+        inside = common(self._element_spec, other.element_spec, what)
+        return DatasetSpec(inside, most_specific(*shapes))
+
+    def batch(self, size: int | None) -> DatasetSpec:
+        """Return what several of it make."""
+        return DatasetSpec(self._element_spec, TensorShape([size]).concatenate(self._dataset_shape))
+
+    def row(self, what: str) -> DatasetSpec:
+        """Return what its rows are.
+
+        Raises:
+            DTypeError: if it is one data set.
+        """
+        shape = self._dataset_shape
+        if shape.rank == 0:
+            raise DTypeError(f"{what}: elements that are data sets have no rows")
+        return DatasetSpec(self._element_spec, None if shape.rank is None else shape[1:])
+
     def specs(self) -> list[TensorSpec]:
         """Return the specs of the tensors that it is made of."""
-        return [handle_spec()]
+        return [TensorSpec(hr.resource, self._dataset_shape.plain)]
 
     def pack(self, tensors: Sequence[Any]) -> Any:
         """Return the value that tensors make."""
         return Described.face(tensors[0], self._element_spec)
 
 
-def _stated(spec: DatasetSpec) -> list[Any]:
-    return leaves(specs_of(from_specs(spec.element_spec)))
-
-
-Component: TypeAlias = (
-    TensorComponent | SparseComponent | RaggedComponent | ArrayComponent | DatasetSpec
-)
-
-
-def is_nested(value: Any) -> bool:
-    """Whether a value is a tuple or dict of others, rather than a component."""
-    return isinstance(value, Mapping) or (
-        isinstance(value, tuple) and not isinstance(value, hr.SparseTensorValue)
-    )
-
-
-def leaves(structure: Any) -> list[Any]:
-    """Return the components of a structure in order; dicts by sorted keys.
-
-    Raises:
-        DepthError: if it is nested deeper than Python can follow.
-    """
-    with nesting("a structure of components"):
-        return list(_leaves(structure))
-
-
-def _leaves(structure: Any) -> Iterator[Any]:
-    if not is_nested(structure):
-        yield structure
-    else:
-        for part in _parts(structure):
-            yield from _leaves(part)
-
-
-def _parts(structure: Any) -> Iterable[Any]:
-    if isinstance(structure, Mapping):
-        return [structure[key] for key in _keys(structure)]
-    return structure  # type: ignore[no-any-return]
-
-
-def _keys(structure: Mapping[Any, Any]) -> list[Any]:
-    # A dict has an end; another mapping may have none.
-    return sorted(structure if isinstance(structure, dict) else items(structure, "a structure"))
-
-
-def rebuild(structure: Any, components: Sequence[Any]) -> Any:
-    """Return ``structure`` with other components."""
-    given = iter(components)
-    made = map_structure(lambda _: next(given), structure)
-    assert next(given, given) is given
-    return made
-
-
-def map_structure(function: Callable[..., Any], structure: Any, *others: Any) -> Any:
-    """Return ``structure`` with ``function`` applied to its components, and to those of others.
-
-    Raises:
-        DepthError: if it is nested deeper than Python can follow.
-    """
-    with nesting("a structure of components"):
-        return _mapped(function, structure, others)
-
-
-def _mapped(function: Callable[..., Any], structure: Any, others: Sequence[Any]) -> Any:
-    if not is_nested(structure):
-        return function(structure, *others)
-    if isinstance(structure, Mapping):
-        named = {
-            key: _mapped(function, structure[key], [o[key] for o in others])
-            for key in _keys(structure)
-        }
-        return type(structure)((key, named[key]) for key in structure)  # type: ignore[call-arg]
-    made = [_mapped(function, part, rest) for part, *rest in zip(structure, *others, strict=True)]
-    return type(structure)(*made) if hasattr(structure, "_fields") else tuple(made)
-
-
-def check_same(structure: Any, other: Any, what: str) -> None:
-    """Refuse structures that nest in different ways.
-
-    Raises:
-        StructureError: if they do; a ``ValueError`` and a ``TypeError``.
-    """
-    with nesting(what):
-        same = _same(structure, other)
-    if not same:
-        raise StructureError(
-            f"{what}: expected the structure {describe(structure)}, got {describe(other)}"
-        )
-
-
-def _same(left: Any, right: Any) -> bool:
-    if is_nested(left) != is_nested(right):
+def compatible(one: Any, other: Any) -> bool:
+    """Return whether values of one structure may be of another."""
+    if not same(one, other):
         return False
-    if not is_nested(left):
-        return True
-    if isinstance(left, Mapping) or isinstance(right, Mapping):
-        return (
-            isinstance(left, Mapping)
-            and isinstance(right, Mapping)
-            and _keys(left) == _keys(right)
-            and all(_same(left[key], right[key]) for key in left)
-        )
-    return len(left) == len(right) and all(map(_same, left, right))
+    pairs = zip(*(leaves(specs_of(from_specs(spec))) for spec in (one, other)), strict=True)
+    return all(mine.is_compatible_with(theirs) for mine, theirs in pairs)
 
 
-def leaves_up_to(structure: Any, other: Any) -> list[Any]:
-    """Return what of ``other`` stands where a structure has its components, nested or not.
-
-    Raises:
-        GraphError: if ``other`` does not nest as the structure does.
-    """
-    with nesting("a structure of components"):
-        return list(_leaves_up_to(structure, other))
-
-
-def _leaves_up_to(structure: Any, other: Any) -> Iterator[Any]:
-    if not is_nested(structure):
-        yield other
-        return
-    named = isinstance(structure, Mapping)
-    same = is_nested(other) and isinstance(other, Mapping) == named
-    if not same or len(other) != len(structure) or (named and _keys(other) != _keys(structure)):
-        raise GraphError(f"expected the structure {describe(structure)}, got {describe(other)}")
-    for part, given in zip(_parts(structure), _parts(other), strict=True):
-        yield from _leaves_up_to(part, given)
-
-
-# Deeper than this, messages do not follow a structure.
-_DESCRIBED = 8
-
-
-def describe(structure: Any, depth: int = 0) -> str:
-    """Return a structure for messages, an asterisk for each component.
-
-    Args:
-        structure: The structure.
-        depth: In how many others it is.
-    """
-    if not is_nested(structure):
-        return "*"
-    if depth == _DESCRIBED:
-        return "..."
-    if isinstance(structure, Mapping):
-        parts = [f"{shown(k, 40)}: {describe(structure[k], depth + 1)}" for k in _keys(structure)]
-        return "{" + ", ".join(parts) + "}"
-    inside = ", ".join(describe(part, depth + 1) for part in structure)
-    return f"({inside},)" if len(structure) == 1 else f"({inside})"
+Plain: TypeAlias = TensorComponent | SparseComponent | RaggedComponent | ArrayComponent
+Component: TypeAlias = Plain | OwnSpec
 
 
 # -- what is known of elements
@@ -327,23 +232,21 @@ def kinds(element: Any) -> tuple[str, ...]:
 
 def dtypes_of(element: Any) -> Any:
     """Return the dtypes of an element's components, in its structure; specs of data sets."""
-    return map_structure(lambda c: _spec(c) if isinstance(c, DatasetSpec) else c.dtype, element)
+    return map_structure(lambda c: _spec(c) if isinstance(c, OwnSpec) else c.dtype, element)
 
 
 def shapes_of(element: Any) -> Any:
     """Return the shapes of an element's components, in its structure; specs of data sets."""
 
     def shape(c: Component) -> Any:
-        return _spec(c) if isinstance(c, DatasetSpec) else TensorShape(c.shape)
+        return _spec(c) if isinstance(c, OwnSpec) else TensorShape(c.shape)
 
     return map_structure(shape, element)
 
 
 def classes_of(element: Any) -> Any:
     """Return the classes of an element's components, in its structure; specs of data sets."""
-    return map_structure(
-        lambda c: _spec(c) if isinstance(c, DatasetSpec) else c.value_class, element
-    )
+    return map_structure(lambda c: _spec(c) if isinstance(c, OwnSpec) else c.value_class, element)
 
 
 def specs_of(element: Any) -> Any:
@@ -352,8 +255,8 @@ def specs_of(element: Any) -> Any:
 
 
 def _spec(component: Component) -> Any:
-    if isinstance(component, DatasetSpec):
-        return DatasetSpec(specs_of(component.element_spec))
+    if isinstance(component, OwnSpec):
+        return component.told()
     if isinstance(component, RaggedComponent | ArrayComponent):
         return component.spec
     kind = hr.TensorSpec if isinstance(component, TensorComponent) else hr.SparseTensorSpec
@@ -370,8 +273,8 @@ def from_specs(specs: Any) -> Any:
     def component(spec: Any) -> Component:
         if isinstance(spec, TensorComponent | SparseComponent | RaggedComponent | ArrayComponent):
             return spec
-        if isinstance(spec, DatasetSpec):
-            return DatasetSpec(from_specs(spec.element_spec))
+        if isinstance(spec, OwnSpec):
+            return spec.as_component()
         if isinstance(spec, hr.TensorSpec):
             return TensorComponent(spec.dtype, as_shape(spec.shape))
         if isinstance(spec, hr.SparseTensorSpec):
@@ -417,7 +320,7 @@ def from_legacy(types: Any, shapes: Any = None, classes: Any = None) -> Any:
         StructureError: if the structures differ.
         DTypeError: if a class is none of components.
     """
-    types = map_structure(lambda t: t if isinstance(t, DatasetSpec) else hr.as_dtype(t), types)
+    types = map_structure(lambda t: t if isinstance(t, OwnSpec) else hr.as_dtype(t), types)
     if shapes is None:
         shapes = map_structure(lambda _: None, types)
     if classes is None:
@@ -425,8 +328,8 @@ def from_legacy(types: Any, shapes: Any = None, classes: Any = None) -> Any:
     check_same(types, classes, "output_classes")
 
     def component(dtype: DType, of: Any, shape: Any) -> Component:
-        if isinstance(of, DatasetSpec):
-            return DatasetSpec(from_specs(of.element_spec))
+        if isinstance(of, OwnSpec):
+            return of.as_component()
         if isinstance(of, hr.RaggedTensorSpec):
             return _ragged(of)
         if isinstance(of, hr.TensorArraySpec):
@@ -443,7 +346,7 @@ def from_legacy(types: Any, shapes: Any = None, classes: Any = None) -> Any:
 def like(structure: Any, shapes: Any, what: str) -> Any:
     """Return shapes in the structure of an element, in which they may be lists and tuples."""
     if not is_nested(structure):
-        return None if isinstance(shapes, DatasetSpec) else as_shape(shapes)
+        return None if isinstance(shapes, OwnSpec) else as_shape(shapes)
     if isinstance(structure, Mapping):
         if not isinstance(shapes, Mapping) or set(items(shapes, what)) != set(structure):
             raise StructureError(f"{what}: expected one for each of {describe(structure)}")
@@ -481,7 +384,10 @@ def to_components(value: Any) -> tuple[Any, list[Any]]:
     def component(item: Any) -> Component:
         if isinstance(item, Described):
             tensors.append(item.variant)
-            return DatasetSpec(item.spec)
+            return DatasetSpec(item.spec, item.variant.shape)
+        if isinstance(item, Composed):
+            tensors.extend(item.flatten())
+            return item.component()
         if isinstance(item, hr.SparseTensorValue):
             item = hr.SparseTensor.from_value(item)
         if isinstance(item, hr.SparseTensor):
@@ -518,16 +424,20 @@ def common(left: Any, right: Any, what: str) -> Any:
     check_same(left, right, what)
 
     def component(a: Component, b: Component) -> Component:
+        if isinstance(a, OwnSpec) and a.kind == b.kind:
+            return a.common(b, what)
+        if isinstance(a, OwnSpec) or isinstance(b, OwnSpec):
+            raise DTypeError(f"{what}: expected {_told(a)}, got {_told(b)}")
         if a.kind != b.kind or a.dtype != b.dtype:
             raise DTypeError(f"{what}: expected {_told(a)}, got {_told(b)}")
-        if isinstance(a, DatasetSpec) or isinstance(b, DatasetSpec):
-            return a
         return a.with_shape(most_specific(a.shape, b.shape))
 
     return map_structure(component, left, right)
 
 
 def _told(component: Component) -> str:
+    if isinstance(component, OwnSpec):
+        return repr(component.told())
     name = "" if component.kind == "tensor" else f"{component.kind} "
     return f"{name}{component.dtype}"
 
@@ -544,8 +454,8 @@ def batched(element: Any, size: int | None) -> Any:
     """Return the structure of elements that have a new first axis."""
 
     def component(c: Component) -> Component:
-        if isinstance(c, DatasetSpec):
-            raise DTypeError("elements that are data sets cannot be batched; use flat_map")
+        if isinstance(c, OwnSpec):
+            return c.batch(size)
         return c.batched(Shape([size]).concatenate(c.shape))
 
     return map_structure(component, element)
@@ -559,14 +469,15 @@ def unbatched(element: Any, what: str) -> Any:
     """
 
     def component(c: Component) -> Component:
-        if isinstance(c, DatasetSpec):
-            raise DTypeError(f"{what}: elements that are data sets have no rows")
+        if isinstance(c, OwnSpec):
+            return c.row(what)
         if c.shape.rank == 0:
             raise ShapeError(f"{what}: components need a first axis, got a scalar")
         return c.row(Shape(None) if c.shape.rank is None else c.shape[1:])
 
     rows = map_structure(component, element)
-    sizes = {c.shape[0] for c in leaves(element) if c.shape.rank is not None} - {None}
+    shapes = [c.specs()[0].shape if isinstance(c, OwnSpec) else c.shape for c in leaves(element)]
+    sizes = {shape[0] for shape in shapes if shape.rank is not None} - {None}
     if len(sizes) > 1:
         raise ShapeError(
             f"{what}: components have different numbers of rows: {sorted(sizes)}, expected one "

@@ -15,6 +15,7 @@ from headrace_data.experimental.examples import parse_example_dataset as parse_e
 from headrace_data.experimental.grouping import Reducer as Reducer
 from headrace_data.experimental.grouping import group_by_reducer as group_by_reducer
 from headrace_data.experimental.optional import Optional as Optional
+from headrace_data.experimental.optional import OptionalSpec as OptionalStructure
 from headrace_data.experimental.optional import get_next_as_optional as get_next_as_optional
 from headrace_data.experimental.sampling import RandomDataset as RandomDataset
 from headrace_data.experimental.sampling import choose_from_datasets as choose_from_datasets
@@ -75,6 +76,7 @@ __all__ = [
     "MapVectorizationOptions",
     "OptimizationOptions",
     "Optional",
+    "OptionalStructure",
     "RaggedTensorStructure",
     "RandomDataset",
     "Reducer",

@@ -9,6 +9,7 @@ from headrace import Operation, Tensor
 from headrace.errors import DTypeError, GraphError, shown
 from headrace.extend.graphs import current_scope, get_default_graph
 from headrace_data import structure
+from headrace_data.components import OwnSpec
 from headrace_data.errors import NoInitializerError
 from headrace_data.iterators.oneshot import factory
 from headrace_data.ops.pipelines import (
@@ -260,7 +261,7 @@ def _check_fits(expected: Any, given: Any) -> None:
                 f"make_initializer: expected output types {structure.dtypes_of(expected)!r}, got "
                 f"{shown(structure.dtypes_of(given))}"
             )
-        if a.kind != "dataset" and not a.shape.is_compatible_with(b.shape):
+        if not isinstance(a, OwnSpec) and not a.shape.is_compatible_with(b.shape):
             raise DTypeError(
                 f"make_initializer: expected output shapes compatible with "
                 f"{structure.shapes_of(expected)!r}, got {shown(structure.shapes_of(given))}"

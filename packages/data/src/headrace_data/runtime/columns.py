@@ -1,7 +1,7 @@
 """Components of elements at run time: how many arrays one is, its rows, and one made of rows.
 
-A component is known by its kind: ``tensor``, ``sparse``, ``dataset``, or ``ragged`` with the number
-of ragged axes and the dtype of their splits.
+A component is known by its kind: ``tensor``, ``sparse``, ``array``, ``dataset``, ``optional`` with
+the number of its tensors, or ``ragged`` with the number of ragged axes and the dtype of splits.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from headrace_data.runtime.ragged import batch_of_ragged, rows_of_ragged
 from headrace_data.runtime.sparse import batch_of_sparse, rows_of_sparse
 
 Parts = tuple[Any, ...]
-_WIDTHS = {"tensor": 1, "sparse": 3, "dataset": 1}
+_WIDTHS = {"tensor": 1, "sparse": 3, "array": 1, "dataset": 1}
 
 
 def width_of(kind: str) -> int:
     """Return how many arrays a component of a kind is."""
+    # Ragged ones have flat values beside their splits, optionals whether they are there.
     return _WIDTHS[kind] if kind in _WIDTHS else int(kind.split(":")[1]) + 1
 
 
@@ -50,6 +51,8 @@ def rows_of(kind: str, parts: Parts) -> Callable[[int], Parts]:
     if len(parts) > 1:
         return rows_of_ragged(parts).__getitem__
     (array,) = parts
+    if kind == "dataset":
+        return lambda i: (array[i],)
     return lambda i: (array[i, ...],)
 
 
@@ -63,7 +66,19 @@ def batch_of(kind: str, rows: Sequence[Parts]) -> Parts:
         return batch_of_sparse(rows)
     if kind.startswith("ragged"):
         return batch_of_ragged(rows, kind.split(":")[2])
+    if kind == "dataset":
+        return (handles([value for (value,) in rows]),)
     return (stacked([array for (array,) in rows]),)
+
+
+def handles(values: Sequence[Any]) -> Any:
+    """Return data sets, or batches of them of one shape, as one array of objects."""
+    made = np.empty((len(values), *np.shape(values[0])), object)
+    for i, value in enumerate(values):
+        if np.shape(value) != made.shape[1:]:
+            raise InvalidArgumentError("batch: cannot batch batches of different numbers of data")
+        made[i] = value
+    return made
 
 
 def stacked(arrays: Sequence[Any]) -> Any:

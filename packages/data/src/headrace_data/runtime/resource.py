@@ -194,6 +194,9 @@ class IteratorResource:
         ):
             if isinstance(value, DatasetValue | ListValue):
                 continue
+            if dtype.kind == "resource":
+                # A batch of data sets.
+                continue
             if value.dtype != dtype.numpy or not shape.is_compatible_with(value.shape):
                 raise InvalidArgumentError(
                     f"tensor {i} of an element of {self.name!r} is "

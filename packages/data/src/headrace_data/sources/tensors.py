@@ -31,6 +31,8 @@ from headrace_data.structure import Described
 def from_tensors(tensors: Any) -> Described:
     """Return a data set of one element."""
     with hr.name_scope("TensorDataset"):
+        if isinstance(tensors, list) and tensors and isinstance(tensors[0], Described):
+            return _together(tensors)
         element, flat = structure.to_components(tensors)
         return make("tensors", element, arguments=flat)
 
@@ -54,6 +56,18 @@ def _datasets(listed: list[Any]) -> Described:
     for other in others:
         element = structure.common(element, other.spec, "from_tensor_slices")
     return make("datasets", structure.DatasetSpec(element), sources=listed)
+
+
+def _together(listed: list[Any]) -> Described:
+    """Return a data set of one element: a batch of all data sets of a list."""
+    single = _datasets(listed)
+    return make(
+        "batch",
+        structure.batched(single.spec, len(listed)),
+        sources=[single],
+        arguments=[hr.constant(len(listed), hr.int64), hr.constant(False)],
+        settings={"kinds": structure.kinds(single.spec)},
+    )
 
 
 def from_sparse_tensor_slices(sparse_tensor: Any) -> Described:

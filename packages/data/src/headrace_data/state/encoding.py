@@ -6,7 +6,8 @@ all arrays one after the other, and a CRC-32 of all of that. In the text everyth
 strings, lists and None is an object with one key: ``a`` for an array, [dtype, shape, offset,
 length]; ``s`` for strings, [shape, [[offset, length], ...]]; ``b`` for bytes, [offset, length];
 ``d`` for a dict, [[key, value], ...]; ``f`` for a float; ``e`` for the elements of a data set;
-``l`` for a list of tensors. Nothing is pickled.
+``l`` for a list of tensors; ``h`` for an array of data sets, [shape, [item, ...]]. Nothing is
+pickled.
 """
 
 from __future__ import annotations
@@ -101,6 +102,8 @@ class _Writer:
 
     def _array(self, array: Any) -> Any:
         shape = list(array.shape)
+        if array.dtype == object and array.size and isinstance(array.flat[0], DatasetValue):
+            return {"h": [shape, [self.write(item) for item in array.flat]]}
         if array.dtype == object:
             return {"s": [shape, [self._add(item) for item in array.ravel().tolist()]]}
         name = as_dtype(array.dtype).name
@@ -123,6 +126,13 @@ def _read_array(content: Any, chunks: memoryview) -> Any:
     return np.frombuffer(bytes(chunks[offset : offset + length]), dtype).reshape(shape)
 
 
+def _read_handles(content: Any, chunks: memoryview) -> Any:
+    shape, written = content
+    items = np.empty(len(written), object)
+    items[:] = [_read(item, chunks) for item in written]
+    return items.reshape(shape)
+
+
 def _read_strings(content: Any, chunks: memoryview) -> Any:
     shape, places = content
     items = np.empty(len(places), object)
@@ -139,5 +149,6 @@ _READERS: dict[str, Callable[[Any, memoryview], Any]] = {
     ),
     "a": _read_array,
     "s": _read_strings,
+    "h": _read_handles,
     "l": lambda content, chunks: ListValue(_read(part, chunks) for part in content),
 }
