@@ -6,8 +6,9 @@ Matrices with NaN or infinities decompose into NaN, where the libraries raise, o
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,24 @@ def planned(family: str, name: str, arrays: Sequence[Array], *sizes: Any, **how:
     return run.computed(plan, arrays)
 
 
+def in_single(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that computes in float32 what is float16, which the libraries do not take."""
+
+    @functools.wraps(kernel)
+    def computed(xp: Any, *arrays: Array, **attrs: Any) -> Any:
+        if arrays[0].dtype != np.float16:
+            return kernel(xp, *arrays, **attrs)
+        found = kernel(xp, *(x.astype(np.float32) for x in arrays), **attrs)
+        with np.errstate(over="ignore"):
+            if isinstance(found, tuple):
+                return tuple(part.astype(np.float16) for part in found)
+            return found.astype(np.float16)
+
+    return computed
+
+
 @KERNELS.plain("Cholesky")
+@in_single
 def cholesky(xp: Any, x: Array) -> Array:
     """Decompose positive definite matrices."""
     size = check_square(x, "input")
@@ -149,6 +167,7 @@ def cholesky_by_numpy(xp: Any, x: Array) -> Array:
 
 
 @KERNELS.plain("Qr")
+@in_single
 def qr(xp: Any, x: Array, *, full_matrices: bool) -> tuple[Array, Array]:
     """Decompose into orthogonal and triangular matrices."""
     m, n = matrix_dims(x, "input")
@@ -178,6 +197,7 @@ def qr_by_numpy(xp: Any, x: Array, *, full_matrices: bool) -> tuple[Array, Array
 
 
 @KERNELS.plain("Svd")
+@in_single
 def svd(xp: Any, x: Array, *, full_matrices: bool, compute_uv: bool) -> tuple[Array, Array, Array]:
     """Compute singular values and vectors."""
     m, n = matrix_dims(x, "input")
@@ -217,6 +237,7 @@ def svd_by_numpy(
 
 
 @KERNELS.plain("SelfAdjointEig")
+@in_single
 def self_adjoint_eig(xp: Any, x: Array, *, compute_v: bool) -> tuple[Array, Array]:
     """Compute eigenvalues and eigenvectors of symmetric matrices, from their lower triangles."""
     size = check_square(x, "input")

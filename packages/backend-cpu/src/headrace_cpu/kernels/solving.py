@@ -12,6 +12,7 @@ from headrace_cpu.kernels.decompositions import (
     by_plan,
     check_square,
     failures,
+    in_single,
     matrix_dims,
     planned,
     set_apart,
@@ -24,6 +25,7 @@ _SINGULAR = "a matrix is not invertible"
 
 
 @KERNELS.plain("MatrixInverse")
+@in_single
 def matrix_inverse(xp: Any, x: Array, *, adjoint: bool) -> Array:
     """Invert matrices."""
     check_square(x, "input")
@@ -121,6 +123,7 @@ def solution_by_numpy(xp: Any, matrix: Array, rhs: Array, *, adjoint: bool) -> A
 
 
 @KERNELS.plain("MatrixTriangularSolve")
+@in_single
 def matrix_triangular_solve(
     xp: Any, matrix: Array, rhs: Array, *, lower: bool, adjoint: bool
 ) -> Array:
@@ -168,6 +171,7 @@ def _substituted(matrix: Array, rhs: Array, lower: bool, adjoint: bool) -> Array
 
 
 @KERNELS.plain("PseudoInverse")
+@in_single
 def pseudo_inverse(xp: Any, x: Array, rcond: Array) -> Array:
     """Invert matrices as far as they have an inverse, by singular values."""
     m, n = matrix_dims(x, "input")

@@ -25,7 +25,7 @@ from headrace.ops.array import shape
 from headrace.ops.constant import one_hot
 from headrace.ops.conversion import cast
 from headrace.ops.declare import Spec, op
-from headrace.ops.kinds import Precise
+from headrace.ops.kinds import Factored, Precise
 from headrace.ops.linalg import diagonal_of
 from headrace.ops.reduce import reduce_sum
 from headrace.ops.transcendental import log
@@ -66,7 +66,7 @@ def _smaller(rows: Dim, columns: Dim) -> Dim:
 
 
 @op("Cholesky")
-def cholesky(input: Precise) -> Spec:
+def cholesky(input: Factored) -> Spec:
     """Lower triangular factors ``L`` of positive definite matrices ``L @ adjoint(L)``.
 
     A matrix that is not positive definite raises when it runs.
@@ -82,7 +82,7 @@ def cholesky(input: Precise) -> Spec:
 
 
 @op("Qr")
-def qr(input: Precise, full_matrices: bool = False) -> tuple[Spec, Spec]:
+def qr(input: Factored, full_matrices: bool = False) -> tuple[Spec, Spec]:
     """Products of matrices with orthonormal columns and upper triangular ones.
 
     Args:
@@ -107,7 +107,7 @@ def qr(input: Precise, full_matrices: bool = False) -> tuple[Spec, Spec]:
 
 @op("Svd", public="")
 def svd_op(
-    input: Precise, full_matrices: bool = False, compute_uv: bool = True
+    input: Factored, full_matrices: bool = False, compute_uv: bool = True
 ) -> tuple[Spec, Spec, Spec]:
     """Singular values and vectors: ``input = u @ diag(s) @ adjoint(v)``.
 
@@ -164,7 +164,7 @@ def svd(
 
 
 @op("SelfAdjointEig", public="", node_name="SelfAdjointEigV2")
-def _self_adjoint_eig(input: Precise, compute_v: bool = True) -> tuple[Spec, Spec]:
+def _self_adjoint_eig(input: Factored, compute_v: bool = True) -> tuple[Spec, Spec]:
     """Eigenvalues and eigenvectors of symmetric, or Hermitian, matrices.
 
     Args:

@@ -16,12 +16,20 @@ Floating: TypeAlias = Annotated[Any, Kind("floating", lambda d: d.is_floating)]
 Inexact: TypeAlias = Annotated[
     Any, Kind("floating or complex", lambda d: d.is_floating or d.is_complex)
 ]
-# What factorizations take: 16-bit floats are too coarse for them.
+# What other functions of matrices take: 16-bit floats are too coarse for them.
 Precise: TypeAlias = Annotated[
     Any,
     Kind(
         "float32, float64, complex64 or complex128",
         lambda d: (d.is_floating or d.is_complex) and d.itemsize >= 4,
+    ),
+]
+# What factorizations take that compute in float32 where the elements are float16.
+Factored: TypeAlias = Annotated[
+    Any,
+    Kind(
+        "float16, float32, float64, complex64 or complex128",
+        lambda d: (d.is_floating or d.is_complex) and d is not dtypes.bfloat16,
     ),
 ]
 Numeric: TypeAlias = Annotated[Any, Kind("numeric", lambda d: d.is_numeric)]

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import dtypes
 from headrace.errors import AttributeValueError, DTypeError, ShapeError, told
 from headrace.given import real
 from headrace.graph.convert import as_tensor, convert_to_tensor
@@ -33,7 +34,7 @@ from headrace.ops.decompositions import (
     svd_op,
 )
 from headrace.ops.elementwise import greater, greater_equal
-from headrace.ops.kinds import Floating, Precise
+from headrace.ops.kinds import Factored, Floating, Precise
 from headrace.ops.linalg import (
     choose,
     lower_part,
@@ -46,7 +47,7 @@ from headrace.shapes import Shape, broadcast
 
 
 @op("MatrixInverse")
-def matrix_inverse(input: Precise, adjoint: bool = False) -> Spec:
+def matrix_inverse(input: Factored, adjoint: bool = False) -> Spec:
     """Inverses of square matrices.
 
     A matrix that is not invertible raises when it runs.
@@ -133,7 +134,7 @@ def matrix_solve(matrix: Precise, rhs: Precise, adjoint: bool = False) -> Spec:
 
 @op("MatrixTriangularSolve")
 def matrix_triangular_solve(
-    matrix: Precise, rhs: Precise, lower: bool = True, adjoint: bool = False
+    matrix: Factored, rhs: Factored, lower: bool = True, adjoint: bool = False
 ) -> Spec:
     """Solutions ``x`` of ``matrix @ x = rhs``, with triangular matrices; leading axes broadcast.
 
@@ -219,7 +220,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 
 
 @op("PseudoInverse", public="")
-def _pseudo_inverse(input: Precise, rcond: Floating) -> Spec:
+def _pseudo_inverse(input: Factored, rcond: Floating) -> Spec:
     """Pseudo-inverses of matrices (Moore and Penrose).
 
     Args:
@@ -268,7 +269,7 @@ def pinv(a: Any, rcond: Any = None, validate_args: bool = False, name: str | Non
 def _cutoff(matrix: Tensor, factor: float = 10.0) -> Any:
     """Return a multiple of the larger dimension times the rounding of numbers near 1."""
     real = matrix.dtype.real_dtype
-    if not (real.is_floating and real.itemsize >= 4):
+    if not real.is_floating or real is dtypes.bfloat16:
         # The op that takes the matrix says what it does not take.
         return constant(0.0)
     spacing = factor * float(np.finfo(real.numpy).eps)
