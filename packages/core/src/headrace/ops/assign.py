@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from headrace.errors import GraphError, ShapeError, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import constant_of, convert_to_tensor
 from headrace.graph.graph_scopes import checked_name
-from headrace.graph.scopes import beside, get_default_graph, name_scope
+from headrace.graph.scopes import beside, control_dependencies, get_default_graph, name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import broadcast_to, reshape
 from headrace.ops.array import shape as shape_op
@@ -43,6 +44,17 @@ if TYPE_CHECKING:
     from headrace.ops.variable import Variable
 
 
+# What yields the new value of the variable that it changes.
+_WRITES = frozenset(
+    f"{name}Variable"
+    for name in (
+        *("Assign", "AssignAdd", "AssignSub", "ScatterUpdate", "ScatterAdd", "ScatterSub"),
+        *("ScatterMul", "ScatterDiv", "ScatterMin", "ScatterMax"),
+        *("ScatterNdUpdate", "ScatterNdAdd", "ScatterNdSub"),
+    )
+)
+
+
 class _Unlisted:
     """A variable that no list of a graph has, such as an imported one, as writes need it."""
 
@@ -53,11 +65,15 @@ class _Unlisted:
 
 
 def _checked(ref: Any) -> Variable:
-    """Return what must be a variable, or the tensor of that name, as graphs find it by its name.
+    """Return what must be a variable, or stand for one.
+
+    Its handle does, which graphs find by its name, and so does what a change of it yields.
 
     Raises:
         GraphError: if it is something else.
     """
+    if _is_written(ref):
+        ref = ref.op.inputs[0]
     if isinstance(ref, Tensor) and ref.spec.content is not None:
         found = next((v for v in ref.graph.variables if v.handle is ref), None)
         ref = _Unlisted(ref) if found is None else found
@@ -69,6 +85,21 @@ def _checked(ref: Any) -> Variable:
         )
     variable: Variable = ref
     return variable
+
+
+def _is_written(ref: Any) -> bool:
+    """Whether something is the new value that a change of a variable yields."""
+    return isinstance(ref, Tensor) and ref.op.type in _WRITES
+
+
+def _upon(ref: Any, handle: Tensor) -> AbstractContextManager[Any]:
+    """Change a variable in the block, after the change that stands for it, if one does."""
+    if not _is_written(ref):
+        return beside(handle)
+    stack = ExitStack()
+    stack.enter_context(beside(handle))
+    stack.enter_context(control_dependencies([ref]))
+    return stack
 
 
 def _operand(value: Any, variable: Variable, name: str) -> Tensor:
@@ -91,7 +122,8 @@ def assign(
     """Replace the value of a variable.
 
     Args:
-        ref: The variable, or what indexing it gave, to replace that part.
+        ref: The variable, or what indexing it gave, to replace that part; or what another such
+            function returned, to change the variable after that.
         value: The new value, of its dtype and shape.
         validate_shape: False to allow another shape, for variables made so.
         use_locking: Ignored; every write is atomic.
@@ -104,7 +136,7 @@ def assign(
         return ref.assign(value, name)
     variable = _checked(ref)
     update = _operand(value, variable, _part(name or "Assign", "value"))
-    with beside(variable.handle):
+    with _upon(ref, variable.handle):
         validate = validate_shape is not False
         return assign_variable(variable.handle, update, validate, name=name or "Assign")
 
@@ -125,7 +157,7 @@ def assign_add(
     """
     variable = _checked(ref)
     update = _operand(value, variable, _part(name or "AssignAdd", "value"))
-    with beside(variable.handle):
+    with _upon(ref, variable.handle):
         return assign_add_variable(variable.handle, update, name=name or "AssignAdd")
 
 
@@ -145,7 +177,7 @@ def assign_sub(
     """
     variable = _checked(ref)
     update = _operand(value, variable, _part(name or "AssignSub", "value"))
-    with beside(variable.handle):
+    with _upon(ref, variable.handle):
         return assign_sub_variable(variable.handle, update, name=name or "AssignSub")
 
 
@@ -156,7 +188,7 @@ def _scatter(
     variable = _checked(ref)
     rows = convert_to_tensor(indices, name=_part(name, "indices"))
     values = _operand(updates, variable, _part(name, "updates"))
-    with beside(variable.handle):
+    with _upon(ref, variable.handle):
         return op(variable.handle, rows, values, name=name)
 
 
@@ -425,7 +457,7 @@ def count_up_to(ref: Variable, limit: int, name: str | None = None) -> Tensor:
         OutOfRangeError: if the variable has reached the limit, when it runs.
     """
     variable = _checked(ref)
-    with beside(variable.handle):
+    with _upon(ref, variable.handle):
         return count_up_to_variable(variable.handle, limit, name=name)
 
 
@@ -437,7 +469,7 @@ def is_variable_initialized(variable: Variable, name: str | None = None) -> Tens
         name: The name of the operation.
     """
     handle = _checked(variable).handle
-    with beside(handle):
+    with _upon(variable, handle):
         return variable_initialized(handle, name=name or "IsVariableInitialized")
 
 
