@@ -71,6 +71,9 @@ class DeviceSpec:
         replicas = [part for part in parts if part.startswith("replica:")]
         name = DeviceName.parse("/".join(["", *(p for p in parts if p not in replicas)]))
         kind = {"cuda": "GPU"}.get(name.kind or "", name.kind)
+        # Kinds that nobody knows stay as they are spelled.
+        spelled = [word for part in parts for word in part.split(":") if word.lower() == kind]
+        kind = spelled[-1] if spelled else kind
         replica = int(replicas[0].partition(":")[2]) if replicas else None
         DeviceSpec.__init__(self, name.job, replica, name.task, kind, name.index)
         return self

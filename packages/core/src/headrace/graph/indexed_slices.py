@@ -74,6 +74,11 @@ class IndexedSlices(TensorOperators):
         """The name of the rows."""
         return self.values.name
 
+    def consumers(self) -> list[Operation]:
+        """Return the operations that take one of the parts."""
+        parts = self.flatten()
+        return [op for op in self.graph.operations if any(t is p for t in op.inputs for p in parts)]
+
     def flatten(self) -> list[Tensor]:
         """Return its parts, for functions that take structures of tensors."""
         parts = [self.values, self.indices, self.dense_shape]

@@ -121,6 +121,17 @@ class RaggedTensor(Factories, Rows, TensorOperators):
         """The name of the flat values."""
         return self.flat_values.name
 
+    def to_list(self) -> NoReturn:
+        """Refuse to make lists of rows: fetch the tensor, whose value has this method.
+
+        Raises:
+            SymbolicTensorError: always.
+        """
+        raise SymbolicTensorError(
+            f"{shown(self)} holds no rows while the graph is built. Fetch it with session.run, and "
+            "make lists of the RaggedTensorValue"
+        )
+
     def consumers(self) -> list[Operation]:
         """Return the operations that take one of the parts."""
         parts = self.flatten()

@@ -213,13 +213,13 @@ class TensorArraySpec(TypeSpec):
             raise ArgumentTypeError(f"expected a TensorArray, got {shown(value)}")
         return cls(value.element_shape, value.dtype, value.dynamic_size, value.infers_shape)
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, other: Any) -> bool:
         """Return whether an array, or one of another spec, may be of this one.
 
         Args:
-            spec_or_value: A spec, or a value; whether it infers a shape does not matter.
+            other: A spec, or a value; whether it infers a shape does not matter.
         """
-        return super().is_compatible_with(_inferring(spec_or_value, self._infer_shape))
+        return super().is_compatible_with(_inferring(other, self._infer_shape))
 
     def most_specific_compatible_type(self, other: TypeSpec) -> TensorArraySpec:
         """Return the spec of all arrays that are of this one or another, and of as few as can be.

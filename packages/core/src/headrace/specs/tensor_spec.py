@@ -76,13 +76,13 @@ class TensorSpec(TypeSpec):
         """The name, None where it has none."""
         return self._name
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
         """Return whether a tensor, or data that make one, may be of this shape and dtype.
 
         Args:
-            spec_or_value: A spec, a tensor or data.
+            spec_or_tensor: A spec, a tensor or data.
         """
-        other = spec_or_value
+        other = spec_or_tensor
         if isinstance(other, TypeSpec) and not isinstance(other, TensorSpec):
             return False
         if not isinstance(other, TensorSpec | Tensor):
