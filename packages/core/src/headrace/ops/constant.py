@@ -513,8 +513,10 @@ def eye(
         sizes = [rows, columns]
         if isinstance(batch, list) and all(isinstance(s, int) for s in sizes):
             return broadcast_to(matrix, [*batch, *sizes])
-        lead = batch if isinstance(batch, Tensor) else np.array(batch, np.int64)
-        parts = [_cast(lead, dtypes.int64), shape_op(matrix, out_type=dtypes.int64)]
+        lead = convert_to_tensor(batch if isinstance(batch, Tensor) else np.array(batch, np.int64))
+        # In the dtype that it has: what is known of its elements is known of the shape then.
+        wide = dtypes.int32 if lead.dtype == dtypes.int32 else dtypes.int64
+        parts = [_cast(lead, wide), shape_op(matrix, out_type=wide)]
         return broadcast_to(matrix, call_op("Concat", parts, 0))
 
 
