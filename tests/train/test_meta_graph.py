@@ -78,14 +78,36 @@ def test_a_scope_is_exported_without_its_name() -> None:
     with hr.Graph().as_default():
         build()
         message = hr.train.export_meta_graph(export_scope="model", collection_list=["variables"])
-        with pytest.raises(errors.GraphError, match=r"takes what is outside of it: .*'model/"):
-            hr.train.export_meta_graph(export_scope="gradients")
+        taken = hr.train.export_meta_graph(export_scope="gradients")
+        unbound = set(taken.collection_def["unbound_inputs"].bytes_list.value)
+        assert unbound
+        assert all(name.startswith(b"$unbound_inputs_model/") for name in unbound)
         with pytest.raises(ValueError, match="nothing in the scope 'none'"):
             hr.train.export_meta_graph(export_scope="none")
     assert {"w", "x", "loss", "w/Assign"} <= {node.name for node in message.graph_def.node}
     with hr.Graph().as_default():
         hr.train.import_meta_graph(message)
         assert [v.name for v in hr.global_variables()] == ["w:0"]
+
+
+def test_what_a_scope_takes_from_outside_is_bound_when_it_is_imported() -> None:
+    with hr.Graph().as_default():
+        x = hr.constant([1.0, 2.0], name="outer/x")
+        with hr.name_scope("inner"):
+            y = hr.multiply(x, 3.0, name="y")
+            hr.add(y, x, name="z")
+        message = hr.train.export_meta_graph(export_scope="inner")
+    assert message.collection_def["unbound_inputs"].bytes_list.value == [
+        b"$unbound_inputs_outer/x",
+        b"$unbound_inputs_outer/x",
+    ]
+    with hr.Graph().as_default(), hr.Session() as session:
+        with pytest.raises(ValueError, match=r"takes what is not in it: '\$unbound_inputs_outer/x'"):
+            hr.train.import_meta_graph(message, import_scope="a")
+        bound = {"$unbound_inputs_outer/x": hr.constant([10.0, 20.0])}
+        hr.train.import_meta_graph(message, import_scope="a", input_map=bound)
+        assert session.run("a/z:0").tolist() == [40.0, 80.0]
+        assert "unbound_inputs" not in hr.get_default_graph().get_all_collection_keys()
 
 
 def test_runners_of_queues_are_in_files() -> None:

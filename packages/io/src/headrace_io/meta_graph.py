@@ -27,6 +27,7 @@ from headrace.extend.arguments import items as listed
 from headrace.extend.documents import Grafted, graft
 from headrace.extend.files import open_regular
 from headrace_io import protos
+from headrace_io.graph_import.absent import filled
 from headrace_io.graph_import.importing import mapped_inputs, read_graph_def
 from headrace_io.graph_protos import graph_def_of
 from headrace_io.protos.convert import as_message
@@ -200,11 +201,12 @@ def import_meta_graph_def(
         DataLossError: if a collection is damaged.
     """
     message = as_message("MetaGraphDef", meta_graph_def, "meta_graph_def")
-    source = read_graph_def(message.graph_def)
+    whole = filled(message.graph_def, input_map)
+    source = read_graph_def(whole.definition)
     for key in sorted(message.collection_def):
         _read_collection(source, key, message.collection_def[key], (forms or {}).get(key))
     graph = hr.get_default_graph()
-    mapped, controls = mapped_inputs(source, input_map or {})
+    mapped, controls = mapped_inputs(source, whole.input_map)
     return graft(
         source,
         graph,
@@ -213,6 +215,7 @@ def import_meta_graph_def(
         mapped_controls=controls,
         clear_devices=clear_devices,
         unique=True,
+        omitted=whole.placeholders(source),
     )
 
 

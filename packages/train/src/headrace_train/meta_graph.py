@@ -11,8 +11,6 @@ import headrace as hr
 from headrace import Graph
 from headrace.errors import (
     ArgumentTypeError,
-    AttributeValueError,
-    GraphError,
     HeadraceError,
     InvalidArgumentError,
     UnimplementedError,
@@ -31,6 +29,7 @@ from headrace_io.meta_graph import (
 from headrace_io.protos.convert import as_message
 from headrace_io.streams import error_of_system
 from headrace_train.checkpoint.files import replaced
+from headrace_train.meta_graph_scopes import check_bound, keep_scope
 from headrace_train.runners.definition import check_runner, read_arguments, write_runner
 from headrace_train.runners.queue_runner import QueueRunner
 
@@ -101,7 +100,9 @@ def export_meta_graph(
         collection_list: The names of the collections to write; all if None.
         as_text: Whether the file is text.
         graph: The graph; the default graph if None.
-        export_scope: Write only what is in this name scope, under names without it.
+        export_scope: Write only what is in this name scope, under names without it. What it takes
+            from outside is called ``$unbound_inputs_<name>``, which ``input_map`` binds when the
+            graph is imported; the collection ``unbound_inputs`` lists these names.
         clear_devices: Whether operations are written without devices.
         clear_extraneous_savers: Whether to leave out the ops of all savers but that of
             ``saver_def``.
@@ -114,7 +115,7 @@ def export_meta_graph(
 
     Raises:
         ArgumentTypeError: if an argument is unknown or of the wrong type.
-        GraphError: if what is in ``export_scope`` takes tensors from outside of it.
+        AttributeValueError: if nothing is in ``export_scope``.
         OSError: if the file cannot be written; then nothing has changed.
     """
     if kwargs:
@@ -144,7 +145,7 @@ def export_meta_graph(
 
         leave_out_other_savers(made)
     if export_scope:
-        _keep_scope(made, export_scope.rstrip("/"))
+        keep_scope(made, export_scope.rstrip("/"))
     if clear_devices:
         for node in made.graph_def.node:
             node.device = ""
@@ -177,7 +178,7 @@ def import_meta_graph(
 
     Raises:
         GraphFileNotFoundError: if the file is not there.
-        AttributeValueError: if it holds something else.
+        AttributeValueError: if it holds something else, or takes what ``input_map`` does not give.
         NotFoundError: if operations have types that Headrace does not have; all are named.
         GraphError: if nodes or names are missing.
     """
@@ -198,6 +199,7 @@ def import_meta_graph(
         for key in list(message.collection_def):
             if not comes_along(key):
                 del message.collection_def[key]
+    check_bound(message, kwargs.get("input_map"))
     graph = hr.get_default_graph()
     # They are made of what is imported, below.
     runners = list(message.collection_def[_QUEUE_RUNNERS].bytes_list.value)
@@ -276,93 +278,6 @@ def _saver(message: Any, variables: list[Any], scope: str, given: str | None) ->
     # In the checkpoint they have the names that they had when the graph was written.
     named = {v.op_name.removeprefix(prefix): v for v in kept}
     return Saver(named if prefix else [*kept, *others])
-
-
-def _keep_scope(message: Any, scope: str) -> None:
-    """Leave of a ``MetaGraphDef`` what is in a scope, under names without it."""
-    prefix = f"{scope}/"
-    nodes = [node for node in message.graph_def.node if node.name.startswith(prefix)]
-    if not nodes:
-        raise AttributeValueError(f"the graph has nothing in the scope {scope!r}")
-    outside = [
-        f"{node.name!r} takes {name!r}"
-        for node in nodes
-        for name in node.input
-        if not name.lstrip("^").startswith(prefix)
-    ]
-    if outside:
-        raise GraphError(
-            f"what is in the scope {scope!r} takes what is outside of it: {listing(outside)}; "
-            "export the whole graph, or build what it takes inside of the scope"
-        )
-    kept = protos.GraphDef()
-    kept.versions.CopyFrom(message.graph_def.versions)
-    kept.library.CopyFrom(message.graph_def.library)
-    for node in nodes:
-        made = kept.node.add()
-        made.CopyFrom(node)
-        made.name = node.name.removeprefix(prefix)
-        del made.input[:]
-        made.input.extend(_without(name, prefix) for name in node.input)
-        if "_class" in made.attr:
-            places = made.attr["_class"].list
-            names = [item.decode().removeprefix("loc:@") for item in places.s]
-            del places.s[:]
-            places.s.extend(
-                f"loc:@{n.removeprefix(prefix)}".encode() for n in names if n.startswith(prefix)
-            )
-    message.graph_def.CopyFrom(kept)
-    for key in list(message.collection_def):
-        collection = message.collection_def[key]
-        kind = collection.WhichOneof("kind")
-        if kind == "node_list":
-            names = [n for n in collection.node_list.value if n.startswith(prefix)]
-            del collection.node_list.value[:]
-            collection.node_list.value.extend(n.removeprefix(prefix) for n in names)
-        elif key == _SAVERS:
-            _keep_savers(collection.bytes_list, scope)
-        elif kind == "bytes_list":
-            _keep_variables(collection.bytes_list, prefix)
-
-
-def _keep_savers(values: Any, scope: str) -> None:
-    """Leave those of the savers in a collection that are in a scope, without it."""
-    # lazy: the saver writes graphs with functions of this module
-    from headrace_train.saver.definition import unscoped
-
-    found = [unscoped(as_message("SaverDef", value, "a saver"), scope) for value in values.value]
-    del values.value[:]
-    values.value.extend(each.SerializeToString() for each in found if each is not None)
-
-
-def _keep_variables(values: Any, prefix: str) -> None:
-    """Leave those of the variables in a collection that are in a scope, without it."""
-    kept = []
-    for value in values.value:
-        try:
-            found = protos.VariableDef.FromString(value)
-        except Exception:
-            kept.append(value)
-            continue
-        if not found.variable_name.endswith(":0"):
-            kept.append(value)
-        elif found.variable_name.startswith(prefix):
-            for field in (
-                "variable_name",
-                "initial_value_name",
-                "initializer_name",
-                "snapshot_name",
-            ):
-                setattr(found, field, getattr(found, field).removeprefix(prefix))
-            kept.append(found.SerializeToString())
-    del values.value[:]
-    values.value.extend(kept)
-
-
-def _without(name: str, prefix: str) -> str:
-    if name.startswith("^"):
-        return f"^{name[1:].removeprefix(prefix)}"
-    return name.removeprefix(prefix)
 
 
 def _bytes_of(message: Any, as_text: bool) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, final
 
@@ -49,6 +49,7 @@ def graft(
     mapped_controls: Mapping[Operation, Operation] | None = None,
     clear_devices: bool = False,
     unique: bool = False,
+    omitted: Sequence[Operation] = (),
 ) -> Grafted:
     """Copy all operations, variables and collections of a graph into another one.
 
@@ -63,6 +64,7 @@ def graft(
         mapped_controls: Likewise for what operations wait for.
         clear_devices: Whether the copies ask for no devices.
         unique: Whether copies get other names where theirs are taken; else they are refused.
+        omitted: Operations of one output that is mapped, of which no copy is wanted.
 
     Returns:
         What became of each part.
@@ -75,7 +77,12 @@ def graft(
     if target.finalized:
         raise GraphError("cannot import into a graph that was finalized")
     before = f"{prefix}/" if prefix else ""
-    taken = [op.name for op in source.operations if target.find_operation(before + op.name)]
+    left_out = set(omitted)
+    taken = [
+        op.name
+        for op in source.operations
+        if target.find_operation(before + op.name) and op not in left_out
+    ]
     if taken and not unique:
         raise GraphError(
             f"the graph has operations of these names already: {listing(map(repr, taken))}; import "
@@ -90,6 +97,7 @@ def graft(
                 f"{tensor.name!r} is {tensor.dtype}, {other.name!r} in its place {other.dtype}"
             )
     copier.controls.update(mapped_controls or {})
+    copier.found.operations.update({op: copier.found.tensors[op.outputs[0]].op for op in omitted})
     copier.copy_operations()
     copier.copy_variables()
     return copier.found
@@ -112,7 +120,10 @@ class _Copier:
         """Copy the operations, each on what stands for its inputs."""
         tensors, operations = self.found.tensors, self.found.operations
         kept = set(tensors)
+        left_out = set(operations)
         for op in self.source.operations:
+            if op in left_out:
+                continue
             made = self._copied(op)
             operations[op] = made
             for old, new in zip(op.outputs, made.outputs, strict=True):

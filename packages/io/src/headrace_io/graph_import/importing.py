@@ -18,6 +18,7 @@ from headrace.errors import (
     shown,
 )
 from headrace.extend.documents import Grafted, graft
+from headrace_io.graph_import.absent import filled
 from headrace_io.graph_import.origin import origin_of
 from headrace_io.graph_import.reading import GraphDefReader
 from headrace_io.graph_versions import brought_up, check_versions
@@ -40,8 +41,8 @@ def import_graph_def(
     Args:
         graph_def: A ``GraphDef``, as ``Graph.as_graph_def`` returns it.
         input_map: Tensors of the default graph, or what can be made one, that take the places of
-            tensors of the message, by names such as ``"x:0"`` or ``"x"``. Operations may take the
-            places of ``"^x"``.
+            tensors of the message, by names such as ``"x:0"`` or ``"x"``; also of such that the
+            message takes and does not have. Operations may take the places of ``"^x"``.
         return_elements: Names of operations and tensors of the message to return. Names may be
             bytes here and in ``input_map``.
         name: The scope of the imported operations, ``"import"`` if None; their own names if empty.
@@ -65,9 +66,11 @@ def import_graph_def(
             f"input_map must be a dict from names to tensors, got {type(input_map).__name__}"
         )
     graph = hr.get_default_graph()
-    source = read_graph_def(definition)
+    # In the scope of the operations, as constants are of which tensors are made.
     with hr.name_scope(name, "import") as scope:
-        mapped, controls = mapped_inputs(source, input_map or {})
+        whole = filled(definition, input_map)
+        source = read_graph_def(whole.definition)
+        mapped, controls = mapped_inputs(source, whole.input_map)
         result = graft(
             source,
             graph,
@@ -75,8 +78,11 @@ def import_graph_def(
             mapped=mapped,
             mapped_controls=controls,
             unique=True,
+            omitted=whole.placeholders(source),
         )
-    return None if asked is None else [_element(source, result, item) for item in asked]
+    if asked is None:
+        return None
+    return [_element(source, result, whole.called(item)) for item in asked]
 
 
 def read_graph_def(definition: Any) -> Graph:
