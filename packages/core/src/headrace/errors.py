@@ -447,6 +447,10 @@ class GraphFileNotFoundError(NotFoundError, OSError):
     """A file with a graph that is not there."""
 
 
+class GraphFileFormatError(AttributeValueError, OSError):
+    """A file that should hold a graph and holds something else."""
+
+
 class FileBesideNotFoundError(NotFoundError, OSError):
     """A file beside a program or a package that is not there, or cannot be read."""
 

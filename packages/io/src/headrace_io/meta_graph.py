@@ -16,9 +16,9 @@ from typing import Any, TypeAlias, final
 import headrace as hr
 from headrace import Graph, Operation, Tensor, Variable
 from headrace.errors import (
-    AttributeValueError,
     DataLossError,
     GraphError,
+    GraphFileFormatError,
     GraphFileNotFoundError,
     HeadraceError,
     listing,
@@ -64,12 +64,12 @@ def meta_graph_def_of(
         forms: How items of some collections are written, by the names of the collections.
     """
     made = protos.MetaGraphDef()
+    # What TensorFlow writes there of itself.
+    made.meta_info_def.tensorflow_version = ""
     if not isinstance(graph, Graph):
         made.graph_def.CopyFrom(as_message("GraphDef", graph, "the graph: a Graph or"))
         return made
     made.graph_def.CopyFrom(graph_def_of(graph, shapes=True))
-    # What TensorFlow writes there of itself.
-    made.meta_info_def.tensorflow_version = ""
     add_collections(made, graph, collections, forms)
     return made
 
@@ -284,7 +284,7 @@ def read_meta_graph_def(source: Any) -> Any:
         source: The message, or the path of a file, in binary or text form.
 
     Raises:
-        AttributeValueError: if the file holds something else.
+        GraphFileFormatError: if the file holds something else.
         GraphFileNotFoundError: if the file is not there.
     """
     if not isinstance(source, str | os.PathLike):
@@ -310,4 +310,4 @@ def _from_text(content: bytes, path: Path) -> Any:
     try:
         return text_format.Parse(content.decode("utf-8"), protos.MetaGraphDef())
     except (text_format.ParseError, UnicodeDecodeError) as error:
-        raise AttributeValueError(f"{path} holds no MetaGraphDef: {str(error)[:200]}") from error
+        raise GraphFileFormatError(f"{path} holds no MetaGraphDef: {str(error)[:200]}") from error

@@ -178,7 +178,8 @@ def import_meta_graph(
 
     Raises:
         GraphFileNotFoundError: if the file is not there.
-        AttributeValueError: if it holds something else, or takes what ``input_map`` does not give.
+        GraphFileFormatError: if it holds something else; an ``OSError``.
+        AttributeValueError: if it takes what ``input_map`` does not give.
         NotFoundError: if operations have types that Headrace does not have; all are named.
         GraphError: if nodes or names are missing.
     """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import numpy as np
+
 import headrace as hr
 from headrace import Graph, Tensor, Variable
 from headrace.errors import DTypeError, FailedPreconditionError, GraphError, shown
@@ -37,6 +39,22 @@ def get_global_step(graph: Graph | None = None) -> Variable | None:
     if found is not None:
         assert_global_step(found)
     return found
+
+
+def named_global_step() -> Variable | Tensor | None:
+    """Return what the default graph has under the name ``global_step``, None where it counts none.
+
+    Supervisors take it, of one element of any rank.
+    """
+    graph = hr.get_default_graph()
+    found: Any = next((v for v in graph.variables if v.op_name == _NAME), None)
+    if found is None:
+        op = graph.find_operation(_NAME)
+        found = op.outputs[0] if op is not None and op.outputs else None
+    if found is not None and found.dtype not in (hr.int32, hr.int64):
+        _log.warning("%s counts no steps: it is %s, not int32 or int64", found.name, found.dtype)
+        return None
+    return found  # type: ignore[no-any-return]
 
 
 def create_global_step(graph: Graph | None = None) -> Variable:
@@ -101,7 +119,8 @@ def global_step(sess: Any, global_step_tensor: Any) -> int:
         sess: A session of the graph.
         global_step_tensor: The global step, or the name of the tensor.
     """
-    return int(sess.run(global_step_tensor))
+    # One element of any rank, as programs have it that fill a vector of one.
+    return int(np.asarray(sess.run(global_step_tensor)).item())
 
 
 # The collection of the tensor by which hooks read the global step.

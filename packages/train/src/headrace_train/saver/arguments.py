@@ -7,6 +7,8 @@ import operator
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from headrace import Tensor, Variable
 from headrace.errors import (
     ArgumentTypeError,
@@ -29,6 +31,8 @@ def step_in(sess: Any, global_step: Any) -> int | None:
             global_step = sess.run(global_step)
         except FetchError as reason:
             raise GraphError(f"global_step cannot be fetched: {reason}") from reason
+    if isinstance(global_step, np.ndarray) and global_step.size == 1:
+        global_step = global_step.item()
     try:
         step = operator.index(global_step)
     except TypeError:

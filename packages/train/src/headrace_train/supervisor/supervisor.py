@@ -20,7 +20,8 @@ from headrace_train.resumption.chief_lock import ChiefLock
 from headrace_train.resumption.graph_file import write_graph_file
 from headrace_train.resumption.run_state import prepare
 from headrace_train.runners import Coordinator, LooperThread
-from headrace_train.steps import get_global_step, global_step
+from headrace_train.steps import global_step as global_step_in
+from headrace_train.steps import named_global_step
 from headrace_train.supervisor.services import (
     CheckpointThread,
     StepCounterThread,
@@ -116,7 +117,7 @@ class Supervisor:
             )
             self._saver = _found(saver, GraphKeys.SAVERS, _default_saver)
             self._summary_op = _found(summary_op, GraphKeys.SUMMARY_OP, hr.summary.merge_all)
-            self._global_step = _found(global_step, GraphKeys.GLOBAL_STEP, get_global_step)
+            self._global_step = _found(global_step, GraphKeys.GLOBAL_STEP, named_global_step)
         self._is_chief = is_chief
         self._coord = Coordinator()
         self._stop_grace_secs = stop_grace_secs
@@ -245,7 +246,7 @@ class Supervisor:
         if self._global_step is not None and self._summary_writer is not None:
             self._summary_writer.add_session_log(
                 protos.SessionLog(status="START"),
-                global_step(sess, self._global_step),
+                global_step_in(sess, self._global_step),
             )
         threads: list[threading.Thread] = []
         if self._save_summaries_secs and self._summary_writer is not None:
@@ -420,7 +421,7 @@ class Supervisor:
         if self._summary_writer is None:
             raise FailedPreconditionError("Writing a summary requires a summary writer.")
         if global_step is None and self._global_step is not None:
-            global_step = int(sess.run(self._global_step))
+            global_step = global_step_in(sess, self._global_step)
         self._summary_writer.add_summary(summary, global_step)
 
     @contextmanager
