@@ -147,12 +147,59 @@ def test_what_is_no_event_is_refused_and_others_follow(tmp_path, call, error, me
     assert [event.step for event in events_in(tmp_path)] == [0, 5]
 
 
-def test_a_writer_that_is_shared_with_a_session_is_refused(tmp_path):
-    with (
-        hr.Session() as session,
-        pytest.raises(errors.UnimplementedError, match="leave session out"),
-    ):
-        hr.summary.FileWriter(tmp_path, session=session)
+def test_writers_of_one_session_and_folder_share_a_file(tmp_path):
+    def tags(path):
+        found = [*hr.train.summary_iterator(path)]
+        return [event.summary.value[0].tag for event in found[1:]]
+
+    folder, other = tmp_path / "a", tmp_path / "b"
+    with hr.Session() as session, hr.Session() as another:
+        first = hr.summary.FileWriter(folder, session=session)
+        first.add_summary(scalar("one"), 1)
+        second = hr.summary.FileWriter(str(folder), session=session)
+        second.add_summary(scalar("two"), 2)
+        writers = [
+            hr.summary.FileWriter(other, session=session),
+            hr.summary.FileWriter(folder, session=another, filename_suffix=".another"),
+            hr.summary.FileWriter(folder, filename_suffix=".alone"),
+        ]
+        for number, writer in enumerate(writers):
+            writer.add_summary(scalar(str(number)))
+        first.close()
+        first.close()
+        second.add_summary(scalar("three"), 3)
+        second.flush()
+        told = sorted(tags(path) for path in files_in(folder))
+        assert told == [["1"], ["2"], ["one", "two", "three"]]
+        assert [tags(path) for path in files_in(other)] == [["0"]]
+        second.close()
+        time.sleep(1.1)  # names of files have seconds
+        first.reopen()
+        first.add_summary(scalar("four"))
+        first.close()
+        assert [t for path in files_in(folder) for t in tags(path) if t == "four"] == ["four"]
+        assert len(files_in(folder)) == 4
+        for writer in writers:
+            writer.close()
+
+
+def test_a_file_that_is_shared_is_closed_with_the_last_writer_that_is_dropped(tmp_path):
+    session = hr.Session()
+    writers = [hr.summary.FileWriter(tmp_path, session=session) for _ in range(2)]
+    writers[0].add_summary(scalar("one"))
+    del writers[0]
+    gc.collect()
+    writers[0].add_summary(scalar("two"))
+    session.close()
+    del session
+    del writers[0]
+    gc.collect()
+    assert len(events_in(tmp_path)) == 3
+
+
+def test_a_writer_is_shared_with_sessions_only(tmp_path):
+    with pytest.raises(TypeError, match="session must be a Session, got 'fast'"):
+        hr.summary.FileWriter(tmp_path, session="fast")
     assert not files_in(tmp_path)
 
 

@@ -17,7 +17,6 @@ from headrace.errors import (
     AttributeValueError,
     DTypeError,
     OpError,
-    UnimplementedError,
     shown,
 )
 from headrace.extend.arguments import real, text, whole
@@ -28,6 +27,7 @@ from headrace_io.meta_graph import meta_graph_def_of
 from headrace_io.protos.convert import as_message
 from headrace_train.settings import SUMMARY_RANKS
 from headrace_train.summary.event_writer import PATIENCE_S, EventWriter
+from headrace_train.summary.shared_writer import SharedWriter, shared_writer
 
 _LOG = logging.getLogger("headrace.train")
 _CLOSED = (
@@ -77,20 +77,17 @@ class FileWriter:
             flush_secs: Seconds after which events are written, however few they are.
             graph_def: The graph as a ``GraphDef``, in place of ``graph``.
             filename_suffix: What the file's name ends in.
-            session: Not taken: writers that are shared by the operations of a session are no part
-                of Headrace.
+            session: Writers of one session and one folder share a file, which the last one of them
+                closes; each has a file of its own if None.
 
         Raises:
             OpError: if the file cannot be made: ``PermissionDeniedError``, ``NotFoundError``,
                 ``ResourceExhaustedError`` and others, by what the system says.
-            UnimplementedError: if there is a ``session``.
+            DTypeError: if ``session`` is none.
         """
-        if session is not None:
-            raise UnimplementedError(
-                "FileWriter(session=...) shares a writer with operations of contrib.summary, which "
-                "Headrace does not have; leave session out, and pass results of session.run to "
-                "add_summary"
-            )
+        if session is not None and not callable(getattr(session, "run", None)):
+            raise DTypeError(f"session must be a Session, got {shown(session)}")
+        self._session = None if session is None else weakref.ref(session)
         self._logdir = text(
             os.fspath(logdir) if isinstance(logdir, os.PathLike) else logdir, "logdir"
         )
@@ -106,7 +103,7 @@ class FileWriter:
         self._tags_of_runs: set[str] = set()
         self._seen_tags: set[str] = set()
         self._closed = True
-        self._writer: EventWriter | None = None
+        self._shared: SharedWriter | None = None
         self._at_end: weakref.finalize[..., FileWriter] | None = None
         self._open()
         if graph is not None or graph_def is not None:
@@ -226,8 +223,8 @@ class FileWriter:
             OpError: if earlier events could not be written; see ``flush``.
         """
         found = as_message("Event", event, "the event")
-        if self._check_open() and self._writer is not None:
-            self._writer.add(found.SerializeToString())
+        if self._check_open() and self._shared is not None:
+            self._shared.writer.add(found.SerializeToString())
 
     def flush(self) -> None:
         """Return when all events so far are in the file.
@@ -237,8 +234,8 @@ class FileWriter:
                 tried again later; closing the writer tries once more.
             DeadlineExceededError: if the disk takes nothing for a minute.
         """
-        if self._check_open() and self._writer is not None:
-            self._writer.flush()
+        if self._check_open() and self._shared is not None:
+            self._shared.writer.flush()
 
     def close(self) -> None:
         """Write what waits, and close the file; once more does nothing.
@@ -250,10 +247,10 @@ class FileWriter:
         if self._closed:
             return
         self._closed = True
-        writer, self._writer = self._writer, None
-        if writer is not None and self._at_end is not None:
+        shared, self._shared = self._shared, None
+        if shared is not None and self._at_end is not None:
             self._at_end.detach()
-            writer.close()
+            shared.leave()
 
     def reopen(self) -> None:
         """Go on in another file of the same folder; does nothing where it is open.
@@ -280,8 +277,13 @@ class FileWriter:
 
     def _open(self) -> None:
         if self._writes:
-            self._writer = EventWriter(*self._arguments, patience_s=PATIENCE_S)
-            self._at_end = when_collected(self, _close, self._writer)
+            session = None if self._session is None else self._session()
+            self._shared = shared_writer(
+                session,
+                self._arguments[0],
+                lambda: EventWriter(*self._arguments, patience_s=PATIENCE_S),
+            )
+            self._at_end = when_collected(self, _close, self._shared)
         self._closed = False
 
     def _check_open(self) -> bool:
@@ -300,11 +302,11 @@ class FileWriter:
         event.wall_time = time.time()
         if self._closed:
             warnings.warn(_CLOSED, stacklevel=3)
-        elif self._writer is not None:
-            self._writer.add(event.SerializeToString())
+        elif self._shared is not None:
+            self._shared.writer.add(event.SerializeToString())
 
 
-def _close(writer: EventWriter) -> None:
+def _close(shared: SharedWriter) -> None:
     # Nobody is there to be told.
     with suppress(OpError):
-        writer.close()
+        shared.leave()
