@@ -167,6 +167,11 @@ def test_a_config_proto_becomes_a_config() -> None:
     ):
         with pytest.raises(ConfigError, match="asks for what Headrace does not have"):
             hr.Session(config=refused)
+    own = hr.ConfigProto(isolate_session_state=True)
+    with hr.Session(config=own) as sess:
+        assert sess.config == hr.Config()
+    with pytest.raises(ConfigError, match="sessions of a cluster share those of its tasks"):
+        hr.Session("mpi:0/job:worker/task:0", config=own)
     with pytest.raises(ConfigError, match=r"an hr.Config or an hr.ConfigProto, got 'fast'"):
         hr.Session(config="fast")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from headrace.errors import ConfigTypeError, shown
+from headrace.errors import ConfigError, ConfigTypeError, shown
 from headrace.session.config import Config
 from headrace.session.messages import Message
 
@@ -107,7 +107,8 @@ class ConfigProto(Message):
         graph_options: How steps are prepared.
         operation_timeout_in_ms: How long a step may take; 0 for as long as it wants.
         placement_period: Changes nothing.
-        isolate_session_state: Sessions keep their own state anyway.
+        isolate_session_state: Sessions of this process keep their own state anyway; those of a
+            cluster share that of its tasks, and refuse it.
     """
 
     FIELDS: ClassVar[dict[str, Any]] = {
@@ -156,3 +157,16 @@ def as_config(config: Any) -> Config:
         compress_transfers=("bfloat16" if config.graph_options.enable_bfloat16_sendrecv else None),
         timeout=timeout / 1000 if timeout else None,
     )
+
+
+def check_shared(config: Any) -> None:
+    """Refuse a session of a cluster that is to have state of its own.
+
+    Raises:
+        ConfigError: if it is.
+    """
+    if isinstance(config, ConfigProto) and config.isolate_session_state:
+        raise ConfigError(
+            "isolate_session_state asks for variables of the session's own, and sessions of a "
+            "cluster share those of its tasks; leave it out, or open a session without a target"
+        )

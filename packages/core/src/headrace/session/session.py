@@ -38,7 +38,7 @@ from headrace.runtime.profile import Profile
 from headrace.runtime.runtime import Runtime
 from headrace.runtime.unhindered import unhindered
 from headrace.session.config import Config
-from headrace.session.config_proto import ConfigProto, as_config
+from headrace.session.config_proto import ConfigProto, as_config, check_shared
 from headrace.session.default_configs import default_config
 from headrace.session.explanation import Explanation
 from headrace.session.feeds import (
@@ -95,7 +95,7 @@ class Session:
 
         Raises:
             ArgumentTypeError: if target or graph is something else.
-            ConfigError: if config is neither an ``hr.Config`` nor an ``hr.ConfigProto``.
+            ConfigError: if config is none, or asks for state of its own in a cluster.
             PluginError: if no plugin knows the target.
         """
         if not isinstance(target, str):
@@ -108,6 +108,7 @@ class Session:
         self.config = as_config(default_config(target) if config is None else config)
         self._runtime: Runtime
         if target:
+            check_shared(config)
             self._runtime = host().open_runtime(target, self.config)
         else:
             local = LocalRuntime(options=self.config.options)
