@@ -1,5 +1,6 @@
 """Neural-network functions, as ``hr.nn``."""
 
+import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from headrace import rnn_cell as rnn_cell
@@ -147,3 +148,6 @@ from headrace.plugins.namespaces import added_names as _added_names
 
 if not _TYPE_CHECKING:
     __getattr__, __dir__ = _added_names("nn", __name__)
+
+# For "from headrace.nn.rnn_cell import LSTMCell", though this module is no folder.
+_sys.modules[f"{__name__}.rnn_cell"] = rnn_cell

@@ -131,7 +131,7 @@ def _gradient(x: Any, y: Tensor, y_shape: Any) -> tuple[Any, Tensor]:
 def _start(x: Any, shape: Any, start: Any) -> np.ndarray:
     if start is None:
         # NumPy's old generator: tests seed it, so that they fail again where they failed.
-        draw = np.random.random_sample  # noqa: NPY002
+        draw = np.random.random_sample
         start = draw(tuple(shape))
         if x.dtype.is_complex:
             start = start + 1j * draw(tuple(shape))
