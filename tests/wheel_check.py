@@ -16,6 +16,7 @@ WHEELS = {
     "headrace-dist-mpi": "headrace_mpi",
     "headrace-io": "headrace_io",
     "headrace-serve": "headrace_serve",
+    "headrace-tensorflow": "headrace_tensorflow",
     "headrace-testing": "headrace_testing",
     "headrace-train": "headrace_train",
 }

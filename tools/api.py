@@ -40,6 +40,7 @@ ROOTS = (
     "headrace_io.resource_loader",
     "headrace_mpi",
     "headrace_serve",
+    "headrace_tensorflow",
     "headrace_train",
     "headrace_train.layers",
     "headrace_train.metrics",

@@ -27,11 +27,13 @@ PACKAGES = {
     "dist-mpi": ("headrace_mpi", ("headrace",)),
     "io": ("headrace_io", ("headrace",)),
     "serve": ("headrace_serve", ("headrace", "headrace_io")),
+    "tensorflow": ("headrace_tensorflow", ("headrace",)),
     "testing": ("headrace_testing", ("headrace",)),
     "train": ("headrace_train", ("headrace", "headrace_autodiff", "headrace_io")),
 }
 # Distributions whose module has another name.
 MODULES = {
+    "absl_py": "absl",
     "cuda_pathfinder": "cuda.pathfinder",
     "cupy_cuda13x": "cupy",
     "google_re2": "re2",

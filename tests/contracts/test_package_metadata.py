@@ -39,6 +39,7 @@ def test_the_workspace_has_these_packages() -> None:
         "dist-mpi",
         "io",
         "serve",
+        "tensorflow",
         "testing",
         "train",
     ]

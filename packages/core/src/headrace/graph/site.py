@@ -23,6 +23,7 @@ LIBRARY_ROOTS = {
     "headrace_io",
     "headrace_mpi",
     "headrace_serve",
+    "headrace_tensorflow",
     "headrace_testing",
     "headrace_train",
 }

@@ -4,6 +4,7 @@ import headrace_data as data
 import headrace_io as io
 import headrace_mpi as dist
 import headrace_serve as serve
+import headrace_tensorflow as tensorflow
 import headrace_testing as testing
 import headrace_train as train
 from headrace_autodiff import AggregationMethod as AggregationMethod
@@ -45,6 +46,7 @@ __all__ = [
     "recompute_grad",
     "serve",
     "summary",
+    "tensorflow",
     "test",
     "testing",
     "train",

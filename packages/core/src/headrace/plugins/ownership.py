@@ -32,6 +32,7 @@ OWN_PACKAGES = frozenset(
         "headrace_io",
         "headrace_mpi",
         "headrace_serve",
+        "headrace_tensorflow",
         "headrace_testing",
         "headrace_train",
     }

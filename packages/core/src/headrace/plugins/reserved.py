@@ -20,6 +20,7 @@ OFFICIAL = {
     ),
     "data": "headrace-data",
     "serve": "headrace-serve",
+    "tensorflow": "headrace-tensorflow",
     "testing": "headrace-testing",
     "train": "headrace-train",
     "layers": "headrace-train",
@@ -66,6 +67,7 @@ OFFICIAL_COMMANDS = {
     "flight": "headrace-dist-mpi",
     "launch": "headrace-dist-mpi",
     "serve": "headrace-serve",
+    "tensorflow": "headrace-tensorflow",
 }
 
 _FINAL = (

@@ -1,0 +1,1 @@
+"""What libraries use of TensorFlow that was never public, made of Headrace."""

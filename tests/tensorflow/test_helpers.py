@@ -1,0 +1,219 @@
+"""What libraries use of TensorFlow's private modules, against plain computations."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import headrace as hr
+from headrace_tensorflow.helpers import (
+    averages,
+    conditions,
+    context,
+    conversions,
+    decorators,
+    device_lib,
+    inspection,
+    metrics,
+    testing,
+    timeline,
+    variables,
+)
+
+pytestmark = pytest.mark.needs("backend-cpu")
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Iterator[None]:
+    with hr.Graph().as_default():
+        yield
+
+
+@pytest.mark.parametrize("zero_debias", [True, False])
+def test_averages_move_towards_values(zero_debias: bool) -> None:
+    average = hr.get_variable("average", initializer=hr.zeros([2]))
+    value = hr.placeholder(hr.float32, [2])
+    moved = averages.assign_moving_average(average, value, 0.9, zero_debias=zero_debias)
+    rows = np.random.default_rng(0).normal(size=(5, 2)).astype(np.float32)
+    biased, total = np.zeros(2), 0.0
+    with hr.Session() as session:
+        session.run(hr.global_variables_initializer())
+        for row in rows:
+            biased = 0.9 * biased + 0.1 * row
+            total = 0.9 * total + 0.1
+            wanted = biased / total if zero_debias else biased
+            np.testing.assert_allclose(session.run(moved, {value: row}), wanted, rtol=1e-5)
+        np.testing.assert_allclose(session.run(average), wanted, rtol=1e-5)
+    assert not [v for v in hr.trainable_variables() if v is not average]
+
+
+@pytest.mark.parametrize(
+    ("pred", "known"),
+    [(True, True), (0, False), (hr.constant, True), (hr.placeholder_with_default, None)],
+)
+def test_known_conditions_choose_at_once(pred: Any, known: bool | None) -> None:
+    if pred is hr.constant:
+        pred = hr.constant(True)
+    elif pred is hr.placeholder_with_default:
+        pred = hr.placeholder_with_default(False, [])
+    assert conditions.smart_constant_value(pred) is known
+    calls = []
+    result = conditions.smart_cond(
+        pred, lambda: calls.append(1) or hr.constant(1), lambda: calls.append(2) or hr.constant(2)
+    )
+    assert calls == {True: [1], False: [2], None: [1, 2]}[known]
+    with hr.Session():
+        assert result.eval() == {True: 1, False: 2, None: 2}[known]
+
+
+def test_dependencies_come_first() -> None:
+    v = hr.Variable(1.0)
+    after = conditions.with_dependencies([v.assign(5.0)], v)
+    with hr.Session() as session:
+        session.run(hr.global_variables_initializer())
+        assert session.run(after) == 5.0
+
+
+SHAPES = [
+    ([4, 1], [4], 0, [4], [4]),
+    ([4], [4, 1], 0, [4], [4]),
+    ([4], [4, 3], 1, [4], [4, 3]),
+    ([4, 1], [4, 3], 1, [4], [4, 3]),
+    ([4, 2], [4, 2], 0, [4, 2], [4, 2]),
+]
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(("labels", "predictions", "more", "wanted", "others"), SHAPES)
+def test_a_last_axis_of_one_is_dropped(
+    labels: list[int],
+    predictions: list[int],
+    more: int,
+    wanted: list[int],
+    others: list[int],
+    known: bool,
+) -> None:
+    x = hr.placeholder(hr.float32, labels if known else None)
+    y = hr.placeholder(hr.float32, predictions if known else None)
+    both = metrics.remove_squeezable_dimensions(x, y, more)
+    with hr.Session() as session:
+        found = session.run(both, {x: np.ones(labels), y: np.ones(predictions)})
+    assert [list(array.shape) for array in found] == [wanted, others]
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    ("weights", "wanted"), [([], []), ([4, 3], [4, 3]), ([4], [4, 1]), ([4, 3, 1], [4, 3])]
+)
+def test_weights_are_made_to_fit(weights: list[int], wanted: list[int], known: bool) -> None:
+    w = hr.placeholder(hr.float32, weights if known else None)
+    x = hr.placeholder(hr.float32, [4, 3])
+    found = metrics._remove_squeezable_dimensions(x, hr.ones([4, 3]), w)[2]
+    with hr.Session() as session:
+        array = session.run(found, {w: np.ones(weights), x: np.ones([4, 3])})
+    assert list(array.shape) == wanted
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("shape", [[], [2, 1], [1, 3], [2, 3]])
+def test_weights_are_broadcast(shape: list[int], known: bool) -> None:
+    array = np.arange(1, 1 + np.prod(shape, dtype=int), dtype=np.float32).reshape(shape)
+    weights = hr.placeholder(hr.float32, shape if known else None)
+    found = metrics.broadcast_weights(weights, np.zeros([2, 3], np.float32))
+    with hr.Session() as session:
+        np.testing.assert_array_equal(
+            session.run(found, {weights: array}), np.broadcast_to(array, [2, 3])
+        )
+
+
+def test_weights_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="weights can not be broadcast to values"):
+        metrics.assert_broadcastable(np.ones([3]), np.ones([2, 3]))
+    weights = hr.placeholder(hr.float32)
+    found = metrics.broadcast_weights(weights, np.ones([2, 3], np.float32))
+    with (
+        hr.Session() as session,
+        pytest.raises(hr.errors.InvalidArgumentError, match="weights can not be broadcast"),
+    ):
+        session.run(found, {weights: np.ones([3])})
+
+
+def test_variables_of_metrics_are_local() -> None:
+    v = metrics.metric_variable([2], hr.float32, name="total")
+    assert hr.local_variables() == [v]
+    assert hr.get_collection(hr.GraphKeys.METRIC_VARIABLES) == [v]
+    assert isinstance(v, variables.ResourceVariable)
+    assert variables.is_resource_variable(v)
+    with hr.Session() as session:
+        session.run(hr.local_variables_initializer())
+        assert session.run(v).tolist() == [0, 0]
+
+
+def test_what_counts_as_a_tensor() -> None:
+    sparse = hr.SparseTensor([[0]], [1.0], [2])
+    assert isinstance(sparse, conversions._TensorLike)
+    assert not conversions.is_dense_tensor_like(sparse)
+    assert conversions.is_dense_tensor_like(hr.Variable(1.0))
+    with hr.Graph().as_default() as graph:
+        x = hr.constant(1.0)
+    assert conversions._get_graph_from_inputs([1, x]) is graph
+    assert conversions._get_graph_from_inputs([1]) is hr.get_default_graph()
+
+
+def test_decorators_change_nothing() -> None:
+    def function(a: int, *, b: int = 2) -> int:
+        return a + b
+
+    assert decorators.deprecated("2020", "no")(function) is function
+    assert decorators.tf_export("name", v1=[])(function) is function
+    assert testing.run_deprecated_v1(function) is function
+    assert testing.run_v1_only("reason")(function) is function
+    assert testing.run_in_graph_and_eager_modes(use_gpu=True)(function) is function
+    made = decorators.make_decorator(function, lambda *args, **kwargs: function(*args, **kwargs))
+    assert made(1) == 3
+    assert decorators.unwrap(made) == ([], function)
+    assert inspection.getargspec(made).args == ["a", "b"]
+    assert inspection.isfunction(made) is inspect.isfunction(made)
+    assert decorators.deprecated_argument_lookup("new", None, "old", 3) == 3
+    with pytest.raises(ValueError, match="Cannot specify both 'old' and 'new'"):
+        decorators.deprecated_argument_lookup("new", 1, "old", 3)
+
+
+def test_there_are_graphs_only() -> None:
+    assert not context.executing_eagerly()
+    assert context.in_graph_mode()
+    with context.graph_mode():
+        assert not context.enabled()
+
+
+def test_devices_are_those_of_a_session() -> None:
+    found = device_lib.list_local_devices()
+    assert [device.device_type.upper() for device in found][:1] == ["CPU"]
+
+
+def test_steps_are_drawn_in_lanes() -> None:
+    def node(name: str, start: int, length: int) -> Any:
+        return SimpleNamespace(
+            node_name=name,
+            timeline_label=f"{name} = Op{name}(x)",
+            all_start_micros=start,
+            all_end_rel_micros=length,
+            op_end_rel_micros=length,
+        )
+
+    nodes = [node("b", 105, 20), node("a", 100, 10), node("c", 111, 3)]
+    stats = SimpleNamespace(dev_stats=[SimpleNamespace(device="cpu:0", node_stats=nodes)])
+    events = json.loads(timeline.Timeline(stats).generate_chrome_trace_format())["traceEvents"]
+    assert events[0]["args"] == {"name": "cpu:0 Compute"}
+    found = [(e["name"], e["tid"], e["ts"], e["dur"], e["args"]["name"]) for e in events[1:]]
+    assert found == [
+        ("Opa", 0, 100, 10, "a"),
+        ("Opb", 1, 105, 20, "b"),
+        ("Opc", 0, 111, 3, "c"),
+    ]

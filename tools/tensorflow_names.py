@@ -1,0 +1,75 @@
+"""Write the table of what TensorFlow 1.15's private modules call its public names.
+
+Run it with a Python that has TensorFlow 1.15.5, and nothing of Headrace::
+
+    python3.7 tools/tensorflow_names.py packages/tensorflow/src/headrace_tensorflow/names.txt
+
+A line of the table is a module below ``tensorflow.python``, a colon, and names in it that are
+public: under the same name, or, as ``name=public.name``, under another. Modules without such
+names are there as well, as libraries import modules that they may not come to need.
+"""
+
+import sys
+import types
+from pathlib import Path
+
+# What Headrace has nothing of, and generated wrappers of single operations.
+LEFT_OUT = (
+    "autograph", "compiler", "debug", "distribute", "estimator", "feature_column", "keras",
+    "module", "ops.gen_", "tools", "tpu",
+)  # fmt: skip
+PREFIX = "tensorflow.python."
+
+
+def public_names(value):
+    """Return the public names of something, those of version 1 if it has some."""
+    from tensorflow.python.util import tf_decorator
+
+    for found in (value, tf_decorator.unwrap(value)[1] if callable(value) else value):
+        own = getattr(found, "__dict__", {})
+        for key in ("_tf_api_names_v1", "_tf_api_names"):
+            if own.get(key):
+                return list(own[key])
+    return []
+
+
+def constants(module):
+    """Return the public names of a module's constants, by their own."""
+    return {name: list(public) for public, name in getattr(module, "_tf_api_constants_v1", [])}
+
+
+def preferred(name, public):
+    """Choose the public name that is nearest to a private one."""
+    public = [path for path in public if not path.startswith(("raw_ops.", "compat."))]
+    return min(public, key=lambda path: (path != name, path.count("."), path), default=None)
+
+
+def names_of(module):
+    """Return ``{name: public name}`` of a module, without what it only imports from public ones."""
+    found = {name: preferred(name, public) for name, public in constants(module).items()}
+    for name in dir(module):
+        value = getattr(module, name)
+        if not isinstance(value, types.ModuleType):
+            found.setdefault(name, preferred(name, public_names(value)))
+    return {name: path for name, path in found.items() if path}
+
+
+def table():
+    """Return the lines of the table."""
+    import tensorflow  # noqa: F401 - loads the modules
+
+    loaded = dict(sys.modules)
+    lines = []
+    for full in sorted(loaded):
+        name = full.replace("tensorflow_core.", "tensorflow.")
+        if not name.startswith(PREFIX) or name[len(PREFIX) :].startswith(LEFT_OUT):
+            continue
+        if isinstance(loaded[full], types.ModuleType):
+            found = names_of(loaded[full])
+            words = [n if n == path else n + "=" + path for n, path in sorted(found.items())]
+            lines.append((name[len(PREFIX) :] + ": " + " ".join(words)).strip())
+    return sorted(set(lines))
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text("\n".join(table()) + "\n", encoding="utf-8")
