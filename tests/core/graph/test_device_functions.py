@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import headrace as hr
-from headrace.errors import GraphError, PlacementError
+from headrace.errors import NestingError, PlacementError
 
 
 def _variables_on_ps(op: hr.Operation) -> str:
@@ -93,9 +93,56 @@ def test_scopes_of_a_graph_apply_while_it_is_the_default_one() -> None:
     assert x.device == "/device:cpu:0"
     assert y.op.control_inputs == (x.op,)
     assert y.op.gradient_rule == "Mine"
-    for method in ("device", "name_scope", "container", "control_dependencies", "colocate_with"):
-        with (
-            pytest.raises(GraphError, match=rf"graph\.{method}\(\) applies while the graph is"),
-            getattr(graph, method)(None),
-        ):
-            pass
+
+
+def test_scopes_of_a_graph_apply_as_soon_as_it_is_the_default_one() -> None:
+    graph, other = hr.Graph(), hr.Graph()
+    with graph.as_default():
+        first = hr.constant(1.0)
+    with (
+        graph.device("/device:cpu:0"),
+        graph.name_scope("a") as scope,
+        graph.container("box"),
+        graph.gradient_override_map({"Square": "Mine"}),
+        graph.control_dependencies([first]),
+        other.as_default(),
+    ):
+        elsewhere = hr.constant(2.0)
+        with graph.name_scope("b"), graph.as_default():
+            y = hr.square(3.0)
+        assert hr.get_default_graph() is other
+        assert other.get_name_scope() == ""
+        assert graph.get_name_scope() == "a"
+    assert (scope, y.name, elsewhere.name) == ("a/", "a/b/Square:0", "Const:0")
+    assert (y.device, elsewhere.device) == ("/device:cpu:0", "")
+    assert y.op.control_inputs == [first.op]
+    assert y.op.gradient_rule == "Mine"
+    assert graph.get_name_scope() == ""
+    with graph.as_default():
+        assert hr.constant(1.0).device == ""
+
+
+def test_scopes_of_a_program_apply_within_its_branches() -> None:
+    graph = hr.Graph()
+    with graph.as_default():
+
+        def branch() -> hr.Tensor:
+            with graph.name_scope("inside"), graph.device("/device:cpu:0"):
+                made = hr.constant(1.0)
+            assert made.name.endswith("inside/Const:0")
+            assert made.device == "/device:cpu:0"
+            return made
+
+        hr.cond(hr.placeholder(hr.bool, []), branch, lambda: hr.constant(2.0))
+
+
+def test_scopes_of_another_graph_are_left_in_order() -> None:
+    graph, other = hr.Graph(), hr.Graph()
+    with other.as_default():
+        first = graph.name_scope("a")
+        first.__enter__()
+        second = graph.name_scope("b")
+        second.__enter__()
+        with pytest.raises(NestingError, match="a block of another graph is left before one"):
+            first.__exit__(None, None, None)
+        second.__exit__(None, None, None)

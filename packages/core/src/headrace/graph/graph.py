@@ -18,7 +18,7 @@ from headrace.graph.graph_scopes import GraphScopes
 from headrace.graph.operation import Operation
 from headrace.graph.rendering import renderer
 from headrace.graph.schema import OpSchema
-from headrace.graph.scope import SCOPE, use_graph
+from headrace.graph.scope import use_graph
 from headrace.graph.site import UNKNOWN_SITE, Site
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
@@ -202,9 +202,9 @@ class Graph(GraphScopes, GraphElements):
             name: A name.
             mark_as_used: Whether it then counts as used.
         """
-        scope = SCOPE.get()
-        if scope is not None and scope.graph is self and scope.name:
-            name = f"{scope.name}/{name}"
+        inside = self.get_name_scope()
+        if inside:
+            name = f"{inside}/{name}"
         return self.unique_full_name(name, mark_as_used)
 
     def unique_full_name(self, name: str, mark_as_used: bool = True) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -33,7 +33,7 @@ _CONTROL = ("control_inputs", "outer_waits")
 
 
 class GraphScopes:
-    """What ``Graph`` has of scopes. They apply while the graph is the default one."""
+    """What ``Graph`` has of scopes. They apply where the graph is, or becomes, the default one."""
 
     __slots__ = ()
 
@@ -48,7 +48,7 @@ class GraphScopes:
         Yields:
             The full prefix, ending in "/" (empty at the top).
         """
-        scope = self._scope("name_scope")
+        scope = self._scope()
         if isinstance(name, str | bytes) and not name:
             name = None
         if name is not None:
@@ -63,12 +63,12 @@ class GraphScopes:
             full = name[:-1]
         else:
             full = scope.graph.unique_full_name(f"{scope.name}/{name}" if scope.name else name)
-        with entered(replace(scope, name=full), "name"):
+        with self._entered(replace(scope, name=full), "name"):
             yield f"{full}/" if full else ""
 
     def get_name_scope(self) -> str:
         """Return the name scope in force, without a "/" at its end; empty at the top."""
-        return self._scope("get_name_scope").name
+        return self._scope().name
 
     @contextmanager
     def device(self, device_name_or_function: DeviceRequest) -> Iterator[None]:
@@ -85,7 +85,7 @@ class GraphScopes:
         Raises:
             PlacementError: if it is no device name and no function.
         """
-        scope = self._scope("device")
+        scope = self._scope()
         asked = device_name_or_function
         if asked is None:
             inner = replace(scope, device=DeviceName(), device_functions=())
@@ -94,7 +94,7 @@ class GraphScopes:
             inner = replace(scope, device=DeviceName(), device_functions=around)
         else:
             inner = replace(scope, device=scope.device.merged(DeviceName.parse(asked)))
-        with entered(inner, "device", "device_functions"):
+        with self._entered(inner, "device", "device_functions"):
             yield
 
     @contextmanager
@@ -104,9 +104,9 @@ class GraphScopes:
         Args:
             control_inputs: Operations, tensors or variables; None drops outer ones.
         """
-        scope = self._scope("control_dependencies")
+        scope = self._scope()
         if control_inputs is None:
-            with entered(replace(scope, control_inputs=(), outer_waits=()), *_CONTROL):
+            with self._entered(replace(scope, control_inputs=(), outer_waits=()), *_CONTROL):
                 yield
             return
         given = [operation_of(item) for item in control_inputs]
@@ -117,7 +117,7 @@ class GraphScopes:
             control_inputs=tuple(dict.fromkeys((*scope.control_inputs, *own))),
             outer_waits=tuple(dict.fromkeys((*scope.outer_waits, *outer))),
         )
-        with entered(inner, *_CONTROL):
+        with self._entered(inner, *_CONTROL):
             yield
 
     @contextmanager
@@ -132,25 +132,25 @@ class GraphScopes:
         Raises:
             AttributeValueError: if ``op`` is None and ``ignore_existing`` is not set.
         """
-        scope = self._scope("colocate_with")
+        scope = self._scope()
         apart = replace(scope, device=DeviceName(), device_functions=())
         if op is None:
             if not ignore_existing:
                 raise AttributeValueError(
                     "colocate_with: None drops what outer blocks say; pass ignore_existing=True"
                 )
-            with entered(replace(apart, colocated_with=())):
+            with self._entered(replace(apart, colocated_with=())):
                 yield
             return
         target = operation_of(op)
         if target.graph is not scope.graph and scope.graph.outermost is not scope.graph:
             # Functions get what they use of other graphs as arguments, and stand where those do.
-            with entered(apart):
+            with self._entered(apart):
                 yield
             return
         target = as_operation(op, scope.graph)
         outer = () if ignore_existing else scope.colocated_with
-        with entered(replace(apart, colocated_with=(*outer, target))):
+        with self._entered(replace(apart, colocated_with=(*outer, target))):
             yield
 
     @contextmanager
@@ -160,7 +160,7 @@ class GraphScopes:
         A named container outlives sessions: its state stays until ``reset``, and sessions on any
         graph see it.
         """
-        with entered(replace(self._scope("container"), container=container_name)):
+        with self._entered(replace(self._scope(), container=container_name)):
             yield
 
     @contextmanager
@@ -181,20 +181,30 @@ class GraphScopes:
                     "gradient_override_map takes op types and names of rules, as in "
                     f'{{"Relu": "GuidedRelu"}}, got {shown(op_type)}: {shown(rule)}'
                 )
-        scope = self._scope("gradient_override_map")
+        scope = self._scope()
         merged = {**dict(scope.gradient_rules), **op_type_map}
-        with entered(replace(scope, gradient_rules=tuple(merged.items()))):
+        with self._entered(replace(scope, gradient_rules=tuple(merged.items()))):
             yield
 
-    def _scope(self: Self, method: str) -> Scope:
-        """Return the scope in force, which is one of this graph."""
-        scope = read(SCOPE)
-        if scope is None or scope.graph is not self:
-            raise GraphError(
-                f"graph.{method}() applies while the graph is the default one; use it inside "
-                "'with graph.as_default():'"
-            )
-        return scope
+    def _scope(self: Self) -> Scope:
+        """Return what applies to operations of this graph, and to those of functions in it."""
+        scope: Scope | None = read(SCOPE)
+        if scope is None:
+            return Scope(self)  # type: ignore[arg-type]
+        return scope if scope.graph.outermost is self else scope.of(self)  # type: ignore[arg-type]
+
+    def _entered(self: Self, scope: Scope, *own: str) -> AbstractContextManager[Any]:
+        """Let a scope apply to this graph in the block, at once or when it is the default one."""
+        now: Scope | None = read(SCOPE)
+        if now is None:
+            # lazy: the default graph of a thread is made where it is first asked for
+            from headrace.graph.scopes import current_scope
+
+            now = current_scope()
+        if scope.graph is now.graph:
+            return entered(scope, *own)
+        kept = tuple(pair for pair in now.others if pair[0] is not scope.graph)
+        return entered(replace(now, others=(*kept, (scope.graph, scope))), "others")
 
 
 def place_by_functions(op: Operation, scope: Scope) -> None:

@@ -37,6 +37,7 @@ class Scope:
         colocated_with: Operations whose device they share.
         container: The container in which their state lives, empty for the default one.
         gradient_rules: The rule that differentiates them, by op, where it is not the op's own.
+        others: What applies to other graphs as soon as they are the default ones.
     """
 
     graph: Graph
@@ -48,10 +49,23 @@ class Scope:
     container: str = ""
     gradient_rules: tuple[tuple[str, str], ...] = ()
     device_functions: tuple[tuple[DeviceName, Callable[[Operation], Any]], ...] = ()
+    others: tuple[tuple[Graph, Scope], ...] = ()
 
     def gradient_rule(self, op_type: str) -> str:
         """Return the name of the rule for operations of a type, empty for the op's own."""
         return dict(self.gradient_rules).get(op_type, "") if self.gradient_rules else ""
+
+    def of(self, graph: Graph) -> Scope:
+        """Return what applies to a graph where it is, or will be, the default one."""
+        if graph is self.graph:
+            return self
+        return next((scope for other, scope in self.others if other is graph), Scope(graph))
+
+    def beside(self, graph: Graph) -> tuple[tuple[Graph, Scope], ...]:
+        """Return what applies to other graphs while ``graph`` is the default one."""
+        kept = tuple(pair for pair in self.others if pair[0] is not graph)
+        here = replace(self, others=())
+        return kept if here == Scope(self.graph) else (*kept, (self.graph, here))
 
 
 # None until the thread's default graph is made.
@@ -94,9 +108,10 @@ def entered(scope: Scope, *own: str) -> Iterator[Scope]:
 def _leave_crosswise(now: Scope, scope: Scope, before: Any, own: tuple[str, ...]) -> None:
     """Leave a block while scopes are in force that were entered inside of it."""
     if own != ("name",) and any(getattr(now, field) != getattr(scope, field) for field in own):
+        what = "another graph" if own == ("others",) else own[0].replace("_", " ")
         raise NestingError(
-            f"a block of {own[0].replace('_', ' ')} is left before one that was entered inside of "
-            "it; leave them in the opposite order, as 'with' does"
+            f"a block of {what} is left before one that was entered inside of it; leave them in "
+            "the opposite order, as 'with' does"
         )
     if "graph" in own or not isinstance(before, Scope) or before.graph is not now.graph:
         SCOPE.set(before if isinstance(before, Scope) else None)
@@ -106,12 +121,17 @@ def _leave_crosswise(now: Scope, scope: Scope, before: Any, own: tuple[str, ...]
 
 @contextmanager
 def use_graph(graph: Graph) -> Iterator[Graph]:
-    """Make ``graph`` the default within the block; other scopes start afresh in it."""
+    """Make ``graph`` the default within the block; of other scopes those of its own apply."""
     scope = read(SCOPE)
     graph.entered += 1
     try:
-        same = scope is not None and scope.graph is graph
-        with entered(scope if same and scope is not None else Scope(graph), "graph"):
+        if scope is None:
+            chosen = Scope(graph)
+        elif scope.graph is graph:
+            chosen = scope
+        else:
+            chosen = replace(scope.of(graph), others=scope.beside(graph))
+        with entered(chosen, "graph"):
             yield graph
     finally:
         graph.entered -= 1
