@@ -274,7 +274,7 @@ class ShapeError(InvalidArgumentError):
 
 
 class NoDimensionError(ShapeError, IndexError):
-    """A dimension that a shape does not have."""
+    """A dimension that a shape does not have, or an axis that a tensor does not have."""
 
 
 class AttributeValueError(InvalidArgumentError):

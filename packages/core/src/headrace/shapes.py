@@ -290,7 +290,7 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
     """Return ``axis`` counted from the front.
 
     Raises:
-        ShapeError: if it is not within ``[-rank, rank)``.
+        NoDimensionError: if it is not within ``[-rank, rank)``.
     """
     try:
         inside = -rank <= axis < rank
@@ -299,7 +299,7 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
         inside = False
     if not inside:
         allowed = f"expected {-rank} to {rank - 1}" if rank else "a scalar has none"
-        raise ShapeError(
+        raise NoDimensionError(
             f"{what} {told(axis)} is out of range for a tensor of rank {told(rank)}; {allowed}"
         )
     return axis + rank if axis < 0 else axis
