@@ -488,3 +488,34 @@ def test_writes_yield_values_or_operations(session: hr.Session) -> None:
     initialized(session)
     assert session.run([total, hr.assign_sub(v, [0.0])])[0].tolist() == [2.0]
     assert session.run(v.sparse_read([0, 0])).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("executor", ["plan", "plain"])
+def test_what_changes_return_stands_for_the_variable_after_them(executor: str) -> None:
+    v = hr.Variable([1.0, 2.0, 3.0])
+    changed = v[1:].assign([5.0, 6.0]).assign_add([1.0, 1.0, 1.0])
+    last = hr.scatter_sub(changed, [0], [0.5]).assign_sub([1.0, 0.0, 0.0])
+    twice = v.assign([1.0, 1.0, 1.0]).assign([2.0, 2.0, 2.0]).read_value()
+    with hr.Session(config=hr.Config(executor=executor, compile_after=0)) as session:
+        session.run(v.initializer)
+        assert session.run(last).tolist() == [0.5, 6.0, 7.0]
+        assert session.run(v).tolist() == [0.5, 6.0, 7.0]
+        assert session.run(twice).tolist() == [2.0, 2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda x: x.read_value(),
+        lambda x: x.assign_add(1.0),
+        lambda x: x.assign_sub(1.0),
+        lambda x: x.assign(1.0),
+        lambda x: hr.assign_add(x, 1.0),
+    ],
+    ids=["read", "add", "subtract", "assign", "function"],
+)
+def test_other_tensors_stand_for_no_variable(change: Callable[[hr.Tensor], hr.Tensor]) -> None:
+    v = hr.Variable(1.0)
+    for x in (hr.constant(1.0), v + 1.0, v.value(), hr.Variable(1).count_up_to(3)):
+        with pytest.raises(GraphError, match="expected a Variable to assign to"):
+            change(x)

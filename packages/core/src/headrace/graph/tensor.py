@@ -287,6 +287,9 @@ class Tensor(TensorOperators):
     def assign(self, value: Any, name: str | None = None) -> Tensor:
         """Replace the part of a variable that indexing it gave, as in ``v[2:4].assign(x)``.
 
+        What a change of a variable returned stands for the variable after it, as it does for
+        ``assign_add``, ``assign_sub`` and ``read_value``: ``v.assign(x).assign_add(y)``.
+
         Args:
             value: The new part, of the same shape.
             name: The name of the operation.
@@ -295,9 +298,41 @@ class Tensor(TensorOperators):
             The new value of the whole variable.
 
         Raises:
-            GraphError: if this is no slice of a variable.
+            GraphError: if this is neither a slice of a variable nor what a change of one returned.
         """
         return _result(OPERATORS["assign_slice"](self, value, name))
+
+    def assign_add(self, delta: Any, name: str | None = None) -> Tensor:
+        """Add to the variable of which this is the new value; yields the value after that.
+
+        Args:
+            delta: What to add.
+            name: The name of the operation.
+
+        Raises:
+            GraphError: if this is not what a change of a variable returned.
+        """
+        return _result(OPERATORS["add_written"](self, delta, name=name))
+
+    def assign_sub(self, delta: Any, name: str | None = None) -> Tensor:
+        """Subtract from the variable of which this is the new value; yields the value after that.
+
+        Args:
+            delta: What to subtract.
+            name: The name of the operation.
+
+        Raises:
+            GraphError: if this is not what a change of a variable returned.
+        """
+        return _result(OPERATORS["subtract_written"](self, delta, name=name))
+
+    def read_value(self) -> Tensor:
+        """Read the variable of which this is the new value, after the change.
+
+        Raises:
+            GraphError: if this is not what a change of a variable returned.
+        """
+        return _result(OPERATORS["read_written"](self))
 
     def consumers(self) -> list[Operation]:
         """Return the operations that take this tensor."""

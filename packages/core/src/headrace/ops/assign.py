@@ -12,6 +12,7 @@ from headrace.errors import GraphError, ShapeError, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.convert import constant_of, convert_to_tensor
 from headrace.graph.graph_scopes import checked_name
+from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import beside, control_dependencies, get_default_graph, name_scope
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import broadcast_to, reshape
@@ -27,6 +28,7 @@ from headrace.ops.state import (
     assign_variable,
     content_of,
     count_up_to_variable,
+    read_variable,
     scatter_add_variable,
     scatter_div_variable,
     scatter_max_variable,
@@ -45,14 +47,13 @@ if TYPE_CHECKING:
 
 
 # What yields the new value of the variable that it changes.
-_WRITES = frozenset(
-    f"{name}Variable"
-    for name in (
-        *("Assign", "AssignAdd", "AssignSub", "ScatterUpdate", "ScatterAdd", "ScatterSub"),
-        *("ScatterMul", "ScatterDiv", "ScatterMin", "ScatterMax"),
-        *("ScatterNdUpdate", "ScatterNdAdd", "ScatterNdSub"),
-    )
-)
+_WRITES = {
+    "StridedSliceAssign",
+    *("AssignVariable", "AssignAddVariable", "AssignSubVariable"),
+    *("ScatterUpdateVariable", "ScatterAddVariable", "ScatterSubVariable"),
+    *("ScatterMulVariable", "ScatterDivVariable", "ScatterMinVariable", "ScatterMaxVariable"),
+    *("ScatterNdUpdateVariable", "ScatterNdAddVariable", "ScatterNdSubVariable"),
+}
 
 
 class _Unlisted:
@@ -102,6 +103,20 @@ def _upon(ref: Any, handle: Tensor) -> AbstractContextManager[Any]:
     return stack
 
 
+def read_written(written: Tensor) -> Tensor:
+    """Read a variable again, after a change of it.
+
+    Args:
+        written: The new value that the change yields.
+
+    Raises:
+        GraphError: if no change of a variable yields it.
+    """
+    handle = _checked(written).handle
+    with _upon(written, handle):
+        return read_variable(handle, name="read")
+
+
 def _operand(value: Any, variable: Variable, name: str) -> Tensor:
     """Return what a variable is changed by as a tensor; a constant gets the name."""
     return convert_to_tensor(value, None, name.replace("//", "/"), variable.dtype)
@@ -133,7 +148,7 @@ def assign(
         The new value.
     """
     if isinstance(ref, Tensor) and ref.op.type == "StridedSlice":
-        return ref.assign(value, name)
+        return OPERATORS["assign_slice"](ref, value, name)  # type: ignore[no-any-return]
     variable = _checked(ref)
     update = _operand(value, variable, _part(name or "Assign", "value"))
     with _upon(ref, variable.handle):
@@ -497,3 +512,9 @@ def report_uninitialized_variables(
         listed = constant_of(names, "names")
         with_value = stack([is_variable_initialized(v) for v in variables])
         return boolean_mask(listed, logical_not(with_value))
+
+
+OPERATORS["assign_written"] = assign
+OPERATORS["add_written"] = assign_add
+OPERATORS["subtract_written"] = assign_sub
+OPERATORS["read_written"] = read_written

@@ -11,7 +11,6 @@ from headrace.errors import (
     ArgumentTypeError,
     AttributeValueError,
     DTypeError,
-    GraphError,
     ShapeError,
     shown,
 )
@@ -271,7 +270,8 @@ def assign_slice(part: Tensor, value: Any, name: str | None = None) -> Tensor:
     op = part.op
     read = op.inputs[0].op if op.type == "StridedSlice" else op
     if op.type != "StridedSlice" or read.type != "ReadVariable":
-        raise GraphError(f"{shown(part)} is no slice of a variable, and has nothing to assign to")
+        # What a change of a variable returned stands for it; what is neither is refused there.
+        return OPERATORS["assign_written"](part, value, name=name)  # type: ignore[no-any-return]
     handle = read.inputs[0]
     update = convert_to_tensor(value, preferred_dtype=part.dtype)
     with colocate_with(handle):
