@@ -83,7 +83,9 @@ def _part(value: Any, wanted: DType | None, preferred: Any) -> Tensor:
     """Return an item of a nested list as a tensor; one of another dtype is cast."""
     tensor = as_tensor(value)
     if tensor is None or wanted is None or tensor.dtype == wanted:
-        return convert_to_tensor(value, wanted, None, preferred)
+        # Tensors within keep their dtype, and what they are stacked with is promoted.
+        hint = None if wanted is None and contains_tensor(value) else preferred
+        return convert_to_tensor(value, wanted, None, hint)
     cast = call_op("Cast", convert_to_tensor(tensor), wanted)
     assert isinstance(cast, Tensor)
     return cast
