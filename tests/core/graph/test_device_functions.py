@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 import headrace as hr
@@ -146,3 +148,18 @@ def test_scopes_of_another_graph_are_left_in_order() -> None:
         with pytest.raises(NestingError, match="a block of another graph is left before one"):
             first.__exit__(None, None, None)
         second.__exit__(None, None, None)
+
+
+def test_scopes_of_a_graph_apply_in_a_thread_that_has_no_graph_yet() -> None:
+    graph, names = hr.Graph(), []
+
+    def build() -> None:
+        with graph.name_scope("a"):
+            names.append(hr.get_default_graph() is graph)
+            with graph.as_default():
+                names.append(hr.constant(1.0).name)
+
+    thread = threading.Thread(target=build)
+    thread.start()
+    thread.join()
+    assert names == [False, "a/Const:0"]

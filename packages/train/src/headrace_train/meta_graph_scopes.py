@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import headrace as hr
-from headrace.compat import as_text
 from headrace.errors import AttributeValueError, listing
 from headrace_io import protos
 from headrace_io.protos.convert import as_message
@@ -115,7 +114,7 @@ def check_bound(message: Any, input_map: Any) -> None:
     if _UNBOUND not in message.collection_def:
         return
     names = [value.decode() for value in message.collection_def[_UNBOUND].bytes_list.value]
-    given = {as_text(name) for name in input_map or ()}
+    given = {n.decode() if isinstance(n, bytes) else n for n in input_map or ()}
     lacking = sorted(set(names) - given)
     if lacking:
         raise AttributeValueError(

@@ -197,10 +197,9 @@ class GraphScopes:
         """Let a scope apply to this graph in the block, at once or when it is the default one."""
         now: Scope | None = read(SCOPE)
         if now is None:
-            # lazy: the default graph of a thread is made where it is first asked for
-            from headrace.graph.scopes import current_scope
-
-            now = current_scope()
+            # The default graph of a thread is made where it is first asked for.
+            now = Scope(type(self.outermost)())  # type: ignore[attr-defined]
+            SCOPE.set(now)
         if scope.graph is now.graph:
             return entered(scope, *own)
         kept = tuple(pair for pair in now.others if pair[0] is not scope.graph)
