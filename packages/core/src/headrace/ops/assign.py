@@ -149,10 +149,14 @@ def assign(
     """
     if isinstance(ref, Tensor) and ref.op.type == "StridedSlice":
         return OPERATORS["assign_slice"](ref, value, name)  # type: ignore[no-any-return]
+    return _assigned(ref, value, name, validate_shape is not False)
+
+
+def _assigned(ref: Any, value: Any, name: str | None = None, validate: bool = True) -> Tensor:
+    """Replace the value of a variable, or of what stands for one."""
     variable = _checked(ref)
     update = _operand(value, variable, _part(name or "Assign", "value"))
     with _upon(ref, variable.handle):
-        validate = validate_shape is not False
         return assign_variable(variable.handle, update, validate, name=name or "Assign")
 
 
@@ -514,7 +518,7 @@ def report_uninitialized_variables(
         return boolean_mask(listed, logical_not(with_value))
 
 
-OPERATORS["assign_written"] = assign
+OPERATORS["assign_written"] = _assigned
 OPERATORS["add_written"] = assign_add
 OPERATORS["subtract_written"] = assign_sub
 OPERATORS["read_written"] = read_written
