@@ -17,6 +17,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.scopes import get_default_graph, name_scope
 from headrace.graph.structure import flatten, pack
 from headrace.graph.tensor import Tensor
+from headrace.module import Module
 from headrace.ops.activation import elu, relu, selu, softplus, softsign
 from headrace.ops.array import concat, shape, stack
 from headrace.ops.constant import fill, zeros
@@ -45,7 +46,7 @@ _ACTIVATIONS: dict[str, Callable[..., Any]] = {
 _COUNTS = ("rnn_cell_names",)
 
 
-class RNNCell:
+class RNNCell(Module):
     """A cell; subclasses state their sizes and say in ``call`` what a step is.
 
     Variables are made when a cell is first called, or by ``build``, in a variable scope that is
@@ -117,7 +118,7 @@ class RNNCell:
     # -- variables
 
     @property
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Any]:  # type: ignore[override]
         """All variables."""
         return list(self._made)
 
@@ -127,7 +128,7 @@ class RNNCell:
         return self.variables
 
     @property
-    def trainable_variables(self) -> list[Any]:
+    def trainable_variables(self) -> list[Any]:  # type: ignore[override]
         """The variables that optimizers change by default."""
         return [v for v in self.variables if v.trainable]
 

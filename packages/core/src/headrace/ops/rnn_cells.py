@@ -373,7 +373,7 @@ class MultiRNNCell(RNNCell):
         self.built = True
 
     @property
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Any]:  # type: ignore[override]
         """All variables of the cells."""
         return [v for cell in self._cells for v in getattr(cell, "variables", [])]
 

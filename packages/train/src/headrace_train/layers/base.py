@@ -31,7 +31,7 @@ from headrace_train.layers.naming import names_of
 _TRAINING: ContextVar[Any] = ContextVar("headrace_layer_training", default=None)
 
 
-class Layer:
+class Layer(hr.Module):
     """Variables, and a function of tensors that uses them.
 
     The first call makes the variables: ``build`` with ``add_weight``. Each call then applies
@@ -337,7 +337,7 @@ class Layer:
         return self.trainable_weights + self.non_trainable_weights
 
     @property
-    def trainable_variables(self) -> list[Any]:
+    def trainable_variables(self) -> list[Any]:  # type: ignore[override]
         """The same as ``trainable_weights``."""
         return self.trainable_weights
 
@@ -347,7 +347,7 @@ class Layer:
         return self.non_trainable_weights
 
     @property
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Any]:  # type: ignore[override]
         """The same as ``weights``."""
         return self.weights
 
