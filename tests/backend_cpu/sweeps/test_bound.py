@@ -21,6 +21,12 @@ def rows(*shape):
     return RNG.standard_normal(shape).astype(np.float32)
 
 
+def sparse_product(x, pairs, **turned):
+    values = hr.cast(pairs[:, 0] * 3 - pairs[:, 1], hr.float32)
+    matrix = hr.SparseTensor(hr.cast(pairs, hr.int64), values, [11, 11] if not turned else [9, 13])
+    return hr.sparse_tensor_dense_matmul(matrix, x, **turned)
+
+
 # The program, and what it is fed.
 PROGRAMS = {
     "gather": (hr.gather, rows(50, 7), ids(50, 4, 9)),
@@ -35,6 +41,25 @@ PROGRAMS = {
     "segment_prod": (lambda x, i: hr.unsorted_segment_prod(x, i, 40), rows(90), ids(40, 90)),
     "scatter_nd": (lambda x, i: hr.scatter_nd(i, x, [40, 3]), rows(60, 3), ids(40, 60, 1)),
     "scatter_nd_pairs": (lambda x, i: hr.scatter_nd(i, x, [9, 11, 3]), rows(60, 3), ids(9, 60, 2)),
+    "unique_places": (lambda x, i: hr.gather(x, hr.unique(i)[1]), rows(300, 3), ids(50, 300)),
+    "unique_far": (
+        lambda x, i: hr.gather(x, hr.unique(i * 20_000_000)[1]), rows(300, 3), ids(90, 300)),
+    "part_column": (lambda x, i: hr.gather(x, i[:, 2]), rows(9, 3), ids(9, 40, 5)),
+    "part_box": (lambda x, i: hr.gather(x[1:9, ::2, 1:4], i), rows(10, 6, 5), ids(8, 30)),
+    "part_turned": (lambda x, i: hr.gather(hr.reverse(x, [0, 2]), i[::-3]), rows(7, 2, 3),
+                    ids(7, 31)),
+    "part_axes": (lambda x, i: hr.gather(x[:, 1:, ::2, :2, 1::2], i[:, 0]), rows(3, 4, 5, 3, 4),
+                  ids(3, 8, 2)),
+    "part_bytes": (lambda x, i: hr.gather(hr.cast(x * 9.0, hr.int8)[:, ::3], i), rows(7, 8),
+                   ids(7, 8)),
+    "arg_max": (lambda x, i: hr.argmax(x, 1), rows(9, 30, 5), ids(3, 1)),
+    "arg_max_many": (lambda x, i: hr.argmax(x, 0, output_type=hr.int32), rows(40, 700), ids(3, 1)),
+    "arg_min": (lambda x, i: hr.argmin(i, -1), rows(1), ids(9, 60, 7)),
+    "arg_min_long": (lambda x, i: hr.argmin(x, -1), rows(3, 5000), ids(3, 1)),
+    "cumsum": (lambda x, i: hr.cumsum(x, 1, exclusive=True), rows(7, 20, 3), ids(3, 1)),
+    "cumsum_many": (lambda x, i: hr.cumsum(x, 0, reverse=True), rows(33, 90), ids(3, 1)),
+    "cumprod": (lambda x, i: hr.math.cumprod(i, 0, exclusive=True, reverse=True), rows(1),
+                ids(3, 50)),
     "large": (lambda x, i: hr.unsorted_segment_sum(hr.gather(x, i) * 2.0, i, 500),
               rows(500, 33), ids(500, 2000)),
 }  # fmt: skip
@@ -176,3 +201,80 @@ def test_an_index_out_of_range_in_a_loop_is_told():
         with pytest.raises(hr.errors.HeadraceError, match="index 20 is out of range"):
             session.run(total, {table: np.ones(20), start: [15]})
         assert session.run(total, {table: np.ones(20), start: [0]}) == 10
+
+
+def test_what_nothing_reads_may_be_of_unknown_shape():
+    with hr.Graph().as_default():
+        ids = hr.placeholder(hr.int32, [6, 4])
+        table = hr.Variable(hr.ones([50, 2]))
+        places = hr.unique(ids[:, 1])[1]
+        sums = hr.unsorted_segment_sum(hr.gather(table, ids[:, 1]), places, 6)
+        with hr.Session() as session:
+            session.run(hr.global_variables_initializer())
+            explained = session.explain(sums, {ids: np.zeros((6, 4), np.int32)})
+    computed = " ".join(str(kernel) for part in explained.walk() for kernel in part.kernels)
+    assert "StridedSlice" in computed
+    assert "Unique" in computed
+    assert "cut where" not in str(explained)
+
+
+def test_elements_that_are_read_are_found_by_themselves():
+    with hr.Graph().as_default():
+        ids = hr.placeholder(hr.int32, [5])
+        elements, places = hr.unique(ids)
+        with hr.Session(config=hr.Config(**COMPILED)) as session:
+            for _ in range(2):
+                found, at = session.run([elements * 2, places], {ids: [7, 7, 3, 7, 1]})
+                np.testing.assert_array_equal(found, [14, 6, 2])
+                np.testing.assert_array_equal(at, [0, 0, 1, 0, 2])
+
+
+def test_a_sweep_that_never_refuses_is_called_as_it_is():
+    with hr.Graph().as_default():
+        ids = hr.placeholder(hr.int32, [40])
+        x = hr.placeholder(hr.float32, [40, 3])
+        y = hr.gather(x, hr.unique(ids)[1])
+        with hr.Session(config=hr.Config(**COMPILED)) as session:
+            for high in (3, 40, 1):
+                given = np.arange(40, dtype=np.int32) % high
+                table = np.ones((40, 3), np.float32).cumsum(0)
+                value = session.run(y, {ids: given, x: table})
+                np.testing.assert_array_equal(value, table[given])
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_sparse_products_are_those_of_plain_kernels(turned):
+    pairs = ids(9, 60, 2)
+    x = hr.placeholder(hr.float32, [9 if turned else 11, 20])
+    y = sparse_product(x, hr.constant(pairs), **({"adjoint_a": True} if turned else {}))
+    given = {x: rows(*x.shape.as_list())}
+    with hr.Session(config=hr.Config(executor="plain")) as session:
+        want = session.run(y, given)
+    for threads in (1, 3):
+        with hr.Session(config=hr.Config(threads=threads, **COMPILED)) as session:
+            for _ in range(2):
+                found = session.run(y, given)
+        # Rows are added up in another order.
+        np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4)
+
+
+def test_rounds_with_such_sweeps_run_at_one_go():
+    pairs = hr.constant(np.stack([ids(6, 20), ids(6, 20)], 1).astype(np.int64))
+    matrix = hr.SparseTensor(pairs, hr.constant(rows(20)), [6, 6])
+    x = hr.placeholder(hr.float32, [6, 8])
+
+    def round_(n, x, best):
+        y = hr.cumsum(hr.sparse_tensor_dense_matmul(matrix, x), 1) * 0.1
+        return n + 1, hr.tanh(y), best + hr.cast(hr.argmax(y, 0), hr.int32)
+
+    start = hr.constant(0), x, hr.zeros([8], hr.int32)
+    made = hr.while_loop(lambda n, *_: n < 12, round_, start)[1:]
+    given = {x: rows(6, 8)}
+    with hr.Session(config=hr.Config(executor="plain")) as session:
+        want = session.run(made, given)
+    with hr.Session(config=hr.Config(**COMPILED)) as session:
+        for _ in range(3):
+            found = session.run(made, given)
+        assert "runs many rounds at one go" in str(session.explain(made, given))
+    np.testing.assert_allclose(found[0], want[0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(found[1], want[1])

@@ -33,7 +33,8 @@ def compile_region(region: Region) -> Program:
 def _compiled(region: Region, *, matched: bool) -> Program:
     settings = CompileSettings.of(region.options)
     operations = [op for op in region.graph.operations if not is_given(op)]
-    closed = [op for op in operations if op in region.reserved or not is_open(op)]
+    read = {*region.outputs, *(t for op in operations for t in op.inputs)}
+    closed = [op for op in operations if op in region.reserved or not is_open(op, read)]
     matches = Matches(operations, region.outputs, closed)
     if matched:
         match_all(matches, settings)

@@ -13,7 +13,7 @@ from headrace_cpu.matmul import match_thin as thin
 from headrace_cpu.onednn.match_convolution import CONVOLUTIONS, make_convolution, wants_convolution
 from headrace_cpu.onednn.match_matmul import make_matmul, make_sum, wants_matmul, wants_sum
 from headrace_cpu.program.matching import Matcher, Need
-from headrace_cpu.sweeps import bound, matrices, picked, plans
+from headrace_cpu.sweeps import bound, matrices, parts, picked, plans
 from headrace_cpu.windows import match as windows
 from headrace_cpu.winograd import match as winograd
 
@@ -144,5 +144,13 @@ MATCHERS = (
         types=frozenset(plans.PLANS),
         wants=bound.wants,
         make=plans.make,
+    ),
+    # After all whose instructions read parts.
+    Matcher(
+        name="part",
+        priority=4,
+        types=parts.TYPES,
+        wants=parts.wants,
+        make=parts.make,
     ),
 )

@@ -42,7 +42,8 @@ class Matches:
         self._members: dict[int, list[Operation]] = {
             i: [op] for i, op in enumerate(self.operations)
         }
-        self._matched: set[Operation] = set(closed)
+        self._closed = frozenset(closed)
+        self._matched: set[Operation] = set(self._closed)
         self._users: dict[Tensor, list[Operation]] = {}
         self._waiters: dict[Operation, list[Operation]] = {}
         for op in self.operations:
@@ -58,6 +59,10 @@ class Matches:
     def free(self, op: Operation) -> bool:
         """Whether an operation of the region is not matched yet."""
         return op in self._place and op not in self._matched
+
+    def taken(self, op: Operation) -> bool:
+        """Whether an instruction computes an operation."""
+        return op in self._matched and op not in self._closed
 
     def users(self, tensor: Tensor) -> list[Operation]:
         """Return the operations of the region that read a tensor."""

@@ -12,7 +12,7 @@ A view (a reshape, an identity) is its root under another shape, and takes no ti
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from enum import Enum
 from typing import Any
 
@@ -165,9 +165,16 @@ def is_given(op: Operation) -> bool:
     return op.type == "Feed" or (op.type == "Const" and not op.control_inputs) or is_handle(op)
 
 
-def is_open(op: Operation) -> bool:
-    """Whether instructions can compute an operation: it works on numbers of known shapes."""
+def is_open(op: Operation, read: Container[Tensor] | None = None) -> bool:
+    """Whether instructions can compute an operation: it works on numbers of known shapes.
+
+    Args:
+        op: The operation.
+        read: What is read, by others or outside: of other outputs the shape is no matter. None
+            where all outputs count.
+    """
+    used = (*op.inputs, *(t for t in op.outputs if read is None or t in read))
     return not is_unchecked(op) and all(
         is_native(tensor) or (tensor.dtype.kind == "resource" and tensor in op.inputs)
-        for tensor in (*op.inputs, *op.outputs)
+        for tensor in used
     )

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
@@ -37,6 +36,7 @@ class Step:
         tensors: Those that are the addresses of tensors, or of the variable that is changed.
         scratch: Those that are addresses in scratch memory: at so many bytes.
         arrays: Those that are addresses of arrays that are made with the instruction.
+        offsets: Of those that are tensors, how many bytes behind the tensor's address they lie.
     """
 
     sweep: Sweep
@@ -45,6 +45,7 @@ class Step:
     tensors: Mapping[str, Tensor]
     scratch: Mapping[str, int] = field(default_factory=dict)
     arrays: Mapping[str, Array] = field(default_factory=dict)
+    offsets: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +58,14 @@ class Plan:
         flops: How many floating-point operations they do.
         moved: The bytes that they read and write where that is not all of each tensor: of a table
             they read the rows that are picked, of a variable they change those that are named.
+        output: Which of the operation's outputs they compute. Nothing reads the others.
     """
 
     steps: Sequence[Step]
     scratch: int = 0
     flops: int = 0
     moved: int | None = None
+    output: int = 0
 
 
 # The plan of an operation on so many threads, None where sweeps do not compute it.
@@ -95,7 +98,7 @@ class BoundSweep(Instruction):
             t for t in op.inputs[len(self.updates) :] if t.spec.value is None or _is_read(plan, t)
         ]
         self.reads = tuple(dict.fromkeys(given))
-        self.writes = () if changes else (op.outputs[0],)
+        self.writes = () if changes else (op.outputs[plan.output],)
         self.scratch = plan.scratch
         self._kernels: list[int] = []
 
@@ -138,8 +141,11 @@ class BoundSweep(Instruction):
             native: NativeCall = calls[-1].__dict__["native"]
             natives.append(replace(native, report=block.address + 8 * STATUS))
             blocks.append(block)
-        words = [block.words for block in blocks[1:]]
-        call = all_of.kept(partial(_run, words, calls, plain))
+        refuses = [
+            block.words if _refuses(step) else None
+            for step, block in zip(self._plan.steps, blocks[1:], strict=True)
+        ]
+        call = all_of.kept(_runner(refuses, calls, plain))
         if not self.updates:
             call.__dict__["native"] = tuple(natives)
         return bound(call, blocks, tensors, at)
@@ -153,7 +159,7 @@ class BoundSweep(Instruction):
         for name, number in step.numbers.items():
             block.words[place[name]] = number
         for name, tensor in step.tensors.items():
-            block.bind(tensor, place[name])
+            block.bind(tensor, place[name], step.offsets.get(name, 0))
         for name, offset in step.scratch.items():
             block.bind_scratch(place[name], offset)
         for name, array in step.arrays.items():
@@ -196,15 +202,52 @@ class BoundSweep(Instruction):
             _kernel(self._op)(SimpleNamespace(xp=np), _Lent(handle, found[handle]), *given)
 
 
-def _run(words: Sequence[Array], calls: Sequence[Callable[[], object]], plain: Any) -> None:
+def _refuses(step: Step) -> bool:
+    """Whether a sweep may tell that something is wrong."""
+    return "set_word" in step.sweep.written()
+
+
+def _runner(
+    words: Sequence[Array | None],
+    calls: Sequence[Callable[[], object]],
+    plain: Callable[[], object],
+) -> Callable[[], object]:
+    """Return what makes calls, and then runs the plain kernel where one of them refused.
+
+    Args:
+        words: For each call, its block, None where it never refuses.
+        calls: The calls.
+        plain: Says what is wrong.
+    """
+    block, call = words[0], calls[0]
+    if len(calls) == 1:
+        # Most have one sweep, and many take less time than a turn of a loop in Python.
+        return partial(call) if block is None else partial(_run_one, block.item, block, call, plain)
+    return partial(_run, words, calls, plain)
+
+
+def _run_one(
+    item: Callable[[int], int], block: Array, call: Callable[[], object],
+    plain: Callable[[], object],
+) -> None:  # fmt: skip
+    call()
+    if item(STATUS):
+        block[STATUS] = 0
+        plain()
+
+
+def _run(
+    words: Sequence[Array | None],
+    calls: Sequence[Callable[[], object]],
+    plain: Callable[[], object],
+) -> None:
     wrong = False
     for block, call in zip(words, calls, strict=True):
         call()
-        if block.item(STATUS):
+        if block is not None and block.item(STATUS):
             block[STATUS] = 0
             wrong = True
     if wrong:
-        # The plain kernel says what is wrong.
         plain()
 
 
@@ -246,4 +289,6 @@ def wants(candidate: Candidate) -> bool:
         if handle.op.type != "VarHandle" or candidate.matches.needed_outside(op.outputs[0], ()):
             return False
         return all(is_native(t) for t in others)
-    return len(op.outputs) == 1 and all(is_native(t) for t in (*op.inputs, *op.outputs))
+    matches = candidate.matches
+    read = [t for t in op.outputs if matches.users(t) or t in matches.results]
+    return len(read) == 1 and all(is_native(t) for t in (*op.inputs, *read))

@@ -101,7 +101,8 @@ _WORDS = ("x", "size", "found", "places", "counts", "table", "room", "answer")
 
 
 @functools.cache
-def _sweep(code: str, out: str) -> Sweep:
+def unique_sweep(code: str, out: str) -> Sweep:
+    """Return the sweep for elements of a dtype, and places of one."""
     keys = Keys(code)
     whole = code[0] != "f"
     text = _UNIQUE.replace("MULTIPLIER", str(0x9E3779B97F4A7C15 - (1 << 64)))
@@ -111,6 +112,11 @@ def _sweep(code: str, out: str) -> Sweep:
     text = text.replace("SHIFT", str(keys.shift)).replace("LOW", str((1 << 32) - 1))
     parts = {"KEY": keys.text, "CLOSE": _CLOSE if whole else "far = True"}
     return Sweep("unique", _WORDS, text, {"T": code, "O": out, "P": keys.pair}, parts)
+
+
+def table_for(size: int) -> tuple[int, int]:
+    """Return how many slots the table has for so many elements, and how far apart those may lie."""
+    return max(_SLOTS, 4 << (2 * size).bit_length()), max(_SPREAD * size, 1 << 16)
 
 
 def _job(op: Operation, wanted: Sequence[bool] = (True, True, True)) -> Job | None:
@@ -129,7 +135,7 @@ def _job(op: Operation, wanted: Sequence[bool] = (True, True, True)) -> Job | No
         if x.ndim != 1 or not size or size >= 1 << 31:
             return None
         wide = np.ascontiguousarray(widened(x))
-        slots = max(_SLOTS, 4 << (2 * size).bit_length())
+        slots, room = table_for(size)
         table = allocate(slots * SIZES[keys.pair])
         found = np.empty(size, wide.dtype)
         places = np.empty(size, kind) if wanted[1] else None
@@ -138,7 +144,7 @@ def _job(op: Operation, wanted: Sequence[bool] = (True, True, True)) -> Job | No
         calls[0](
             1, address(wide), size, address(found), 0 if places is None else address(places),
             0 if counts is None else address(counts), address(table),
-            min(max(_SPREAD * size, 1 << 16), table.size // 4), address(answer),
+            min(room, table.size // 4), address(answer),
         )  # fmt: skip
         many = answer.item()
         others = None if counts is None else counts[:many].copy()
@@ -149,7 +155,7 @@ def _job(op: Operation, wanted: Sequence[bool] = (True, True, True)) -> Job | No
         assert made is not None
         return made
 
-    return Job((_sweep(code, out),), run, only)
+    return Job((unique_sweep(code, out),), run, only)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {"Unique": _job}

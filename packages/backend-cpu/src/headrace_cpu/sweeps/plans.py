@@ -15,10 +15,13 @@ from headrace_cpu.kernels.numeric import axis_index
 from headrace_cpu.native.threads import open_mp
 from headrace_cpu.program.instruction import ALIGNMENT, Instruction
 from headrace_cpu.program.matching import Candidate
+from headrace_cpu.sweeps.along import LEFT, scan_plan, search_plan
 from headrace_cpu.sweeps.bound import BoundSweep, Plan, Planner, Step
+from headrace_cpu.sweeps.distinct import table_for, unique_sweep
 from headrace_cpu.sweeps.folds import SEGMENTS, fold_sweep, is_slim, lists_for
+from headrace_cpu.sweeps.keys import Keys
 from headrace_cpu.sweeps.picks import bits_of, flatten_sweep, parts_for, pick_sweep
-from headrace_cpu.sweeps.sweep import Sweep, code_of, team_for
+from headrace_cpu.sweeps.sweep import SIZES, Sweep, code_of, team_for
 
 _MOST_ELEMENTS = 1 << 29
 # Results of more bytes are left to nodes outside of loops: some microseconds of Python are a small
@@ -93,7 +96,7 @@ def _flattening(indices: Tensor, shape: tuple[int, ...], threads: int) -> tuple[
         {"rows": 0},
         {"sizes": np.array(shape[:depth], np.int64)},
     )
-    return step, -(-8 * count // ALIGNMENT) * ALIGNMENT
+    return step, _aligned(8 * count)
 
 
 def _segment_plan(op: Operation, threads: int) -> Plan | None:
@@ -157,6 +160,37 @@ def _update_plan(fold: str, op: Operation, threads: int) -> Plan | None:
     return replace(_folding(sweep, tensors, sizes, threads, fresh=0), moved=moved)
 
 
+def _product_plan(op: Operation, threads: int) -> Plan | None:
+    """Return how a sparse matrix is multiplied with a dense one."""
+    indices, values, shape, b = op.inputs
+    code = code_of(values.dtype.numpy)
+    if code in (None, "b8") or shape.spec.value is None or op.attrs["adjoint_b"]:
+        return None
+    assert code is not None
+    dims = [int(d) for d in shape.spec.value]
+    turned = op.attrs["adjoint_a"]
+    height, width = b.shape.known
+    count = prod(values.shape.known)
+    rows = op.outputs[0].shape.known[0]
+    fits = indices.shape.known == (count, 2) and indices.dtype.numpy == np.int64
+    fits = fits and dims == [*((height, rows) if turned else (rows, height))]
+    if not fits or not count * height * width * rows or count >= 1 << 31:
+        return None
+    if rows * width > max(1 << 24, 16 * (count + height * width)):
+        return None
+    sweep = fold_sweep("sum", code, "i64", "i64", 2, True)
+    tensors = {"out": op.outputs[0], "ids": indices, "through": indices, "data": b,
+               "weights": values}  # fmt: skip
+    plan = _folding(sweep, tensors, (rows, width, count, SIZES[code]), threads)
+    (step,) = plan.steps
+    offsets = {"ids": 8 * turned, "through": 8 * (not turned)}
+    numbers = {**step.numbers, "height": height}
+    # Of each element of the matrix, a row is read.
+    moved = bytes_of((indices, values, op.outputs[0])) + count * width * SIZES[code]
+    step = replace(step, numbers=numbers, offsets=offsets)
+    return replace(plan, steps=[step], flops=2 * count * width, moved=moved)
+
+
 def _folding(
     sweep: Sweep, tensors: dict[str, Tensor], sizes: tuple[int, int, int, int], threads: int,
     none: Any = None, *, drops: int = 0, fresh: int = 1, scratch: dict[str, int] | None = None,
@@ -179,7 +213,7 @@ def _folding(
     rows, width, count, size = sizes
     team = team_for(count * (width + 1) + rows * width // 8 * fresh, threads)
     line, facts, lists = lists_for(width * size, team)
-    seen = -(-(facts + lists) // ALIGNMENT) * ALIGNMENT
+    seen = _aligned(facts + lists)
     numbers = {"rows": rows, "width": width, "count": count, "height": count, "drops": drops,
                "line": line, "fresh": fresh}  # fmt: skip
     places = {**(scratch or {}), "facts": first, "lists": first + facts}
@@ -192,11 +226,44 @@ def _folding(
     return Plan([step], room, count * width if tensors["data"].dtype.is_floating else 0)
 
 
+def _unique_plan(op: Operation, threads: int) -> Plan | None:
+    """Return how places of distinct elements are found, where nothing reads the elements."""
+    (x,), places = op.inputs, op.outputs[1]
+    code, out = code_of(x.dtype.numpy), code_of(places.dtype.numpy)
+    if code in (None, "b8") or out is None or len(x.shape.known) != 1:
+        return None
+    assert code is not None
+    size = prod(x.shape.known)
+    if not 0 < size < _MOST_ELEMENTS:
+        return None
+    slots, room = table_for(size)
+    table = slots * SIZES[Keys(code).pair]
+    found = _aligned(size * SIZES[code])
+    step = Step(
+        unique_sweep(code, out),
+        1,
+        {"size": size, "room": min(room, table // 4)},
+        {"x": x, "places": places},
+        {"table": 0, "found": _aligned(table), "answer": _aligned(table) + found},
+    )
+    return Plan([step], _aligned(table) + found + 8, output=1)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
 PLANS: dict[str, Planner] = {
     "Gather": _gather_plan,
     "GatherNd": _gather_nd_plan,
     **dict.fromkeys(SEGMENTS, _segment_plan),
     "ScatterNd": _scatter_plan,
+    "Unique": _unique_plan,
+    "ArgMax": search_plan,
+    "ArgMin": search_plan,
+    "Cumprod": scan_plan,
+    "Cumsum": scan_plan,
+    "SparseTensorDenseMatMul": _product_plan,
     "ScatterAddVariable": functools.partial(_update_plan, "sum"),
     "ScatterSubVariable": functools.partial(_update_plan, "difference"),
     "ScatterMinVariable": functools.partial(_update_plan, "smallest"),
@@ -211,5 +278,8 @@ def make(candidate: Candidate) -> Instruction | None:
     if not settings.keen and not op.schema.changes and bytes_of(op.outputs) > _LARGE:
         return None
     threads = settings.threads if open_mp() is not None else 1
+    left = LEFT.get(op.type)
+    if left is not None and not settings.keen and left(op, threads):
+        return None
     plan = PLANS[op.type](op, threads)
     return None if plan is None else BoundSweep(op, plan)

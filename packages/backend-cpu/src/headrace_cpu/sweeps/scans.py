@@ -19,7 +19,7 @@ from headrace_cpu.native.memory import address
 from headrace_cpu.sweeps.sweep import Call, Job, Sweep, code_of, team_for
 
 # From so many elements behind the axis on, they go side by side.
-_WIDE = 16
+WIDE = 16
 # Columns that a thread has sums of in the nearest cache.
 _BLOCK = 1024
 
@@ -153,7 +153,8 @@ for unit in range(me * outer * blocks // team, (me + 1) * outer * blocks // team
 _RECURRENCE_WORDS = ("factors", "terms", "y", "outer", "length", "inner", "reverse")
 
 
-def _sweeps(op: str, code: str) -> tuple[Sweep, Sweep]:
+def sweeps_of(op: str, code: str) -> tuple[Sweep, Sweep]:
+    """Return the sweeps for few and for many elements behind the axis."""
     sign, zero, start = ("+", "-0.0", "0") if op == "Cumsum" else ("*", "1.0", "1")
     if code[0] != "f":
         zero = start
@@ -166,6 +167,11 @@ def _sweeps(op: str, code: str) -> tuple[Sweep, Sweep]:
         Sweep(f"{name}_rows", _WORDS, text(_ROWS), {"T": code}),
         Sweep(f"{name}_columns", (*_WORDS, "sums", "block_size"), text(_COLUMNS), {"T": code}),
     )
+
+
+def block_for(inner: int, team: int) -> int:
+    """Return how many columns a thread takes at once."""
+    return min(_BLOCK, -(-inner // (16 * team)) * 16)
 
 
 def _job(op: Operation) -> Job | None:
@@ -186,15 +192,15 @@ def _job(op: Operation) -> Job | None:
         result = np.empty(x.shape, wide.dtype)
         sizes = (address(wide), address(result), outer, x.shape[at], inner, exclusive, reverse)
         team = team_for(x.size, threads)
-        if inner < _WIDE:
+        if inner < WIDE:
             calls[0](team, *sizes)
         else:
-            block = min(_BLOCK, -(-inner // (16 * team)) * 16)
+            block = block_for(inner, team)
             sums = np.empty(block * team, wide.dtype)
             calls[1](team, *sizes, address(sums), block)
         return narrowed(result, x.dtype)
 
-    return Job(_sweeps(op.type, code), run)
+    return Job(sweeps_of(op.type, code), run)
 
 
 def _recurrence_job(op: Operation) -> Job | None:
@@ -218,10 +224,10 @@ def _recurrence_job(op: Operation) -> Job | None:
         result = np.empty(shape, wide[0].dtype)
         sizes = (*map(address, (*wide, result)), outer, length, inner, reverse)
         team = team_for(factors.size, threads)
-        if inner < _WIDE:
+        if inner < WIDE:
             calls[0](team, *sizes)
         else:
-            block = min(_BLOCK, -(-inner // (16 * team)) * 16)
+            block = block_for(inner, team)
             sums = np.empty(block * team, result.dtype)
             calls[1](team, *sizes, address(sums), block)
         return narrowed(result, factors.dtype)

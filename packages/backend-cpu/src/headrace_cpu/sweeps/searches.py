@@ -25,7 +25,7 @@ from headrace_cpu.sweeps.sweep import SIZES, Call, Job, Sweep, code_of, team_for
 _LONG = {"f32": 1024, "f64": 64, "i64": 64, "u64": 64}
 _LONG_OTHERS = 96
 # Columns whose best a thread has in the nearest cache.
-_BLOCK = 1024
+BLOCK = 1024
 _OTHERS = (1 << 32) - 1
 
 _PAIRS = """\
@@ -106,17 +106,23 @@ def _key(code: str, *, largest: bool) -> str:
 
 
 @functools.cache
-def _sweeps(code: str, found: str, *, largest: bool) -> tuple[Sweep, Sweep]:
+def sweeps_of(code: str, found: str, *, largest: bool) -> tuple[Sweep, Sweep]:
+    """Return the sweeps for nothing and for something behind the axis."""
     name = "largest" if largest else "smallest"
     types, start = {"T": code, "O": found}, _start(code, largest=largest)
     parts = {"KEY": _key(code, largest=largest)}
     rows = (_TWICE if SIZES[code] == 8 else _PAIRS).replace("OTHERS", str(_OTHERS))
-    columns = _COLUMNS.replace("BLOCK", str(_BLOCK)).replace("START", start)
+    columns = _COLUMNS.replace("BLOCK", str(BLOCK)).replace("START", start)
     columns = columns.replace("SIGN", ">" if largest else "<")
     return (
         Sweep(f"{name}_of_rows", _WORDS, rows, types, parts),
         Sweep(f"{name}_of_columns", (*_WORDS, "bests", "places"), columns, types),
     )
+
+
+def longest(code: str | None) -> int:
+    """Return how long rows are at most that are not left to NumPy."""
+    return _LONG.get(code or "", _LONG_OTHERS)
 
 
 def _job(op: Operation, *, largest: bool) -> Job | None:
@@ -128,7 +134,7 @@ def _job(op: Operation, *, largest: bool) -> Job | None:
     if code in (None, "b8") or found not in ("i32", "i64"):
         return None
     assert code is not None
-    longest = _LONG.get(code, _LONG_OTHERS)
+    most = longest(code)
 
     def run(calls: Sequence[Call], threads: int, x: Any) -> Any:
         if not x.ndim or not x.size or x.size >= 1 << 31:
@@ -136,7 +142,7 @@ def _job(op: Operation, *, largest: bool) -> Job | None:
         at = axis_index(0 if axis is None else axis, x.ndim)
         outer, length, inner = prod(x.shape[:at]), x.shape[at], prod(x.shape[at + 1 :])
         team = team_for(x.size // 2, threads)
-        if inner == 1 and length > longest and team == 1:
+        if inner == 1 and length > most and team == 1:
             return None
         wide = np.ascontiguousarray(widened(x))
         result = np.empty(x.shape[:at] + x.shape[at + 1 :], kind)
@@ -144,11 +150,11 @@ def _job(op: Operation, *, largest: bool) -> Job | None:
         if inner == 1:
             calls[0](team, *sizes)
         else:
-            bests, places = np.empty(_BLOCK * team, wide.dtype), np.empty(_BLOCK * team, np.int32)
+            bests, places = np.empty(BLOCK * team, wide.dtype), np.empty(BLOCK * team, np.int32)
             calls[1](team, *sizes, address(bests), address(places))
         return result
 
-    return Job(_sweeps(code, found, largest=largest), run)
+    return Job(sweeps_of(code, found, largest=largest), run)
 
 
 JOBS: dict[str, Callable[[Operation], Job | None]] = {

@@ -412,8 +412,8 @@ class RegionCall:
             known.replaced_by(step)
         elif around.options.verify:
             verify(step)
-        dependent = frozenset(op for op in step.graph.operations if _depends_on_data(op))
-        if dependent and not all(_is_last(op, step) for op in dependent):
+        dependent = _depend_on_data(step)
+        if dependent:
             whole, device = around.split(step, dependent), cast("Device", self._device)
             if not self._fetched or holds_host_arrays(device):
                 return whole
@@ -496,17 +496,23 @@ def _shape(value: Any) -> tuple[int, ...] | None:
     return getattr(value, "shape", None)
 
 
-def _depends_on_data(op: Operation) -> bool:
-    """Whether the shape of what an operation yields shows only when it has run."""
-    return (
-        op.type != "Feed" and any(map(_unknown, op.outputs)) and not any(map(_unknown, op.inputs))
-    )
+def _depend_on_data(step: StepGraph) -> frozenset[Operation]:
+    """Return the operations whose outputs have shapes that show only when they have run.
+
+    Where nothing in the step reads such an output, its shape is no matter: of what ``unique``
+    yields, the places alone have a known one.
+    """
+    found = [op for op in step.graph.operations if op.type != "Feed" and _yields_unknown(op)]
+    if not found:
+        return frozenset()
+    read = {t for op in step.graph.operations for t in op.inputs}
+    late = [op for op in found if any(_unknown(t) and t in read for t in op.outputs)]
+    return frozenset(late)
+
+
+def _yields_unknown(op: Operation) -> bool:
+    return any(map(_unknown, op.outputs)) and not any(map(_unknown, op.inputs))
 
 
 def _unknown(tensor: Tensor) -> bool:
     return tensor.dtype.kind not in _UNSHAPED and not tensor.spec.shape.is_fully_defined()
-
-
-def _is_last(op: Operation, step: StepGraph) -> bool:
-    """Whether nothing in a step reads what an operation yields."""
-    return not any(t.op is op for other in step.graph.operations for t in other.inputs)
