@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from math import prod
 
 from headrace_cpu.fusion.constants import ELEMENTARY
 from headrace_cpu.fusion.nodes import BYTES, FLOATS
@@ -19,14 +19,26 @@ _CHUNK = 1024
 # 1.0 ms for 5.9. NumPy adds fewer than eight numbers in their order, as those side by side do:
 # steps before kernels are compiled, and after, agree to the bit.
 _WIDE, _WIDE_EXTREMES = 8, 128
-# Rows of up to so many elements are counted together where there are so many groups of them.
-_SHORT_ROW, _MANY_PARTS = 16, 64
+# Of rows in several phases, what does not fill a vector costs as much as one that is full, where
+# functions are computed. Softmax of 6400 rows of 12 took 120 us, and 67 side by side, of 20 283 and
+# 109; but to compile that takes a second.
+_WIDE_FUNCTIONS = 17
+# Loops of more steps than this LLVM does not unroll before it makes vectors of them. Of 6400 rows
+# of 12 and 24 float32, a sum of two products took 44 and 85 us unrolled, and 11 and 17 in vectors.
+_UNROLLED = 32
+# Rows of up to so many elements are counted together where so many follow one another.
+_SHORT_ROW, _MANY_ROWS = 16, 16
 # Flat ranges are shared among threads in whole cache lines.
 _SHARE = 64
 
 
 def _indented(lines: list[str]) -> list[str]:
     return ["    " + line for line in lines]
+
+
+def _of_step(line: str, step: int) -> str:
+    """Return a line of a loop over a row as that of one of its steps."""
+    return re.sub(r"\bj\b", str(step), re.sub(r"\bv(\d+)\b", rf"v\1_{step}", line))
 
 
 def shared_rows(rows: str) -> list[str]:
@@ -53,6 +65,11 @@ class NestWriter:
         self.outer = nest.dims[:-1]
         self.banded = number in writer.schedule.bands
         phases = nest.phases
+        # Whether rows should go side by side: LLVM sees that only where they have one address, and
+        # a place each. And whether the steps of a row are written one by one: what a phase hands
+        # to the next is in registers then, where in memory the next row would overwrite it.
+        self.beside = self._goes_beside()
+        self.apart = self.beside and phases > 1
         self.row: list[list[str]] = [[] for _ in range(phases + 1)]
         self.row_stores: list[list[str]] = [[] for _ in range(phases + 1)]
         self.before: list[str] = []
@@ -63,6 +80,20 @@ class NestWriter:
         self.phase = 0
         self.lines: list[str] = []
         self.loops: list[list[str]] = []
+
+    def _goes_beside(self) -> bool:
+        """Whether rows are too short for vectors of their own."""
+        inner, sizes = self.inner, self.writer.sizes
+        if inner is None or sizes[inner] >= _WIDE:
+            return inner is not None and sizes[inner] < _WIDE_FUNCTIONS and self._has_functions()
+        return True
+
+    def _has_functions(self) -> bool:
+        """Whether several phases compute functions, which take most of the time, along rows."""
+        values = self.writer.schedule.space.values
+        return self.nest.phases > 1 and any(
+            value.name in ELEMENTARY and self.inner in value.dims for value in values
+        )
 
     def write(self) -> list[str]:
         """Return the lines of the nest; of one in a band, those of one step of the band."""
@@ -95,6 +126,10 @@ class NestWriter:
     def _compute(self, value: Value, names: dict[Value, str], lines: list[str], kind: str) -> str:
         name = f"{kind}{value.number}"
         root = self.writer.schedule.roots.get(value)
+        if root is not None and self.apart and self._is_of_step(root):
+            # Each step of a phase before has a variable of its own.
+            names[value] = name
+            return name
         if root is not None and (root.reduces or self._computed_before(root)):
             expression = self._from_home(value)
         elif value.kind == "load":
@@ -109,6 +144,11 @@ class NestWriter:
         lines.append(f"{name} = {expression}")
         names[value] = name
         return name
+
+    def _is_of_step(self, root: Root) -> bool:
+        """Whether a value was computed in an earlier phase of this row, for each of its steps."""
+        before = root.nest == self.number and root.phase < self.phase
+        return before and not root.reduces and not root.in_row
 
     def _computed_before(self, root: Root) -> bool:
         return root.nest != self.number or root.phase < self.phase
@@ -134,6 +174,12 @@ class NestWriter:
                 stride = memory.strides[dim]
                 terms.append(f"i{dim} * {stride}" if stride else f"i{dim}")
         base = memory.base
+        index = "0"
+        if self.inner is not None and self.inner in memory.dims:
+            stride = memory.strides[self.inner]
+            index = f"j * {stride}" if stride else "j"
+        if self.beside:
+            return base, " + ".join([*terms, index])
         if terms:
             key = (base, tuple(terms))
             known = self.row_bases.get(key)
@@ -143,10 +189,7 @@ class NestWriter:
                 self.row[0].insert(0, f"{known} = {base} + ({offset}) * {BYTES[memory.code]}")
                 self.row_bases[key] = known
             base = known
-        if self.inner is None or self.inner not in memory.dims:
-            return base, "0"
-        stride = memory.strides[self.inner]
-        return base, f"j * {stride}" if stride else "j"
+        return base, index
 
     def load(self, memory: Memory) -> str:
         """Return the expression of an element of memory."""
@@ -233,7 +276,8 @@ class NestWriter:
             if root.store is not None:
                 stores.append(self.store(self.writer.memory_of_store(root.store), name))
             elif not root.reduces:
-                if value in self.writer.homes:
+                kept = not self.apart or value in self.writer.schedule.distant
+                if kept and value in self.writer.homes:
                     stores.append(self.store(self.writer.homes[value], name))
             elif self.inner in value.over:
                 registers.append(value)
@@ -288,13 +332,16 @@ class NestWriter:
             f"f{reduction.number} = {self.writer.identity(reduction, reduction.code)}"
             for reduction in registers
         ]
+        if self.apart:
+            steps = range(self.writer.sizes[self.inner])
+            return [*begin, *(_of_step(line, step) for step in steps for line in lines)]
         chunked = [reduction for reduction in registers if self._chunked(reduction)]
         first, last = ("0", self.writer.size(self.inner)) if self._whole() else ("first", "last")
         full = "full_" * self._is_mixed()
-        steps = f"{full}range"
+        loop = f"{full}range"
         if not chunked:
-            steps = f"{full}vectors" if self._in_vectors(registers) else steps
-            return [*begin, f"for j in {steps}({first}, {last}):", *_indented(lines)]
+            loop = f"{full}vectors" if self._in_vectors(registers) else loop
+            return [*begin, f"for j in {loop}({first}, {last}):", *_indented(lines)]
         zero = self.writer.constant("f64", "0")
         restart = [b for b, reduction in zip(begin, registers, strict=True) if reduction in chunked]
         once = [
@@ -306,7 +353,7 @@ class NestWriter:
             *(f"w{reduction.number} = {zero}" for reduction in chunked),
             f"for chunk in range({first}, {last}, {_CHUNK}):",
             *_indented(restart),
-            f"    for j in {steps}(chunk, minimum(chunk + {_CHUNK}, {last})):",
+            f"    for j in {loop}(chunk, minimum(chunk + {_CHUNK}, {last})):",
             *_indented(_indented(lines)),
             *_indented(add),
         ]
@@ -321,7 +368,8 @@ class NestWriter:
         size = self.writer.sizes[self.inner]
         if self.nest.phases == 1:
             if not registers:
-                return False
+                # Of those that fill vectors several times, the steps may as well be unrolled.
+                return size >= _WIDE
             if any(value.name != "total" for value in registers):
                 return size * min(BYTES[value.code] for value in registers) >= _WIDE_EXTREMES
         return size >= _WIDE
@@ -367,29 +415,43 @@ class NestWriter:
                 f"first = minimum(share * thread, {size})",
                 f"last = minimum(first + share, {size})",
             ], body
-        counted = self.outer
-        if self._is_short():
-            # A place is found once for many rows: dividing takes longer than they do.
-            counted, last = counted[:-1], counted[-1]
-            body = [f"for i{last} in range({writer.size(last)}):", *_indented(body)]
-        lines = [*self._decoded(counted), *body]
-        return shared_rows(writer.product(counted)), [
-            "for row in range(first, last):",
-            *_indented(lines),
+        rows = shared_rows(writer.product(self.outer))
+        if not self._is_short():
+            lines = [*self._decoded(self.outer), *body]
+            return rows, ["for row in range(first, last):", *_indented(lines)]
+        # A place is found once for many rows: dividing takes longer than they do, and where it is
+        # done for each of them, they are not side by side.
+        counted, inside = self.outer[:-1], self.outer[-1]
+        size = writer.size(inside)
+        return rows, [
+            f"for row in range(divided(first, {size}), divided(last + {size} - 1, {size})):",
+            *_indented(self._decoded(counted)),
+            f"    begin = maximum(first - row * {size}, 0)",
+            f"    end = minimum(last - row * {size}, {size})",
+            f"    for i{inside} in range(begin, end):",
+            *_indented(_indented(body)),
         ]
 
     def _is_short(self) -> bool:
-        """Whether rows are short, and threads have enough of what is around many of them."""
+        """Whether rows are short, and many of them follow one another."""
         sizes = self.writer.sizes
-        if self.inner is None or len(self.outer) < 2 or sizes[self.inner] > _SHORT_ROW:
+        if self.inner is None or len(self.outer) < 2:
             return False
-        return prod(sizes[dim] for dim in self.outer[:-1]) >= _MANY_PARTS
+        return sizes[self.inner] <= _SHORT_ROW and sizes[self.outer[-1]] >= _MANY_ROWS
 
     def _inside(self, body: list[str]) -> list[str]:
         """Return the loop over the rows of one step along the outermost dimension."""
         rest = self.outer[1:]
         if not rest:
             return body
+        if len(rest) > 1 and self._is_short():
+            counted, inside = rest[:-1], rest[-1]
+            return [
+                f"for row in range({self.writer.product(counted)}):",
+                *_indented(self._decoded(counted)),
+                f"    for i{inside} in range({self.writer.size(inside)}):",
+                *_indented(_indented(body)),
+            ]
         lines = [*self._decoded(rest), *body]
         return [f"for row in range({self.writer.product(rest)}):", *_indented(lines)]
 

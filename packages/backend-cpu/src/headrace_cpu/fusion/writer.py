@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from headrace.extend.scalars import SCALAR_FUNCTIONS
 from headrace_cpu.fusion.constants import ELEMENTARY, REPORT_WORD
@@ -14,6 +15,9 @@ from headrace_cpu.native.source import MAX_BUFFERS
 
 # Innermost loops of so few steps have their number in the source, so that they are unrolled.
 _BAKED = 64
+# Steps of up to so many elements stand in the source, too: LLVM then reads what lies between them
+# at once, such as the colours of pixels, and takes it apart in registers.
+_STEP = 8
 _IDENTITY = {"total": "0", "product": "1", "both": "True", "either": "False"}
 _NUMPY = {
     "b8": "bool_", "u8": "uint8", "i32": "int32", "i64": "int64", "f32": "float32",
@@ -129,7 +133,8 @@ class Writer:
         key = ("load", value.tensor, value.offset, value.dims, tuple(value.strides.values()))
         found = self.memories.get(key)
         if found is None:
-            base = self._base(value.tensor, value.offset * BYTES[value.code])
+            step = value.strides[value.dims[-1]] if value.dims else 0
+            base = self._base(value.tensor, value.offset, value.code, step)
             if value.period:
                 found = self._repeated(value, base)
             else:
@@ -155,12 +160,23 @@ class Writer:
         """Return where a store writes."""
         assert store.tensor is not None
         code = store.value.code
-        base = self._base(store.tensor, store.offset * BYTES[code])
+        step = store.strides[store.dims[-1]] if store.dims else 0
+        base = self._base(store.tensor, store.offset, code, step)
         strides = self._strides(store.dims, store.strides)
         return Memory(base, self.scope(store.tensor), code, store.dims, strides)
 
-    def _base(self, tensor: object, offset: int) -> str:
-        return self.layout.address(tensor, offset, f"p{len(self.layout.names)}")  # type: ignore[arg-type]
+    def _base(self, tensor: Any, offset: int, code: str, step: int) -> str:
+        """Return the name of an address, by which it shows what lies within one step of another."""
+        within = offset % step if 1 < step <= _STEP else 0
+        whole, name = (offset - within) * BYTES[code], f"p{len(self.layout.names)}"
+        base = self.layout.address(tensor, whole, name)
+        if not within:
+            return base
+        name = f"{base}_{within}"
+        line = f"{name} = {base} + {within * BYTES[code]}"
+        if line not in self.lines:
+            self.lines.append(line)
+        return name
 
     def _strides(self, dims: tuple[int, ...], strides: dict[int, int]) -> dict[int, str]:
         found, step = {}, 1
@@ -168,6 +184,8 @@ class Writer:
             dim = dims[place]
             if strides[dim] == 1:
                 found[dim] = ""
+            elif dim == dims[-1] and 1 < strides[dim] <= _STEP:
+                found[dim] = str(strides[dim])
             elif strides[dim] == step:
                 found[dim] = self.product(dims[place + 1 :])
             else:
