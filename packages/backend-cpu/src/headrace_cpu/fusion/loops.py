@@ -23,6 +23,11 @@ _WIDE, _WIDE_EXTREMES = 8, 128
 # functions are computed. Softmax of 6400 rows of 12 took 120 us, and 67 side by side, of 20 283 and
 # 109; but to compile that takes a second.
 _WIDE_FUNCTIONS = 17
+# The last steps of a row that do not fill a vector are one with gaps where functions are computed,
+# there are so many of them, and the row is shorter than this. Softmax of 6400 rows took, with steps
+# by themselves and without, of 30 482 and 314 us, of 63 868 and 551, of 150 890 and 827; of 33 279
+# and 288.
+_LONG_ROW, _LANES, _REST = 160, 16, 4
 # Loops of more steps than this LLVM does not unroll before it makes vectors of them. Of 6400 rows
 # of 12 and 24 float32, a sum of two products took 44 and 85 us unrolled, and 11 and 17 in vectors.
 _UNROLLED = 32
@@ -338,6 +343,7 @@ class NestWriter:
         chunked = [reduction for reduction in registers if self._chunked(reduction)]
         first, last = ("0", self.writer.size(self.inner)) if self._whole() else ("first", "last")
         full = "full_" * self._is_mixed()
+        full = f"{'folded_' * self._folds()}{full}"
         loop = f"{full}range"
         if not chunked:
             loop = f"{full}vectors" if self._in_vectors(registers) else loop
@@ -373,6 +379,16 @@ class NestWriter:
             if any(value.name != "total" for value in registers):
                 return size * min(BYTES[value.code] for value in registers) >= _WIDE_EXTREMES
         return size >= _WIDE
+
+    def _folds(self) -> bool:
+        """Whether the last steps of a row, which do not fill a vector, are one with gaps.
+
+        One by one, a few functions take as long as all vectors of a row.
+        """
+        assert self.inner is not None
+        size = self.writer.sizes[self.inner]
+        functions = any(value.name in ELEMENTARY for value in self.names)
+        return functions and bool(self.outer) and size < _LONG_ROW and size % _LANES >= _REST
 
     def _is_mixed(self) -> bool:
         """Whether functions of float32 are computed beside what has 64 bits.

@@ -57,7 +57,7 @@ def join(xp: Any, inputs: list[Array], *, separator: str) -> Array:
     shape = shapes.pop() if shapes else ()
     glue = separator.encode()
     rows = [np.broadcast_to(a, shape).ravel().tolist() for a in arrays]
-    return filled((glue.join(parts) for parts in zip(*rows, strict=True)), shape)
+    return filled(map(glue.join, zip(*rows, strict=True)), shape)
 
 
 @KERNELS.plain("UnsortedSegmentJoin")

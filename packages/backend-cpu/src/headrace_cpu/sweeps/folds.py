@@ -132,7 +132,7 @@ for i in range(first, last):
         from_row = to_i64(load_J(through, i * STEP, 2))
     value = load_T(data, from_row, 4)
     WEIGH
-    total = FOLD
+    total = ALONE
 if before >= 0:
     store_T(out, before, total, 3)
 """
@@ -233,6 +233,8 @@ FOLD_WORDS = (
     "out", "rows", "width", "ids", "count", "through", "height", "data", "weights", "drops",
     "line", "facts", "lists", "seen", "none", "fresh",
 )  # fmt: skip
+# Of what waits for the one before, where no vectors are made.
+_ALONE = {"largest": "larger(total, value)", "smallest": "smaller(total, value)"}
 _FOLDS = {
     "sum": "total + value",
     "product": "total * value",
@@ -323,7 +325,8 @@ def fold_sweep(
         ("STEP", step), ("CHUNK", _CHUNK), ("NARROW", _NARROW), ("AHEAD", _AHEAD), ("RUN", _RUN),
         ("HAS_RUNS", runs), ("BLOCK", _HELD * lanes), ("LANES", lanes),
         ("FEWEST", lanes // 4),
-        ("FOLD", _FOLDS[fold]), ("START", _start(fold, code)),
+        ("ALONE", _ALONE.get(fold, _FOLDS[fold])), ("FOLD", _FOLDS[fold]),
+        ("START", _start(fold, code)),
     ):  # fmt: skip
         text = re.sub(rf"\b{name}\b", str(number), text)
     name = f"fold_{fold}{'_weighted' * weighted}{'_runs' * runs}{'_slim' * slim}_{step}"

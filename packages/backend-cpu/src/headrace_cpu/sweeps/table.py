@@ -50,6 +50,8 @@ _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
         "gather": ("ScatterNd", "TensorScatter", "DynamicPartition"),
         "sparse": ("SparseToDense",),
     },
+    "marks": {"gather": ("Where",)},
+    "groups": {"sparse": ("SparseGroup",)},
     "lookups": {"lookup": ("LookupTableFind",)},
     "texts": {"text_hash": ("StringToHashBucketFast", "StringToHashBucket")},
     "numerals": {"text_convert": ("StringToNumber",)},
