@@ -69,7 +69,7 @@ def _job(op: Operation) -> Job | None:
         *lead, length = marks.shape
         outer = prod(lead)
         rows = marks.reshape(outer, length)
-        count = np.count_nonzero(marks)
+        count = int(np.count_nonzero(marks))
         team = min(team_for(marks.size // 16 + _EACH * count, threads), outer)
         starts = np.zeros(team, np.int64)
         for part in range(1, team):
