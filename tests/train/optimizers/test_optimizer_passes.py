@@ -161,3 +161,30 @@ def test_other_rows_stay_bit_by_bit(case: str) -> None:
         for old, new in zip(before, session.run([table, *slots]), strict=True):
             np.testing.assert_array_equal(new[[0, 2, 3, 5]], old[[0, 2, 3, 5]])
             assert (new[[1, 4]] != old[[1, 4]]).any()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [lambda: hr.train.AdamOptimizer(0.1), lambda: hr.train.LionOptimizer(0.1)],
+    ids=["adam", "lion"],
+)
+@pytest.mark.parametrize("executor", ["plain", "plan"])
+def test_rows_of_small_and_large_tables_get_the_same_bits(make: Any, executor: str) -> None:
+    """The gradient of a small one is made one of all rows, where idle ones move, too."""
+    first = np.random.default_rng(0).standard_normal((7, 3)).astype(np.float32)
+    found = []
+    for height in (7, 20_000):
+        with hr.Graph().as_default():
+            table = hr.Variable(np.resize(first, (height, 3)))
+            part, rows = hr.placeholder(hr.float32, [4, 3]), hr.placeholder(hr.int32, [4])
+            slices = hr.IndexedSlices(part, rows, hr.constant([height, 3]))
+            step = make().apply_gradients([(slices, table)])
+            with hr.Session(config=hr.Config(executor=executor, compile_after=0)) as session:
+                session.run(hr.global_variables_initializer())
+                for named in ([1, 5, 1, 0], [2, 2, 2, 2], [6, 3, 0, 1]):
+                    given = np.outer(named, [0.5, -1.0, 2.0]).astype(np.float32)
+                    session.run(step, {part: given, rows: named})
+                with pytest.raises(hr.errors.InvalidArgumentError, match="range"):
+                    session.run(step, {part: given, rows: [0, 1, -1, 2]})
+                found.append(session.run(table)[:7])
+    assert found[0].tobytes() == found[1].tobytes()

@@ -12,6 +12,11 @@ from headrace import IndexedSlices, Operation, Tensor, Variable
 from headrace.errors import UnimplementedError
 from headrace_train.optimizers.optimizer import Optimizer
 
+# A gradient of all rows is made of those of some where there are so many rows for each of them, and
+# for tables of so many elements.
+_MOST_IDLE, _SMALL = 4, 1 << 12
+_IDLE = "_idle_step"
+
 
 @dataclass(frozen=True)
 class Step:
@@ -132,6 +137,9 @@ class ElementwiseOptimizer(Optimizer, ABC):
             step = self._step(grad.values, self._elements(var, rows))
             assert step.change is not None
             return hr.scatter_sub(var, rows, step.change).op
+        if self._takes_whole(rows, var):
+            whole = hr.scatter_nd(hr.expand_dims(rows, 1), grad.values, var.shape.as_list())
+            return self._write(var, self._step(whole, self._elements(var)))
         # Every entry gets the sum of its row, so that no shape depends on how many rows there are
         # and one compiled program does for all steps. Entries of one row write the same.
         entries = hr.unique(rows)[1]
@@ -148,6 +156,21 @@ class ElementwiseOptimizer(Optimizer, ABC):
             slots = self._state.of(var)
             writes = [hr.scatter_update(slots[k], rows, v) for k, v in new.slots.items()]
             return hr.group(*writes, hr.scatter_update(var, rows, value))
+
+    @final
+    def _takes_whole(self, rows: Tensor, var: Variable) -> bool:
+        """Whether rows are best updated with all others, which move, too, and are not many more.
+
+        The formula goes by element, so that the bits are those of rows by themselves.
+        """
+        if not self._idle_rows_move or not var.shape.is_fully_defined():
+            return False
+        own = [getattr(kind, _IDLE) for kind in (type(self), ElementwiseOptimizer)]
+        if own[0] is not own[1]:
+            return False
+        named = rows.shape.num_elements()
+        few = named is not None and var.shape.as_list()[0] <= _MOST_IDLE * named
+        return few or var.shape.num_elements() <= _SMALL
 
     @final
     def _elements(self, var: Variable, rows: Tensor | None = None) -> Elements:
