@@ -128,6 +128,36 @@ def _numerals(rng: np.random.Generator) -> Arrays:
     return {"text": np.array([",".join(map(str, row)) for row in rows], object)}
 
 
+IMAGES, PIXELS, CLASSES = 4, 96, 6
+
+
+def _segmented(rng: np.random.Generator) -> Arrays:
+    shape = (IMAGES, PIXELS, PIXELS, CLASSES)
+    return {"scores": normal(rng, *shape), "truth": rng.random(shape, np.float32)}
+
+
+def _overlap(softmax: Any, sums: Any, mean: Any, x: Any) -> Any:
+    """Return one minus the overlap of predicted and true classes (the loss of Dice)."""
+    shares, truth = softmax(x["scores"]), x["truth"]
+    both, either = sums(shares * truth), sums(shares + truth)
+    return 1.0 - mean(2.0 * both / (either + 1e-6))
+
+
+def _segments_dataflow(tf: Any, p: Any, x: Any) -> Any:
+    loss = _overlap(tf.nn.softmax, lambda y: tf.reduce_sum(y, [1, 2]), tf.reduce_mean, x)
+    return loss, tf.argmax(x["scores"], 3)
+
+
+def _segments_torch(torch: Any, p: Any, x: Any) -> Any:
+    loss = _overlap(lambda y: torch.softmax(y, 3), lambda y: y.sum((1, 2)), torch.mean, x)
+    return loss, x["scores"].argmax(3)
+
+
+def _segments_jax(jax: Any, p: Any, x: Any) -> Any:
+    loss = _overlap(jax.nn.softmax, lambda y: y.sum((1, 2)), jax.numpy.mean, x)
+    return loss, x["scores"].argmax(3)
+
+
 CASES = (
     Case(
         "stencil",
@@ -183,6 +213,17 @@ CASES = (
         state=_points,
         batches=1,
         steps=10,
+    ),
+    Case(
+        "segmentation",
+        f"softmax of {CLASSES} classes of {IMAGES} x {PIXELS} x {PIXELS} pixels, overlap, argmax",
+        _segments_dataflow,
+        _segments_torch,
+        _segments_jax,
+        batch=_segmented,
+        batches=2,
+        steps=10,
+        compiles=True,
     ),
     Case(
         "numerals",

@@ -225,6 +225,37 @@ def _decoder_jax(jax: Any, p: Any, x: Any) -> Any:
     return ((h - x["target"]) ** 2).mean()
 
 
+LETTERS, TAGS, LINES = 30, 12, 16
+
+
+def _tags_dataflow(tf: Any, p: Any, x: Any) -> Any:
+    def step(held: Any, now: Any) -> Any:
+        paths = held[0][:, :, None] + p["steps"][None]
+        return tf.reduce_max(paths, 1) + now, tf.argmax(paths, 1, output_type=tf.int32)
+
+    start = tf.zeros([LINES, TAGS]), tf.zeros([LINES, TAGS], tf.int32)
+    return tf.scan(step, x["scores"], start)
+
+
+def _tags_torch(torch: Any, p: Any, x: Any) -> Any:
+    best, kept = torch.zeros(LINES, TAGS), []
+    for now in x["scores"]:
+        most = (best[:, :, None] + p["steps"][None]).max(1)
+        best = most.values + now
+        kept.append((best, most.indices))
+    return tuple(torch.stack(parts) for parts in zip(*kept, strict=True))
+
+
+def _tags_jax(jax: Any, p: Any, x: Any) -> Any:
+    def step(best: Any, now: Any) -> Any:
+        paths = best[:, :, None] + p["steps"][None]
+        best = paths.max(1) + now
+        return best, (best, paths.argmax(1))
+
+    start = jax.numpy.zeros((LINES, TAGS), "float32")
+    return jax.lax.scan(step, start, x["scores"])[1]
+
+
 CASES = (
     _gru("gru-while", "while_loop", _gru_while),
     _gru("gru-dynamic-rnn", "dynamic_rnn", _gru_dynamic),
@@ -266,6 +297,16 @@ CASES = (
         batch=_decoder_batch,
         optimizer="sgd",
         rate=0.1,
+        steps=10,
+    ),
+    Case(
+        "best-tags",
+        f"scores and choices of {TAGS} tags along {LETTERS} letters, {LINES} at once, by scan",
+        _tags_dataflow,
+        _tags_torch,
+        _tags_jax,
+        state=lambda rng: {"steps": normal(rng, TAGS, TAGS)},
+        batch=lambda rng: {"scores": normal(rng, LETTERS, LINES, TAGS)},
         steps=10,
     ),
 )

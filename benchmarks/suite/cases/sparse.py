@@ -137,6 +137,25 @@ def _unique_torch(torch: Any, p: Any, x: Any) -> Any:
     return torch.tensor(found.numel()), at.max()
 
 
+def _shares_dataflow(tf: Any, p: Any, x: Any) -> Any:
+    matrix = tf.SparseTensor(x["where"], x["values"], [EXAMPLES, FEATURES])
+    return tf.sparse_softmax(matrix).values, tf.sparse_reduce_max(matrix, 1)
+
+
+def _shares_torch(torch: Any, p: Any, x: Any) -> Any:
+    rows, values = x["where"][:, 0], x["values"]
+    most = torch.zeros(EXAMPLES).scatter_reduce(0, rows, values, "amax", include_self=False)
+    parts = torch.exp(values - most[rows])
+    return parts / torch.zeros(EXAMPLES).index_add_(0, rows, parts)[rows], most
+
+
+def _shares_jax(jax: Any, p: Any, x: Any) -> Any:
+    rows, values = x["where"][:, 0], x["values"]
+    most = jax.ops.segment_max(values, rows, EXAMPLES)
+    parts = jax.numpy.exp(values - most[rows])
+    return parts / jax.ops.segment_sum(parts, rows, EXAMPLES)[rows], most
+
+
 CASES = (
     Case(
         "sparse-product",
@@ -168,6 +187,14 @@ CASES = (
         _messages_jax,
         state=lambda rng: {"nodes": normal(rng, NODES, FEATURES_OF_NODE)},
         batch=_edges,
+    ),
+    Case(
+        "sparse-softmax",
+        f"softmax and largest of the rows of {EXAMPLES} x {FEATURES} with {KNOWN} numbers a row",
+        _shares_dataflow,
+        _shares_torch,
+        _shares_jax,
+        batch=lambda rng: _coordinates(rng, EXAMPLES, FEATURES, KNOWN),
     ),
     Case(
         "segment-means",
