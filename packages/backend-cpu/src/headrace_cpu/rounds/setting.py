@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -123,7 +126,7 @@ class Setting:
         if number is not None and step:
             start = int(self.arguments[number])
             found = range(start, start + step * self.count, step)
-            if abs(found[-1]) <= np.iinfo(root.dtype.numpy).max:
+            if abs(found[-1]) <= _most(root.dtype.numpy):
                 return found
         return self.find(root).integers(self.count)
 
@@ -185,6 +188,12 @@ class Setting:
         return add
 
 
+@functools.cache
+def _most(dtype: np.dtype[Any]) -> int:
+    """Return the largest number of a dtype of whole numbers."""
+    return int(np.iinfo(dtype).max)
+
+
 def _set(
     items: Sequence[Any], places: Sequence[int], values: Column | None, count: int
 ) -> ListValue:
@@ -200,6 +209,8 @@ def _set(
 
 def _written(items: Sequence[Any], places: Sequence[int]) -> bool:
     """Whether an item was there already, or is set twice."""
+    if isinstance(places, range) and places.step == 1:
+        return any(map(is_not, items[places.start : places.stop], repeat(None)))
     return any(items[place] is not None for place in places) or not _differ(places)
 
 
