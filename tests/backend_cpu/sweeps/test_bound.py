@@ -278,3 +278,27 @@ def test_rounds_with_such_sweeps_run_at_one_go():
         assert "runs many rounds at one go" in str(session.explain(made, given))
     np.testing.assert_allclose(found[0], want[0], rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(found[1], want[1])
+
+
+@pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+def test_sparse_lookups_are_those_of_plain_kernels(combiner):
+    """The distinct rows are not picked first where the looked up ones are all that is read."""
+    pairs = np.stack([np.repeat(np.arange(8), 5), np.tile(np.arange(5), 8)], 1).astype(np.int64)
+    table, given = rows(30, 6), ids(30, 40).astype(np.int64)
+    found = []
+    for config in ({"executor": "plain"}, COMPILED):
+        with hr.Graph().as_default():
+            named = hr.placeholder(hr.int64, [40])
+            held = hr.Variable(table)
+            sparse = hr.SparseTensor(hr.constant(pairs), named, [8, 5])
+            made = hr.nn.embedding_lookup_sparse(held, sparse, None, combiner=combiner)
+            (grad,) = hr.gradients(hr.reduce_sum(made * made), [held])
+            with hr.Session(config=hr.Config(**config)) as session:
+                session.run(hr.global_variables_initializer())
+                for _ in range(2):
+                    value = session.run([made, grad.values, grad.indices], {named: given})
+                with pytest.raises(hr.errors.InvalidArgumentError, match="range"):
+                    session.run(made, {named: np.full(40, 30)})
+        found.append(value)
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5)

@@ -137,6 +137,20 @@ case(
     signs=False,
 )
 
+
+def looked_up(x, y):
+    distinct, places = hr.unique(hr.floormod(y, 4))
+    return hr.gather(hr.gather(x, distinct), places)
+
+
+case(
+    "picks-of-distinct",
+    looked_up,
+    "Gather(x, FloorMod(y, 4))",
+    y=(i32, (7,)),
+    known_only=True,
+)
+
 # -- broadcasts
 
 case("broadcast-nothing", lambda x: hr.broadcast_to(x, hr.shape(x)), "x")

@@ -1,16 +1,33 @@
-"""A rule for programs that take a tensor apart slice by slice, as unrolled recurrences do."""
+"""Rules for programs that take a tensor apart slice by slice, and that look rows up."""
 
 from __future__ import annotations
 
 from functools import reduce
 
 from headrace.ops.indexing import decode
-from headrace.passes.simplify.matching import ints_of, only_user
+from headrace.passes.simplify.matching import inner, ints_of, only_user
 from headrace.passes.simplify.replacement import Replacement
 from headrace.passes.simplify.rules import RuleTable
 from headrace.passes.simplify.workgraph import Node, Value
 
 RULES = RuleTable()
+
+
+@RULES.add(
+    *("picks-of-distinct", "Gather"),
+    reason="rows of distinct indices, picked by the place of each index, are the rows of the indices",
+    after=("Gather",),
+)
+def _picks_of_distinct(node: Node, replacement: Replacement) -> Value | None:
+    rows, places = node.inputs
+    first, found = inner(rows, "Gather"), inner(places, "Unique")
+    if first is None or found is None or places.slot != 1 or not only_user(first):
+        return None
+    if first.inputs[1] != Value(found, 0) or first.attrs["axis"] or first.attrs["batch_dims"]:
+        return None
+    if node.attrs["axis"] or node.attrs["batch_dims"]:
+        return None
+    return replacement.add("Gather", first.inputs[0], found.inputs[0], **node.attrs)
 
 
 @RULES.add(
