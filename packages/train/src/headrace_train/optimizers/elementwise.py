@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import final
 
 import headrace as hr
@@ -138,7 +139,7 @@ class ElementwiseOptimizer(Optimizer, ABC):
             assert step.change is not None
             return hr.scatter_sub(var, rows, step.change).op
         if self._takes_whole(rows, var):
-            whole = hr.scatter_nd(hr.expand_dims(rows, 1), grad.values, var.shape.as_list())
+            whole = hr.scatter_nd(hr.expand_dims(rows, 1), grad.values, var.shape.known)
             return self._write(var, self._step(whole, self._elements(var)))
         # Every entry gets the sum of its row, so that no shape depends on how many rows there are
         # and one compiled program does for all steps. Entries of one row write the same.
@@ -168,9 +169,9 @@ class ElementwiseOptimizer(Optimizer, ABC):
         own = [getattr(kind, _IDLE) for kind in (type(self), ElementwiseOptimizer)]
         if own[0] is not own[1]:
             return False
-        named = rows.shape.num_elements()
-        few = named is not None and var.shape.as_list()[0] <= _MOST_IDLE * named
-        return few or var.shape.num_elements() <= _SMALL
+        height, named = var.shape.known[0], rows.shape.num_elements()
+        few = named is not None and height <= _MOST_IDLE * named
+        return few or prod(var.shape.known) <= _SMALL
 
     @final
     def _elements(self, var: Variable, rows: Tensor | None = None) -> Elements:

@@ -15,7 +15,7 @@ RULES = RuleTable()
 
 @RULES.add(
     *("picks-of-distinct", "Gather"),
-    reason="rows of distinct indices, picked by the place of each index, are the rows of the indices",
+    reason="rows of distinct indices, picked by the place of each, are the rows of the indices",
     after=("Gather",),
 )
 def _picks_of_distinct(node: Node, replacement: Replacement) -> Value | None:
