@@ -106,11 +106,12 @@ def make_tensor_proto(
             f"a tensor of shape {list(wanted)} has {size} elements, got {array.size} values"
         )
     made = _begun(array, wanted)
-    if array.dtype.name in _AS_BYTES and array.size == size and size > 1:
+    quantized = held is not None and held.is_quantized
+    if (quantized or array.dtype.name in _AS_BYTES) and array.size == size and size > 1:
         made.tensor_content = _little(array).tobytes()
     else:
         _list(made, array)
-    if held is not None and held.is_quantized:
+    if held is not None and quantized:
         made.dtype = number_of(held)
     return made
 
