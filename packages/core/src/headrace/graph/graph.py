@@ -97,6 +97,10 @@ class Graph(GraphScopes, GraphElements):
     def __len__(self) -> int:
         return len(self._operations)
 
+    def __bool__(self) -> bool:
+        # Programs write "graph or hr.get_default_graph()", also of graphs without operations.
+        return True
+
     def get_operations(self) -> list[Operation]:
         """Return all operations as a list."""
         return list(self._operations)
