@@ -15,6 +15,7 @@ from headrace import (
     get_default_graph,
     identity_n,
     name_scope,
+    nest,
     zeros_like,
 )
 from headrace.errors import GraphError, PluginError, listing, shown
@@ -221,7 +222,8 @@ def _apply(
         result, of_variables = result
     else:
         result = grad_fn(*arriving)
-    given = list(result) if isinstance(result, list | tuple) else [result]
+    # In any structure: functions for calls with and without variables return lists in lists.
+    given = nest.flatten(result)
     if len(given) != wanted or len(of_variables) != len(variables):
         raise GraphError(
             f"custom_gradient: grad_fn of {label} returned {len(given)} gradients for {wanted} "

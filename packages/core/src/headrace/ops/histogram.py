@@ -312,7 +312,7 @@ def confusion_matrix(
     """How often each label, a row, was predicted as each class, a column.
 
     Args:
-        labels: [n] or [n, 1], numbers of classes from 0 on.
+        labels: [n] or [n, 1], numbers of classes from 0 on, of any real dtype; fractions are cut.
         predictions: [n] or [n, 1], likewise.
         num_classes: How many classes there are; one more than the largest number if None.
         dtype: The dtype of the result.
@@ -327,7 +327,7 @@ def confusion_matrix(
     """
     kind = as_dtype(dtype)
     with name_scope(name, "confusion_matrix"):
-        rows, columns = _without_last_axis(index_tensor(labels), index_tensor(predictions))
+        rows, columns = _without_last_axis(_class_numbers(labels), _class_numbers(predictions))
         if num_classes is None:
             sizes = (cast(_bincount_size(ids), dtypes.int64) for ids in (rows, columns))
             count = maximum(*sizes)
@@ -341,6 +341,16 @@ def confusion_matrix(
             counted = unsorted_segment_sum(parts, cells, count * count)
         dims = [num_classes] * 2 if isinstance(num_classes, int) else stack([count, count])
         return reshape(counted, dims)
+
+
+# What counting takes as it is.
+_COUNTERS = (dtypes.int32, dtypes.int64)
+
+
+def _class_numbers(values: Any) -> Tensor:
+    ids = index_tensor(values)
+    real = ids.dtype.is_floating or ids.dtype.is_integer or ids.dtype.is_bool
+    return cast(ids, dtypes.int64) if real and ids.dtype not in _COUNTERS else ids
 
 
 def _without_last_axis(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
