@@ -33,3 +33,19 @@ def open_regular(path: Path) -> io.BufferedReader:
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def is_device(path: Path) -> bool:
+    """Tell whether something is neither file nor folder: a device, a pipe or a socket.
+
+    Files that are written as a whole are put in the place of what had their name. Of devices such
+    as ``/dev/null``, which others use, root would rob the machine in that way.
+
+    Args:
+        path: What may be there or not; links are followed.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

@@ -6,11 +6,12 @@ from headrace.private_files import (
     read_private,
     write_private,
 )
-from headrace.regular_files import open_regular
+from headrace.regular_files import is_device, open_regular
 
 __all__ = [
     "SharedFileError",
     "check_private",
+    "is_device",
     "open_regular",
     "read_private",
     "write_private",

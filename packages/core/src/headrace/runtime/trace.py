@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headrace.graph.operation import Operation
+from headrace.regular_files import is_device
 from headrace.runtime.profile import LimitsOf, Profile, Totals
 from headrace.runtime.receiver import Receiver
 from headrace.runtime.report import Work, plain_work
@@ -212,13 +213,16 @@ class Recorder:
         document = {"traceEvents": self._events(), "displayTimeUnit": "ms"}
         if self._dropped:
             document["headrace"] = f"{self._dropped} later events were left out"
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        # A device is written to; it must not be replaced.
+        beside = path if is_device(path) else path.with_name(f".{path.name}.{os.getpid()}")
         try:
             with beside.open("w", encoding="utf-8") as file:
                 json.dump(document, file, separators=(",", ":"))
-            beside.replace(path)
+            if beside != path:
+                beside.replace(path)
         finally:
-            beside.unlink(missing_ok=True)
+            if beside != path:
+                beside.unlink(missing_ok=True)
 
     def _events(self) -> list[dict[str, Any]]:
         """Return the events of the file: names of the tracks, and what ran on them."""

@@ -9,14 +9,16 @@ import os
 import re
 import secrets
 import socket
+import tempfile
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headrace.extend.files import is_device
 from headrace.extend.files import open_regular as open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 _STALE_SECONDS = 600.0
 _TEMPORARY = re.compile(r"\..*\.(?P<host>[^.]*)\.(?P<pid>\d+)\.[0-9a-f]{8}\.tmp")
@@ -28,10 +30,18 @@ def replaced(path: Path) -> Iterator[Path]:
 
     When the body ends without an exception, the content is on the disk before the name points to
     it, and the name is on the disk before this returns. After an exception, ``path`` is as it was.
+    What is no file and no folder, such as ``/dev/null``, is never replaced: it gets the content.
 
     Yields:
         The temporary file, empty, in the same folder, so that renaming it is atomic.
     """
+    if is_device(path):
+        with tempfile.TemporaryDirectory() as folder:
+            passing = Path(folder, path.name)
+            passing.touch()
+            yield passing
+            path.write_bytes(passing.read_bytes())
+        return
     name = f".{path.name[:100]}.{_host()}.{os.getpid()}.{secrets.token_hex(4)}.tmp"
     temporary = path.with_name(name)
     try:
