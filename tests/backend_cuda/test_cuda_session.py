@@ -241,3 +241,27 @@ def test_an_op_that_states_an_expression_runs_on_the_gpu_without_a_kernel(sessio
     wanted = np.where(grid > 0, np.log1p(np.exp(2 * row)) / 2, np.trunc(row))
     np.testing.assert_allclose(found, wanted, rtol=1e-6)
     assert places(session)["sharp"] == "cuda"
+
+
+@pytest.mark.usefixtures("pretended_gpus")
+def test_a_session_sees_as_many_gpus_as_it_asks_for():
+    x = hr.placeholder_with_default([1.0, 2.0], [2])
+    y = hr.exp(x, name="y")
+    with hr.device("/gpu:1"):
+        z = hr.exp(y, name="z")
+
+    def seen(**counts):
+        config = hr.ConfigProto(device_count=counts, allow_soft_placement=True)
+        with hr.Session(config=config) as session:
+            np.testing.assert_allclose(session.run(z), np.exp(np.exp([1, 2])), rtol=1e-5)
+            placed = session.explain([y, z], {x: [1.0, 2.0]}).placement
+            found = {name: p.device for p in placed for name in p.operations}
+            kinds = [d.device_type for d in session.list_devices()]
+        return [found["y"].rpartition("device:")[2], found["z"].rpartition("device:")[2], *kinds]
+
+    assert seen() == ["cuda:0", "cuda:1", "GPU", "GPU", "CPU"]
+    assert seen(GPU=1) == ["cuda:0", "cuda:0", "GPU", "CPU"]
+    assert seen(GPU=0, CPU=2) == ["cpu:0", "cpu:0", "CPU", "CPU"]
+    strict = hr.Session(config=hr.Config(device_count={"gpu": 1}))
+    with strict, pytest.raises(NoDeviceError, match="of the session's Config leaves 1 cuda dev"):
+        strict.run(z)

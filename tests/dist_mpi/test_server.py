@@ -123,7 +123,10 @@ def test_a_server_is_described_as_tensorflow_describes_it() -> None:
 @pytest.mark.needs("train", "backend-cpu")
 def test_sessions_on_a_server_have_its_settings_unless_they_are_given_some() -> None:
     proto = hr.ConfigProto(
-        allow_soft_placement=True, operation_timeout_in_ms=1500, intra_op_parallelism_threads=1
+        allow_soft_placement=True,
+        operation_timeout_in_ms=1500,
+        intra_op_parallelism_threads=1,
+        device_count={"CPU": 2, "GPU": 0, "TPU": 8},
     )
     proto.graph_options.optimizer_options.opt_level = hr.OptimizerOptions.L0
     proto.graph_options.enable_bfloat16_sendrecv = True
@@ -133,6 +136,7 @@ def test_sessions_on_a_server_have_its_settings_unless_they_are_given_some() -> 
         threads=1,
         optimize=False,
         compress_transfers="bfloat16",
+        device_count={"cpu": 2, "cuda": 0},
     )
     for config in (proto, wanted):
         described = hr.train.Server(SPEC, "worker", 0, config=config, start=False).server_def
@@ -143,8 +147,8 @@ def test_sessions_on_a_server_have_its_settings_unless_they_are_given_some() -> 
             assert session.config == hr.Config()
     with hr.Session() as session:
         assert session.config == hr.Config()
-    described.default_session_config.device_count["GPU"] = 1
-    with pytest.raises(ConfigError, match=r"ConfigProto\.device_count asks for what Headrace does"):
+    described.default_session_config.device_filters.append("/job:ps")
+    with pytest.raises(ConfigError, match=r"ConfigProto\.device_filters asks for what Headrace do"):
         hr.train.Server(described, start=False)
 
 

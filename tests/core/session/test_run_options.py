@@ -162,7 +162,7 @@ def test_a_config_proto_becomes_a_config() -> None:
     with hr.Session(config=hr.ConfigProto(gpu_options=gpus)) as sess:
         assert sess.config == hr.Config()
     for refused in (
-        hr.ConfigProto(device_count={"GPU": 0}),
+        hr.ConfigProto(device_filters=["/job:ps"]),
         hr.ConfigProto(gpu_options=hr.GPUOptions(visible_device_list="0")),
     ):
         with pytest.raises(ConfigError, match="asks for what Headrace does not have"):

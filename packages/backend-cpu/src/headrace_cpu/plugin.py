@@ -53,6 +53,7 @@ def headrace_register_devices(registry: DeviceRegistry) -> None:
         priority=PRIORITY,
         why_none=lambda: "",
         options=OPTIONS,
+        virtual=True,
     )
 
 

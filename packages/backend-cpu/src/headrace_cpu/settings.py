@@ -8,7 +8,7 @@ CPU_DEVICES = Setting(
     "HEADRACE_CPU_DEVICES",
     whole_number(),
     1,
-    "number of cpu devices that a process has (default 1)",
+    "number of cpu devices that a process has unless hr.Config says (default 1)",
 )
 THREADS = Setting[int | None](
     "HEADRACE_THREADS",

@@ -15,6 +15,11 @@ _PART = re.compile(
 _KIND_ALIASES = {"gpu": "cuda"}
 
 
+def kind_called(name: str) -> str:
+    """Return the kind of devices that a program calls so, as in ``"CPU"`` and ``"GPU"``."""
+    return _KIND_ALIASES.get(name.lower(), name.lower())
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class DeviceName:
     """A device name of which any part may be left open (None).

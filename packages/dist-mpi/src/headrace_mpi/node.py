@@ -31,6 +31,7 @@ from headrace.extend.runtime import (
     SessionState,
     Wakeup,
     build_plan,
+    devices_in,
     function_partitions,
     outlive_tasks,
     tell_loss,
@@ -414,7 +415,11 @@ class SoloRuntime(LocalRuntime):
         return LocalStep(self, self._plan(partitions, fetches, self.options))
 
     def _plan(self, partitions: Mapping[DeviceName, Graph], fetches: int, options: Options) -> Plan:
-        devices = {name: self._engines[name.task_name].device(name) for name in partitions}
+        whole = self.engine.machine(self._machine.devices, options)
+        devices = {
+            name: self._engines[name.task_name].device(name)
+            for name in devices_in(partitions, whole)
+        }
 
         def nest(
             function: Function,
@@ -422,7 +427,7 @@ class SoloRuntime(LocalRuntime):
             home: DeviceName,
             options: Options = options,
         ) -> Plan:
-            machine = self._engines[home.task_name].machine()
+            machine = self._engines[home.task_name].machine(options=options)
             parts = function_partitions(
                 function,
                 saves,
@@ -435,5 +440,5 @@ class SoloRuntime(LocalRuntime):
 
         around = self.engine.around(options)
         return build_plan(
-            partitions, devices, self._machine, self.state, fetches, nest, options, around=around
+            partitions, devices, whole, self.state, fetches, nest, options, around=around
         )

@@ -57,6 +57,10 @@ def _as_proto(config: Any) -> Any:
         log_device_placement=config.log_device_placement,
         intra_op_parallelism_threads=config.threads or 0,
         operation_timeout_in_ms=round(1000 * (config.timeout or 0)),
+        device_count={
+            "GPU" if kind == "cuda" else kind.upper(): count
+            for kind, count in config.device_count.items()
+        },
     )
     if not config.optimize:
         proto.graph_options.optimizer_options.opt_level = hr.OptimizerOptions.L0

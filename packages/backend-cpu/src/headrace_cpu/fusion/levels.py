@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from math import prod
 
 from headrace import Operation, Tensor
@@ -12,7 +12,7 @@ from headrace_cpu.fusion.interpret import data_inputs
 from headrace_cpu.fusion.nodes import shape_of
 from headrace_cpu.fusion.parts import PART_RULES
 from headrace_cpu.fusion.viewing import UPDATE_RULES
-from headrace_cpu.program.matches import Matches
+from headrace_cpu.program.matches import Matches, crosses
 from headrace_cpu.sweeps.turned import turns_squares
 
 
@@ -39,12 +39,16 @@ class Levels:
         self._sink()
 
     def fused(self) -> list[list[Operation]]:
-        """Return the operations that can be fused, level by level, in the order of the graph."""
-        found: dict[int, list[Operation]] = {}
+        """Return the operations that can be fused, level by level, in the order of the graph.
+
+        Of each level, those of one device.
+        """
+        found: dict[int, dict[Hashable, list[Operation]]] = {}
         for op in self.matches.operations:
             if op in self.fusible:
-                found.setdefault(self.level[op], []).append(op)
-        return [found[level] for level in sorted(found)]
+                device = op.device_name if self.matches.several else None
+                found.setdefault(self.level[op], {}).setdefault(device, []).append(op)
+        return [ops for level in sorted(found) for ops in found[level].values()]
 
     def _must_copy(self, op: Operation) -> bool:
         """Whether an operation rearranges memory for a reshape, which kernels do not follow.
@@ -69,7 +73,7 @@ class Levels:
     def _rise(self) -> None:
         """Give each operation the lowest level; those of one instruction share theirs."""
         matches = self.matches
-        if not matches.instructions:
+        if not matches.instructions and not matches.several:
             self._rise_one_by_one()
             return
         unit: dict[Operation, tuple[Operation, ...]] = {op: (op,) for op in matches.operations}
@@ -85,6 +89,7 @@ class Levels:
                     if other not in self.level or unit.get(other) is members:
                         continue
                     both = op in self.fusible and other in self.fusible
+                    both = both and not (matches.several and crosses(op, other))
                     step = 0 if both and other not in member.control_inputs else 1
                     level = max(level, self.level[other] + step)
             for member in members:

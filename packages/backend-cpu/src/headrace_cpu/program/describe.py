@@ -19,10 +19,9 @@ from headrace_cpu.program.values import Home, Values, size_of
 
 def works_of(region: Region, items: Sequence[Item], values: Values) -> dict[Item, Work]:
     """Return the work of each item that takes time; views and no-ops take none."""
-    device = next((str(op.device_name) for item in items for op in item.ops), "")
     found: dict[Item, Work] = {}
     for item in items:
-        instruction = item.instruction
+        instruction, device = item.instruction, str(item.ops[-1].device_name)
         if instruction is not None:
             found[item] = Work(
                 instruction.name,

@@ -2,6 +2,9 @@
 
 Instructions that compute several operations at once must not wait for themselves by way of
 others. A match is refused when it would close such a circle.
+
+An instruction computes operations of one device, so that what is told of it is true: where a region
+has operations of several, what goes from one to another counts as a result.
 """
 
 from __future__ import annotations
@@ -13,12 +16,19 @@ from headrace import Operation, Tensor
 from headrace_cpu.program.implementation import Implementation
 
 
+def crosses(op: Operation, other: Operation) -> bool:
+    """Whether operations are of several devices."""
+    return op.device_name is not other.device_name and op.device_name != other.device_name
+
+
 class Matches:
     """The operations of a region, and the instructions that compute them.
 
     Attributes:
         operations: All of them, in an order in which they can run.
-        results: Tensors that are wanted outside the region: some instruction must write them.
+        results: Tensors that are wanted outside the region, or on another of its devices: some
+            instruction must write them.
+        several: Whether its operations are of several devices.
     """
 
     def __init__(
@@ -35,6 +45,7 @@ class Matches:
             closed: Operations that no instruction can compute, such as those of unknown shapes.
         """
         self.operations = tuple(operations)
+        self.several = len({op.device_name for op in self.operations}) > 1
         self.results = frozenset(results)
         self.instructions: list[Implementation] = []
         self._place = {op: i for i, op in enumerate(self.operations)}
@@ -46,6 +57,9 @@ class Matches:
         self._matched: set[Operation] = set(self._closed)
         self._users: dict[Tensor, list[Operation]] = {}
         self._waiters: dict[Operation, list[Operation]] = {}
+        if self.several:
+            read = ((t, op) for op in self.operations for t in op.inputs if t.op in self._place)
+            self.results |= {tensor for tensor, op in read if crosses(tensor.op, op)}
         for op in self.operations:
             for tensor in dict.fromkeys(op.inputs):
                 self._users.setdefault(tensor, []).append(op)
@@ -78,6 +92,8 @@ class Matches:
     def can_join(self, ops: Iterable[Operation]) -> bool:
         """Whether operations that nobody took can run at once without waiting for themselves."""
         wanted = set(ops)
+        if self.several and any(crosses(op, next(iter(wanted))) for op in wanted):
+            return False
         return all(map(self.free, wanted)) and not self._circle(wanted)
 
     def add(self, instruction: Implementation) -> bool:

@@ -54,6 +54,7 @@ from headrace.runtime.plan import (
 )
 from headrace.runtime.planning import (
     build_plan,
+    devices_in,
 )
 from headrace.runtime.rendezvous import (
     DEAD,
@@ -137,6 +138,7 @@ __all__ = [
     "as_config",
     "build_plan",
     "deadline",
+    "devices_in",
     "disagreement",
     "execute",
     "fold",

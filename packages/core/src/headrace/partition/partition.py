@@ -1,5 +1,6 @@
 """Splitting a placed step into one graph per device.
 
+Devices that are names for one and the same thing, as the CPUs of a process are, share a graph.
 An edge that crosses devices becomes one Send and one Recv per tensor and destination, shared by
 all users there. Constants do not cross: every device that uses one gets a copy with its graph. A
 control edge that crosses moves a token: an empty constant sent after the
@@ -32,6 +33,7 @@ def partition(
     client: DeviceName,
     result: str = "Fetch",
     waits: Callable[[Operation], bool] = lambda op: False,
+    of: Callable[[DeviceName], DeviceName] = lambda device: device,
 ) -> dict[DeviceName, Graph]:
     """Return the graph of each device that takes part.
 
@@ -41,17 +43,20 @@ def partition(
         client: The device on which fetches of other tasks, and constants, are handed back.
         result: The op that hands them back.
         waits: Whether an operation may wait for something outside the step.
+        of: Returns the device whose graph has the operations of a device: of those between which
+            values pass as they are, one.
     """
-    alone = all(device == client for device in dict.fromkeys(placement.values()))
+    alone = all(of(device) == client for device in dict.fromkeys(placement.values()))
     # When operations can run counts where values cross.
     ready = {} if alone else readiness(step.graph.operations, placement, waits)
-    builder = Partitioner(placement, ready)
+    builder = Partitioner(placement, ready, of=of)
     builder.copy_all(step)
     for i, tensor in enumerate(step.fetches):
         device = placement.get(tensor.op, client)
         # A GPU hands its values to the session itself; a function's results stay together.
-        itself = result == "Fetch" and is_beside(device, client) and not _is_free(tensor.op)
-        builder.add_fetch(tensor, i, device if itself else client, OPS[result])
+        itself = result == "Fetch" and is_beside(device, client)
+        here = (itself or of(device) == of(client)) and not _is_free(tensor.op)
+        builder.add_fetch(tensor, i, device if here else client, OPS[result])
     return {device: part.graph for device, part in builder.parts.items()}
 
 
@@ -265,8 +270,9 @@ class Partitioner:
 
     def add_fetch(self, tensor: Tensor, index: int, device: DeviceName, schema: OpSchema) -> None:
         """Hand a tensor back from a device."""
-        value = self.tensor_on(tensor, device)
-        self.part(device).graph.add_operation(
+        part = self._of(device)
+        value = self.tensor_on(tensor, part)
+        self.part(part).graph.add_operation(
             schema,
             name=f"_fetch/{index}",
             inputs=[value],

@@ -240,18 +240,21 @@ def append_copy(
 def with_fetches(
     step: StepGraph, device: DeviceName, result: str = "Fetch"
 ) -> tuple[Graph, dict[Operation, Operation]]:
-    """Return the graph of a step with nodes that hand its results out, all on one device.
+    """Return the graph of a step with nodes that hand its results out.
 
     Args:
-        step: The step.
-        device: The device.
+        step: The step, whose operations are placed but for what comes in.
+        device: The device where values come in and go out.
         result: The type of these nodes.
 
     Returns:
         The graph, and what stands in it for each operation of the step's.
     """
     rewriter = Rewriter("plan")
-    stands_for = {op: rewriter.copy(op, device) for op in step.graph.operations}
+    stands_for = {
+        op: rewriter.copy(op, device if op.device_name.kind is None else None)
+        for op in step.graph.operations
+    }
     for i, tensor in enumerate(step.fetches):
         rewriter.graph.add_operation(
             OPS[result],

@@ -19,6 +19,7 @@ from headrace.graph.operation import Operation
 from headrace.passes.evaluate import kernel_dtype as kernel_dtype
 from headrace.passes.pipeline import Added, Pipeline
 from headrace.passes.step_graph import StepGraph
+from headrace.placement.together import Handles, groups, joint_request, title
 from headrace.plugins.registries.kernels import KernelRegistry
 from headrace.records import dataclass
 
@@ -41,6 +42,8 @@ class Machine:
         soft: Whether an operation runs elsewhere where the device that it asks for cannot run it.
         assignment: The placement policy of the session, as it applies to the program.
         compress: Whether float32 goes between tasks in half the bytes.
+        virtual: The kinds whose devices are, within a task, names for one and the same thing.
+        home: The device that is taken where only numbers tell devices apart; the first if None.
     """
 
     devices: tuple[DeviceName, ...]
@@ -53,11 +56,19 @@ class Machine:
     soft: bool = False
     assignment: Assignment | None = None
     compress: bool = False
+    virtual: frozenset[str] = frozenset()
+    home: DeviceName | None = None
 
     @property
     def pipeline(self) -> Pipeline:
         """The passes that rewrite steps."""
         return Pipeline(self.kernels, self.added)
+
+    def part(self, device: DeviceName) -> DeviceName:
+        """Return the device that stands for all to which values pass from it as they are."""
+        if device.index and device.kind in self.virtual:
+            return DeviceName(device.job, device.task, device.kind, 0)
+        return device
 
 
 # Above every priority that a plugin gives its devices: the device where a function runs.
@@ -96,11 +107,11 @@ def place(
         NoKernelError: if no device that satisfies the requests has a kernel.
         PlacementError: if requests of operations that must share a device contradict each other.
     """
-    together = groups(step.graph.operations, loose)
+    users, pins = state_users or {}, pinned or {}
+    together = groups(step.graph.operations, loose, Handles.of(machine, pins))
     placement: Placement = {}
     for feed in step.feeds:
         placement[feed.op] = machine.client
-    users, pins = state_users or {}, pinned or {}
     chosen: dict[int, DeviceName] = {}
     # Most operations are by themselves, and there are many that ask for the same.
     alike: dict[Hashable, DeviceName] = {}
@@ -159,44 +170,6 @@ def _asked_of(op: Operation, machine: Machine, placement: Placement) -> Hashable
     return (op.schema, op.device_name, kernel_dtype(op), held, near)
 
 
-def groups(
-    operations: Iterable[Operation], loose: Collection[Operation]
-) -> dict[Operation, list[Operation]]:
-    """Join operations that must share a device, by union-find; return each one's group.
-
-    Args:
-        operations: The operations.
-        loose: As ``place`` takes them.
-    """
-    # Of those that share a device with another.
-    parent: dict[Operation, Operation] = {}
-
-    def root(op: Operation) -> Operation:
-        while parent[op] is not op:
-            parent[op] = parent[parent[op]]
-            op = parent[op]
-        return op
-
-    operations = list(operations)
-    for op in operations:
-        # Lists of tensors stay on the device whose arrays they hold.
-        kinds = ("list",) if op in loose else ("resource", "list")
-        joined = [t.op for t in op.inputs if t.spec.dtype.kind in kinds]
-        for other in (*joined, *op.colocated_with):
-            parent.setdefault(other, other)
-            parent.setdefault(op, op)
-            parent[root(op)] = root(other)
-    members: dict[Operation, list[Operation]] = {}
-    together: dict[Operation, list[Operation]] = {}
-    for op in operations:
-        if op in parent:
-            together[op] = members.setdefault(root(op), [])
-            together[op].append(op)
-        else:
-            together[op] = [op]
-    return together
-
-
 def _place_group(
     members: list[Operation],
     machine: Machine,
@@ -204,7 +177,7 @@ def _place_group(
     state_users: Mapping[str, Sequence[Operation]],
     pinned: Mapping[str, DeviceName],
 ) -> DeviceName:
-    request = _joint_request(members)
+    request = joint_request(members)
     for op in members:
         pin = pinned.get(op.name)
         if pin is not None and op.schema.inputs == ():
@@ -233,34 +206,6 @@ def _place_group(
     return _best(members, able, machine, placement)
 
 
-def _joint_request(members: list[Operation]) -> DeviceName:
-    request = DeviceName()
-    maker: Operation | None = None
-    for op in members:
-        if op.device_name == DeviceName():
-            continue
-        joint = request.intersected(op.device_name)
-        if joint is None:
-            other = maker if maker is not None else op
-            users = [op for op in members if op.type in ("If", "While")]
-            holder = f"  {_title(users[0])} at {users[0].site} uses both\n" if users else ""
-            raise PlacementError(
-                f"{_title(op)} and {_title(other)} must share a device, but "
-                f"ask for {str(op.device_name)!r} and {str(other.device_name)!r}\n"
-                f"  {op.name!r} at {op.site}\n  {other.name!r} at {other.site}\n{holder}"
-                "  operations share a device with the state they use and with what colocate_with "
-                "names"
-            )
-        request, maker = joint, op
-    return request
-
-
-def _title(op: Operation) -> str:
-    """Return an operation's type and name, and what it stands for where a pass made it."""
-    origin = f" ({op.origin})" if op.origin else ""
-    return f"{op.type} {op.name!r}{origin}"
-
-
 def _matching(op: Operation, request: DeviceName, machine: Machine) -> list[DeviceName]:
     # A request without a job means this task, unless it names a device that only others have.
     local = request
@@ -271,12 +216,16 @@ def _matching(op: Operation, request: DeviceName, machine: Machine) -> list[Devi
         matching = [d for d in machine.devices if request.matches(d)]
     if not matching:
         lines = [
-            f"{_title(op)} asks for device {str(request)!r}, which is not there",
+            f"{title(op)} asks for device {str(request)!r}, which is not there",
             f"  devices: {listing(map(str, machine.devices))}",
             "  name one of them, or let Config(allow_soft_placement=True) choose one",
             f"  at {op.site}",
         ]
         hint = machine.hints.get(request.kind or "")
+        there = DeviceName(request.job, request.task, request.kind)
+        if request.kind in machine.virtual and any(map(there.matches, machine.devices)):
+            count = (request.index or 0) + 1
+            hint = f'Config(device_count={{"{request.kind}": {count}}}) lets the session have it'
         if hint:
             lines.insert(1, f"  {hint}")
         raise NoDeviceError(shorten(lines))
@@ -353,10 +302,10 @@ def _best(
                 return device
     home = machine.client.task_name
 
-    def rank(device: DeviceName) -> tuple[bool, int, int, DeviceName]:
+    def rank(device: DeviceName) -> tuple[bool, int, bool, bool, DeviceName]:
         away = device.task_name != home
         priority = machine.priorities.get(device.kind or "", 0)
-        return (away, -priority, 0 if device in inputs else 1, device)
+        return (away, -priority, device not in inputs, device != machine.home, device)
 
     # Among equals the lowest index wins, unless inputs are already elsewhere.
     return min(able, key=rank)

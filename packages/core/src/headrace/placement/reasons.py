@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from headrace.device_name import DeviceName
 from headrace.graph.operation import Operation
 from headrace.passes.step_graph import StepGraph
-from headrace.placement.place import Machine, Placement, follows_input, groups, lacking
+from headrace.placement.place import Machine, Placement, follows_input, lacking
+from headrace.placement.together import Handles, groups
 
 
 def placement_reasons(
@@ -21,7 +22,7 @@ def placement_reasons(
         machine: What there was to choose from.
         pinned: Devices of state placed by earlier steps.
     """
-    together = groups(step.graph.operations, ())
+    together = groups(step.graph.operations, (), Handles.of(machine, pinned))
     feeds = {feed.op for feed in step.feeds}
     return {
         op: "feeds come in there"
@@ -43,11 +44,14 @@ def _reason(
     if machine.assignment is not None and found is not None:
         rule, asked = found
         return f"{machine.assignment.policy.source} says so: {rule} -> {str(asked) or 'any device'}"
-    if op.device_name != DeviceName():
-        return f"asked for: {op.device_name}"
+    asked = op.device_name
+    if asked != DeviceName() and asked.matches(device):
+        return f"asked for: {asked}"
     for other in members:
-        if other.device_name != DeviceName():
+        if other.device_name != DeviceName() and other.device_name.matches(device):
             return f"shares a device with {other.name!r}, which asks for {other.device_name}"
+    if asked != DeviceName():
+        return f"asked for: {asked}, which is not there or cannot run it"
     if len(machine.devices) == 1:
         return "the only device"
     for other in members:

@@ -15,7 +15,7 @@ Two rules keep regions from holding anything up, or waiting for themselves by wa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -61,6 +61,7 @@ def cut(
     role: Callable[[Operation], Role],
     extra: Callable[[Operation], Iterable[Operation]] = lambda op: (),
     joint: Callable[[Operation], Hashable | None] = lambda op: None,
+    parts: Mapping[DeviceName, DeviceName] | None = None,
 ) -> list[Unit]:
     """Return the units of a plan, in an order in which they can run.
 
@@ -71,6 +72,7 @@ def cut(
         joint: Of a source, what stands for all that are waited for together, a ``Turn`` where
             there is one turn after the other; None where it is waited for by itself. Of an
             operation inside of a region, the turn that it waits for without need; else None.
+        parts: For each device the one that compiles what is on it; None where each does.
     """
     labels: dict[Hashable, tuple[frozenset[Hashable], int]] = {}
     unions: dict[tuple[frozenset[Hashable], frozenset[Hashable]], frozenset[Hashable]] = {}
@@ -99,8 +101,9 @@ def cut(
             late = joint(op)
             if late is not None:
                 sources = _union(sources, frozenset([late]))
-            if level != at[2] or sources is not at[1] or op.device_name is not at[0]:
-                at = (op.device_name, sources, level)
+            device = op.device_name if parts is None else parts[op.device_name]
+            if level != at[2] or sources is not at[1] or device is not at[0]:
+                at = (device, sources, level)
                 if at not in regions:
                     regions[at] = Unit(region=True)
                     units.append(regions[at])

@@ -13,6 +13,7 @@ from headrace.device_name import DeviceName
 from headrace.errors import CancelledError, NoDeviceError
 from headrace.graph.function import Function
 from headrace.graph.graph import Graph
+from headrace.placement.counting import as_counted
 from headrace.placement.place import Machine
 from headrace.plugins.host import PluginHost, host
 from headrace.runtime.abreast import ABREAST
@@ -25,7 +26,7 @@ from headrace.runtime.nested import function_partitions
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.order import Order
 from headrace.runtime.plan import Plan
-from headrace.runtime.planning import build_plan
+from headrace.runtime.planning import build_plan, devices_in
 from headrace.runtime.rendezvous import LocalRendezvous, Rendezvous
 from headrace.runtime.stalls import StallWatch
 from headrace.runtime.state import SessionState
@@ -95,6 +96,8 @@ class Engine:
     def device(self, name: DeviceName) -> Device:
         """Return an open device.
 
+        Of a virtual kind there are as many as anybody asks for.
+
         Raises:
             NoDeviceError: if the task has none of that name.
             PluginError: if its plugin fails to open it; names the plugin.
@@ -103,19 +106,30 @@ class Engine:
         with self._lock:
             device = self._open.get(name)
             if device is None:
-                if name not in names:
+                if name not in names and not self._is_virtual(name):
                     raise NoDeviceError(f"this task has no device {str(name)!r}")
                 device = self._open[name] = self.plugins.open_device(name)
             return device
 
-    def machine(self, devices: Sequence[DeviceName] | None = None) -> Machine:
-        """Return what placement chooses from: the task's devices, or ``devices``."""
+    def _is_virtual(self, name: DeviceName) -> bool:
+        kind = self.plugins.devices.get(name.kind or "")
+        return kind is not None and kind.virtual and name.task_name == self.task
+
+    def machine(
+        self, devices: Sequence[DeviceName] | None = None, options: Options = DEFAULT_OPTIONS
+    ) -> Machine:
+        """Return what placement chooses from.
+
+        Args:
+            devices: The devices; the task's if None.
+            options: What the session asks of their number and of placement.
+        """
         names = self.device_names()
         kinds = list(self.plugins.devices)
         kernels, added = self.plugins.kernels, self.plugins.passes.added
         # Asked for last: collecting devices and kernels is what shows a plugin to be broken.
         broken = self.plugins.broken()
-        return Machine(
+        made = Machine(
             tuple(devices) if devices is not None else names,
             {kind.name: kind.priority for kind in kinds},
             self.client,
@@ -123,7 +137,10 @@ class Engine:
             {**self._hints, "": broken} if broken else dict(self._hints),
             {kind.name: kind.dtypes for kind in kinds if kind.dtypes is not None},
             added,
+            soft=options.soft,
+            virtual=frozenset(kind.name for kind in kinds if kind.virtual),
         )
+        return as_counted(made, options.device_count)
 
     def plan(
         self,
@@ -142,7 +159,8 @@ class Engine:
             options: How it is made.
             nested: The plans of functions that the step has already: functions stay shared.
         """
-        devices = {name: self.device(name) for name in partitions}
+        machine = self.machine(options=options)
+        devices = {name: self.device(name) for name in devices_in(partitions, machine)}
         known: dict[Nested, Plan] = {} if nested is None else nested
 
         def nest(
@@ -159,7 +177,7 @@ class Engine:
                 function,
                 saves,
                 home,
-                self.machine(),
+                self.machine(options=options),
                 optimize=options.optimize,
                 verify=options.verify,
             )
@@ -168,7 +186,6 @@ class Engine:
             return made
 
         around = self.around(options)
-        machine = self.machine()
         return build_plan(
             partitions, devices, machine, state, fetches, nest, options, around=around
         )

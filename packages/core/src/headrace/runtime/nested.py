@@ -47,7 +47,8 @@ def function_partitions(
         extract((), wanted, function.effects), optimize=optimize, checked=verify
     )
     step = lists_together(step, home)
-    near = replace(machine, priorities={**machine.priorities, home.kind or "": HOME_PRIORITY})
+    priorities = {**machine.priorities, home.kind or "": HOME_PRIORITY}
+    near = replace(machine, priorities=priorities, home=home)
     pinned = {op.name: home for op in step.graph.operations if op.type == "Parameter"}
     placement = place(step, near, pinned=pinned)
-    return partition(step, placement, home, result="Return")
+    return partition(step, placement, home, result="Return", of=machine.part)

@@ -33,6 +33,8 @@ class Options:
         compress_transfers: The dtype as which float32 goes between tasks, None for float32.
         consistency: How stale what changes variables may be, as ``Config(consistency=...)``.
         device_options: What the session gives of the options of each kind of devices.
+        device_count: How many devices of a kind each task has, as ``Config(device_count=...)``.
+        soft: Whether an operation runs elsewhere where the device that it asks for cannot run it.
     """
 
     compiled: bool = True
@@ -49,6 +51,8 @@ class Options:
     compress_transfers: str | None = None
     consistency: str = "relaxed"
     device_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
+    device_count: Mapping[str, int] = field(default_factory=dict, hash=False)
+    soft: bool = False
 
     def of(self, kind: str) -> Mapping[str, Any]:
         """Return what the session gives of the options of a kind of devices."""

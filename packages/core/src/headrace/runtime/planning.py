@@ -69,6 +69,14 @@ class Nest(Protocol):
         """Return the plan, made with the options of the step where none are given."""
 
 
+def devices_in(partitions: Mapping[DeviceName, Graph], machine: Machine) -> set[DeviceName]:
+    """Return the devices of the operations of partitions."""
+    found = set(partitions)
+    if any(machine.part(device) != device for device in machine.devices):
+        found.update(op.device_name for graph in partitions.values() for op in graph.operations)
+    return found
+
+
 def build_plan(
     partitions: Mapping[DeviceName, Graph],
     devices: Mapping[DeviceName, Device],
@@ -185,8 +193,14 @@ class _PlanBuilder:
         self.surroundings: dict[Device, Surroundings] = {}
         # The only device of a kind stays active for the whole step; of several, such as two GPUs,
         # each is activated for its own nodes.
-        kinds = Counter(n.kind for n, device in devices.items() if device.activate() is not None)
+        parts = {machine.part(n) for n, device in devices.items() if device.activate() is not None}
+        kinds = Counter(part.kind for part in parts)
         self.switched = {kind for kind, count in kinds.items() if count > 1}
+        # What compiles the nodes of each device, where one does for several.
+        self.parts: dict[DeviceName, DeviceName] | None = None
+        if any(machine.part(name) != name for name in devices):
+            known = {name: name for name in map(machine.part, devices)}
+            self.parts = {name: known[machine.part(name)] for name in devices}
 
     def may_wait(self, op: Operation) -> bool:
         """Whether an operation may wait for something that this plan does not do."""
@@ -244,7 +258,8 @@ class _PlanBuilder:
         self.shared.update(shared)
         for op in shared:
             self.add(op)
-        units = turns.sorted_units(cut(order, roles.__getitem__, local_send, turns.source))
+        units = cut(order, roles.__getitem__, local_send, turns.source, self.parts)
+        units = turns.sorted_units(units)
         place = {op: unit for unit in units for op in unit.ops}
         # Of tensors that others read than the unit that makes them.
         readers: dict[Tensor, set[Unit]] = {}
@@ -273,7 +288,8 @@ class _PlanBuilder:
         def needed(tensor: Tensor) -> bool:
             return tensor in readers and bool(readers[tensor] - {unit})
 
-        device: Any = self.devices[unit.ops[0].device_name]
+        name = unit.ops[0].device_name
+        device: Any = self.devices[name if self.parts is None else self.parts[name]]
         used = dict.fromkeys(t.op for op in unit.ops for t in op.inputs)
         used.update(dict.fromkeys(c for op in unit.ops for c in op.control_inputs))
         own = [op for op in used if op in self.shared]
@@ -307,11 +323,15 @@ class _PlanBuilder:
         if found is not None:
             return found
 
+        def own(op: Operation) -> Any:
+            # One device may compile what is on others, too.
+            return device if self.parts is None else self.devices.get(op.device_name, device)
+
         def call(op: Operation) -> Bound:
-            return bind(op, device, self.kernels, self.state, self.options, self.call)
+            return bind(op, own(op), self.kernels, self.state, self.options, self.call)
 
         def preferred(op: Operation) -> Bound | None:
-            return bind_preferred(op, device, self.kernels, self.state, self.options, self.call)
+            return bind_preferred(op, own(op), self.kernels, self.state, self.options, self.call)
 
         def split(step: StepGraph, dependent: frozenset[Operation]) -> Program:
             # What only the region's readers take stays on the device.
@@ -433,8 +453,9 @@ class _PlanBuilder:
                     self.uses.append((op.type, self.slots[known]))
         only = self.nodes[0].region if len(self.nodes) == 1 else None
         # A device that compiles regions sees to its own context while they run.
-        bare = {n.op.device_name for n in self.nodes if not self._sees_to_itself(n)}
-        own = tuple(device.activate for device in devices if device.name in bare)
+        part = self.machine.part
+        bare = {part(n.op.device_name) for n in self.nodes if not self._sees_to_itself(n)}
+        own = tuple(device.activate for device in devices if part(device.name) in bare)
         return Plan(
             tuple(self.nodes),
             tuple(self.slots),

@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from headrace.errors import ConfigError, shown
+from headrace.placement.counting import checked_counts
 from headrace.placement.policy import PlacementPolicy, as_policy
 from headrace.plugins.host import host
 from headrace.records import dataclass
@@ -76,6 +77,10 @@ class Config:
             apart from all that read or change some. Steps wait for that. All sessions that change
             the variables must ask for the same. Variables of a step's own, in the collection
             ``LOCAL_VARIABLES``, do not count.
+        device_count: How many devices of a kind each task has, as in ``{"cpu": 2, "gpu": 0}``. Of
+            CPUs, which are all the processor of the process, there are as many as are asked for;
+            of others at most as many, the first ones: 0 hides them. Kinds that are left out have
+            all that there are, which is one CPU.
         device_options: Options of kinds of devices, as in ``{"cpu": {"threads": 2}}``. Whoever
             provides a kind says which it has, and which may be given to ``Config`` by name, too.
     """
@@ -99,6 +104,7 @@ class Config:
     placement: PlacementPolicy | None = None
     compress_transfers: str | None = None
     consistency: str = RELAXED
+    device_count: Mapping[str, int] = field(default_factory=dict, hash=False)
     device_options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, hash=False)
     # A ``Recorder``, whose module is imported where one is asked for.
     _recorder: Any = field(default=None, init=False, repr=False, compare=False)
@@ -125,6 +131,7 @@ class Config:
         placement: PlacementPolicy | str | os.PathLike[str] | None = None,
         compress_transfers: str | None = None,
         consistency: str = RELAXED,
+        device_count: Mapping[str, int] | None = None,
         device_options: Mapping[str, Mapping[str, Any]] | None = None,
         **shorthands: Any,
     ) -> None:
@@ -150,6 +157,7 @@ class Config:
             placement: As the attribute.
             compress_transfers: As the attribute.
             consistency: As the attribute.
+            device_count: As the attribute.
             device_options: As the attribute.
             **shorthands: Options of devices that may be given by name.
 
@@ -177,6 +185,7 @@ class Config:
             # A dtype counts as its name.
             "compress_transfers": getattr(compress_transfers, "name", compress_transfers),
             "consistency": consistency,
+            "device_count": {},
             "device_options": {},
             "_recorder": None,
         }
@@ -185,6 +194,8 @@ class Config:
             given["device_options"] = checked(
                 device_options or {}, shorthands, kinds, [n for n in given if n[0] != "_"]
             )
+        if device_count is not None:
+            given["device_count"] = checked_counts(device_count)
         for name, value in given.items():
             object.__setattr__(self, name, value)
         self._check()
@@ -261,6 +272,8 @@ class Config:
             compress_transfers=self.compress_transfers,
             consistency=self.consistency,
             device_options=self.device_options,
+            device_count=self.device_count,
+            soft=self.allow_soft_placement,
         )
 
 

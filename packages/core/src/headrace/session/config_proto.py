@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from headrace.device_name import kind_called
 from headrace.errors import ConfigError, ConfigTypeError, shown
+from headrace.placement.counting import countable
 from headrace.session.config import Config
 from headrace.session.messages import Message
 
@@ -98,7 +100,8 @@ class ConfigProto(Message):
         inter_op_parallelism_threads: How many operations may run at one time; 0 for as many as
             ``hr.Config`` would.
         use_per_session_threads: Changes nothing.
-        device_count: Not supported.
+        device_count: How many devices of a kind there are, as in ``{"CPU": 2, "GPU": 0}``; see
+            ``hr.Config``. Kinds that are not there do not count.
         device_filters: Not supported.
         allow_soft_placement: Whether an operation whose device is not there, or has no kernel for
             it, runs elsewhere.
@@ -145,7 +148,7 @@ def as_config(config: Any) -> Config:
             f"config must be an hr.Config or an hr.ConfigProto, got {shown(config)}; as in "
             "hr.Config(threads=2)"
         )
-    config.refuse("device_count", "device_filters")
+    config.refuse("device_filters")
     config.gpu_options.refuse("visible_device_list")
     threads, timeout = config.intra_op_parallelism_threads, config.operation_timeout_in_ms
     return Config(
@@ -156,6 +159,7 @@ def as_config(config: Any) -> Config:
         log_device_placement=config.log_device_placement,
         compress_transfers=("bfloat16" if config.graph_options.enable_bfloat16_sendrecv else None),
         timeout=timeout / 1000 if timeout else None,
+        device_count=_counts(config.device_count),
     )
 
 
@@ -170,3 +174,15 @@ def check_shared(config: Any) -> None:
             "isolate_session_state asks for variables of the session's own, and sessions of a "
             "cluster share those of its tasks; leave it out, or open a session without a target"
         )
+
+
+def _counts(given: dict[Any, Any]) -> dict[str, int] | None:
+    """Return the numbers of devices of kinds that there are: of others there are none anyway."""
+    if not given:
+        return None
+    known = countable()
+    return {
+        name: count
+        for name, count in given.items()
+        if not isinstance(name, str) or kind_called(name) in known
+    }

@@ -27,7 +27,8 @@ class DeviceAttributes:
 def attributes_of(device: DeviceName, client: DeviceName) -> DeviceAttributes:
     """Return what is told of a device; ``client`` is that of the session's process."""
     kind = device.kind or ""
-    limit = _memory() if device == client else 0
+    own = kind == client.kind and device.task_name == client.task_name
+    limit = _memory() if own else 0
     return DeviceAttributes(str(device), "GPU" if kind == "cuda" else kind.upper(), limit)
 
 

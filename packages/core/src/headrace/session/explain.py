@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headrace.device_name import DeviceName
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, listing
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.spec import TensorSpec
@@ -24,7 +24,7 @@ from headrace.runtime.counting import count_of, counters_apart
 from headrace.runtime.device import HostArray
 from headrace.runtime.invocations import runner_of
 from headrace.runtime.plan import Mode, Plan, PlanNode
-from headrace.runtime.report import plain_work
+from headrace.runtime.report import Work, plain_work
 from headrace.session.explanation import Explanation, Part, Placed, Transfer
 from headrace.session.feeds import binder, feed_parts, feed_tensors
 from headrace.shapes import Shape
@@ -105,6 +105,11 @@ def _of_step(
     return [found for found in replacements if found.key in keys]
 
 
+def _devices(works: Sequence[Work], first: str) -> str:
+    """Return the devices on which pieces of work run, ``first`` where there are none."""
+    return listing(sorted({work.device for work in works if work.device} or {first}))
+
+
 def _task(device: str) -> str:
     return device.rpartition("/device")[0]
 
@@ -164,7 +169,8 @@ class _Walk:
         title = _count(len(region.operations), "operation")
         program = region.expected(given)
         if program is None:
-            works = tuple(plain_work(op, device) for op in region.operations)
+            works = tuple(plain_work(op, str(op.device_name)) for op in region.operations)
+            device = _devices(works, device)
             return Part(number, title, device, after, works=works, line=line, note=_UNKNOWN)
         if isinstance(program, PlannedProgram):
             inner = _Walk(program.plan, given, f"{number}.")
@@ -184,7 +190,7 @@ class _Walk:
         return Part(
             number,
             title + _kernels(sum(work.fused for work in works), len(works)),
-            device,
+            _devices(works, device),
             after,
             works=works,
             report=report,

@@ -254,22 +254,21 @@ def _text(part: Part, indent: str, several: bool) -> list[str]:
             f"{amount(report.peak_bytes, 'B')}; results {amount(report.result_bytes, 'B')}"
         )
     if report is not None:
-        lines += [inner + line for line in _table(part.works)]
+        lines += [inner + line for line in _table(part.works, part.device)]
     lines += _rewritten(part.rewrites, inner)
     for inside in part.inside:
         lines += _text(inside, inner, several)
     return lines
 
 
-def _table(works: Sequence[Work]) -> list[str]:
+def _table(works: Sequence[Work], device: str) -> list[str]:
     lines = []
     for work in works:
+        types = work.types if work.device in (device, "") else f"{work.types} on {work.device}"
         flops = "-" if work.flops is None else amount(work.flops, "flop")
         name = work.name if work.fused else "plain"
         package = work.package or "-"
-        lines.append(
-            f"{name:<16} {amount(work.bytes, 'B'):>9} {flops:>11}  {package:<20}  {work.types}"
-        )
+        lines.append(f"{name:<16} {amount(work.bytes, 'B'):>9} {flops:>11}  {package:<20}  {types}")
         lines.append(f"{'':<16}   at {'; '.join(_lines(work))}")
     return lines
 

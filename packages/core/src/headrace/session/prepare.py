@@ -21,6 +21,7 @@ from headrace.passes.prune import extract
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.trim import trim_unread
+from headrace.placement.counting import as_counted
 from headrace.placement.place import Machine, Placement
 from headrace.plugins.host import host
 from headrace.runtime.device_options import surroundings, within
@@ -35,7 +36,8 @@ def machine_as_asked(config: Config, graph: Graph) -> Callable[[Machine], Machin
         graph: The program's graph.
     """
     soft, compress = config.allow_soft_placement, config.compress_transfers is not None
-    if config.placement is None and not soft and not compress:
+    counts = config.device_count
+    if config.placement is None and not soft and not compress and not counts:
         return lambda machine: machine
     assignment = None
     if config.placement is not None:
@@ -43,7 +45,9 @@ def machine_as_asked(config: Config, graph: Graph) -> Callable[[Machine], Machin
         from headrace.placement.assignment import Assignment
 
         assignment = Assignment(config.placement, graph)
-    return lambda machine: replace(machine, soft=soft, assignment=assignment, compress=compress)
+    return lambda machine: replace(
+        as_counted(machine, counts), soft=soft, assignment=assignment, compress=compress
+    )
 
 
 def step_graph(
@@ -124,22 +128,23 @@ def place_and_partition(
 ) -> dict[DeviceName, Graph]:
     """Place a step and split it by device; arguments as for ``place_step``."""
     step, placement = place_step(step, machine, graph, pinned, optimize=optimize)
-    if len(set(placement.values())) == 1:
-        return partition(step, placement, machine.client)
+    if len(set(map(machine.part, set(placement.values())))) == 1:
+        return partition(step, placement, machine.client, of=machine.part)
     if machine.compress:
         # lazy: few sessions compress
         from headrace.partition.compression import compressed
 
         step, placement = compressed(step, placement)
     step, placement = joined(step, placement)
-    return partition(step, placement, machine.client, waits=may_wait(machine.kernels, placement))
+    waits = may_wait(machine.kernels, placement)
+    return partition(step, placement, machine.client, waits=waits, of=machine.part)
 
 
 def log_placement(parts: Mapping[DeviceName, Graph]) -> None:
     """Print to the standard error where the operations of a step run."""
-    for device, graph in parts.items():
+    for graph in parts.values():
         for op in graph.operations:
-            sys.stderr.write(f"{op.name}: ({op.type}): {device}\n")
+            sys.stderr.write(f"{op.name}: ({op.type}): {op.device_name}\n")
 
 
 def place_step(

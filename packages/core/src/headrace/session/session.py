@@ -547,7 +547,8 @@ class Session:
         # lazy: few programs ask where their time goes
         from headrace.session.limits import limits_on
 
-        return self._recorder.profile(limits_on(self._runtime.machine(), self.config.threads))
+        machine = self._as_asked(self._runtime.machine())
+        return self._recorder.profile(limits_on(machine, self.config.threads))
 
     def close(self) -> None:
         """End the session: cancel steps that still run, and drop its state.

@@ -40,7 +40,8 @@ def transfers_of(
     found = []
     for tensor, destination in dict.fromkeys(edges):
         source = placement[tensor.op]
-        if source != destination and not _is_free(tensor.op):
+        moves = machine.part(source) != machine.part(destination)
+        if moves and not _is_free(tensor.op):
             found.append(_transfer(tensor, source, destination, specs[tensor]))
     return tuple(found)
 

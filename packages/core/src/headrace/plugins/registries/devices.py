@@ -35,6 +35,9 @@ class DeviceKind:
             yields another one is placed there.
         override: Why it replaces the kind of another package; empty where it does not.
         options: What sessions may ask of its devices, beside what goes for all.
+        virtual: Whether its devices are names for one and the same thing, as the CPUs of a process
+            are: a session gets as many as it asks for, values pass between them as they are, and
+            each compiles what any of them does.
     """
 
     name: str
@@ -46,6 +49,7 @@ class DeviceKind:
     dtypes: frozenset[str] | None = None
     override: str = ""
     options: tuple[DeviceOption, ...] = ()
+    virtual: bool = False
 
 
 class DeviceRegistry(Registry[DeviceKind]):
@@ -64,6 +68,7 @@ class DeviceRegistry(Registry[DeviceKind]):
         dtypes: Iterable[Any] | None = None,
         override: str = "",
         options: Iterable[DeviceOption] = (),
+        virtual: bool = False,
     ) -> None:
         """Add a kind of devices; see ``DeviceKind`` for the arguments.
 
@@ -80,7 +85,9 @@ class DeviceRegistry(Registry[DeviceKind]):
         held = None if dtypes is None else frozenset(as_dtype(d).name for d in dtypes)
         reason = check_reason(override)
         taken = tuple(options)
-        kind = DeviceKind(name, count, factory, priority, why_none, where, held, reason, taken)
+        kind = DeviceKind(
+            name, count, factory, priority, why_none, where, held, reason, taken, virtual
+        )
         self._put(name, kind)
 
     def _thing(self, key: str) -> str:
