@@ -72,7 +72,7 @@ def test_contradictory_requests_are_named(machine):
         v = hr.Variable(1.0, name="v")
     with hr.device("/cpu:0"):
         update = hr.add(v, 1.0)
-        with hr.colocate_with(v), hr.device("/cpu:0"):
+        with hr.colocate_with(v), hr.colocate_with(update):
             clash = hr.identity(update, name="clash")
     with pytest.raises(PlacementError, match="must share a device") as caught:
         placed(machine, clash)

@@ -4,13 +4,76 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.errors import PlacementError
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
 TWO = {"cpu": 2}
+
+
+def places(session: hr.Session, *fetches: Any) -> dict[str, tuple[str, str]]:
+    """Return for each operation its device and what decided on it."""
+    placed = session.explain(list(fetches)).placement
+    return {name: (p.device[-5:], p.reason) for p in placed for name in p.operations}
+
+
+@pytest.mark.parametrize("executor", ["plan", "plain"])
+def test_what_uses_state_goes_where_the_state_is(executor: str) -> None:
+    with hr.device("/cpu:1"):
+        queue = hr.FIFOQueue(4, [hr.float32], [[2]], name="queue")
+        v = hr.Variable([1.0, 2.0], name="v")
+    with hr.device("/cpu:0"):
+        put = queue.enqueue([v * 2.0], name="put")
+        with hr.control_dependencies([put]):
+            got = hr.identity(queue.dequeue(name="take"), name="got")
+    with hr.Session(config=hr.Config(device_count=TWO, executor=executor)) as session:
+        session.run(v.initializer)
+        np.testing.assert_array_equal(session.run(got), [2.0, 4.0])
+        found = places(session, got)
+    reason = "shares a device with 'queue', which asks for /device:cpu:1"
+    assert found["put"] == found["take"] == ("cpu:1", reason)
+    assert found["got"][0] == "cpu:0"
+
+
+def test_what_is_put_beside_something_goes_where_that_is() -> None:
+    with hr.device("/cpu:1"):
+        x = hr.placeholder_with_default(1.0, [], name="x")
+    with hr.colocate_with(x.op), hr.device("/cpu:0"):
+        y = hr.exp(x, name="y")
+    with hr.colocate_with(hr.placeholder(hr.float32, name="free").op), hr.device("/cpu:0"):
+        z = hr.exp(x, name="z")
+    assert (y.device, z.device) == ("/device:cpu:1", "/device:cpu:0")
+    config = hr.Config(device_count=TWO, optimize=False)
+    with hr.Session(config=config) as session:
+        assert session.run(y) == pytest.approx(np.e)
+        found = places(session, y, z)
+        alone = places(session, hr.log(y, name="log"))
+        with hr.colocate_with(x.op), hr.device("/cpu:0"):
+            apart = hr.exp(2.0, name="apart")
+        assert places(session, apart)["apart"][0] == "cpu:1"
+    assert alone["y"] == found["y"]
+    assert found["y"] == ("cpu:1", "shares a device with 'x', which asks for /device:cpu:1")
+    assert found["z"][0] == "cpu:0"
+
+
+def test_what_is_put_beside_things_on_two_devices_is_refused_unless_placement_is_soft() -> None:
+    x, w = [hr.placeholder_with_default(1.0, [], name=name) for name in ("x", "w")]
+    with hr.device("/cpu:0"):
+        x = hr.exp(x, name="e")
+    with hr.device("/cpu:1"):
+        w = hr.exp(w, name="f")
+    with hr.colocate_with(x.op), hr.colocate_with(w.op):
+        y = hr.log(x, name="y")
+    strict = hr.Session(config=hr.Config(device_count=TWO, optimize=False))
+    with strict, pytest.raises(PlacementError, match="must share a device, but ask for"):
+        strict.run([y, w])
+    config = hr.Config(device_count=TWO, allow_soft_placement=True)
+    with hr.Session(config=config) as session:
+        assert session.run(y) == pytest.approx(1.0)
 
 
 @pytest.mark.needs("data")

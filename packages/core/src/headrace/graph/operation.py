@@ -69,10 +69,11 @@ class Operation:
 
     @property
     def device(self) -> str:
-        """The device asked for, or that of what it shares one with; empty where none was."""
+        """The device of what it was put beside, or that it asks for; empty where there is none."""
         if not self.colocated_with:
             return str(self.device_name)
-        return next((found for op in _beside(self) if (found := str(op.device_name))), "")
+        _, *others = _beside(self)
+        return next((found for op in (*others, self) if (found := str(op.device_name))), "")
 
     @property
     def stateful(self) -> bool:

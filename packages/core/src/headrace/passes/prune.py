@@ -184,7 +184,7 @@ def _copy_pinned(
 ) -> None:
     """Copy a node; outputs that are fed keep their feeds.
 
-    The request of an operation that shares its device, but is left out, joins its own.
+    The request of an operation that it was put beside, but is left out, goes before its own.
 
     Args:
         rewriter: What copies.
@@ -239,4 +239,4 @@ def _as_known(new: TensorSpec, old: TensorSpec) -> bool:
 
 def _joined(device: DeviceName, other: DeviceName) -> DeviceName:
     joined = device.intersected(other)
-    return device if joined is None else joined
+    return other if joined is None else joined

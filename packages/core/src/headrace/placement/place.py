@@ -177,11 +177,12 @@ def _place_group(
     state_users: Mapping[str, Sequence[Operation]],
     pinned: Mapping[str, DeviceName],
 ) -> DeviceName:
-    request = joint_request(members)
+    own = [pinned[op.name] for op in members if op.type == "Parameter" and op.name in pinned]
+    request = joint_request(members, machine.soft, own[0] if own else None)
     for op in members:
         pin = pinned.get(op.name)
         if pin is not None and op.schema.inputs == ():
-            if request.intersected(pin) is None:
+            if request.intersected(pin) is None and not machine.soft:
                 raise PlacementError(
                     f"{op.name!r} lives on {pin} since an earlier step; it cannot move to {request}"
                 )

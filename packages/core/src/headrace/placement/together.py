@@ -1,6 +1,7 @@
 """Which operations must share a device, and what they ask for together.
 
-Those are state with all its users, and what the program colocated.
+Those are state with all its users, and what the program colocated. What uses state goes where the
+state is, and what is colocated with something where that is, whatever it asks for itself.
 """
 
 from __future__ import annotations
@@ -100,18 +101,30 @@ def groups(
     return together
 
 
-def joint_request(members: Sequence[Operation]) -> DeviceName:
+def joint_request(
+    members: Sequence[Operation], soft: bool, home: DeviceName | None = None
+) -> DeviceName:
     """Return what operations that share a device ask for together.
+
+    Args:
+        members: The operations.
+        soft: Whether requests that contradict others do not count.
+        home: Where the state is that they use, None for where it asks to be.
 
     Raises:
         PlacementError: if requests contradict each other.
     """
-    request = DeviceName()
+    request = leader = home or DeviceName()
     maker: Operation | None = None
-    for op in members:
-        if op.device_name == DeviceName():
-            continue
+    asking = [op for op in members if op.device_name != DeviceName()]
+    for op in sorted(asking, key=_follows):
         joint = request.intersected(op.device_name)
+        if not _follows(op):
+            leader = joint or leader
+        elif joint is None and leader.intersected(op.device_name) is None:
+            continue
+        if joint is None and soft:
+            continue
         if joint is None:
             other = maker if maker is not None else op
             users = [op for op in members if op.type in ("If", "While")]
@@ -130,6 +143,10 @@ def joint_request(members: Sequence[Operation]) -> DeviceName:
 def takes_handle(op: Operation) -> bool:
     """Whether an operation uses state."""
     return any(t.dtype.kind == "resource" for t in op.inputs)
+
+
+def _follows(op: Operation) -> bool:
+    return bool(op.colocated_with) or takes_handle(op)
 
 
 def title(op: Operation) -> str:
