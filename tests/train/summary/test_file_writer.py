@@ -165,6 +165,7 @@ def test_writers_of_one_session_and_folder_share_a_file(tmp_path):
         ]
         for number, writer in enumerate(writers):
             writer.add_summary(scalar(str(number)))
+            writer.flush()
         first.close()
         first.close()
         second.add_summary(scalar("three"), 3)
