@@ -21,6 +21,7 @@ from headrace_tensorflow.helpers import (
     device_lib,
     inspection,
     metrics,
+    shapes,
     testing,
     timeline,
     variables,
@@ -144,6 +145,16 @@ def test_weights_that_do_not_fit_are_refused() -> None:
         session.run(found, {weights: np.ones([3])})
 
 
+def test_quotients_and_values_of_metrics() -> None:
+    v = metrics.metric_variable([], hr.float32)
+    value = metrics._aggregate_variable(v, ["listed"])
+    assert hr.get_collection("listed") == [value]
+    quotients = [metrics._safe_scalar_div(6.0, value, "q"), metrics._safe_scalar_div(6.0, 2.0, "r")]
+    with hr.Session() as session:
+        session.run(v.initializer)
+        assert session.run(quotients) == [0.0, 3.0]
+
+
 def test_variables_of_metrics_are_local() -> None:
     v = metrics.metric_variable([2], hr.float32, name="total")
     assert hr.local_variables() == [v]
@@ -153,6 +164,21 @@ def test_variables_of_metrics_are_local() -> None:
     with hr.Session() as session:
         session.run(hr.local_variables_initializer())
         assert session.run(v).tolist() == [0, 0]
+
+
+def test_shapes_are_tensors() -> None:
+    x = hr.placeholder(hr.float32)
+    with hr.Session() as session:
+        found = session.run(
+            [
+                shapes.shape_internal(x, out_type=hr.int64),
+                shapes.size_internal(x, optimize=False),
+                shapes.rank_internal(x),
+            ],
+            {x: np.ones([2, 3])},
+        )
+    assert [np.asarray(value).tolist() for value in found] == [[2, 3], 6, 2]
+    assert found[0].dtype == np.int64
 
 
 def test_what_counts_as_a_tensor() -> None:

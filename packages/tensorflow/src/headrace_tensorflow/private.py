@@ -23,6 +23,7 @@ _OURS = {
     "keras.engine.input_spec": "layers",
     "layers.convolutional": "layers",
     "layers.utils": "conditions",
+    "ops.array_ops": "shapes",
     "ops.confusion_matrix": "metrics",
     "ops.control_flow_ops": "conditions",
     "ops.control_flow_util": "conditions",

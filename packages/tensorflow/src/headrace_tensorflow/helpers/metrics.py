@@ -76,9 +76,23 @@ def _remove_squeezable_dimensions(
         return predictions, labels, weights
     more = hr.rank(weights) - hr.rank(predictions)
     less = hr.cond(hr.equal(more, -1), lambda: hr.expand_dims(weights, -1), lambda: weights)
-    fitting = hr.cond(hr.equal(more, 1), lambda: hr.squeeze(weights, [-1]), lambda: less)
+    if weights.shape.ndims is None or weights.shape[-1:].is_compatible_with([1]):
+        less = hr.cond(hr.equal(more, 1), lambda: hr.squeeze(weights, [-1]), lambda: less)
     scalar = hr.equal(hr.rank(weights), 0)
-    return predictions, labels, hr.cond(scalar, lambda: weights, lambda: fitting)
+    return predictions, labels, hr.cond(scalar, lambda: weights, lambda: less)
+
+
+def _aggregate_variable(v: hr.Variable, collections: Any) -> hr.Tensor:
+    """Return the value of a metric's variable, listed in some collections."""
+    value = v.value()
+    if collections:
+        hr.add_to_collections(collections, value)
+    return value
+
+
+def _safe_scalar_div(numerator: Any, denominator: Any, name: str) -> Any:
+    """Return a quotient, 0 where the denominator is 0."""
+    return hr.div_no_nan(hr.convert_to_tensor(numerator), denominator, name=name)
 
 
 def assert_broadcastable(weights: Any, values: Any) -> Any:
