@@ -97,9 +97,7 @@ NAMESPACES = [
         pytest.param("headrace_train.summary", "summary.md", marks=pytest.mark.needs("train")),
         pytest.param("headrace_train.test", "test.md", marks=pytest.mark.needs("train")),
         pytest.param("headrace_serve", "serve.md", marks=pytest.mark.needs("serve")),
-        pytest.param(
-            "headrace_tensorflow", "tensorflow.md", marks=pytest.mark.needs("tensorflow")
-        ),
+        pytest.param("headrace_tensorflow", "tensorflow.md", marks=pytest.mark.needs("tensorflow")),
         pytest.param("headrace_data", "data.md", marks=pytest.mark.needs("data")),
         pytest.param("headrace_mpi", "dist.md", marks=pytest.mark.needs("dist-mpi")),
         pytest.param("headrace_autodiff", "gradients.md", marks=pytest.mark.needs("autodiff")),

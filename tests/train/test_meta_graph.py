@@ -102,7 +102,8 @@ def test_what_a_scope_takes_from_outside_is_bound_when_it_is_imported() -> None:
         b"$unbound_inputs_outer/x",
     ]
     with hr.Graph().as_default(), hr.Session() as session:
-        with pytest.raises(ValueError, match=r"takes what is not in it: '\$unbound_inputs_outer/x'"):
+        missing = r"takes what is not in it: '\$unbound_inputs_outer/x'"
+        with pytest.raises(ValueError, match=missing):
             hr.train.import_meta_graph(message, import_scope="a")
         bound = {"$unbound_inputs_outer/x": hr.constant([10.0, 20.0])}
         hr.train.import_meta_graph(message, import_scope="a", input_map=bound)

@@ -39,8 +39,8 @@ class Dataset(structure.Described):
     """A sequence of elements, each a structure of tensors.
 
     Elements are tensors, sparse and ragged ones, arrays, optionals and data sets, nested in
-    tuples, named tuples and dicts. Nothing is computed until an iterator is asked for an element. Functions of
-    elements are traced once and compiled as steps are.
+    tuples, named tuples and dicts. Nothing is computed until an iterator is asked for an element.
+    Functions of elements are traced once and compiled as steps are.
 
     Attributes:
         variant: The handle that stands for it in the graph.
