@@ -97,10 +97,10 @@ def _upon(ref: Any, handle: Tensor) -> AbstractContextManager[Any]:
     """Change a variable in the block, after the change that stands for it, if one does."""
     if not _is_written(ref):
         return beside(handle)
-    stack = ExitStack()
-    stack.enter_context(beside(handle))
-    stack.enter_context(control_dependencies([ref]))
-    return stack
+    scopes = ExitStack()
+    scopes.enter_context(beside(handle))
+    scopes.enter_context(control_dependencies([ref]))
+    return scopes
 
 
 def read_written(written: Tensor) -> Tensor:
