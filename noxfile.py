@@ -309,6 +309,14 @@ def soak(session: nox.Session) -> None:
     session.run("python", "-m", "tests.soak.relaunched", env=ONE_THREAD)
 
 
+@nox.session
+def libraries(session: nox.Session) -> None:
+    """Train with a library that imports TensorFlow, which Headrace stands in for."""
+    packages = ["core", "autodiff", "backend-cpu", "io", "tensorflow", "train"]
+    install(session, packages, "tf-slim==1.1.0", "six", *TEST_TOOLS)
+    session.run("pytest", "tests/tensorflow", *session.posargs, env=ONE_THREAD)
+
+
 @nox.session(default=False)
 def oracles(session: nox.Session) -> None:
     """Compare values and gradients with JAX's and PyTorch's; ``--write`` renews the docs page.
