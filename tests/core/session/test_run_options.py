@@ -225,3 +225,13 @@ def test_an_interactive_session_is_the_default_until_it_is_closed() -> None:
     assert hr.get_default_graph() is around
     with pytest.raises(GraphError, match="there is no default session"):
         x.eval()
+
+
+def test_passes_of_tensorflow_are_named_and_others_refused() -> None:
+    options = hr.ConfigProto().graph_options.rewrite_options
+    options.remapping = options.OFF
+    assert options.changed() == {"remapping": 2}
+    with pytest.raises(hr.errors.ConfigError, match="RewriterConfig has no field 'nix'"):
+        options.nix = 1
+    with pytest.raises(hr.errors.ConfigError, match="remapping of RewriterConfig must be of type"):
+        options.remapping = "off"

@@ -9,6 +9,7 @@ from headrace.errors import ConfigError, ConfigTypeError, shown
 from headrace.placement.counting import countable
 from headrace.session.config import Config
 from headrace.session.messages import Message
+from headrace.session.rewriter_config import ExperimentalOptions, RewriterConfig
 
 
 class GPUOptions(Message):
@@ -78,6 +79,7 @@ class GraphOptions(Message):
         place_pruned_graph: Changes nothing: what runs is placed.
         enable_bfloat16_sendrecv: Whether float32 goes between tasks as bfloat16.
         timeline_step: Changes nothing.
+        rewrite_options: Changes nothing: the passes are others than TensorFlow's.
     """
 
     FIELDS: ClassVar[dict[str, Any]] = {
@@ -89,6 +91,7 @@ class GraphOptions(Message):
         "place_pruned_graph": False,
         "enable_bfloat16_sendrecv": False,
         "timeline_step": 0,
+        "rewrite_options": RewriterConfig,
     }
 
 
@@ -112,6 +115,7 @@ class ConfigProto(Message):
         placement_period: Changes nothing.
         isolate_session_state: Sessions of this process keep their own state anyway; those of a
             cluster share that of its tasks, and refuse it.
+        experimental: Changes nothing.
     """
 
     FIELDS: ClassVar[dict[str, Any]] = {
@@ -127,6 +131,7 @@ class ConfigProto(Message):
         "graph_options": GraphOptions,
         "operation_timeout_in_ms": 0,
         "isolate_session_state": False,
+        "experimental": ExperimentalOptions,
     }
 
 
