@@ -80,7 +80,12 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
     return _join(listed, separator, name=name or "StringJoin")
 
 
-@op("UnsortedSegmentJoin", public="strings.unsorted_segment_join", no_gradient=_TEXT)
+@op(
+    "UnsortedSegmentJoin",
+    host_inputs=["num_segments"],
+    public="strings.unsorted_segment_join",
+    no_gradient=_TEXT,
+)
 def unsorted_segment_join(
     inputs: String, segment_ids: Index, num_segments: Whole, separator: str = ""
 ) -> Spec:
