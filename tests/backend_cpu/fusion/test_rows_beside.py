@@ -109,3 +109,16 @@ def test_variables_of_short_rows_are_updated_behind_what_reads_them(columns):
         exponents = np.exp(first.astype(np.float64))
         first = first - 0.1 * exponents / exponents.sum(1, keepdims=True)
     np.testing.assert_allclose(found, first, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("columns", [12, 24, 50])
+def test_rows_that_are_summed_around_are_unrolled(columns):
+    """What is summed along the rows' other dimension stays in registers then."""
+    x = hr.placeholder(hr.float32, [8, 100, columns])
+    with hr.Session(config=hr.Config(threads=1)) as session:
+        explained = session.explain(hr.nn.softmax(x, 1), {x: np.zeros(x.shape.known, np.float32)})
+    assert f"range(0, {columns})" in explained.source()
+    given = RNG.standard_normal((8, 100, columns)).astype(np.float32)
+    want = np.exp(given) / np.exp(given).sum(1, keepdims=True)
+    found = run(lambda x: hr.nn.softmax(x, 1), given, **COMPILED)
+    np.testing.assert_allclose(found, want, rtol=1e-5)

@@ -83,6 +83,8 @@ class NestWriter:
         self.row_bases: dict[tuple[str, tuple[str, ...]], str] = {}
         self.names: dict[Value, str] = {}
         self.phase = 0
+        # Whether the inner loop of the phase reduces into memory.
+        self.accumulates = False
         self.lines: list[str] = []
         self.loops: list[list[str]] = []
 
@@ -276,6 +278,7 @@ class NestWriter:
                 roots.append((root, self.value(argument)))
         stores: list[str] = []
         registers: list[Value] = []
+        self.accumulates = False
         for root, name in roots:
             value = root.value
             if root.store is not None:
@@ -292,6 +295,7 @@ class NestWriter:
                 whole = self.writer.further(value, self.load(memory), name)
                 stores.append(self.store(memory, whole))
                 self._begin(value)
+                self.accumulates = True
         for value in registers:
             self._finish_register(value, phase)
         return self._looped(lines + stores, registers)
@@ -374,8 +378,8 @@ class NestWriter:
         size = self.writer.sizes[self.inner]
         if self.nest.phases == 1:
             if not registers:
-                # Of those that fill vectors several times, the steps may as well be unrolled.
-                return size >= _WIDE
+                # Unrolled, sums along dimensions around the row stay in registers from row to row.
+                return _WIDE <= size <= _UNROLLED and not self.accumulates
             if any(value.name != "total" for value in registers):
                 return size * min(BYTES[value.code] for value in registers) >= _WIDE_EXTREMES
         return size >= _WIDE
