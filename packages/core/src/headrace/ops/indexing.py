@@ -11,6 +11,7 @@ from headrace.errors import (
     ArgumentTypeError,
     AttributeValueError,
     DTypeError,
+    GraphError,
     ShapeError,
     shown,
 )
@@ -268,10 +269,12 @@ def assign_slice(part: Tensor, value: Any, name: str | None = None) -> Tensor:
         GraphError: if ``part`` is no slice of a variable.
     """
     op = part.op
-    read = op.inputs[0].op if op.type == "StridedSlice" else op
-    if op.type != "StridedSlice" or read.type != "ReadVariable":
+    if op.type != "StridedSlice":
         # What a change of a variable returned stands for it; what is neither is refused there.
         return OPERATORS["assign_written"](part, value, name=name)  # type: ignore[no-any-return]
+    read = op.inputs[0].op
+    if read.type != "ReadVariable":
+        raise GraphError(f"{shown(part)} is no slice of a variable, and has nothing to assign to")
     handle = read.inputs[0]
     update = convert_to_tensor(value, preferred_dtype=part.dtype)
     with colocate_with(handle):
