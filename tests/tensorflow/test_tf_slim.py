@@ -53,14 +53,21 @@ TRAINING = """
             "", tf.train.latest_checkpoint(folder), folder + "/eval", eval_op=update,
             final_op=value, num_evals=2,
         )
-    print(last < 0.6, found > 0.8)
+    with tf.Graph().as_default(), tf.Session() as session:
+        logits = net(tf.constant(images), False)
+        assign, feeds = slim.assign_from_checkpoint(
+            tf.train.latest_checkpoint(folder), slim.get_model_variables()
+        )
+        session.run(assign, feeds)
+        assigned = np.mean(session.run(logits).argmax(1) == labels)
+    print(last < 0.6, found > 0.8, abs(assigned - found) < 1e-6)
     print(names)
 """
 
 
 def test_a_network_is_trained_and_evaluated(tmp_path: Path) -> None:
     lines = printed(tmp_path, TRAINING, str(tmp_path / "log"))
-    assert lines[-2] == "True True"
+    assert lines[-2] == "True True True"
     assert lines[-1] == str(
         [
             "conv/BatchNorm/beta",

@@ -262,6 +262,11 @@ class Variable(TensorOperators, metaclass=Created):
         self.handle.spec = handle_spec(content.sharpened(Shape(shape)))
         self.snapshot.set_shape(shape)
 
+    @property
+    def _save_slice_info(self) -> SaveSliceInfo | None:
+        """The name under which libraries that read checkpoints themselves ask for the part."""
+        return self.save_slice_info
+
     def to_proto(self, export_scope: str | None = None) -> Any:
         """Return what makes up the variable as a ``VariableDef``, None if it is not in the scope.
 
