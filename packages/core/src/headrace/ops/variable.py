@@ -263,7 +263,7 @@ class Variable(TensorOperators, metaclass=Created):
         self.snapshot.set_shape(shape)
 
     @property
-    def _save_slice_info(self) -> SaveSliceInfo | None:
+    def _save_slice_info(self) -> Any:
         """The name under which libraries that read checkpoints themselves ask for the part."""
         return self.save_slice_info
 
