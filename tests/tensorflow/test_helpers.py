@@ -22,7 +22,6 @@ from headrace_tensorflow.helpers import (
     inspection,
     metrics,
     shapes,
-    testing,
     timeline,
     variables,
 )
@@ -198,9 +197,6 @@ def test_decorators_change_nothing() -> None:
 
     assert decorators.deprecated("2020", "no")(function) is function
     assert decorators.tf_export("name", v1=[])(function) is function
-    assert testing.run_deprecated_v1(function) is function
-    assert testing.run_v1_only("reason")(function) is function
-    assert testing.run_in_graph_and_eager_modes(use_gpu=True)(function) is function
     made = decorators.make_decorator(function, lambda *args, **kwargs: function(*args, **kwargs))
     assert made(1) == 3
     assert decorators.unwrap(made) == ([], function)
@@ -209,6 +205,20 @@ def test_decorators_change_nothing() -> None:
     assert decorators.deprecated_argument_lookup("new", None, "old", 3) == 3
     with pytest.raises(ValueError, match="Cannot specify both 'old' and 'new'"):
         decorators.deprecated_argument_lookup("new", 1, "old", 3)
+
+
+@pytest.mark.needs("train")
+def test_decorators_of_tests_change_nothing() -> None:
+    from headrace_tensorflow.helpers import testing
+
+    def function() -> None:
+        pass
+
+    assert testing.run_deprecated_v1(function) is function
+    assert testing.run_v1_only("reason")(function) is function
+    assert testing.run_in_graph_and_eager_modes(use_gpu=True)(function) is function
+    with testing.use_gpu():
+        assert testing.TensorFlowTestCase is hr.test.TestCase
 
 
 def test_there_are_graphs_only() -> None:

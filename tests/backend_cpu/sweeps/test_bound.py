@@ -280,6 +280,7 @@ def test_rounds_with_such_sweeps_run_at_one_go():
     np.testing.assert_array_equal(found[1], want[1])
 
 
+@pytest.mark.needs("autodiff")
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
 def test_sparse_lookups_are_those_of_plain_kernels(combiner):
     """The distinct rows are not picked first where the looked up ones are all that is read."""

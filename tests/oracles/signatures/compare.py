@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import enum
 import inspect
 import json
 import re
@@ -143,6 +144,9 @@ def ours(value: Any, *, bound: bool) -> Signature | None:
         value: the callable.
         bound: whether its first parameter is filled in by a call.
     """
+    if isinstance(value, enum.EnumMeta):
+        # Members are found by value, whatever this version of Python says of it.
+        return parsed("(value)")
     try:
         parameters = list(inspect.signature(value).parameters.values())
     except (TypeError, ValueError):
