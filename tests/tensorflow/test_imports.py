@@ -81,6 +81,16 @@ def test_private_modules_have_the_modules_that_they_import(tf: ModuleType) -> No
     assert tf.python.ops is ops
 
 
+@pytest.mark.needs("autodiff", "backend-cpu", "data", "io", "train")
+@pytest.mark.parametrize("module", ["tensorflow", "tensorflow.python.ops.standard_ops"])
+def test_all_names_come_at_once(tf: ModuleType, module: str) -> None:
+    found: dict[str, object] = {}
+    exec(f"from {module} import *", found)
+    assert found["Variable"] is tf.Variable
+    assert found["reduce_sum"] is hr.reduce_sum
+    assert len(found) > 300
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

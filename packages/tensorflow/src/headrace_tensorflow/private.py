@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from functools import cache
 from types import ModuleType
 from typing import Any, final
 
@@ -70,6 +71,7 @@ _PUBLIC = {
 _PROGRAMS = ("platform.app", "platform.flags")
 
 
+@cache
 def _known() -> set[str]:
     named = {*_OURS, *_PUBLIC, *_PROGRAMS}
     inside = {name[: place.start()] for name in named for place in re.finditer(r"\.", name)}
@@ -79,20 +81,20 @@ def _known() -> set[str]:
 def module(full: str) -> ModuleType | None:
     """Return the module of a whole name, as ``tensorflow.python.ops``; None if there is none."""
     package, _, inside = full.partition(".")[2].partition(".")
-    if package == "core":
-        # Messages: of which modules and packages, no table tells.
-        return Private(full, inside)
-    return Private(full, inside) if not inside or inside in _known() else None
+    # Messages are in "core": in which modules and packages of it, no table tells.
+    there = package == "core" or not inside or inside in _known()
+    return Private(full, package, inside) if there else None
 
 
 @final
 class Private(ModuleType):
     """What Headrace has of a private module, looked up when a program asks for it."""
 
-    def __init__(self, name: str, inside: str) -> None:
-        """Take the whole name, and the part behind ``tensorflow.python``."""
+    def __init__(self, name: str, package: str, inside: str) -> None:
+        """Take the whole name, and its parts, as ``python`` and ``ops.array_ops``."""
         super().__init__(name)
         self.__path__: list[str] = []
+        self._package = package
         self._inside = inside
 
     def __getattr__(self, name: str) -> Any:
@@ -101,6 +103,9 @@ class Private(ModuleType):
         Raises:
             AttributeError: if there is nothing of that name.
         """
+        if name == "__all__":
+            # For "from tensorflow.python.ops.standard_ops import *".
+            return [word for word in names.table().get(self._inside, ()) if hasattr(self, word)]
         if name.startswith("__"):
             raise AttributeError(name)
         found = self._find(name)
@@ -123,7 +128,7 @@ class Private(ModuleType):
             whole = names.public(_PUBLIC[inside])
             if hasattr(whole, name):
                 return getattr(whole, name)
-        if "core" in self.__name__.split(".")[1:2] and not name.islower():
+        if self._package == "core" and not name.islower():
             return names.message(name)
         return self._module(name)
 
@@ -143,6 +148,7 @@ class Private(ModuleType):
         )
 
 
+@cache
 def _elsewhere(name: str) -> str | None:
     found = [path for path in names.modules() if path.rpartition(".")[2] == name]
     return f"tensorflow.python.{min(found, key=len)}" if found else None

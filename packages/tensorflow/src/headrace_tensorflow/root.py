@@ -39,6 +39,9 @@ class Root(ModuleType):
             return getattr(importlib.import_module("headrace_tensorflow.programs"), name)
         if name in ("contrib", "python"):
             return importlib.import_module(f"{self.__name__}.{name}")
+        if name == "__all__":
+            # For "from tensorflow import *".
+            return [word for word in dir(self) if not word.startswith("_")]
         if name.startswith("__"):
             raise AttributeError(name)
         try:
