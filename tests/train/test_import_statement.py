@@ -42,6 +42,9 @@ import headrace.compat.v1.losses as losses, headrace.compat.v1.train
 from headrace.compat.v1.nn import relu
 assert losses is headrace.losses and relu is headrace.nn.relu
 assert headrace.compat.v1.train is headrace.train
+from headrace.nn.rnn_cell import LSTMCell
+import headrace.lookup.experimental as tables
+assert LSTMCell is headrace.nn.rnn_cell.LSTMCell and tables is headrace.lookup.experimental
 try:
     import headrace.compat.v1.nowhere
 except ModuleNotFoundError as error:

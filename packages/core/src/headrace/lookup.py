@@ -1,5 +1,6 @@
 """Lookup tables, as ``hr.lookup``."""
 
+import sys as _sys
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from headrace.ops import experimental_tables as experimental
@@ -25,3 +26,6 @@ from headrace.plugins.namespaces import added_names as _added_names
 
 if not _TYPE_CHECKING:
     __getattr__, __dir__ = _added_names("lookup", __name__)
+
+# For "import headrace.lookup.experimental", though this module is no folder.
+_sys.modules[f"{__name__}.experimental"] = experimental
