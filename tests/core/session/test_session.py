@@ -309,7 +309,7 @@ def test_make_callable():
 
 
 def test_a_repeated_step_is_prepared_once(monkeypatch):
-    from headrace.session import session as module
+    from headrace.session import planner as module
 
     calls = []
     original = module.step_graph

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from headrace.device_name import DeviceName
 from headrace.errors import (
     ArgumentTypeError,
     ConfigError,
@@ -22,7 +20,6 @@ from headrace.errors import (
     OpError,
     SessionClosedError,
     UnimplementedError,
-    listing,
     shown,
 )
 from headrace.given import items, mapping
@@ -42,24 +39,15 @@ from headrace.session.config_proto import ConfigProto, as_config, check_shared
 from headrace.session.default_configs import default_config
 from headrace.session.explanation import Explanation
 from headrace.session.feeds import (
-    binder,
-    check_fed_variables,
     feed_tensors,
     is_hashable,
 )
-from headrace.session.fetches import Fetches, fetch_key, flatten
+from headrace.session.fetches import Fetches, fetch_key
 from headrace.session.growth import Growth
 from headrace.session.ordered import Ordering
-from headrace.session.prepare import (
-    log_placement,
-    machine_as_asked,
-    missing_feeds,
-    place_and_partition,
-    place_step,
-    step_graph,
-)
+from headrace.session.planner import Planner
 from headrace.session.run_options import RunMetadata, RunOptions, checked_options, step_stats
-from headrace.session.running import PreparedStep, attribute, runner
+from headrace.session.running import PreparedStep, attribute
 from headrace.session.stalls import Stalls
 from headrace.session.tensor_handle import Kept
 
@@ -116,7 +104,6 @@ class Session:
             self._runtime = local
         self._prepared: dict[Any, PreparedStep] = {}
         self.kept = Kept(self)
-        self._pinned: dict[str, DeviceName] = {}
         self._lock = threading.Lock()
         self._closed = False
         self._entered = threading.local()
@@ -126,7 +113,7 @@ class Session:
         self._partial: PartialRuns | None = None
         self._target = target
         self._ordering = Ordering(self._runtime, self.config, self.graph)
-        self._as_asked = machine_as_asked(self.config, self.graph)
+        self._planner = Planner(self.graph, self.config, self._runtime, self._ordering, self.kept)
 
     def run(
         self,
@@ -179,7 +166,7 @@ class Session:
         if prepared is None and fetches in ([], (), {}) and not len(self.graph):
             raise FailedPreconditionError("the graph of the session has no operations to run")
         if prepared is None or self._closed:
-            prepared = self._prepare(fetches, keys, key)
+            prepared = self._prepare(key, lambda: self._planner.plan(fetches, keys))
         if options is None and run_metadata is None:
             return prepared.run(values)
         return self._run_as_asked(prepared, values, options, run_metadata, (fetches, keys, key))
@@ -204,7 +191,10 @@ class Session:
                     self._traced = TracedRuntime(self._runtime)
             recorder = self._traced.recorder
             fetches, keys, key = signature
-            prepared = self._prepare(fetches, keys, ("traced", key), self._traced.runtime)
+            traced = self._traced.runtime
+            prepared = self._prepare(
+                ("traced", key), lambda: self._planner.plan(fetches, keys, traced)
+            )
         run = prepared.run
         if asked.timeout is not None:
             run = prepared.run_by(prepared.run_within(asked.timeout))
@@ -239,7 +229,8 @@ class Session:
         keys = tuple(items(feed_list, "feed_list")) if feed_list else ()
         if odd := [key for key in keys if not is_hashable(key)]:
             raise FeedError(f"cannot feed {shown(odd[0])}: expected a tensor or its name")
-        prepared = self._prepare(fetches, keys, (fetch_key(fetches), keys))
+        key = (fetch_key(fetches), keys)
+        prepared = self._prepare(key, lambda: self._planner.plan(fetches, keys))
         names = ", ".join(feed_tensors(key, self.graph)[0].name for key in keys) or "no feeds"
 
         count, run = len(keys), prepared.run
@@ -253,7 +244,7 @@ class Session:
 
         if not accept_options:
             return call
-        signature = (fetches, keys, (fetch_key(fetches), keys))
+        signature = (fetches, keys, key)
 
         def call_with_options(
             *values: Any,
@@ -330,9 +321,7 @@ class Session:
     ) -> list[Any]:
         """Run a piece of a partial run; arguments as of ``RunPiece``."""
         key = ("piece", tuple(feeds), fetches.tensors, fetches.targets, done)
-        prepared = self._prepare(
-            None, (), key, plan=lambda: self._planned(feeds, fetches, self._runtime, done=done)
-        )
+        prepared = self._prepare(key, lambda: self._planner.plan_piece(feeds, fetches, done))
         found: list[Any] = prepared.run(values)
         return found
 
@@ -363,7 +352,7 @@ class Session:
 
         if self._closed:
             raise SessionClosedError(_CLOSED)
-        machine = self._as_asked(self._runtime.machine())
+        machine = self._planner.machine()
         return [attributes_of(device, machine.client) for device in machine.devices]
 
     @staticmethod
@@ -404,14 +393,7 @@ class Session:
         """The target, as bytes."""
         return self._target.encode()
 
-    def _prepare(
-        self,
-        fetches: Any,
-        feeds: tuple[Any, ...],
-        key: Hashable,
-        runtime: Runtime | None = None,
-        plan: Callable[[], PreparedStep] | None = None,
-    ) -> PreparedStep:
+    def _prepare(self, key: Hashable, plan: Callable[[], PreparedStep]) -> PreparedStep:
         with self._lock:
             if self._closed:
                 raise SessionClosedError(_CLOSED)
@@ -421,11 +403,7 @@ class Session:
             self._growth.notice(self.graph)
             try:
                 with unhindered():
-                    prepared = (
-                        self._plan(fetches, feeds, runtime or self._runtime)
-                        if plan is None
-                        else plan()
-                    )
+                    prepared = plan()
             except OpError as error:
                 attribute(error, self.graph)
                 raise
@@ -433,52 +411,6 @@ class Session:
                 raise GraphError(too_deep("the step")) from None
             self._prepared[key] = prepared
             return prepared
-
-    def _plan(self, fetches: Any, feeds: tuple[Any, ...], runtime: Runtime) -> PreparedStep:
-        """Prepare a step of a new signature."""
-        flat = flatten(fetches, self.graph, self.kept)
-        fed = [feed_tensors(feed, self.graph) for feed in feeds]
-        tensors = [tensor for several in fed for tensor in several]
-        for i, tensor in enumerate(tensors):
-            if tensor in tensors[:i]:
-                raise FeedError(f"{tensor.name!r} is fed twice")
-        counts = [len(several) for several in fed]
-        composite = list(zip(feeds, counts, strict=True)) if set(counts) - {1} else None
-        return self._planned(tensors, flat, runtime, feeds, composite)
-
-    def _planned(
-        self,
-        tensors: Sequence[Tensor],
-        flat: Fetches,
-        runtime: Runtime,
-        feeds: Sequence[Any] = (),
-        composite: list[tuple[Any, int]] | None = None,
-        done: frozenset[Operation] = frozenset(),
-    ) -> PreparedStep:
-        """Prepare a step that is fed tensors; ``composite`` as for ``runner``."""
-        machine = self._as_asked(self._runtime.machine())
-        step, _ = step_graph(tensors, flat.tensors, flat.targets, machine, self.config, done)
-        check_fed_variables(feeds, step, self.graph)
-        parts = place_and_partition(
-            step, machine, self.graph, self._pinned, optimize=self.config.options.optimize
-        )
-        if self.config.log_device_placement:
-            log_placement(parts)
-        registered = runtime.register(parts, len(flat.tensors))
-        run_within = self._ordering.of(step.graph, registered)
-        step.replaced_by()
-        run_step = run_within(self.config.timeout)
-        if self._recorder is not None:
-            ends = [*(t.name for t in flat.tensors), *(op.name for op in flat.targets)]
-            run_step = self._recorder.step(run_step, listing(ends, 3))
-        run_by = functools.partial(
-            runner,
-            binders=tuple(map(binder, tensors)),
-            fetches=flat,
-            composite=composite,
-            graph=self.graph,
-        )
-        return PreparedStep(registered, flat, run_by(run_step), run_by, run_within)
 
     def explain(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Explanation:
         """Explain what a step is going to do: print the result. Nothing runs.
@@ -500,35 +432,17 @@ class Session:
             FeedError: if a feed is foreign, or of the wrong shape or dtype.
             SessionClosedError: if the session was closed.
         """
-        # lazy: few programs explain a step
-        from headrace.placement.reasons import placement_reasons
-        from headrace.session.explain import asked_values, explain_step, known_shape
-        from headrace.session.transfers import transfers_of
-
         key = fetch_key(fetches)
         given = mapping(feed_dict, "feed_dict")
         if feed_dict is None:
             # The step as it was run last, which is compiled for what was fed then.
             known = [feeds for fetched, feeds in reversed(self._prepared) if fetched == key]
             given = dict.fromkeys(known[0]) if known else {}
-        values = asked_values(given, self.graph)
-        flat = flatten(fetches, self.graph, self.kept)
-        for tensor in missing_feeds(tuple(values), flat.tensors, flat.targets):
-            given[tensor] = None
-            values[tensor] = None
-        machine, config = self._as_asked(self._runtime.machine()), self.config
-        step, rewrites = step_graph(tuple(values), flat.tensors, flat.targets, machine, config)
-        pinned = dict(self._pinned)
-        placed = place_step(
-            step, machine, self.graph, dict(pinned), optimize=config.options.optimize
-        )
-        reasons = placement_reasons(*placed, machine, pinned)
-        prepared = self._prepare(fetches, tuple(given), (key, tuple(given)))
-        shapes = {t: known_shape(t, value) for t, value in values.items()}
-        places = {op: (str(placed[1][op]), reason) for op, reason in reasons.items()}
-        plan = getattr(prepared.step, "plan", None)
-        moves = transfers_of(*placed, machine, list(shapes.values()))
-        return explain_step(plan, shapes, places, rewrites, host().replacements, moves)
+
+        def prepare(feeds: tuple[Any, ...]) -> PreparedStep:
+            return self._prepare((key, feeds), lambda: self._planner.plan(fetches, feeds))
+
+        return self._planner.explain(fetches, given, prepare)
 
     def profile(self) -> Profile:
         """Return where the time of the steps so far went, by kernel and by type of operation.
@@ -547,8 +461,7 @@ class Session:
         # lazy: few programs ask where their time goes
         from headrace.session.limits import limits_on
 
-        machine = self._as_asked(self._runtime.machine())
-        return self._recorder.profile(limits_on(machine, self.config.threads))
+        return self._recorder.profile(limits_on(self._planner.machine(), self.config.threads))
 
     def close(self) -> None:
         """End the session: cancel steps that still run, and drop its state.
