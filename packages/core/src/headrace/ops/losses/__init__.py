@@ -1,0 +1,1 @@
+"""Weighted losses, which the graph collects."""
