@@ -15,7 +15,8 @@ import headrace as hr
 from headrace.errors import DeadlineExceededError, HeadraceError
 from headrace.runtime import rounds
 from headrace.runtime.rounds import LoopRunner
-from headrace_cpu.rounds import columns, loop
+from headrace_cpu.rounds import columns
+from headrace_cpu.rounds import run as one_run
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -546,7 +547,7 @@ def test_a_first_run_goes_on_at_one_go_when_its_kernels_are_there(
     "name", ["numbers of the round", "whole numbers", "scan", "swapped", "the one before"]
 )
 def test_loops_run_in_slices_of_any_length(name, many, by_rounds, monkeypatch):
-    monkeypatch.setattr(loop, "_MOST_ROUNDS", many)
+    monkeypatch.setattr(one_run, "_MOST_ROUNDS", many)
     build = LOOPS[name][0]
     alike(runs(build, EXACT, wrt=True)[0], by_rounds(build, EXACT, wrt=True))
 

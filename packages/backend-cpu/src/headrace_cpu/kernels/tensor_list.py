@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.errors import InvalidInputError
 from headrace.extend import KernelTable
-from headrace.extend.kernels import ListValue, StackedItems, TensorSpec
+from headrace.extend.kernels import ListValue, MissingItems, StackedItems, TensorSpec
 from headrace_cpu.kernels.numeric import Array
 
 KERNELS = KernelTable()
@@ -54,13 +54,13 @@ def reserve(context: Any, size: Array, *, spec: TensorSpec) -> ListValue:
     count = int(size)
     if not 0 <= count <= MAX_LENGTH:
         raise InvalidInputError(f"a list has between 0 and {MAX_LENGTH} tensors, got size {count}")
-    return ListValue((None,) * count)
+    return ListValue(MissingItems(count))
 
 
 @KERNELS.stateful("TensorListZerosLike")
 def zeros_like(context: Any, items: ListValue) -> ListValue:
     """Return a list of missing items."""
-    return ListValue((None,) * len(items))
+    return ListValue(MissingItems(len(items)))
 
 
 @KERNELS.stateful("TensorListLength")

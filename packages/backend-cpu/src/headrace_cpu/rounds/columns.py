@@ -20,6 +20,8 @@ from headrace_cpu.native.memory import Array, address
 _PAGE, _STEP = 4096, 9 * 64
 # Larger ones get new pages from the system in each step, where many small arrays would not.
 LARGE_BYTES = 1 << 24
+# What runs hand back of an array that stays with the loop is copied, up to so much.
+SMALL_BYTES = 1 << 16
 
 
 class Misfit(Exception):  # noqa: N818 - nothing is wrong: rounds run one by one then

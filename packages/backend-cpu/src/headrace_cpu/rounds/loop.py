@@ -6,11 +6,8 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, final
 
-import numpy as np
-
 from headrace import Tensor
 from headrace.extend.devices import LoopForm
-from headrace.extend.kernels import ListValue
 from headrace_cpu.native.memory import Array, address
 from headrace_cpu.native.threads import Share
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
@@ -18,16 +15,14 @@ from headrace_cpu.program.lifetimes import Places
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Home, Values
 from headrace_cpu.rounds.body import Body, Unfit, read
-from headrace_cpu.rounds.columns import Column, Fixed, Misfit
+from headrace_cpu.rounds.columns import Misfit
 from headrace_cpu.rounds.cycle import Cycle, CycleRun
 from headrace_cpu.rounds.driver import Table, Turns, driver
-from headrace_cpu.rounds.setting import Setting
+from headrace_cpu.rounds.run import LoopRun, Placed
 
 # A slice should take so long: it cannot be interrupted. The first one is short, as nobody knows yet
 # how long a round takes.
 _SLICE_S, _FIRST_ROUNDS = 0.005, 4
-# So many rounds have their addresses written down at once.
-_MOST_ROUNDS = 4096
 # So many rounds are prepared for where nobody knows how many there will be.
 _LIKELY = 16
 
@@ -74,9 +69,11 @@ class LoopProgram:
         self.pace = 0.0
         # How many rounds a run may make that says itself when it ends.
         self.likely = _LIKELY
+        # Where everything was in runs that have ended.
+        self.placed: list[Placed] = []
         self._free = [Instance(self)]
 
-    def start(self, arguments: Sequence[Any], count: int | None) -> _LoopRun | CycleRun | None:
+    def start(self, arguments: Sequence[Any], count: int | None) -> LoopRun | CycleRun | None:
         """Begin a run; None where these arguments do not fit."""
         try:
             instance = self._free.pop()
@@ -85,7 +82,7 @@ class LoopProgram:
         try:
             if instance.cycle is not None:
                 return CycleRun(self, instance, instance.cycle, arguments, count)
-            return _LoopRun(self, instance, arguments, count)
+            return LoopRun(self, instance, arguments, count)
         except (Misfit, MemoryError):
             self.free(instance)
             return None
@@ -160,85 +157,3 @@ class Instance:
         natives = [bound.native for bound in self._bound if bound.native is not None]
         self.table = Table(natives, program.share.threads, program.body.going)
         self.cycle = Cycle.of(program.body, self.table.columns)
-
-
-@final
-class _LoopRun:
-    """One run of a loop.
-
-    Attributes:
-        rounds: How many rounds it has made.
-        going: Whether the last of them said that another one follows.
-    """
-
-    def __init__(
-        self,
-        program: LoopProgram,
-        instance: Instance,
-        arguments: Sequence[Any],
-        count: int | None,
-    ) -> None:
-        """Find out where everything will be in each round.
-
-        Raises:
-            Misfit: if the arguments do not fit.
-            MemoryError: if there is no room for what is kept.
-        """
-        self._program, self._instance = program, instance
-        if program.body.going is not None:
-            count = program.likely if count is None else min(count, program.likely)
-        assert count is not None
-        self._setting = Setting(program.body, arguments, count)
-        root = program.body.values.root
-        columns = [self._setting.find(root(t)) for t in instance.table.columns]
-        # What is at one place in all rounds, and the numbers of the columns of what is not.
-        self._places = np.zeros(len(columns), np.int64)
-        self._moving: list[tuple[int, Column]] = []
-        for number, column in enumerate(columns):
-            if isinstance(column, Fixed):
-                self._places[number] = address(column.array)
-            else:
-                self._moving.append((number, column))
-        # What is put into lists may be no kernel's.
-        self._others: dict[int, Callable[[], Any]] = {
-            **{i: self._setting.changed(i) for i in program.body.changes},
-            **{i: self._setting.added(i) for i in program.body.added},
-        }
-        self._count, self.rounds = count, 0
-        self._failed, self.going = False, True
-
-    def advance(self) -> bool:
-        """Run some rounds; return whether more are left."""
-        first, program = self.rounds, self._program
-        last = first + min(program.slice(self._count - first), _MOST_ROUNDS)
-        rows = np.empty((last - first, len(self._places)), np.int64)
-        rows[:] = self._places
-        for number, column in self._moving:
-            rows[:, number] = column.addresses(first, last)
-        made, fine = program.drive_rounds(self._instance, rows, Turns(last - first))
-        self.rounds, self._failed = first + made, not fine
-        self.going = fine and not self._instance.table.ended
-        more = self.rounds < self._count and self.going
-        if not more:
-            self._end()
-        return more
-
-    def _end(self) -> None:
-        program = self._program
-        if program.body.going is not None and not self._failed:
-            # As many as now, and a few; twice as many where that was not enough.
-            enough = self.rounds + self.rounds // 4 + _FIRST_ROUNDS
-            program.likely = min(2 * self._count if self.going else enough, _MOST_ROUNDS)
-            self._count = self._setting.count = self.rounds
-        program.free(self._instance)
-
-    def results(self) -> tuple[list[Any], list[ListValue]] | None:
-        """Return the carried values and the lists of what was kept; None where a round failed."""
-        if self._failed:
-            return None
-        body, setting = self._program.body, self._setting
-        carried = [
-            self._others[i]() if i in self._others else setting.last(i)
-            for i in range(body.form.carried)
-        ]
-        return carried, [ListValue(setting.column(t).items(self._count)) for t in body.kept]

@@ -1,4 +1,9 @@
-"""The setting of one run of a loop: where everything is in each round, and what comes of it."""
+"""The setting of a run of a loop: where everything is in each round, and what comes of it.
+
+A step mostly runs a loop as the step before did: the same rounds on arrays of the same shapes, some
+of which lie elsewhere. So a setting is kept and comes again. What has an address of its own in each
+run is a *source*; only the columns behind sources that have moved are written down anew.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from headrace import Tensor
-from headrace.extend.kernels import ListValue, StackedItems, Swapped
+from headrace.extend.kernels import ListValue, MissingItems, StackedItems, Swapped
+from headrace_cpu.program.values import size_of
 from headrace_cpu.rounds.body import Body, Made, Pick
 from headrace_cpu.rounds.columns import (
+    SMALL_BYTES,
     Column,
     Counting,
     Fixed,
@@ -25,15 +32,85 @@ from headrace_cpu.rounds.columns import (
     shaped,
     solid,
 )
+from headrace_cpu.rounds.source import Source
+
+_ALL = slice(None)
 
 
 class Setting:
-    """The columns of one run, found as they are asked for."""
+    """The columns of one run, found as they are asked for.
+
+    Attributes:
+        body: The body.
+        arguments: Its arguments, of the first round.
+        count: How many rounds there are.
+        comes_again: Whether another run can have it, once this one has its results.
+    """
 
     def __init__(self, body: Body, arguments: Sequence[Any], count: int) -> None:
         self.body, self.arguments, self.count = body, arguments, count
+        self.comes_again = True
+        self._prepared = count
         self._steps: Mapping[int, int] = dict(body.form.counters)
         self._found: dict[Tensor, Column] = {}
+        self._sources: list[Source] = []
+        self._behind: dict[Column, list[tuple[Source, slice]]] = {}
+        # Counters that were read, and where they began; and integers that other columns held.
+        self._starts: dict[int, int] = {}
+        self._whole: dict[Tensor, tuple[bytes, Sequence[int]]] = {}
+        # First values that are kept before those of the rounds.
+        self._leading: list[tuple[Stack, Callable[[], Any]]] = []
+
+    def behind(self, column: Column) -> list[tuple[Source, slice]]:
+        """Return the sources on which it depends where a column is, and in which rounds."""
+        return self._behind.get(column, [])
+
+    def again(self, arguments: Sequence[Any], count: int) -> list[Source] | None:
+        """Take the arguments of another run; return what has moved, None where they do not fit.
+
+        Args:
+            arguments: They.
+            count: How many rounds there are.
+
+        Raises:
+            MemoryError: if there is no room for what is kept.
+        """
+        if count != self._prepared:
+            return None
+        for number, start in self._starts.items():
+            if arguments[number] != start:
+                return None
+        self.arguments, self.count = arguments, count
+        try:
+            moved = [source for source in self._sources if source.again()]
+            for stack, find in self._leading:
+                stack.array[0] = find()
+            alike = all(self._read(root) == held for root, (held, _) in self._whole.items())
+        except Misfit:
+            alike = False
+        if not alike:
+            self.release()
+            return None
+        return moved
+
+    def release(self) -> None:
+        """Let go of everything that belongs to one run."""
+        self.arguments = ()
+        for source in self._sources:
+            source.release()
+
+    def _source(
+        self,
+        find: Callable[[], Any],
+        column: Column,
+        name: str = "array",
+        rounds: slice = _ALL,
+    ) -> None:
+        """Note that a column has an array of each run's own, as an attribute, for some rounds."""
+        source = Source(find, getattr(column, name))
+        source.lead(column, name)
+        self._sources.append(source)
+        self._behind.setdefault(column, []).append((source, rounds))
 
     def find(self, root: Tensor) -> Column:
         """Return the column of a tensor that has memory of its own."""
@@ -58,27 +135,54 @@ class Setting:
         if root not in body.argument:
             return Fixed(body.values.presets[root])
         number = body.argument[root]
-        start = solid(self.arguments[number], root.spec.shape.known, root.dtype.numpy)
+        shape, dtype = root.spec.shape.known, root.dtype.numpy
+
+        def given() -> Any:
+            return solid(self.arguments[number], shape, dtype)
+
+        start = given()
         if number in self._steps:
+            self._starts[number] = int(start)
             return Counting(start, self._steps[number])
         if number >= body.form.carried or body.values.root(body.results[number]) is root:
-            return Fixed(start)
+            fixed = Fixed(start)
+            self._source(given, fixed)
+            return fixed
+        result = body.values.root(body.results[number])
         before = self.column(body.results[number])
-        made = body.made.get(body.values.root(body.results[number]))
+        # What has another shape here is another column, which would stay as it is.
+        self.comes_again &= before is self._found.get(result)
+        made = body.made.get(result)
         if made is not None and made.leads is root and isinstance(before, Stack):
             before.array[0] = start
-            return Stack(before.array)
-        return Shifted(start, before)
+            led = Stack(before.array)
+            self._leading.append((before, given))
+            self._behind[led] = self.behind(before)
+            for source, _ in self.behind(before):
+                source.lead(led)
+            return led
+        shifted = Shifted(start, before)
+        self._behind[shifted] = [(one, _later(rounds)) for one, rounds in self.behind(before)]
+        self._source(given, shifted, "start", slice(0, 1))
+        return shifted
 
     def _made(self, root: Tensor, made: Made) -> Column:
         shape, dtype = root.spec.shape.known, root.dtype.numpy
         if not made.kept:
+            self.comes_again &= size_of(root) <= SMALL_BYTES
             return Several([np.empty(shape, dtype), np.empty(shape, dtype)])
-        before = made.leads is not None
-        array = room(self.count + before, shape, dtype, len(self._found))
+        before, number = made.leads is not None, len(self._found)
+
+        def kept() -> Any:
+            return room(self._prepared + before, shape, dtype, number)
+
+        array = kept()
         if array is None:
+            self.comes_again = False
             return Several([np.empty(shape, dtype) for _ in range(self.count)])
-        return Stack(array, int(before))
+        stack = Stack(array, int(before))
+        self._source(kept, stack)
+        return stack
 
     # -- what is picked
 
@@ -86,13 +190,22 @@ class Setting:
         number = self.body.argument.get(pick.source)
         source = self.body.values.presets[pick.source] if number is None else self.arguments[number]
         shape, dtype = root.spec.shape.known, root.dtype.numpy
+        whole = (len(source), *shape)
         if not isinstance(source, ListValue):
-            array = solid(source, (len(source), *shape), dtype)
-            return _chosen(array, self._indices(pick, len(array), wraps=True))
+            places = self._indices(pick, len(source), wraps=True)
+            array = solid(source, whole, dtype)
+            if number is None:
+                return _chosen(array, places)
+            return self._parts(lambda: solid(self.arguments[number], whole, dtype), array, places)
         places = self._indices(pick, len(source))
-        stacked = source.stacked
-        if stacked is not None and stacked.flags.c_contiguous:
-            return _chosen(solid(stacked, (len(stacked), *shape), dtype), places)
+        stacked = _stacked(source)
+        if stacked is not None:
+            assert number is not None
+            array = solid(stacked, whole, dtype)
+            return self._parts(
+                lambda: solid(_stacked(self.arguments[number]), whole, dtype), array, places
+            )
+        self.comes_again = False
         items = source.items
         zeros: Any = None
         found = []
@@ -103,6 +216,15 @@ class Setting:
                 item = zeros
             found.append(solid(_here(item), shape, dtype))
         return Several(found)
+
+    def _parts(self, find: Callable[[], Any], array: Any, places: Sequence[int]) -> Column:
+        """Return the column of parts of an array that each run has of its own."""
+        column = _chosen(array, places)
+        if isinstance(column, Stack):
+            self._source(find, column)
+        else:
+            self.comes_again = False
+        return column
 
     def _indices(self, pick: Pick, length: int, *, wraps: bool = False) -> Sequence[int]:
         """Return which item each round takes."""
@@ -124,11 +246,24 @@ class Setting:
         number = self.body.argument.get(root)
         step = 0 if number is None else self._steps.get(number, 0)
         if number is not None and step:
-            start = int(self.arguments[number])
+            start = self._starts[number] = int(self.arguments[number])
             found = range(start, start + step * self.count, step)
             if abs(found[-1]) <= _most(root.dtype.numpy):
                 return found
-        return self.find(root).integers(self.count)
+        known = self._whole.get(root)
+        if known is None:
+            known = self._whole[root] = self._read(root), self.find(root).integers(self.count)
+        return known[1][: self.count]
+
+    def _read(self, root: Tensor) -> bytes:
+        """Return the integers that a tensor holds as they are in memory."""
+        column = self.find(root)
+        if isinstance(column, Fixed):
+            return bytes(column.array.tobytes())
+        if not isinstance(column, Stack):
+            self.comes_again = False
+            return b""
+        return bytes(column.items(self.count).array.tobytes())
 
     # -- what comes of it
 
@@ -140,8 +275,9 @@ class Setting:
             return given
         found = self.column(result)
         value = found.item(self.count - 1)
-        # One round's value should not keep the memory of all of them.
-        return np.array(value) if isinstance(found, Stack | Shifted) else value
+        # One round's value should not keep the memory of all of them, and not be another run's.
+        own = isinstance(found, Stack | Shifted) or (self.comes_again and type(found) is Several)
+        return np.array(value) if own else value
 
     def changed(self, number: int) -> Callable[[], ListValue]:
         """Return what makes the list that a carried list has become."""
@@ -188,6 +324,11 @@ class Setting:
         return add
 
 
+def _later(rounds: slice) -> slice:
+    """Return the rounds after each of some."""
+    return slice((rounds.start or 0) + 1, None if rounds.stop is None else rounds.stop + 1)
+
+
 @functools.cache
 def _most(dtype: np.dtype[Any]) -> int:
     """Return the largest number of a dtype of whole numbers."""
@@ -209,6 +350,8 @@ def _set(
 
 def _written(items: Sequence[Any], places: Sequence[int]) -> bool:
     """Whether an item was there already, or is set twice."""
+    if type(items) is MissingItems:
+        return not _differ(places)
     if isinstance(places, range) and places.step == 1:
         return any(map(is_not, items[places.start : places.stop], repeat(None)))
     return any(items[place] is not None for place in places) or not _differ(places)
@@ -232,6 +375,12 @@ def _differ(places: Sequence[int]) -> bool:
 
 def _here(item: Any) -> Any:
     return item.array if type(item) is Swapped else item
+
+
+def _stacked(value: Any) -> Any:
+    """Return the items of a list as one array, None where they are not one behind the other."""
+    found = value.stacked if isinstance(value, ListValue) else None
+    return found if found is not None and found.flags.c_contiguous else None
 
 
 def _chosen(array: Any, places: Sequence[int]) -> Column:

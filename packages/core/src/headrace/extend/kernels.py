@@ -38,6 +38,7 @@ from headrace.runtime.string_rows import (
 )
 from headrace.runtime.tensor_list import (
     ListValue,
+    MissingItems,
     StackedItems,
     Swapped,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "KernelRegistry",
     "KernelTable",
     "ListValue",
+    "MissingItems",
     "NodeView",
     "StackedItems",
     "StringRows",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, final, overload
 
 from headrace.runtime.device import Device, HostArray
@@ -46,6 +47,34 @@ class StackedItems(Sequence[Any]):
         return self.array[index, ...]
 
 
+@final
+class MissingItems(Sequence[None]):
+    """So many items of which none was put yet: what a list begins with.
+
+    Whoever fills all of them need not look at each.
+    """
+
+    __slots__ = ("_count",)
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[None]:
+        return repeat(None, self._count)
+
+    @overload
+    def __getitem__(self, index: int) -> None: ...
+    @overload
+    def __getitem__(self, index: slice) -> MissingItems: ...
+    def __getitem__(self, index: int | slice) -> MissingItems | None:
+        """Return no item; of a slice, as many as it has."""
+        places = range(self._count)[index]
+        return MissingItems(len(places)) if isinstance(places, range) else None
+
+
 class ListValue:
     """The value of a list of tensors.
 
@@ -59,11 +88,11 @@ class ListValue:
         """Take items: arrays of a device, ``Swapped`` ones, or None where nothing was put.
 
         Args:
-            items: They; of a list, a tuple or what is stacked, which nobody may change any more,
-                no copy is made.
+            items: They; of a list, a tuple, what is stacked or missing, which nobody may change
+                any more, no copy is made.
             length: How many of them belong to the list; all if None.
         """
-        kept = isinstance(items, list | tuple | StackedItems)
+        kept = isinstance(items, list | tuple | StackedItems | MissingItems)
         self._all: Sequence[Any] = items if kept else tuple(items)  # type: ignore[assignment]
         self._length = len(self._all) if length is None else length
 
