@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -24,6 +22,7 @@ from headrace_cpu.kernels import (
 )
 from headrace_cpu.kernels.rare import KERNELS as RARE_KERNELS
 from headrace_cpu.plugin import headrace_diagnose
+from tests.children import run_program
 
 OWN = [
     schema.type
@@ -53,7 +52,7 @@ def test_tables_tell_apart_what_other_devices_can_use():
 def test_plugin_is_light_to_import():
     heavy = ["llvmlite", "headrace_cpu.kernels"]
     code = f"import sys, headrace_cpu.plugin; print(*(m in sys.modules for m in {heavy}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_program(code)
     assert done.stdout.split() == ["False", "False"]
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 
 import headrace as hr
+from tests.children import run_program
 
 # Whatever else is installed, importing it fails.
 PROGRAM = """
@@ -36,12 +35,5 @@ def test_a_model_runs_where_little_is_installed(tmp_path: Path) -> None:
         expected = session.run(y, {x: np.ones((2, 3))})
         hr.saved_model.simple_save(session, tmp_path / "model", {"x": x}, {"y": y})
     answer = tmp_path / "y.npy"
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "model"), str(answer)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    run_program(PROGRAM, tmp_path / "model", answer, timeout_s=120.0)
     np.testing.assert_array_equal(np.load(answer), expected)

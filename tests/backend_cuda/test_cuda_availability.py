@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import subprocess
 import sys
 import types
 
@@ -16,6 +15,7 @@ from headrace_cuda import driver
 from headrace_cuda.availability import availability, diagnose
 from headrace_cuda.convolution import cudnn
 from headrace_cuda.device import CudaDevice
+from tests.children import run_program
 
 NAME = DeviceName("localhost", 0, "cuda", 0)
 
@@ -69,7 +69,7 @@ def test_loading_the_plugin_imports_no_gpu_library():
         "plugin.headrace_register_kernels(KernelRegistry())\n"
         "assert not {'cupy', 'cupyx', 'ctypes.util'} & set(sys.modules), 'imported'\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=50)
+    run_program(program)
 
 
 def test_without_cupy_and_driver_there_is_no_device_and_both_are_named(no_driver, no_cupy):
@@ -90,7 +90,7 @@ def test_without_a_driver_cupy_is_not_imported(no_driver):
         "assert plugin._count() == 0 and plugin._why_none()\n"
         "assert 'cupy' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=50)
+    run_program(program, flags=("-W", "error"))
 
 
 def test_the_driver_lists_gpus_without_a_context(pretended_driver):

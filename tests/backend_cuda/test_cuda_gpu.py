@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -14,6 +11,7 @@ import headrace as hr
 from headrace.device_name import DeviceName
 from headrace.errors import DTypeError
 from headrace_cuda.plugin import DTYPES
+from tests.children import run_program
 
 pytestmark = pytest.mark.gpu
 
@@ -66,7 +64,7 @@ def test_listing_devices_makes_no_context():
         "code = driver.cuDevicePrimaryCtxGetState(0, ctypes.byref(flags), ctypes.byref(active))\n"
         "assert (code, active.value) == (0, 0), (code, active.value)\n"
     )
-    subprocess.run([sys.executable, "-W", "error", "-c", program], check=True, timeout=50)
+    run_program(program, flags=("-W", "error"))
 
 
 def test_two_sessions_share_the_stream_and_named_containers(device):
@@ -126,8 +124,7 @@ def test_running_out_of_memory_says_what_was_asked_and_is_there():
         "    assert len(str(caught.value).splitlines()) <= 12\n"
         "    assert session.run(hr.fill([2], x), {x: 1}).tolist() == [1, 1]\n"
     )
-    env = {**os.environ, "HEADRACE_CUDA_MEMORY_LIMIT": "64MiB"}
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=50, env=env)
+    run_program(program, env={"HEADRACE_CUDA_MEMORY_LIMIT": "64MiB"})
 
 
 def test_a_step_computes_what_numpy_does(session):

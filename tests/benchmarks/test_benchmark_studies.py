@@ -25,6 +25,7 @@ from benchmarks.studies import collectives, growth, null_step, points, records, 
 from benchmarks.studies.drift import ALLOWED_BYTES, Look, drifts
 from benchmarks.studies.points import Cost, Point, PointError, measure
 from benchmarks.workload import Entry, Workload
+from tests.children import run_program
 
 STEADY = Look(50_000_000, 3, 40, 1e-4)
 
@@ -113,9 +114,7 @@ def test_drift_prints_its_looks_as_json() -> None:
         "drift.main(['make_callable', '1'])\n"
     )
     root = Path(__file__).parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=root, capture_output=True, check=True, encoding="utf-8"
-    )
+    done = run_program(script, cwd=root)
     looks = json.loads(done.stdout.splitlines()[-1])
     assert [look["nodes"] for look in looks] == [looks[0]["nodes"]] * 2
     assert looks[0]["resident"] > 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+
+from tests.children import run_program
 
 ROOT = Path(__file__).parents[2]
 HEAVY = [
@@ -59,26 +60,18 @@ def plugin_modules() -> dict[str, Path]:
     return modules
 
 
-def run_python(program: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def printed_by(program: str) -> str:
+    return run_program(program, flags=("-W", "error")).stdout
 
 
 def test_importing_headrace_loads_nothing_heavy() -> None:
     program = f"import sys, headrace; print([name for name in {HEAVY} if name in sys.modules])"
-    assert run_python(program).strip() == "[]"
+    assert printed_by(program).strip() == "[]"
 
 
 def test_importing_headrace_loads_no_plugin() -> None:
     program = "import sys, headrace; print([n for n in sys.modules if n.startswith('headrace_')])"
-    assert run_python(program).strip() == "[]"
+    assert printed_by(program).strip() == "[]"
 
 
 def test_importing_headrace_loads_only_what_most_programs_need() -> None:
@@ -86,7 +79,7 @@ def test_importing_headrace_loads_only_what_most_programs_need() -> None:
         "import sys, numpy; before = set(sys.modules);"
         f"import headrace; print([n for n in {LATER} if n in sys.modules and n not in before])"
     )
-    assert run_python(program).strip() == "[]"
+    assert printed_by(program).strip() == "[]"
 
 
 @pytest.mark.parametrize("name", FAMILIES)
@@ -98,7 +91,7 @@ def test_a_family_is_there_once_it_is_named(name: str) -> None:
         f"assert headrace.{name} is vars(headrace)[{name!r}];"
         f"from headrace import {name}; import headrace.{name}"
     )
-    run_python(program)
+    printed_by(program)
 
 
 def test_every_public_name_is_imported_by_a_star() -> None:
@@ -106,7 +99,7 @@ def test_every_public_name_is_imported_by_a_star() -> None:
         "import headrace; found = {}; exec('from headrace import *', found);"
         "print(set(headrace.__all__) - {*found})"
     )
-    assert run_python(program).strip() == "set()"
+    assert printed_by(program).strip() == "set()"
 
 
 def test_annotations_of_the_session_can_be_evaluated() -> None:
@@ -116,7 +109,7 @@ def test_annotations_of_the_session_can_be_evaluated() -> None:
         "typing.get_type_hints(headrace.Session.profile)['return'].__name__,"
         "*typing.get_type_hints(headrace.Config))"
     )
-    assert run_python(program).startswith("Explanation Profile optimize ")
+    assert printed_by(program).startswith("Explanation Profile optimize ")
 
 
 def test_every_package_but_core_has_a_plugin() -> None:
@@ -130,7 +123,7 @@ def test_a_plugin_imports_with_the_heavy_libraries_missing(module: str) -> None:
         f"import sys; sys.modules.update(dict.fromkeys({HEAVY}));"
         f"import importlib; importlib.import_module({module!r})"
     )
-    run_python(program)
+    printed_by(program)
 
 
 @pytest.mark.parametrize(("module", "path"), plugin_modules().items(), ids=list(plugin_modules()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 import headrace as hr
 from headrace.cli.main import main
+from tests.children import run_python
 
 pytestmark = pytest.mark.needs("core", "autodiff", "backend-cpu", "testing")
 
@@ -29,15 +29,7 @@ print(*(v.tolist() for v in values))
 
 
 def python(*arguments: str, site: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        env={**os.environ, "PYTHONPATH": str(site)},
-        capture_output=True,
-        text=True,
-        timeout=55,
-        cwd=cwd,
-        check=False,
-    )
+    return run_python(*arguments, env={"PYTHONPATH": str(site)}, cwd=cwd, check=False)
 
 
 @pytest.fixture(scope="module")

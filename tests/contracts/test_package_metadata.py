@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 
 import headrace
+from tests.children import run_python
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(path.parent.name for path in ROOT.glob("packages/*/pyproject.toml"))
@@ -81,8 +81,7 @@ def copy_of_sources(folder: Path) -> Path:
 
 
 def set_version(folder: Path, number: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(folder / "tools/set_version.py"), number]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return run_python(folder / "tools/set_version.py", number, check=False)
 
 
 def test_one_command_sets_the_version_and_what_siblings_require(tmp_path: Path) -> None:

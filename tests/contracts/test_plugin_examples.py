@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import run_python
 from tests.contracts.test_import_direction import imports_in
 
 EXAMPLES = Path(__file__).parents[1] / "plugin_examples"
@@ -26,15 +27,7 @@ pytestmark = pytest.mark.needs("core", "autodiff", "backend-cpu", "train", "test
 
 def python(*arguments: str, site: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a Python process that finds what is installed in the folder ``site``, too."""
-    return subprocess.run(
-        [sys.executable, *arguments],
-        env={**os.environ, "PYTHONPATH": str(site)},
-        capture_output=True,
-        text=True,
-        timeout=50,
-        cwd=cwd,
-        check=False,
-    )
+    return run_python(*arguments, env={"PYTHONPATH": str(site)}, cwd=cwd, check=False)
 
 
 @pytest.fixture(scope="module")

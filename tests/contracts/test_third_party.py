@@ -7,32 +7,25 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from tests.children import run_program, run_python
 
 EXAMPLE = Path(__file__).parents[1] / "plugin_examples" / "cube"
 
 pytestmark = pytest.mark.needs("core", "autodiff", "backend-cpu")
 
 
-def run_python(*arguments: str, path: Path, **env: str) -> subprocess.CompletedProcess[str]:
+def python(*arguments: str, path: Path, **env: str) -> subprocess.CompletedProcess[str]:
     """Run a Python process that finds what is installed in the folder ``path``, too."""
-    return subprocess.run(
-        [sys.executable, *arguments],
-        env={**os.environ, "PYTHONPATH": str(path), **env},
-        capture_output=True,
-        text=True,
-        timeout=50,
-        cwd=path,
-        check=False,
-    )
+    return run_python(*arguments, env={"PYTHONPATH": str(path), **env}, cwd=path, check=False)
 
 
 def output_of(program: str, *, path: Path, **env: str) -> str:
-    done = run_python("-c", program, path=path, **env)
+    done = python("-c", program, path=path, **env)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -50,9 +43,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = tmp_path_factory.mktemp("example")
     source = shutil.copytree(EXAMPLE, work / "source")
     build = "from hatchling.build import build_wheel; print(build_wheel('..'))"
-    done = subprocess.run(
-        [sys.executable, "-c", build], cwd=source, capture_output=True, text=True, check=True
-    )
+    done = run_program(build, cwd=source)
     target = work / "site"
     install(work / done.stdout.strip().splitlines()[-1], target)
     return target
@@ -97,7 +88,7 @@ def test_op_gradient_and_kernel_work(site):
 
 def test_conformance_passes(site):
     arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLE / "tests")]
-    done = run_python(*arguments, "--rootdir", str(EXAMPLE), "-c", os.devnull, path=site)
+    done = python(*arguments, "--rootdir", str(EXAMPLE), "-c", os.devnull, path=site)
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
     assert "skipped" not in done.stdout
@@ -121,11 +112,11 @@ def _is_docstring(node: ast.stmt) -> bool:
 
 
 def test_command_lists_it(site):
-    done = run_python("-m", "headrace", "plugins", "--json", path=site)
+    done = python("-m", "headrace", "plugins", "--json", path=site)
     states = {state["name"]: state for state in json.loads(done.stdout)}
     assert states["cube"]["state"] == "loaded"
     assert states["cube"]["distribution"] == "headrace-cube 1.0.0"
-    shown = run_python("-m", "headrace", "ops", "Cube", path=site)
+    shown = python("-m", "headrace", "ops", "Cube", path=site)
     assert "x * x * x" in shown.stdout
 
 
@@ -154,7 +145,7 @@ except AttributeError as error:
 """
     text = output_of(program, path=site, HEADRACE_DISABLE_PLUGINS="cube")
     assert "headrace has no attribute 'cube'" in text
-    done = run_python("-m", "headrace", "plugins", path=site, HEADRACE_DISABLE_PLUGINS="cube")
+    done = python("-m", "headrace", "plugins", path=site, HEADRACE_DISABLE_PLUGINS="cube")
     (line,) = [line for line in done.stdout.splitlines() if line.startswith("cube")]
     assert "disabled" in line
 

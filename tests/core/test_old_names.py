@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import logging
-import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -14,6 +12,7 @@ import pytest
 import headrace as hr
 from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, UnimplementedError
 from headrace.graph import conversions
+from tests.children import run_program
 
 
 class Metres:
@@ -165,7 +164,7 @@ def test_compat_refuses_other_names(module, name, match):
 
 def test_compat_v1_is_made_when_it_is_named():
     code = "import sys, headrace as hr; hr.compat; print('headrace.compat.v1' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    found = run_program(code)
     assert found.stdout.strip() == "False", found.stderr
 
 

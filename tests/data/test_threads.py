@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +12,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import HeadraceError, OutOfRangeError
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("backend-cpu")
 Dataset = hr.data.Dataset
@@ -141,9 +140,7 @@ print(session.run(element).tolist())
 
 def test_a_process_ends_while_its_threads_run() -> None:
     began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=50, check=False
-    )
+    done = run_program(PROGRAM, check=False)
     assert (done.returncode, done.stdout) == (0, "[0, 2, 4, 6]\n")
     assert "Error" not in done.stderr
     assert time.monotonic() - began < 40

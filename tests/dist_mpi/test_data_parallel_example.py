@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+
+from tests.children import run_python
 
 if TYPE_CHECKING:
     from conftest import MpiRun
@@ -22,13 +22,7 @@ pytestmark = pytest.mark.needs("mpi", "backend-cpu", "autodiff", "train")
 # Starts two jobs: a checkpoint of one has to be read by another.
 @pytest.mark.slow
 def test_ranks_train_as_one_process_does_and_go_on(mpirun: MpiRun, tmp_path: Path) -> None:
-    alone = subprocess.run(
-        [sys.executable, str(EXAMPLE), "--json", "--steps=60"],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=True,
-    )
+    alone = run_python(EXAMPLE, "--json", "--steps=60")
     expected: dict[str, Any] = json.loads(alone.stdout)
     assert len(expected["losses"]) == 60
     assert expected["accuracy"] > 0.8

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from headrace_mpi import diagnosis
+from tests.children import run_program
 
 OPEN_MPI = "Open MPI v5.0.8, package: Open MPI somewhere"
 
@@ -27,9 +26,7 @@ def test_asking_starts_no_mpi() -> None:
         "import sys; from headrace_mpi.diagnosis import diagnose; diagnose();"
         "print('mpi4py' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=40, check=True
-    )
+    done = run_program(program)
     assert done.stdout.strip() == "False"
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+
+from tests.children import run_python
 
 if TYPE_CHECKING:
     from conftest import MpiRun
@@ -26,13 +26,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def alone() -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLE), "--json", f"--steps={STEPS}"],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=True,
-    )
+    done = run_python(EXAMPLE, "--json", f"--steps={STEPS}")
     result: dict[str, Any] = json.loads(done.stdout)
     return result
 

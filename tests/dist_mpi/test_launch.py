@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from headrace.errors import ConfigError
 from headrace_mpi.launcher.launch import Launch, detect
+from tests.children import run_program
 
 OPEN_MPI = {
     "OMPI_COMM_WORLD_RANK": "3",
@@ -60,4 +58,4 @@ def test_detecting_imports_no_mpi() -> None:
         "import sys, headrace_mpi.launcher.launch as l, headrace_mpi.world; "
         "import headrace_mpi.transport.transport; l.detect(); assert 'mpi4py' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=30)
+    run_program(program)

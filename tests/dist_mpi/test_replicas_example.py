@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.children import run_python
 
 if TYPE_CHECKING:
     from conftest import MpiRun
@@ -19,13 +19,7 @@ pytestmark = pytest.mark.needs("mpi", "backend-cpu", "autodiff", "train")
 
 
 def test_one_process_trains_in_step() -> None:
-    done = subprocess.run(
-        [sys.executable, EXAMPLE, "--mode=sync", "--steps=80"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
+    done = run_python(EXAMPLE, "--mode=sync", "--steps=80")
     assert "sync: 80 steps of 1 workers in" in done.stdout
     assert "80 gradients applied, 0 dropped" in done.stdout
 

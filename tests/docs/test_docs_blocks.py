@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.children import run_python
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = Path(__file__).with_name("markdown_blocks.py")
@@ -19,15 +19,7 @@ PAGES = [
 
 
 def run(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONWARNINGS": "error"},
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
+    return run_python(*arguments, env={"PYTHONWARNINGS": "error"}, cwd=cwd, check=False)
 
 
 @pytest.mark.needs("autodiff", "backend-cpu", "train")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from tests.children import run_python
 
 HERE = Path(__file__).parent
 DOCS = HERE.parents[1] / "docs"
@@ -99,13 +100,7 @@ def test_functions_that_pages_name_exist() -> None:
 
 
 def render(folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(HERE / "render_site.py"), str(folder)],
-        capture_output=True,
-        text=True,
-        timeout=55,
-        check=False,
-    )
+    return run_python(HERE / "render_site.py", folder, check=False)
 
 
 def test_without_a_browser_it_says_that_it_looked_at_nothing(

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import struct
-import subprocess
-import sys
 import zlib
 from pathlib import Path
 
@@ -15,6 +13,7 @@ import pytest
 
 import headrace as hr
 from headrace import errors
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -292,7 +291,5 @@ with hr.Session() as session:
     except hr.errors.UnimplementedError as error:
         print(error)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=True
-    )
+    done = run_program(program)
     assert 'pip install "headrace-io[images]"' in done.stdout

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.children import run_python
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "export_and_serve.py"
 
 
 @pytest.mark.needs("autodiff", "backend-cpu", "train")
 def test_the_example_exports_and_serves(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLE), "--folder", str(tmp_path)],
-        capture_output=True,
-        text=True,
-        timeout=55,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python(EXAMPLE, "--folder", tmp_path)
     assert "three digits: [(" in done.stdout
     assert "accuracy 0.9" in done.stdout
     assert (tmp_path / "digits" / "1").is_dir()

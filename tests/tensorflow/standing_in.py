@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
+
+from tests.children import run_python
 
 
 def run(
@@ -18,13 +19,7 @@ def run(
         text = f"import headrace.tensorflow\nheadrace.tensorflow.install()\n{text}"
     path.write_text(text)
     command = [] if installing else ["-m", "headrace", "tensorflow"]
-    return subprocess.run(
-        [sys.executable, *command, str(path), *words],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
+    return run_python(*command, path, *words, check=False)
 
 
 def printed(folder: Path, program: str, *words: str, installing: bool = False) -> list[str]:

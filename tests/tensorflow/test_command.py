@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from headrace.cli.main import main
+from tests.children import run_python
 from tests.tensorflow.standing_in import printed, run
 
 pytestmark = pytest.mark.needs("backend-cpu")
@@ -60,13 +59,7 @@ def test_a_module_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         "import sys, tensorflow as tf\nprint(__name__, sys.argv[1:], tf.__version__)\n"
     )
     monkeypatch.chdir(tmp_path)
-    done = subprocess.run(
-        [sys.executable, "-m", "headrace", "tensorflow", "-m", "counted", "-q", "--all"],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
+    done = run_python("-m", "headrace", "tensorflow", "-m", "counted", "-q", "--all")
     assert done.stdout == "__main__ ['-q', '--all'] 1.15.5\n", done.stderr
 
 

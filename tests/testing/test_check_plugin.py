@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.children import run_python
 from tests.testing.mutants import SOURCE
 
 # A hundred checks in a process of their own: a machine that does other things takes its time.
@@ -23,20 +22,17 @@ def pytest_headrace_rows(plugin):
 
 
 def install(folder: Path, source: str) -> dict[str, str]:
-    """Put a plugin where Python finds it, as pip would; return the environment for that."""
+    """Put a plugin where Python finds it, as pip would; return what that needs."""
     (folder / "headrace_mill.py").write_text(source)
     about = folder / "headrace_mill-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: headrace-mill\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text("[headrace]\nmill = headrace_mill\n")
-    return {**os.environ, "PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
+    return {"PYTHONPATH": str(folder), "OMP_NUM_THREADS": "1"}
 
 
 def run(folder: Path, env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, *words]
-    return subprocess.run(
-        command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=100
-    )
+    return run_python(*words, env=env, cwd=folder, timeout_s=100.0, check=False)
 
 
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "headrace_testing.pytest_plugin")
@@ -64,7 +60,7 @@ with use_host(PluginHost(sorted(entries, key=lambda entry: entry.name))):
 
 def test_the_kit_finds_nothing_in_the_examples_of_the_documentation() -> None:
     names = ("cube", "dice", "ledger", "power", "recorder", "rolling", "signum")
-    done = run(EXAMPLES, dict(os.environ), "-c", CHECK_EXAMPLES, str(EXAMPLES), *names)
+    done = run(EXAMPLES, {}, "-c", CHECK_EXAMPLES, str(EXAMPLES), *names)
     assert done.returncode == 0, done.stderr
     told = done.stdout.splitlines()
     assert len(told) == len(names)
@@ -101,7 +97,7 @@ def test_one_line_of_configuration_checks_a_plugin_and_tells_what_is_wrong(tmp_p
 
 
 def test_a_plugin_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
-    done = run(tmp_path, dict(os.environ), *PYTEST, "--headrace-plugin", "fancy")
+    done = run(tmp_path, {}, *PYTEST, "--headrace-plugin", "fancy")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "plugin 'fancy' is not installed: no entry point of the group 'headrace'" in done.stdout
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import headrace as hr
 import headrace.testing
 import headrace.testing.fuzz
@@ -12,6 +9,7 @@ import headrace.testing.samples
 import headrace_testing
 import headrace_testing.fuzz
 import headrace_testing.samples
+from tests.children import run_program, run_python
 
 # The package is installed here, so a finder that finds none of it stands for its absence.
 WITHOUT = """
@@ -43,19 +41,14 @@ def test_the_names_under_headrace_are_those_of_the_package() -> None:
     assert hr.testing is headrace.testing
 
 
-def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", program, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
-
-
 def test_the_attribute_needs_no_import() -> None:
-    done = run("import headrace as hr; print(hr.testing.Sample.__module__)")
+    done = run_program("import headrace as hr; print(hr.testing.Sample.__module__)")
     assert done.stdout.strip() == "headrace_testing.sample", done.stderr
 
 
 def test_without_the_package_the_error_says_how_to_install_it() -> None:
     for module, name in (("testing", "Sample"), ("testing.fuzz", "fuzz")):
-        done = run(WITHOUT % (module, name))
+        done = run_program(WITHOUT % (module, name))
         assert done.stdout.strip() == (
             "headrace.testing is provided by the package headrace-testing: "
             "pip install headrace-testing headrace.testing"
@@ -63,7 +56,6 @@ def test_without_the_package_the_error_says_how_to_install_it() -> None:
 
 
 def test_the_fuzzer_runs_under_its_name_in_headrace() -> None:
-    command = [sys.executable, "-m", "headrace.testing.fuzz", "--op", "NoSuchOp"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=50)
+    done = run_python("-m", "headrace.testing.fuzz", "--op", "NoSuchOp", check=False)
     assert done.returncode == 2, done.stderr
     assert done.stdout.strip() == "NoSuchOp: no such op"

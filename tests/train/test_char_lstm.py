@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import re
-import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import ArgumentTypeError, DatasetError
+from tests.children import run_python
 
 pytestmark = [
     pytest.mark.needs("backend-cpu", "autodiff", "train"),
@@ -59,14 +59,7 @@ def test_the_loop_equals_its_unrolled_twin(char_lstm: Any) -> None:
 def losses(text: Path | None, *options: str) -> list[float]:
     """Return the losses that the example prints."""
     named = [] if text is None else ["--text", str(text)]
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "char_lstm.py"), *named, *options],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python(EXAMPLES / "char_lstm.py", *named, *options, timeout_s=300.0)
     return [float(loss) for loss in re.findall(r"loss ([\d.]+) nats", done.stdout)]
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +11,7 @@ import pytest
 from headrace_train.checkpoint import update_checkpoint_state, write_checkpoint
 from headrace_train.checkpoint.cli import main
 from headrace_train.checkpoint.differences import difference
+from tests.children import run_python
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -183,12 +182,7 @@ def test_nothing_is_overwritten(
 
 
 def test_runs_as_a_module(file: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "headrace", "checkpoint", "verify", str(file)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_python("-m", "headrace", "checkpoint", "verify", file, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"{file}: sound, 2 tensors\n"
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-import textwrap
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +17,7 @@ from headrace.errors import CheckpointError
 from headrace_train.checkpoint import CheckpointReader, read_checkpoint, write_checkpoint
 from headrace_train.checkpoint.encoding import dataset_paths
 from headrace_train.checkpoint.files import remove_stale
+from tests.children import run_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -400,12 +398,7 @@ class TestWriting:
                 assert read_checkpoint(sys.argv[1])["x"].tolist() == [0, 0, 0]
                 print("refused")
         """
-        done = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(script), str(tmp_path / "a.h5")],
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        done = run_program(script, tmp_path / "a.h5")
         assert done.stdout == "refused\n", done.stderr
         assert [file.name for file in tmp_path.iterdir()] == ["a.h5"]
 
@@ -434,9 +427,7 @@ class TestWriting:
             with replaced(Path(sys.argv[1])):
                 os.kill(os.getpid(), signal.SIGKILL)
         """
-        subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(script), str(tmp_path / "a.h5")], timeout=60
-        )
+        run_program(script, tmp_path / "a.h5", check=False)
         (left,) = tmp_path.iterdir()
         assert left.name.startswith(".a.h5.")
         mine = left.with_name(left.name.replace(left.name.split(".")[-4], str(os.getpid())))
@@ -457,10 +448,5 @@ def test_listing_and_verifying_need_no_h5py(tmp_path: Path) -> None:
             reader.verify()
             print(len(reader.tensors), "h5py" in sys.modules)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(script), str(tmp_path / "a.h5")],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = run_program(script, tmp_path / "a.h5")
     assert done.stdout == "5 False\n", done.stderr

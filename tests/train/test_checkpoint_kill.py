@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.children import run_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,13 +89,7 @@ print(f"{trials} trials, {committed} committed, {torn} interrupted")
 
 
 def run_trials(folder: Path, trials: int, timeout_s: float) -> tuple[int, int]:
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT), str(folder), str(trials), "20"],
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program(SCRIPT, folder, trials, "20", timeout_s=timeout_s)
     words = done.stdout.split()
     assert words[0] == str(trials)
     return int(words[2]), int(words[4])

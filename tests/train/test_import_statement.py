@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("io")
 
@@ -55,13 +54,6 @@ else:
 
 
 def test_namespaces_of_plugins_are_imported_by_statement() -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program(PROGRAM, flags=("-W", "error"))
     # 30 ms on an idle machine; others are slower.
     assert float(done.stdout) < 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pathlib
-import subprocess
 import sys
 
 import numpy as np
@@ -21,6 +20,8 @@ from headrace.errors import (
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from lbfgs_problems import PROBLEMS, Built
+
+from tests.children import run_python
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("no_races")]
 
@@ -303,14 +304,7 @@ def test_a_variable_of_unknown_shape():
 @pytest.mark.slow
 def test_the_example_reaches_the_minimum_of_digits():
     example = pathlib.Path(__file__).parents[2] / "examples" / "lbfgs_digits.py"
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(example)],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python("-W", "error", example)
     first, last = done.stdout.splitlines()
     assert "evaluations: gradient is small" in first or "evaluations: loss falls" in first
     assert float(last.split()[-1]) > 0.95

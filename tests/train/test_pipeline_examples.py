@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.children import run_python
 
 pytestmark = [
     pytest.mark.needs("backend-cpu", "autodiff", "io", "train"),
@@ -21,16 +20,8 @@ LINES = [f"{i % 7} bottles of water hang on the wall of {'x' * (i % 23)}" for i 
 
 def run(name: str, *arguments: str, cwd: Path) -> str:
     """Return what an example prints; all it tells of is on standard output."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=55,
-        check=False,
-        cwd=cwd,
-        env={key: value for key, value in os.environ.items() if key != "HEADRACE_DATA"},
-    )
-    assert done.returncode == 0, done.stderr
+    command = ("-W", "error", EXAMPLES / name, *arguments)
+    done = run_python(*command, env={"HEADRACE_DATA": None}, cwd=cwd)
     assert "Error" not in done.stderr
     return done.stdout
 
@@ -61,13 +52,8 @@ def test_the_training_application_saves_and_goes_on(texts: list[str], tmp_path: 
 
 
 def test_the_training_application_says_what_it_needs(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "training_application.py"), str(tmp_path / "none.txt")],
-        capture_output=True,
-        text=True,
-        timeout=55,
-        check=False,
-        cwd=tmp_path,
+    done = run_python(
+        EXAMPLES / "training_application.py", tmp_path / "none.txt", cwd=tmp_path, check=False
     )
     assert done.returncode == 1
     assert "NotFoundError" in done.stderr

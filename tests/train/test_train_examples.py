@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from tests.children import run_python
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("no_races")]
 
@@ -21,13 +22,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 def run(
     name: str, *arguments: str, timeout_s: float = 50.0, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / name), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-        cwd=cwd,
+    return run_python(
+        "-W", "error", EXAMPLES / name, *arguments, cwd=cwd, timeout_s=timeout_s, check=False
     )
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import random
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.children import run_python
 
 pytestmark = [
     pytest.mark.needs("backend-cpu", "autodiff", "train"),
@@ -24,14 +24,7 @@ TOPICS = (
 
 def run(*arguments: str, timeout_s: float = 50.0) -> str:
     """Return what the example prints."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / "word2vec.py"), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python("-W", "error", EXAMPLES / "word2vec.py", *arguments, timeout_s=timeout_s)
     return done.stdout
 
 

@@ -17,6 +17,7 @@ from headrace_cpu.native import build as build_module
 from headrace_cpu.native import report
 from headrace_cpu.native.build import KernelSource, Vocabulary, build
 from headrace_cpu.native.cache import KernelCache, kernel_cache
+from tests.children import run_program
 
 ADD = """
 define void @add(i64 %block) {
@@ -343,15 +344,7 @@ def test_reports_name_what_came_from_the_cache():
 @pytest.mark.parametrize(("quiet", "expected"), [("", True), ("0", True), ("1", False)])
 def test_reports_are_seen_on_stderr_unless_silenced(quiet, expected):
     code = "from headrace_cpu.native.report import notice; notice('hello'); notice('hello')"
-    env = {**os.environ, "HEADRACE_QUIET": quiet}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=env,
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=True,
-    )
+    done = run_program(code, env={"HEADRACE_QUIET": quiet})
     assert done.stderr == ("headrace: hello\n" if expected else "")
 
 
@@ -360,9 +353,7 @@ def test_reports_follow_the_programs_own_logging():
         "import logging; logging.basicConfig(level=logging.WARNING)\n"
         "from headrace_cpu.native.report import notice; notice('hello')"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True
-    )
+    done = run_program(code)
     assert done.stderr == ""
 
 

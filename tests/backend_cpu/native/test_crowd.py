@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterable
@@ -15,6 +13,7 @@ import pytest
 from headrace_cpu.native import crowd as crowd_module
 from headrace_cpu.native.crowd import Cores, Crowd, idle, waited, watch
 from headrace_cpu.native.threads import open_mp
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -349,9 +348,7 @@ held.set()
 
 @needs_pool
 def test_threads_of_the_pool_are_kept_off_a_core_and_python_threads_are_not():
-    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
-    command = [sys.executable, "-c", _APART]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    done = run_program(_APART, env={"OMP_NUM_THREADS": None}, timeout_s=100.0)
     assert done.stdout.splitlines() == [
         "False set() True {1}",
         "{1} False",
@@ -419,9 +416,7 @@ def test_a_thread_that_does_not_come_to_run_is_not_waited_for(monkeypatch):
 
 @needs_pool
 def test_a_second_team_lets_idle_threads_sleep_soon():
-    environment = {k: v for k, v in os.environ.items() if k != "OMP_NUM_THREADS"}
-    command = [sys.executable, "-c", _SLEEPING]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100)
+    done = run_program(_SLEEPING, env={"OMP_NUM_THREADS": None}, timeout_s=100.0)
     looking, sleeping, again = map(float, done.stdout.split())
     # On a busy machine those that look get little of a core; those that sleep spend microseconds.
     assert looking > 0.002, done.stderr
@@ -442,8 +437,5 @@ print(open_mp().crowd is not None)
 )
 def test_a_users_choice_stays(given: dict[str, str], expected: str):
     own = ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
-    environment = {k: v for k, v in os.environ.items() if k not in own} | given
-    done = subprocess.run(
-        [sys.executable, "-c", _CHOICE], env=environment, capture_output=True, text=True, timeout=50
-    )
+    done = run_program(_CHOICE, env={**dict.fromkeys(own), **given})
     assert done.stdout.strip() == expected, done.stderr

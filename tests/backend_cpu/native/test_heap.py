@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
+
+from tests.children import run_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="glibc's heap")
 
@@ -46,7 +47,7 @@ def test_steps_find_their_pages_again_unless_the_user_says_otherwise(told, kept,
     monkeypatch.delenv("GLIBC_TUNABLES", raising=False)
     for name, value in told.items():
         monkeypatch.setenv(name, value)
-    done = subprocess.run([sys.executable, "-c", _STEP], capture_output=True, text=True, check=True)
+    done = run_program(_STEP)
     does, faults = done.stdout.split()[-2:]
     assert does == str(kept)
     if kept:

@@ -6,7 +6,6 @@ import ctypes
 import gc
 import importlib
 import os
-import subprocess
 import sys
 import threading
 import weakref
@@ -22,6 +21,7 @@ from headrace_cpu.native.compiler import KernelError
 from headrace_cpu.native.load import load
 from headrace_cpu.native.memory import address, allocate, view
 from headrace_cpu.native.threads import Share, launch, open_mp
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -142,10 +142,7 @@ def test_kernels_load_without_what_translates_them(words, tmp_path):
         "late = ['headrace_cpu.native.translate', *words.modules]\n"
         "print(block.tolist(), [name in sys.modules for name in late])\n"
     )
-    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=50
-    )
+    done = run_program(code, env={"PYTHONPATH": str(tmp_path)})
     assert done.stdout.strip() == "[3, 0, 1, 4] [False, False]", done.stderr
 
 
@@ -254,9 +251,7 @@ os.wait()
 @needs_openmp
 def test_forked_processes_do_not_wait_for_threads_that_are_not_there(words, tmp_path):
     code = f"PARTS, WORDS = {PARTS!r}, {words.modules[0]!r}\n{FORKED}"
-    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
-    command = [sys.executable, "-W", "ignore", "-c", code]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=50)
+    done = run_program(code, flags=("-W", "ignore"), env={"PYTHONPATH": str(tmp_path)})
     assert done.stdout.split() == ["2", "1", "1"], done.stderr
 
 
@@ -272,9 +267,7 @@ def test_onednn_and_kernels_have_one_pool():
         "maps = open('/proc/self/maps').read().splitlines()\n"
         "print(len({line.split()[-1] for line in maps if 'gomp' in line.split('/')[-1]}))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=True
-    )
+    done = run_program(code)
     assert done.stdout.strip() == "1"
 
 

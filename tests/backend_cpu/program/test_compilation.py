@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import dedent
 
 import numpy as np
 import pytest
@@ -18,6 +14,7 @@ import headrace as hr
 from headrace_cpu.native import build as build_module
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.program import Program
+from tests.children import run_program
 
 pytestmark = pytest.mark.timeout(120)
 BEHIND = {"compile_wait": False, "compile_after": 1}
@@ -177,15 +174,12 @@ PROGRAM = """
 
 
 def test_the_next_process_finds_every_kernel(tmp_path: Path) -> None:
-    env = {**os.environ, "HEADRACE_CACHE": str(tmp_path), "HEADRACE_COMPILE_WAIT": "0"}
-    env.pop("HEADRACE_QUIET", None)
-    said = []
-    for _ in range(2):
-        ended = subprocess.run(
-            [sys.executable, "-c", dedent(PROGRAM)], env=env, capture_output=True, text=True
-        )
-        assert ended.returncode == 0
-        said.append(ended.stderr)
+    env = {
+        "HEADRACE_CACHE": str(tmp_path),
+        "HEADRACE_COMPILE_WAIT": "0",
+        "HEADRACE_QUIET": None,
+    }
+    said = [run_program(PROGRAM, env=env).stderr for _ in range(2)]
     assert "headrace: compiled 1 kernel in" in said[0]
     assert said[1] == ""
 

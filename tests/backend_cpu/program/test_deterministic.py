@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -16,6 +13,7 @@ from headrace.errors import ConfigError, DeterminismError
 from headrace.ops.queue import fifo_queue, queue_dequeue
 from headrace.runtime.determinism import refuse_chance
 from headrace.shapes import Shape
+from tests.children import run_program
 
 FIXED = hr.Config(deterministic=True)
 
@@ -146,19 +144,7 @@ print(value, digest.hexdigest())
 
 @pytest.mark.needs("autodiff")
 def test_two_processes_that_train_with_two_threads_give_equal_bits():
-    environment = {**os.environ, "HEADRACE_QUIET": "1"}
-    runs = [
-        subprocess.run(
-            [sys.executable, "-c", PROGRAM],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=55,
-            check=False,
-        )
-        for _ in range(2)
-    ]
-    assert [run.returncode for run in runs] == [0, 0], runs[0].stderr + runs[1].stderr
+    runs = [run_program(PROGRAM, env={"HEADRACE_QUIET": "1"}) for _ in range(2)]
     assert runs[0].stdout == runs[1].stdout
     assert np.isfinite(float(runs[0].stdout.split()[0]))
 

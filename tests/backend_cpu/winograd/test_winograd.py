@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 from dataclasses import dataclass
 
@@ -26,6 +24,7 @@ from headrace_cpu.winograd import match as match_module
 from headrace_cpu.winograd.match import pays, tiling_of
 from headrace_cpu.winograd.tiling import PANEL, Activations, Tiling
 from headrace_cpu.winograd.transforms import SCHEMES, both_ways
+from tests.children import run_program
 
 pytest.importorskip("headrace_autodiff")
 
@@ -445,7 +444,5 @@ sys.exit(pytest.main(["-q", "-x", "-p", "no:cacheprovider", sys.argv[1], "-k", s
 @pytest.mark.timeout(300)
 def test_kernels_for_vectors_of_half_the_width():
     chosen = "sum_over_taps and alone or at_once and True-True-True"
-    command = [sys.executable, "-c", _NARROWER, __file__, chosen]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_program(_NARROWER, __file__, chosen, timeout_s=280.0)
     assert f"{len(CASES) + 1} passed" in done.stdout

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextvars
 import gc
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -17,6 +15,7 @@ import headrace as hr
 from headrace.graph import blocks_dropped
 from headrace.graph.apart import Arrays, arrays_apart, put_apart
 from headrace.graph.site import Site, pinned_site, user_site
+from tests.children import run_program
 
 BLOCKS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "name_scope": lambda: hr.name_scope("inside"),
@@ -190,7 +189,5 @@ print("ended")
 def test_no_variable_is_set_where_a_block_is_collected(block: str) -> None:
     """Up to Python 3.11 that ended the process with a segmentation fault."""
     program = _PROGRAM.replace("BLOCK", block)
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=200
-    )
+    done = run_program(program, timeout_s=200.0, check=False)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "ended", "")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextvars
 import gc
-import subprocess
-import sys
 
 import pytest
 
 from headrace.collected import apart, when_collected
+from tests.children import run_program
 
 _NUMBER: contextvars.ContextVar[int] = contextvars.ContextVar("number", default=0)
 
@@ -59,7 +58,7 @@ def test_at_the_end_of_the_program(at_exit: bool):
         "thing = Thing()\n"
         f"when_collected(thing, print, 'told', at_exit={at_exit})\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    done = run_program(code)
     assert (done.stdout.strip(), done.stderr) == ("told" if at_exit else "", "")
 
 
@@ -95,7 +94,5 @@ print(any(changes), not changes)
 @pytest.mark.needs("backend-cpu")
 def test_sessions_that_are_collected_set_no_variables_of_the_thread():
     """Up to Python 3.11 they did so inside of ContextVar.set, and the process crashed."""
-    done = subprocess.run(
-        [sys.executable, "-c", _SESSIONS], capture_output=True, text=True, timeout=100
-    )
+    done = run_program(_SESSIONS, timeout_s=100.0)
     assert (done.stdout.strip(), done.stderr) == ("False False", "")

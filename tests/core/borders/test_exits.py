@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import run_program
+
 pytestmark = [pytest.mark.needs("backend-cpu", "train"), pytest.mark.timeout(120)]
 
 START = """
@@ -108,8 +110,7 @@ def _text(path: Path) -> str:
 
 def test_a_waiting_thread_does_not_keep_it() -> None:
     source = START + textwrap.dedent(PROGRAMS["full queue"])
-    command = [sys.executable, "-c", source]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = run_program(source)
     assert "CancelledError: the program has ended" in done.stderr
 
 

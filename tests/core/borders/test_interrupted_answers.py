@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ import pytest
 import headrace as hr
 from headrace.runtime.engine import LocalStep
 from headrace.runtime.wakeup import Wakeup
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("autodiff", "backend-cpu")
 
@@ -204,6 +204,5 @@ print(program())
 
 @pytest.mark.parametrize("at", [1, 2, 5, 20, 40, 60])
 def test_an_interrupt_while_plugins_load_loses_nothing_of_them(at: int) -> None:
-    command = [sys.executable, "-c", LOADING, str(at)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = run_program(LOADING, at, timeout_s=120.0)
     assert done.stdout.splitlines() == ["interrupted", "[1.0, 2.0]"], done.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import textwrap
 import types
@@ -14,6 +12,7 @@ import pytest
 import headrace as hr
 from headrace import tracebacks
 from headrace.errors import HeadraceError, InternalError
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -53,14 +52,7 @@ HINT = "headrace: frames of the library are left out; HEADRACE_TRACEBACK=full sh
 
 def stderr_of(program: str, **environment: str) -> list[str]:
     source = "import headrace as hr\n" + textwrap.dedent(program)
-    done = subprocess.run(
-        [sys.executable, "-c", source],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "HEADRACE_TRACEBACK": "", **environment},
-    )
+    done = run_program(source, env={"HEADRACE_TRACEBACK": "", **environment}, check=False)
     assert done.returncode == 1
     return done.stderr.splitlines()
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,6 +23,7 @@ from headrace.ops.queue import fifo_queue, queue_dequeue, queue_enqueue
 from headrace.plugins import host as host_module
 from headrace.plugins.host import PluginHost
 from headrace.shapes import Shape
+from tests.children import run_python
 
 
 def build_program() -> hr.Graph:
@@ -118,14 +117,7 @@ def test_another_process_gives_the_same_text(tmp_path) -> None:
         file = tmp_path / folder / "program.py"
         file.parent.mkdir()
         file.write_text(program)
-        done = subprocess.run(
-            [sys.executable, str(file)],
-            capture_output=True,
-            text=True,
-            check=True,
-            env={"PYTHONHASHSEED": seed},
-            timeout=50,
-        )
+        done = run_python(file, env={"PYTHONHASHSEED": seed})
         texts.append(done.stdout)
     assert texts[0] == texts[1]
     assert "program.py" not in texts[0]

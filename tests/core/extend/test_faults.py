@@ -12,6 +12,7 @@ import pytest
 
 from headrace.errors import ConfigError
 from headrace.extend.faults import Fault, parse_faults
+from tests.children import run_program
 
 PROGRAM = """
 import sys, time
@@ -60,14 +61,7 @@ def test_what_is_no_fault_is_refused(said: str) -> None:
     ],
 )
 def test_a_process_fails_at_its_point(said: str, code: int, out: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        env={**os.environ, "HEADRACE_FAULTS": said},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    done = run_program(PROGRAM, env={"HEADRACE_FAULTS": said}, check=False)
     assert (done.returncode, done.stdout.splitlines()) == (code, out), done.stderr
 
 

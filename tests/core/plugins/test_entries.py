@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import zipfile
 from importlib import metadata
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace.plugins.entries import FoundEntry, found_entries
+from tests.children import run_program
 
 GROUP = "headrace"
 
@@ -97,5 +97,5 @@ def test_entries_load_modules_and_attributes() -> None:
 @pytest.mark.needs("train")
 def test_importing_a_namespace_imports_no_metadata() -> None:
     program = "import sys, headrace.train; print('importlib.metadata' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = run_program(program)
     assert done.stdout == "False\n", done.stderr

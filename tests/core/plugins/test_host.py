@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
 import sys
 import types
 
@@ -17,6 +16,7 @@ from headrace.extend import GradientTable, KernelRegistry, KernelTable, hookimpl
 from headrace.extend.settings import Setting, text
 from headrace.plugins import hookspecs
 from headrace.plugins.host import PluginHost
+from tests.children import run_program
 
 HOOKS = [name for name in vars(hookspecs) if name.startswith("headrace_")]
 
@@ -183,8 +183,7 @@ from headrace.plugins.host import host
 assert "manager" not in vars(host())
 assert not [m for m in sys.modules if m.startswith("headrace_")], sys.modules
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_program(program)
 
 
 def test_official_names_say_what_to_install(fake_entry):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
 from headrace.runtime.background import Background
 from headrace.runtime.history import told
+from tests.children import run_program, run_python
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -88,9 +87,7 @@ def test_a_piece_that_raises_is_told_and_the_others_go_on(monkeypatch) -> None:
 
 
 def run(text: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", dedent(text)], capture_output=True, text=True, timeout=50
-    )
+    return run_program(text, check=False)
 
 
 def test_a_process_ends_when_the_work_is_done() -> None:
@@ -145,8 +142,7 @@ def test_work_that_runs_texts_leaves_how_a_process_ends(
         "    time.sleep(0.01)\n"
         f"{ends}\n"
     )
-    command = [sys.executable, str(program)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    ended = run_python(program, check=False)
     assert ended.returncode == code
 
 

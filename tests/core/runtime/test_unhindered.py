@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import gc
-import subprocess
-import sys
 import weakref
 
 import pytest
 
 import headrace.runtime.unhindered as module
 from headrace.runtime.unhindered import unhindered
+from tests.children import run_program
 
 # Prints whether a full collection ran, how many more old objects there are, and what is frozen.
 _PROGRAM = """
@@ -35,14 +34,7 @@ print(2 in collected, *counts, gc.get_freeze_count() > 1000)
 
 
 def _run(before: str = "") -> list[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM.format(before=before)],
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=60,
-    )
-    return done.stdout.split()
+    return run_program(_PROGRAM.format(before=before)).stdout.split()
 
 
 def test_it_goes_on_only_where_it_was_on() -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import pickle
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ from headrace_io import protos
 from headrace_io.protos.convert import as_message
 from headrace_io.protos.pool import enum_values, message_class, pool
 from headrace_io.protos.schema import read_schema, resolve
+from tests.children import run_program
 
 TABLE = json.loads((Path(__file__).parent / "tables" / "messages.json").read_text())
 # What no message of ours refers to: the structured values of TensorFlow 2's saved models.
@@ -292,13 +290,7 @@ def test_both_implementations_of_protobuf_take_the_schemas():
         "print(made.SerializeToString().hex(), node.SerializeToString().hex())\n"
     )
     printed = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": name},
-            timeout=60,
-            check=True,
-            capture_output=True,
-        ).stdout
+        run_program(program, env={"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": name}).stdout
         for name in ("upb", "python")
     }
     assert len(printed) == 1

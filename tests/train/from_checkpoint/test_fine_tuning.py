@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from headrace_train.bundles.writer import write_bundle
+from tests.children import run_python
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("no_races")]
 
@@ -18,15 +17,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "fine_tune.py"
 
 
 def run(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLE), *arguments],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return run_python("-W", "error", EXAMPLE, *arguments).stdout
 
 
 # A whole program in a process of its own.

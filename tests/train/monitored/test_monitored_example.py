@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import headrace as hr
+from tests.children import run_python
 
 pytestmark = [
     pytest.mark.needs("backend-cpu", "data"),
@@ -24,16 +22,11 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "mnist_monitored.py"
 def run(folder: Path, *options: str) -> tuple[float, int, str]:
     """Run the example; return its accuracy, its last step, and what it showed."""
     # The digits that come with Headrace, also where MNIST is there.
-    environment = {k: v for k, v in os.environ.items() if k != "HEADRACE_DATA"}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLE), f"--folder={folder}", *options],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-        env=environment,
+    done = run_python(
+        *("-W", "error", EXAMPLE, f"--folder={folder}", *options),
+        env={"HEADRACE_DATA": None},
+        timeout_s=100.0,
     )
-    assert done.returncode == 0, done.stderr
     found = re.search(r"accuracy ([0-9.]+) after (\d+) steps", done.stdout)
     assert found is not None
     return float(found[1]), int(found[2]), done.stderr

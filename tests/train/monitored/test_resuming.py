@@ -7,8 +7,6 @@ import os
 import random
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 import headrace as hr
 from headrace.errors import FailedPreconditionError
 from headrace_train.checkpoint import cli
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("backend-cpu", "data")
 
@@ -105,14 +104,7 @@ print("equal to the bit")
 
 def end_and_go_on(folder: Path, stop: int, rounds: list[Any], timeout_s: float) -> None:
     """Run a program to its end, and others like it that signals end again and again."""
-    done = subprocess.run(
-        [sys.executable, "-c", DRIVER, str(folder), str(stop), json.dumps(rounds)],
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program(DRIVER, folder, stop, json.dumps(rounds), timeout_s=timeout_s)
     assert done.stdout.endswith("equal to the bit\n")
 
 
@@ -211,13 +203,7 @@ def test_two_chiefs_of_one_folder_are_refused(tmp_path: Path) -> None:
                 "import headrace as hr; hr.train.get_or_create_global_step();"
                 f"hr.train.MonitoredTrainingSession(checkpoint_dir={str(tmp_path)!r})"
             )
-            done = subprocess.run(
-                [sys.executable, "-c", other],
-                capture_output=True,
-                text=True,
-                timeout=100,
-                check=False,
-            )
+            done = run_program(other, timeout_s=100.0, check=False)
             assert done.returncode == 1
             assert f"process {os.getpid()} on " in done.stderr
             assert "saves checkpoints into" in done.stderr

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import collections
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +20,7 @@ from headrace.errors import (
     ShapeError,
     SymbolicTensorError,
 )
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("backend-cpu", "train")
 
@@ -373,12 +372,6 @@ for batch in (
 
 def test_pipelines_whose_threads_were_never_started_say_so() -> None:
     # In a process of its own, which has no other threads.
-    done = subprocess.run(
-        [sys.executable, "-c", NEVER_STARTED],
-        capture_output=True,
-        text=True,
-        timeout=50,
-        check=True,
-    )
+    done = run_program(NEVER_STARTED)
     told = "its queue runner was never started in this session: call hr.train.start_queue_runners"
     assert done.stdout.count(told) == 3

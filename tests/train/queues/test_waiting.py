@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -13,6 +11,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import CancelledError, ConfigError, FailedPreconditionError
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -28,8 +27,7 @@ def _graph() -> Any:
 def alone(body: str) -> str:
     """Return what a program prints in which only the main thread runs."""
     program = "import headrace as hr\nconfig = hr.Config(wait_report=0.2)\n" + body
-    command = [sys.executable, "-W", "error", "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = run_program(program, flags=("-W", "error"))
     return done.stdout + done.stderr
 
 

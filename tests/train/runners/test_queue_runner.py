@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 from typing import Any
@@ -19,6 +17,7 @@ from headrace.errors import (
     InvalidArgumentError,
     OutOfRangeError,
 )
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -235,9 +234,7 @@ assert session.run(queue.dequeue_many(10)).tolist() == [1] * 10
 
 @pytest.mark.parametrize("program", [EPOCH, CARELESS], ids=["epoch", "careless"])
 def test_a_normal_end_prints_nothing(program: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
-    )
+    done = run_program(program, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

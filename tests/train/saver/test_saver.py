@@ -15,6 +15,7 @@ import pytest
 import headrace as hr
 from headrace.errors import CheckpointError, GraphError, UninitializedError
 from headrace_train.checkpoint import CheckpointReader
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -443,10 +444,7 @@ with hr.dist.Cluster(ps=1) as cluster:
         sharded.restore(session, {str(tmp_path / "model")!r})
         print(session.run([a, b]))
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=50, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_program(program)
     first, *restored = done.stdout.splitlines()
     assert first.startswith("cannot save: 2 of 2 variables have no value: a, b; run hr.global")
     assert restored == ["[array([0., 1., 2.]), np.int32(7)]"] * 3

@@ -16,6 +16,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import CheckpointError, UninitializedError
+from tests.children import run_program
 
 pytestmark = pytest.mark.needs("backend-cpu", "data")
 
@@ -64,15 +65,7 @@ def lines(text: str) -> dict[int, Any]:
 
 
 def run(folder: Path, stop: int) -> dict[int, Any]:
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(folder), str(stop)],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return lines(done.stdout)
+    return lines(run_program(PROGRAM, folder, stop, timeout_s=100.0).stdout)
 
 
 def test_a_run_goes_on_in_the_middle_of_an_epoch(tmp_path: Path) -> None:

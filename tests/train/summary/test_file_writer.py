@@ -5,8 +5,6 @@ from __future__ import annotations
 import errno
 import gc
 import os
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -19,6 +17,7 @@ from headrace import errors
 from headrace.extend.runtime import join_cluster
 from headrace_train.summary import event_file
 from headrace_train.summary.event_writer import EventWriter
+from tests.children import run_program
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.timeout(60)]
 
@@ -295,13 +294,8 @@ if sys.argv[2] == "killed":
 
 @pytest.mark.parametrize(("how", "code"), [("left", 0), ("killed", -9)])
 def test_the_file_is_whole_when_the_process_ends(tmp_path, how, code):
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path), how],
-        timeout=60,
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == code, done.stderr.decode()
+    done = run_program(PROGRAM, tmp_path, how, check=False)
+    assert done.returncode == code, done.stderr
     steps = [event.step for event in events_in(tmp_path)[1:]]
     assert steps == list(range(100))
 

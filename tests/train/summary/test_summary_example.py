@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import headrace as hr
+from tests.children import run_python
 
 pytestmark = [
     pytest.mark.needs("backend-cpu"),
@@ -31,16 +29,11 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder that the example writes to."""
     folder = tmp_path_factory.mktemp("logs")
     # The digits that come with Headrace, also where MNIST is there.
-    environment = {k: v for k, v in os.environ.items() if k != "HEADRACE_DATA"}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLE), f"--logdir={folder}", "--steps=60"],
-        capture_output=True,
-        text=True,
-        timeout=80,
-        check=False,
-        env=environment,
+    done = run_python(
+        *("-W", "error", EXAMPLE, f"--logdir={folder}", "--steps=60"),
+        env={"HEADRACE_DATA": None},
+        timeout_s=80.0,
     )
-    assert done.returncode == 0, done.stderr
     assert float(done.stdout.split("test accuracy ")[1].split()[0]) > 0.8
     return folder
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError
+from tests.children import run_python
 
 pytestmark = pytest.mark.needs("backend-cpu", "train")
 
@@ -160,8 +159,7 @@ def test_main_runs_the_benchmarks_that_match(
 ) -> None:
     path = tmp_path / "program.py"
     path.write_text(PROGRAM)
-    command = [sys.executable, str(path), f"--benchmarks={pattern}"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    ended = run_python(path, f"--benchmarks={pattern}")
     assert ended.stdout.split() == expected
     assert ("no benchmark matches none" in ended.stderr) == (pattern == "none")
 

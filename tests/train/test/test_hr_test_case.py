@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import unittest
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import AttributeValueError
+from tests.children import run_python
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -293,9 +292,7 @@ def test_main_runs_the_module(tmp_path: Path) -> None:
         "        self.assertAllEqual(hr.square([2, 3]), [4, 8])\n"
         "hr.test.main()\n"
     )
-    done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=50, check=False
-    )
+    done = run_python(script, check=False)
     assert done.returncode == 1
     # The third is the method test_session, which loaders of tests take for one.
     assert "Ran 3 tests" in done.stderr
