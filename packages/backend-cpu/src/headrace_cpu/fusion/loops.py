@@ -13,20 +13,21 @@ from headrace_cpu.fusion.writer import Memory, Writer
 
 # Sums are accumulated in the dtype for so many elements, and then in float64.
 _CHUNK = 1024
-# Rows of so many elements are worked on in vectors of their own, shorter ones side by side; rows of
-# which only extremes are wanted, which compare NaN step by step, from so many bytes on. Measured
-# for 1.28 million float32: sums of rows of 8 took 96 us for 335, of 64 56 us for 309, their softmax
-# 1.0 ms for 5.9. NumPy adds fewer than eight numbers in their order, as those side by side do:
-# steps before kernels are compiled, and after, agree to the bit.
-_WIDE, _WIDE_EXTREMES = 8, 128
+# Rows of so many elements are worked on in vectors of their own, shorter ones side by side.
+# Measured for 1.28 million float32: sums of rows of 8 took 96 us for 335, of 64 56 us for 309,
+# their softmax 1.0 ms for 5.9. NumPy adds fewer than eight numbers in their order, as those side by
+# side do: steps before kernels are compiled, and after, agree to the bit.
+_WIDE = 8
 # Of rows in several phases, what does not fill a vector costs as much as one that is full, where
 # functions are computed. Softmax of 6400 rows of 12 took 120 us, and 67 side by side, of 20 283 and
 # 109; but to compile that takes a second.
 _WIDE_FUNCTIONS = 17
-# The last steps of a row that do not fill a vector are one with gaps where functions are computed,
-# there are so many of them, and the row is shorter than this. Softmax of 6400 rows took, with steps
-# by themselves and without, of 30 482 and 314 us, of 63 868 and 551, of 150 890 and 827; of 33 279
-# and 288.
+# Where functions are computed, the last steps of a row that do not fill a vector are one with
+# gaps, behind a loop that takes one vector at a time: exp of rows of 150 took 0.18 ns an element,
+# and 0.29 where all of the loop's vectors could have gaps. A row that is reduced has two sums to
+# join then, and what it stores cannot be read at once: there must be so many steps left, and the
+# row be shorter than this. Softmax of 6400 rows took, with steps by themselves and without, of 30
+# 482 and 314 us, of 63 868 and 551, of 150 890 and 827; of 33 279 and 288.
 _LONG_ROW, _LANES, _REST = 160, 16, 4
 # Loops of more steps than this LLVM does not unroll before it makes vectors of them. Of 6400 rows
 # of 12 and 24 float32, a sum of two products took 44 and 85 us unrolled, and 11 and 17 in vectors.
@@ -44,6 +45,14 @@ def _indented(lines: list[str]) -> list[str]:
 def _of_step(line: str, step: int) -> str:
     """Return a line of a loop over a row as that of one of its steps."""
     return re.sub(r"\bj\b", str(step), re.sub(r"\bv(\d+)\b", rf"v\1_{step}", line))
+
+
+def _is_extreme(reduction: Value) -> bool:
+    """Whether a reduction takes the largest or smallest float: NaN is folded by itself.
+
+    A comparison that knows NaN takes five instructions, each of which waits for the one before.
+    """
+    return reduction.name in ("largest", "smallest") and reduction.code in FLOATS
 
 
 def shared_rows(rows: str) -> list[str]:
@@ -289,7 +298,7 @@ class NestWriter:
                     stores.append(self.store(self.writer.homes[value], name))
             elif self.inner in value.over:
                 registers.append(value)
-                stores.append(f"f{value.number} = {value.name}(f{value.number}, {name})")
+                stores += self._folded(value, name)
             else:
                 memory = self.writer.homes[value]
                 whole = self.writer.further(value, self.load(memory), name)
@@ -300,10 +309,32 @@ class NestWriter:
             self._finish_register(value, phase)
         return self._looped(lines + stores, registers)
 
+    def _folded(self, reduction: Value, name: str) -> list[str]:
+        """Return what takes one more element into the register of a reduction."""
+        so_far = f"f{reduction.number}"
+        if not _is_extreme(reduction):
+            return [f"{so_far} = {reduction.name}({so_far}, {name})"]
+        missing = f"q{reduction.number}"
+        return [
+            f"{so_far} = {reduction.name}_number({so_far}, {name})",
+            f"{missing} = either({missing}, is_nan({name}))",
+        ]
+
+    def _start(self, reduction: Value) -> list[str]:
+        """Return what sets the register of a reduction to its identity."""
+        identity = self.writer.identity(reduction, reduction.code)
+        lines = [f"f{reduction.number} = {identity}"]
+        if _is_extreme(reduction):
+            lines.append(f"q{reduction.number} = {self.writer.constant('b8', 'False')}")
+        return lines
+
     def _finish_register(self, reduction: Value, phase: int) -> None:
         """Take a reduction out of its register after the inner loop."""
         lines = self.row[phase + 1]
         name = f"f{reduction.number}"
+        if _is_extreme(reduction):
+            nan = self.writer.constant(reduction.code, "'nan'")
+            lines.append(f"{name} = where(q{reduction.number}, {nan}, {name})")
         if not self.writer.schedule.by_row(reduction):
             self._accumulate_register(reduction, name, lines)
             return
@@ -337,35 +368,44 @@ class NestWriter:
 
     def _looped(self, lines: list[str], registers: list[Value]) -> list[str]:
         assert self.inner is not None
-        begin = [
-            f"f{reduction.number} = {self.writer.identity(reduction, reduction.code)}"
-            for reduction in registers
-        ]
+        begin = [line for reduction in registers for line in self._start(reduction)]
         if self.apart:
             steps = range(self.writer.sizes[self.inner])
             return [*begin, *(_of_step(line, step) for step in steps for line in lines)]
         chunked = [reduction for reduction in registers if self._chunked(reduction)]
         first, last = ("0", self.writer.size(self.inner)) if self._whole() else ("first", "last")
-        full = "full_" * self._is_mixed()
-        full = f"{'folded_' * self._folds()}{full}"
-        loop = f"{full}range"
+        loop = "full_" * self._is_mixed()
+        loop += "vectors" if not chunked and self._in_vectors(registers) else "range"
         if not chunked:
-            loop = f"{full}vectors" if self._in_vectors(registers) else loop
-            return [*begin, f"for j in {loop}({first}, {last}):", *_indented(lines)]
+            return [*begin, *self._stepped(loop, first, last, lines, registers)]
         zero = self.writer.constant("f64", "0")
-        restart = [b for b, reduction in zip(begin, registers, strict=True) if reduction in chunked]
-        once = [
-            b for b, reduction in zip(begin, registers, strict=True) if reduction not in chunked
-        ]
+        restart = [line for each in chunked for line in self._start(each)]
+        once = [line for each in registers if each not in chunked for line in self._start(each)]
         add = [f"w{f.number} = w{f.number} + to_f64(f{f.number})" for f in chunked]
+        end = f"minimum(chunk + {_CHUNK}, {last})"
         return [
             *once,
             *(f"w{reduction.number} = {zero}" for reduction in chunked),
             f"for chunk in range({first}, {last}, {_CHUNK}):",
             *_indented(restart),
-            f"    for j in {loop}(chunk, minimum(chunk + {_CHUNK}, {last})):",
-            *_indented(_indented(lines)),
+            *_indented(self._stepped(loop, "chunk", end, lines, registers)),
             *_indented(add),
+        ]
+
+    def _stepped(
+        self, loop: str, first: str, last: str, lines: list[str], registers: list[Value]
+    ) -> list[str]:
+        """Return the loop over a row, or two where what does not fill a vector is one with gaps."""
+        body = _indented(lines)
+        if not self._folds(bool(registers)):
+            return [f"for j in {loop}({first}, {last}):", *body]
+        return [
+            f"end = {last}",
+            f"rest = end - remaining(end - {first}, {_LANES})",
+            f"for j in even_{loop}({first}, rest):",
+            *body,
+            f"for j in folded_{loop}(rest, end):",
+            *body,
         ]
 
     def _in_vectors(self, registers: list[Value]) -> bool:
@@ -376,15 +416,12 @@ class NestWriter:
         """
         assert self.inner is not None
         size = self.writer.sizes[self.inner]
-        if self.nest.phases == 1:
-            if not registers:
-                # Unrolled, sums along dimensions around the row stay in registers from row to row.
-                return _WIDE <= size <= _UNROLLED and not self.accumulates
-            if any(value.name != "total" for value in registers):
-                return size * min(BYTES[value.code] for value in registers) >= _WIDE_EXTREMES
+        if self.nest.phases == 1 and not registers:
+            # Unrolled, sums along dimensions around the row stay in registers from row to row.
+            return _WIDE <= size <= _UNROLLED and not self.accumulates
         return size >= _WIDE
 
-    def _folds(self) -> bool:
+    def _folds(self, reduces: bool) -> bool:
         """Whether the last steps of a row, which do not fill a vector, are one with gaps.
 
         One by one, a few functions take as long as all vectors of a row.
@@ -392,7 +429,9 @@ class NestWriter:
         assert self.inner is not None
         size = self.writer.sizes[self.inner]
         functions = any(value.name in ELEMENTARY for value in self.names)
-        return functions and bool(self.outer) and size < _LONG_ROW and size % _LANES >= _REST
+        if not functions or not self.outer:
+            return False
+        return (size < _LONG_ROW and size % _LANES >= _REST) if reduces else size < _CHUNK
 
     def _is_mixed(self) -> bool:
         """Whether functions of float32 are computed beside what has 64 bits.

@@ -26,6 +26,9 @@ _CHEAP = 8
 # this.
 _CHEAP_EACH = 4
 _OFTEN = 4
+# Functions of what rows reduce to take as long as the steps of so short a row, one by one: they are
+# computed together where there are so many rows.
+_SHORT_ROW, _MANY_ROWS = 256, 16
 
 
 @dataclass(slots=True, eq=False)
@@ -111,14 +114,16 @@ def make_schedule(space: Space, *, keeps: bool = True, again: bool = False) -> S
         again: Whether they are computed again all the same where one nest needs them, for each of
             its steps along a dimension that they do not vary along.
     """
-    first = _Scheduler(space, set()).run()
+    first = _Scheduler(space, set(), apart=not again).run()
     kept = _worth_keeping(space, first, again=again) if keeps else None
-    return _Scheduler(space, kept).run() if kept else first
+    return _Scheduler(space, kept, apart=not again).run() if kept else first
 
 
 class _Scheduler:
-    def __init__(self, space: Space, kept: set[Value]) -> None:
+    def __init__(self, space: Space, kept: set[Value], *, apart: bool) -> None:
         self.space = space
+        # Whether functions of rows may have nests of their own.
+        self.apart = apart
         self.kept = kept
         self.nests: list[Nest] = []
         self.roots: dict[Value, Root] = {}
@@ -170,6 +175,8 @@ class _Scheduler:
         if root.dims == nest.dims:
             root.in_row = not nest.dims
         elif root.dims == nest.dims[:-1] and root.dims and here:
+            if self.apart and self._is_worth_a_nest(root, nest):
+                return False
             root.in_row = True
         else:
             return False
@@ -181,6 +188,24 @@ class _Scheduler:
             phase = max(phase, known)
         root.phase = phase
         return True
+
+    def _is_worth_a_nest(self, root: Root, nest: Nest) -> bool:
+        """Whether functions of what rows reduce to are worth a nest, in which they are vectors."""
+        sizes = self.space.sizes
+        if sizes[nest.dims[-1]] > _SHORT_ROW or prod(sizes[d] for d in root.dims) < _MANY_ROWS:
+            return False
+        seen: set[Value] = set()
+        stack = [*root.value.args] if root.reduces else [root.value]
+        while stack:
+            value = stack.pop()
+            other = self.roots.get(value)
+            if value in seen or (other is not None and other is not root):
+                continue
+            seen.add(value)
+            if value.name in ELEMENTARY and value.dims == root.dims:
+                return True
+            stack.extend(value.args)
+        return False
 
     def _known(self, root: Root, nest: Nest) -> int | None:
         """Return from which phase on a root's value is known in its nest, None if never."""

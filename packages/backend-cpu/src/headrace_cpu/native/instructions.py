@@ -389,6 +389,23 @@ def _extreme(name: str, sign: str) -> Maker:
     return make
 
 
+def _extreme_number(sign: str) -> Maker:
+    """Return the larger or smaller one of two floats of which none is NaN, in any order."""
+
+    def make(m: Machine, args: Sequence[Held]) -> Held:
+        code, x, y = args[0].code, args[0].value, args[1].value
+        flags = ("nnan", "nsz")
+        which = m.builder.fcmp_ordered(sign, x, y, flags=flags)
+        found = m.builder.select(which, x, y, flags=flags)
+        return Held(code, found)
+
+    return make
+
+
+def _is_nan(m: Machine, args: Sequence[Held]) -> Held:
+    return Held("b8", m.builder.fcmp_unordered("uno", args[0].value, args[0].value))
+
+
 def _further(sign: str) -> Maker:
     """Return what there was so far or, where that is larger or smaller, one more: NaN stays.
 
@@ -497,6 +514,9 @@ _INSTRUCTIONS: dict[str, Maker] = {
     "product": _product,
     "largest": _extreme("maximum", ">"),
     "smallest": _extreme("minimum", "<"),
+    "largest_number": _extreme_number(">"),
+    "smallest_number": _extreme_number("<"),
+    "is_nan": _is_nan,
     "larger": _further(">"),
     "smaller": _further("<"),
     "maximum": _of_two(">="),

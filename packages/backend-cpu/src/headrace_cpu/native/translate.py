@@ -2,8 +2,8 @@
 
 The sources of kernels use little of Python: assignments, loops over ``range`` or over ``vectors``,
 which is a range that becomes vectors and is not unrolled, each also as ``full_``, with as many
-steps in a vector as float32 fills, and as ``folded_``, with the last steps in a vector with gaps,
-``while``, conditions, ``continue``, arithmetic, comparisons,
+steps in a vector as float32 fills, as ``folded_``, with the last steps in a vector with gaps, and
+as ``even_``, one vector at a time, ``while``, conditions, ``continue``, arithmetic, comparisons,
 numbers, and calls of the functions in ``instructions`` and of the kernel's vocabulary. What they
 mean is what Python would mean by them, if values of a dtype stayed of that dtype and whole numbers
 had 64 bits, with two exceptions: ``and`` and ``or`` compute both sides, and nothing is converted
@@ -96,20 +96,17 @@ def _parsed(text: str) -> ast.Module:
 
 
 # What LLVM is told about loops: not to unroll one before it makes vectors of its steps, and how
-# many steps a vector has where it would count the largest elements that the loop reads; and to put
-# the last steps into a vector, too.
+# many steps a vector has where it would count the largest elements that the loop reads; to put the
+# last steps into a vector, too; and to take one vector at a time, so that none but those are left.
 _KEPT = ("llvm.loop.unroll.disable", None)
 _FULL = ("llvm.loop.vectorize.width", vector_bytes() // 4)
 _FOLDED = ("llvm.loop.vectorize.predicate.enable", 1)
+_EVEN = ("llvm.loop.interleave.count", 1)
 _LOOPS: Mapping[str, Sequence[tuple[str, int | None]]] = {
-    "range": (),
-    "vectors": (_KEPT,),
-    "full_range": (_FULL,),
-    "full_vectors": (_KEPT, _FULL),
-    "folded_range": (_FOLDED,),
-    "folded_vectors": (_KEPT, _FOLDED),
-    "folded_full_range": (_FOLDED, _FULL),
-    "folded_full_vectors": (_KEPT, _FOLDED, _FULL),
+    f"{named}{full}{kind}": (*kept, *which, *width)
+    for named, which in (("", ()), ("folded_", (_FOLDED,)), ("even_", (_EVEN,)))
+    for full, width in (("", ()), ("full_", (_FULL,)))
+    for kind, kept in (("range", ()), ("vectors", (_KEPT,)))
 }
 
 

@@ -11,6 +11,7 @@ are vectors.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -199,6 +200,10 @@ class Emitter:
         """Return `x` where a condition holds, else `y`; both have been computed."""
         return self.builder.select(condition, self.constant(x), self.constant(y))
 
+    def select_word(self, condition: Value, x: Value | int, y: Value | int) -> Value:
+        """Return one of two integers, as `select` does one of two numbers."""
+        return self.builder.select(condition, self.word(x), self.word(y))
+
     def at_most(self, x: Value, high: Value | float) -> Value:
         """Return the smaller one, or NaN where `x` is."""
         return self.select(self.compare(x, ">", high), high, x)
@@ -228,6 +233,10 @@ class Emitter:
     def bits(self, x: Value) -> Value:
         """Return the bits of a number as an integer."""
         return self.builder.bitcast(x, self.whole)
+
+    def bits_of(self, power: float) -> int:
+        """Return the bits of a power of two that is a normal number."""
+        return (math.frexp(power)[1] - 1 + self.form.bias) << self.form.fraction
 
     def number(self, bits: Value) -> Value:
         """Return the number that has these bits."""
