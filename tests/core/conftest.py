@@ -157,6 +157,11 @@ class MiniBackend:
 
 
 @pytest.fixture
+def mini_kernels():
+    return KERNELS
+
+
+@pytest.fixture
 def fake_entry():
     return FakeEntry
 

@@ -131,6 +131,9 @@ if TYPE_CHECKING:
     from headrace.ops.old_scopes import variable_op_scope as variable_op_scope
     from headrace.ops.sharing import VariableAggregation as VariableAggregation
     from headrace.ops.sharing import VariableSynchronization as VariableSynchronization
+    from headrace.placement.costs import CostModel as CostModel
+    from headrace.placement.costs import DeviceSpeed as DeviceSpeed
+    from headrace.placement.costs import LinkSpeed as LinkSpeed
     from headrace.placement.policy import PlacementPolicy as PlacementPolicy
     from headrace.placement.policy import PlacementRule as PlacementRule
     from headrace.plugins.host import PluginHost
@@ -233,6 +236,9 @@ _RUNNING = {
     "InteractiveSession": "session.interactive",
     "RunMetadata": "session.run_options",
     "RunOptions": "session.run_options",
+    "CostModel": "placement.costs",
+    "DeviceSpeed": "placement.costs",
+    "LinkSpeed": "placement.costs",
     "PlacementPolicy": "placement.policy",
     "PlacementRule": "placement.policy",
     "IndexedSlicesValue": "session.fetches",
@@ -277,8 +283,10 @@ __all__ = [
     "VERSION",
     "Config",
     "ConfigProto",
+    "CostModel",
     "DType",
     "DeviceSpec",
+    "DeviceSpeed",
     "Dimension",
     "GPUOptions",
     "Graph",
@@ -288,6 +296,7 @@ __all__ = [
     "IndexedSlicesSpec",
     "IndexedSlicesValue",
     "InteractiveSession",
+    "LinkSpeed",
     "Module",
     "OpError",
     "Operation",

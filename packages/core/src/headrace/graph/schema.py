@@ -114,6 +114,8 @@ class OpSchema:
         reduction: Folds axes of its first input.
         early: Computes it from small arrays of integers while the graph is built,
             ``f(*inputs, **attrs)``; None for an op that does not say. See ``headrace.graph.early``.
+        flops: Counts the floating-point operations of a run, ``f(inputs, outputs)`` of shapes; None
+            where one for each element is about right.
         commutative: Its two inputs give the same bits in either order, unless they are strings.
         exact: Every element of its result is that of real arithmetic, rounded correctly, so that
             its bits do not depend on what is computed beside it. Complex results may differ.
@@ -157,6 +159,7 @@ class OpSchema:
     expression: Callable[..., Any] | None = None
     reduction: bool = False
     early: Callable[..., Any] | None = None
+    flops: Callable[..., float] | None = None
     commutative: bool = False
     exact: bool = False
     view: bool = False

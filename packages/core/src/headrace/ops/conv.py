@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from headrace.errors import ShapeError
 from headrace.graph.spec import TensorSpec, as_shape
 from headrace.ops.declare import Spec, op
+from headrace.ops.flops import of_convolution, of_convolution_filter, of_convolution_input
 from headrace.ops.kinds import Floating, Index
 from headrace.ops.windows import (
     Padding,
@@ -146,7 +147,7 @@ def _to_filter(
     return TensorSpec(input.dtype, shape)
 
 
-@op("Conv2D", public="")
+@op("Conv2D", public="", flops=of_convolution)
 def conv2d_op(
     input: Floating,
     filter: Floating,
@@ -172,7 +173,7 @@ def conv2d_op(
     return _conv(input, filter, 2, strides, padding, data_format, dilations)
 
 
-@op("Conv3D", public="")
+@op("Conv3D", public="", flops=of_convolution)
 def conv3d_op(
     input: Floating,
     filter: Floating,
@@ -197,7 +198,7 @@ def conv3d_op(
     return _conv(input, filter, 3, strides, padding, data_format, dilations)
 
 
-@op("Conv2DBackpropInput", host_inputs=["input_sizes"], public="")
+@op("Conv2DBackpropInput", host_inputs=["input_sizes"], public="", flops=of_convolution_input)
 def conv2d_to_input(
     input_sizes: Index,
     filter: Floating,
@@ -224,7 +225,7 @@ def conv2d_to_input(
     return _to_input(input_sizes, filter, out_backprop, 2, strides, padding, data_format, dilations)
 
 
-@op("Conv3DBackpropInput", host_inputs=["input_sizes"], public="")
+@op("Conv3DBackpropInput", host_inputs=["input_sizes"], public="", flops=of_convolution_input)
 def conv3d_to_input(
     input_sizes: Index,
     filter: Floating,
@@ -251,7 +252,7 @@ def conv3d_to_input(
     return _to_input(input_sizes, filter, out_backprop, 3, strides, padding, data_format, dilations)
 
 
-@op("Conv2DBackpropFilter", host_inputs=["filter_sizes"], public="")
+@op("Conv2DBackpropFilter", host_inputs=["filter_sizes"], public="", flops=of_convolution_filter)
 def conv2d_to_filter(
     input: Floating,
     filter_sizes: Index,
@@ -280,7 +281,7 @@ def conv2d_to_filter(
     )
 
 
-@op("Conv3DBackpropFilter", host_inputs=["filter_sizes"], public="")
+@op("Conv3DBackpropFilter", host_inputs=["filter_sizes"], public="", flops=of_convolution_filter)
 def conv3d_to_filter(
     input: Floating,
     filter_sizes: Index,

@@ -81,6 +81,7 @@ def op(
     expression: Callable[..., Any] | None = None,
     reduction: bool = False,
     early: Callable[..., Any] | None = None,
+    flops: Callable[..., float] | None = None,
     commutative: bool = False,
     exact: bool = False,
     view: bool = False,
@@ -131,6 +132,9 @@ def op(
         early: Computes it from small arrays of integers while the graph is built, as
             ``f(*inputs, **attrs)`` on NumPy arrays, so that shapes that a program computes with it
             are known. It may return None, or raise, to leave that to the step.
+        flops: Counts the floating-point operations of a run, for placement by cost:
+            ``f(inputs, outputs)`` of shapes, which are tuples of numbers. None where one for each
+            element is about right.
         commutative: Its two inputs give the same bits in either order; strings are excepted.
         exact: Every element of its result is that of real arithmetic, rounded correctly, so that
             its bits do not depend on what is computed beside it. Complex results may differ.
@@ -224,6 +228,7 @@ def op(
             expression=expression,
             reduction=reduction,
             early=early,
+            flops=flops,
             commutative=commutative,
             exact=exact,
             view=view,

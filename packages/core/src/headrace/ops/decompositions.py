@@ -25,6 +25,7 @@ from headrace.ops.array import shape
 from headrace.ops.constant import one_hot
 from headrace.ops.conversion import cast
 from headrace.ops.declare import Spec, op
+from headrace.ops.flops import of_decomposition
 from headrace.ops.kinds import Factored, Precise
 from headrace.ops.linalg import diagonal_of
 from headrace.ops.reduce import reduce_sum
@@ -65,7 +66,7 @@ def _smaller(rows: Dim, columns: Dim) -> Dim:
     return None if rows is None or columns is None else min(rows, columns)
 
 
-@op("Cholesky")
+@op("Cholesky", flops=of_decomposition)
 def cholesky(input: Factored) -> Spec:
     """Lower triangular factors ``L`` of positive definite matrices ``L @ adjoint(L)``.
 
@@ -81,7 +82,7 @@ def cholesky(input: Factored) -> Spec:
     return TensorSpec(input.dtype, square_shape(input, "input"))
 
 
-@op("Qr")
+@op("Qr", flops=of_decomposition)
 def qr(input: Factored, full_matrices: bool = False) -> tuple[Spec, Spec]:
     """Products of matrices with orthonormal columns and upper triangular ones.
 
@@ -105,7 +106,7 @@ def qr(input: Factored, full_matrices: bool = False) -> tuple[Spec, Spec]:
     )
 
 
-@op("Svd", public="")
+@op("Svd", public="", flops=of_decomposition)
 def svd_op(
     input: Factored, full_matrices: bool = False, compute_uv: bool = True
 ) -> tuple[Spec, Spec, Spec]:
@@ -163,7 +164,7 @@ def svd(
     return (s, u, v) if compute_uv else s
 
 
-@op("SelfAdjointEig", public="", node_name="SelfAdjointEigV2")
+@op("SelfAdjointEig", public="", node_name="SelfAdjointEigV2", flops=of_decomposition)
 def _self_adjoint_eig(input: Factored, compute_v: bool = True) -> tuple[Spec, Spec]:
     """Eigenvalues and eigenvectors of symmetric, or Hermitian, matrices.
 

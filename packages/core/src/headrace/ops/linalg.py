@@ -31,6 +31,7 @@ from headrace.ops.constant import constant, zeros_like
 from headrace.ops.constant import range as range_op
 from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import conj, equal
+from headrace.ops.flops import of_matmul
 from headrace.ops.identity import ensure_shape
 from headrace.ops.kinds import Numeric
 from headrace.ops.reduce import reduce_all, reduce_sum
@@ -41,7 +42,7 @@ _NUMERIC = Kind("numeric", lambda d: d.is_numeric)
 _REAL = Kind("a real number", lambda d: d.is_numeric and not d.is_complex)
 
 
-@op("MatMul", total=True, public="matmul")
+@op("MatMul", total=True, public="matmul", flops=of_matmul)
 def _matmul(a: Numeric, b: Numeric, transpose_a: bool = False, transpose_b: bool = False) -> Spec:
     """Matrix product of the last two axes; leading axes broadcast.
 

@@ -34,6 +34,7 @@ from headrace.ops.decompositions import (
     svd_op,
 )
 from headrace.ops.elementwise import greater, greater_equal
+from headrace.ops.flops import of_decomposition
 from headrace.ops.kinds import Factored, Floating, Precise
 from headrace.ops.linalg import (
     choose,
@@ -46,7 +47,7 @@ from headrace.ops.reduce import reduce_max, reduce_sum
 from headrace.shapes import Shape, broadcast
 
 
-@op("MatrixInverse")
+@op("MatrixInverse", flops=of_decomposition)
 def matrix_inverse(input: Factored, adjoint: bool = False) -> Spec:
     """Inverses of square matrices.
 
@@ -62,7 +63,7 @@ def matrix_inverse(input: Factored, adjoint: bool = False) -> Spec:
     return TensorSpec(input.dtype, square_shape(input, "input"))
 
 
-@op("MatrixDeterminant")
+@op("MatrixDeterminant", flops=of_decomposition)
 def matrix_determinant(input: Precise) -> Spec:
     """Determinants of square matrices.
 
@@ -77,7 +78,7 @@ def matrix_determinant(input: Precise) -> Spec:
     return TensorSpec(input.dtype, square_shape(input, "input")[:-2])
 
 
-@op("LogMatrixDeterminant")
+@op("LogMatrixDeterminant", flops=of_decomposition)
 def log_matrix_determinant(input: Precise) -> tuple[Spec, Spec]:
     """Signs and logarithms of the absolute values of determinants.
 
@@ -108,7 +109,7 @@ def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     return log_matrix_determinant(input, name=name)
 
 
-@op("MatrixSolve")
+@op("MatrixSolve", flops=of_decomposition)
 def matrix_solve(matrix: Precise, rhs: Precise, adjoint: bool = False) -> Spec:
     """Solutions ``x`` of ``matrix @ x = rhs``, with square matrices.
 
@@ -132,7 +133,7 @@ def matrix_solve(matrix: Precise, rhs: Precise, adjoint: bool = False) -> Spec:
     return TensorSpec(matrix.dtype, batch.concatenate(dims[-2:]))
 
 
-@op("MatrixTriangularSolve")
+@op("MatrixTriangularSolve", flops=of_decomposition)
 def matrix_triangular_solve(
     matrix: Factored, rhs: Factored, lower: bool = True, adjoint: bool = False
 ) -> Spec:

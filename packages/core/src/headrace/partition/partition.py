@@ -24,7 +24,7 @@ from headrace.graph.spec import TensorSpec, constant_spec
 from headrace.graph.tensor import Tensor
 from headrace.partition.rounds import Crossing, Readiness, crossing, readiness
 from headrace.passes.step_graph import StepGraph, append_copy
-from headrace.placement.place import is_beside
+from headrace.placement.place import is_beside, stands_anywhere
 
 
 def partition(
@@ -55,14 +55,9 @@ def partition(
         device = placement.get(tensor.op, client)
         # A GPU hands its values to the session itself; a function's results stay together.
         itself = result == "Fetch" and is_beside(device, client)
-        here = (itself or of(device) == of(client)) and not _is_free(tensor.op)
+        here = (itself or of(device) == of(client)) and not stands_anywhere(tensor.op)
         builder.add_fetch(tensor, i, device if here else client, OPS[result])
     return {device: part.graph for device, part in builder.parts.items()}
-
-
-def _is_free(op: Operation) -> bool:
-    """Whether it is a constant that may stand on any device, and on several."""
-    return op.type == "Const" and not op.control_inputs
 
 
 @dataclass
@@ -126,7 +121,7 @@ class Partitioner:
     def copy_all(self, step: StepGraph) -> None:
         """Copy all operations, each to the part of its device."""
         for op in step.graph.operations:
-            if not _is_free(op):
+            if not stands_anywhere(op):
                 self.copy(op, self._of(self.placement[op]))
 
     def copy(self, op: Operation, name: DeviceName) -> Operation:
@@ -156,7 +151,7 @@ class Partitioner:
         """Return a tensor's stand-in in a part, moving it there when first needed."""
         part = self.part(name)
         known = part.tensors.get(tensor)
-        if known is None and _is_free(tensor.op):
+        if known is None and stands_anywhere(tensor.op):
             return self.copy(tensor.op, name).outputs[tensor.index]
         if known is None:
             source = self._of(self.placement[tensor.op])
@@ -170,7 +165,7 @@ class Partitioner:
         """Return an operation of a part that has finished only after ``op`` has."""
         part = self.part(name)
         known = part.operations.get(op)
-        if known is None and _is_free(op):
+        if known is None and stands_anywhere(op):
             return self.copy(op, name)
         if known is None:
             source = self._of(self.placement[op])

@@ -137,7 +137,7 @@ class _Loop:
         self.device = placement[op]
         self.home = self.device.task_name
         preferred = {**machine.priorities, self.device.kind or "": HOME_PRIORITY}
-        self.machine = replace(machine, client=self.device, priorities=preferred)
+        self.machine = replace(machine, client=self.device, priorities=preferred, costs=None)
         self.path = f"{path}{op.name}/"
         self.optimize = optimize
 

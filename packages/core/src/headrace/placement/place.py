@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from headrace.device_name import DeviceName
 from headrace.dtypes import DType
 from headrace.errors import NoDeviceError, NoKernelError, PlacementError, listing, shorten
+from headrace.graph.function import functions_within
 from headrace.graph.operation import Operation
 from headrace.passes.evaluate import kernel_dtype as kernel_dtype
 from headrace.passes.pipeline import Added, Pipeline
@@ -25,6 +26,7 @@ from headrace.records import dataclass
 
 if TYPE_CHECKING:
     from headrace.placement.assignment import Assignment
+    from headrace.placement.by_cost import Costs
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,7 @@ class Machine:
         compress: Whether float32 goes between tasks in half the bytes.
         virtual: The kinds whose devices are, within a task, names for one and the same thing.
         home: The device that is taken where only numbers tell devices apart; the first if None.
+        costs: What operations and transfers cost, where devices are chosen by that.
     """
 
     devices: tuple[DeviceName, ...]
@@ -58,6 +61,7 @@ class Machine:
     compress: bool = False
     virtual: frozenset[str] = frozenset()
     home: DeviceName | None = None
+    costs: Costs | None = None
 
     @property
     def pipeline(self) -> Pipeline:
@@ -78,6 +82,11 @@ HOME_PRIORITY = 1_000_000
 def follows_input(op: Operation) -> bool:
     """Whether an operation is so little work that moving its inputs elsewhere would cost more."""
     return op.schema.view or op.type in ("Switch", "Merge")
+
+
+def stands_anywhere(op: Operation) -> bool:
+    """Whether it is a constant that may stand on any device, and on several."""
+    return op.type == "Const" and not op.control_inputs
 
 
 Placement = dict[Operation, DeviceName]
@@ -130,6 +139,14 @@ def place(
         if device is None:
             device = chosen[id(members)] = _place_group(members, machine, placement, users, pins)
         placement[op] = device
+    if machine.costs is not None:
+        held = {op for op in placement if op in loose or op.type == "Feed"}
+        groups_left = {id(members): members for op, members in together.items() if op not in held}
+        choices = [
+            (members, possible_devices(members, machine, users, pins, machine.costs.across_tasks))
+            for members in groups_left.values()
+        ]
+        placement = machine.costs.place(step, choices, placement, machine)
     if any(device.kind != machine.client.kind for device in machine.devices):
         _move_feeds(step, machine.client, placement)
     return placement
@@ -177,6 +194,27 @@ def _place_group(
     state_users: Mapping[str, Sequence[Operation]],
     pinned: Mapping[str, DeviceName],
 ) -> DeviceName:
+    able = possible_devices(members, machine, state_users, pinned)
+    return able[0] if len(able) == 1 else _best(members, able, machine, placement)
+
+
+def possible_devices(
+    members: list[Operation],
+    machine: Machine,
+    state_users: Mapping[str, Sequence[Operation]],
+    pinned: Mapping[str, DeviceName],
+    across_tasks: bool = False,
+) -> list[DeviceName]:
+    """Return the devices on which operations can be that must share one.
+
+    Args:
+        members: The operations.
+        machine: The devices.
+        state_users: As for ``place``.
+        pinned: As for ``place``.
+        across_tasks: Whether other tasks are among them for what asks for none, and does nothing
+            but compute.
+    """
     own = [pinned[op.name] for op in members if op.type == "Parameter" and op.name in pinned]
     request = joint_request(members, machine.soft, own[0] if own else None)
     for op in members:
@@ -186,10 +224,14 @@ def _place_group(
                 raise PlacementError(
                     f"{op.name!r} lives on {pin} since an earlier step; it cannot move to {request}"
                 )
-            return pin
+            return [pin]
     users = [user for op in members for user in state_users.get(op.name, ())]
     try:
-        matching = _matching(members[0], request, machine)
+        if across_tasks and request.job is None and request.task is None and _computes(members):
+            matching = [d for d in machine.devices if request.matches(d)]
+        else:
+            matching = []
+        matching = matching or _matching(members[0], request, machine)
     except NoDeviceError:
         if not machine.soft:
             raise
@@ -204,7 +246,20 @@ def _place_group(
                 break
     if not able:
         raise _no_kernel([*members, *users], request, matching, machine)
-    return _best(members, able, machine, placement)
+    return able
+
+
+def _computes(members: Iterable[Operation]) -> bool:
+    """Whether operations do nothing but compute, so that any task may do it for another."""
+    for op in members:
+        inside = [other for function in functions_within(op) for other in function.operations]
+        for each in (op, *inside):
+            schema = each.schema
+            if schema.effects or schema.blocking or schema.calls_out or schema.reaches:
+                return False
+        if any(t.dtype.kind in ("resource", "list") for t in (*op.inputs, *op.outputs)):
+            return False
+    return True
 
 
 def _matching(op: Operation, request: DeviceName, machine: Machine) -> list[DeviceName]:

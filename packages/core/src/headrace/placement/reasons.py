@@ -7,8 +7,16 @@ from collections.abc import Mapping
 from headrace.device_name import DeviceName
 from headrace.graph.operation import Operation
 from headrace.passes.step_graph import StepGraph
-from headrace.placement.place import Machine, Placement, follows_input, lacking
+from headrace.placement.estimates import Estimates
+from headrace.placement.place import (
+    Machine,
+    Placement,
+    follows_input,
+    lacking,
+    possible_devices,
+)
 from headrace.placement.together import Handles, groups
+from headrace.runtime.report import duration
 
 
 def placement_reasons(
@@ -23,11 +31,12 @@ def placement_reasons(
         pinned: Devices of state placed by earlier steps.
     """
     together = groups(step.graph.operations, (), Handles.of(machine, pinned))
+    estimates = None if machine.costs is None else machine.costs.estimates(step)
     feeds = {feed.op for feed in step.feeds}
     return {
         op: "feeds come in there"
         if op in feeds
-        else _reason(op, together[op], placement[op], machine, pinned, placement)
+        else _reason(op, together[op], placement[op], machine, pinned, placement, estimates)
         for op in step.graph.operations
     }
 
@@ -39,6 +48,7 @@ def _reason(
     machine: Machine,
     pinned: Mapping[str, DeviceName],
     placement: Placement,
+    estimates: Estimates | None,
 ) -> str:
     found = None if machine.assignment is None else machine.assignment.of(members)
     if machine.assignment is not None and found is not None:
@@ -57,11 +67,34 @@ def _reason(
     for other in members:
         if other.name in pinned and not other.schema.inputs:
             return f"the state {other.name!r} lives there since an earlier step"
+    if estimates is not None:
+        told = _by_cost(members, device, machine, pinned, estimates)
+        if told:
+            return told
     if all(map(follows_input, members)):
         beside = {placement[t.op] for other in members for t in other.inputs if t.op in placement}
         if device in beside:
             return "where its input is: moving it would take longer than the work"
     return _of_kernels(members, device, machine)
+
+
+def _by_cost(
+    members: list[Operation],
+    device: DeviceName,
+    machine: Machine,
+    pinned: Mapping[str, DeviceName],
+    estimates: Estimates,
+) -> str:
+    """Return what operations take where they are, and least elsewhere; empty without a choice."""
+    across = machine.costs is not None and machine.costs.across_tasks
+    possible = possible_devices(members, machine, {}, pinned, across)
+    here = machine.part(device)
+    times = {d: estimates.total(members, d) for d in possible if machine.part(d) != here}
+    if not any(times.values()):
+        return ""
+    other = min(times, key=lambda d: times[d])
+    there = duration(estimates.total(members, device))
+    return f"by cost: {there} there, {duration(times[other])} on {other}"
 
 
 def _of_kernels(members: list[Operation], device: DeviceName, machine: Machine) -> str:

@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Any
 
 from headrace.errors import ConfigError, shown
+from headrace.placement.costs import CostModel, as_costs
 from headrace.placement.counting import checked_counts
 from headrace.placement.policy import PlacementPolicy, as_policy
 from headrace.plugins.host import host
@@ -67,6 +68,8 @@ class Config:
             run.
         placement: Where operations run, over what the program asks for: an
             ``hr.PlacementPolicy``, or the name of a file of TOML with one.
+        placement_costs: An ``hr.CostModel``, by which devices are chosen for what the program and
+            the policy leave open; None for the fastest kind of device that has kernels.
         compress_transfers: "bfloat16" to send float32 between tasks as bfloat16, in half the bytes:
             the lower 16 bits of each element are dropped, and are zero on arrival. Feeds and
             fetches stay as they are. All ranks must ask for the same. None to send all bits.
@@ -102,6 +105,7 @@ class Config:
     allow_soft_placement: bool = False
     log_device_placement: bool = False
     placement: PlacementPolicy | None = None
+    placement_costs: CostModel | None = None
     compress_transfers: str | None = None
     consistency: str = RELAXED
     device_count: Mapping[str, int] = field(default_factory=dict, hash=False)
@@ -129,6 +133,7 @@ class Config:
         allow_soft_placement: bool = False,
         log_device_placement: bool = False,
         placement: PlacementPolicy | str | os.PathLike[str] | None = None,
+        placement_costs: CostModel | None = None,
         compress_transfers: str | None = None,
         consistency: str = RELAXED,
         device_count: Mapping[str, int] | None = None,
@@ -155,6 +160,7 @@ class Config:
             allow_soft_placement: As the attribute.
             log_device_placement: As the attribute.
             placement: As the attribute.
+            placement_costs: As the attribute.
             compress_transfers: As the attribute.
             consistency: As the attribute.
             device_count: As the attribute.
@@ -182,6 +188,7 @@ class Config:
             "allow_soft_placement": allow_soft_placement,
             "log_device_placement": log_device_placement,
             "placement": as_policy(placement),
+            "placement_costs": as_costs(placement_costs),
             # A dtype counts as its name.
             "compress_transfers": getattr(compress_transfers, "name", compress_transfers),
             "consistency": consistency,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from headrace.placement.place import Machine
 from headrace.plugins.host import host
 from headrace.runtime.limits import MachineLimits
@@ -26,3 +28,16 @@ def limits_on(machine: Machine, threads: int | None) -> LimitsOf:
         return known[device]
 
     return limits_of
+
+
+def limits_by_kind(machine: Machine, threads: int | None) -> Callable[[str], MachineLimits | None]:
+    """Return the function that tells what a kind of device can do, as one in this task does.
+
+    Args:
+        machine: The devices.
+        threads: As for ``limits_on``.
+    """
+    of = limits_on(machine, threads)
+    home = machine.client.task_name
+    first = {d.kind: str(d) for d in reversed(machine.devices) if home.matches(d)}
+    return lambda kind: of(first[kind]) if kind in first else None

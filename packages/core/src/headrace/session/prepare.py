@@ -37,7 +37,8 @@ def machine_as_asked(config: Config, graph: Graph) -> Callable[[Machine], Machin
     """
     soft, compress = config.allow_soft_placement, config.compress_transfers is not None
     counts = config.device_count
-    if config.placement is None and not soft and not compress and not counts:
+    model = config.placement_costs
+    if config.placement is None and not (soft or compress or counts or model):
         return lambda machine: machine
     assignment = None
     if config.placement is not None:
@@ -45,9 +46,19 @@ def machine_as_asked(config: Config, graph: Graph) -> Callable[[Machine], Machin
         from headrace.placement.assignment import Assignment
 
         assignment = Assignment(config.placement, graph)
-    return lambda machine: replace(
-        as_counted(machine, counts), soft=soft, assignment=assignment, compress=compress
-    )
+
+    def as_asked(machine: Machine) -> Machine:
+        found = as_counted(machine, counts)
+        costs = None
+        if model is not None:
+            # lazy: few sessions place by cost
+            from headrace.placement.by_cost import Costs
+            from headrace.session.limits import limits_by_kind
+
+            costs = Costs(model, limits_by_kind(found, config.threads))
+        return replace(found, soft=soft, assignment=assignment, compress=compress, costs=costs)
+
+    return as_asked
 
 
 def step_graph(

@@ -60,6 +60,11 @@ class NodeExecStats(Message):
         all_end_rel_micros: When everything was done.
         timeline_label: What ran: ``name = Type(inputs)``, and all operations of a fused kernel.
         thread_id: On which thread.
+        all_start_nanos: When it began, in nanoseconds since 1970.
+        op_start_rel_nanos: When the kernel began, from then on.
+        op_end_rel_nanos: When the kernel ended.
+        all_end_rel_nanos: When everything was done.
+        computes: The names of all operations that it computed; TensorFlow has no such field.
     """
 
     FIELDS: ClassVar[dict[str, Any]] = {
@@ -70,6 +75,11 @@ class NodeExecStats(Message):
         "all_end_rel_micros": 0,
         "timeline_label": "",
         "thread_id": 0,
+        "all_start_nanos": 0,
+        "op_start_rel_nanos": 0,
+        "op_end_rel_nanos": 0,
+        "all_end_rel_nanos": 0,
+        "computes": list,
     }
 
 
@@ -151,6 +161,10 @@ def step_stats(events: Iterable[Event]) -> StepStats:
                 all_end_rel_micros=took,
                 timeline_label=label,
                 thread_id=thread,
+                all_start_nanos=began + offset,
+                op_end_rel_nanos=ended - began,
+                all_end_rel_nanos=ended - began,
+                computes=[op.name for op in work.ops],
             )
         )
     return StepStats(dev_stats=list(devices.values()))
