@@ -68,6 +68,18 @@ def compile_pattern(pattern: bytes) -> re.Pattern[str]:
 
 
 @functools.lru_cache(maxsize=256)
+def is_run(pattern: bytes) -> bool:
+    """Whether a valid pattern is characters and classes, of which the last may be repeated.
+
+    Nothing that was matched is given back then: whoever searches takes time linear in the text, and
+    finds the same. No match is empty.
+    """
+    translator = _Translator(pattern.decode())
+    translator.run()
+    return translator.is_run
+
+
+@functools.lru_cache(maxsize=256)
 def parse_rewrite(rewrite: bytes) -> tuple[str | int, ...]:
     r"""Return the parts of what replaces a match: texts, and numbers of groups.
 
@@ -94,6 +106,11 @@ def bytes_of(text: str) -> bytes:
     return text.encode(errors="surrogateescape")
 
 
+def text_of(data: bytes) -> str:
+    """Return the text that bytes are, of which those that are no UTF-8 match nothing."""
+    return data.decode(errors="surrogateescape")
+
+
 class _Translator:
     """Reads a pattern from left to right, and writes what Python calls it."""
 
@@ -106,6 +123,8 @@ class _Translator:
         self.flags: frozenset[str] = frozenset()
         self.inline: list[str] = []
         self.repeatable = False
+        # Whether what was read is characters and classes, of which the last is repeated at most.
+        self.is_run = bool(pattern)
 
     def run(self) -> str:
         while self.at < len(self.pattern):
@@ -134,6 +153,7 @@ class _Translator:
 
     def step(self) -> None:
         char = self.one("it ends")
+        self.is_run = self.is_run and char not in "()|^$*?"
         if char == "\\":
             self.escape()
         elif char == "[":
@@ -164,6 +184,8 @@ class _Translator:
         if self.pattern[self.at : self.at + 1] in ("*", "+", "?"):
             raise self.wrong(f"{text + lazy!r} is followed by another repetition")
         self.emit(text + lazy, repeatable=False)
+        maybe_none = text[1:2] == "0"
+        self.is_run = self.is_run and self.at == len(self.pattern) and not (lazy or maybe_none)
 
     def counted(self) -> None:
         match = re.compile(r"(\d+)(,(\d*))?\}", re.ASCII).match(self.pattern, self.at)
@@ -223,6 +245,7 @@ class _Translator:
 
     def escape(self) -> None:
         char = self.one("it ends with a backslash")
+        self.is_run = self.is_run and char not in "bBAzQ"
         if char in "bB":
             self.emit(f"(?a:\\{char})")
         elif char in "Az":

@@ -166,11 +166,23 @@ def substr(xp: Any, input: Array, pos: Array, len: Array, *, unit: str) -> Array
             f"pos and len must have one shape, got {list(starts.shape)} and {list(lengths.shape)}"
         )
     check_broadcast(strings.shape, starts.shape)
+    if not starts.ndim and unit == "BYTE":
+        found = _equal_parts(strings.ravel().tolist(), int(starts), int(lengths))
+        if found is not None:
+            return filled(found, strings.shape)
     shape = np.broadcast_shapes(strings.shape, starts.shape)
     texts, starts, lengths = (np.broadcast_to(a, shape) for a in (strings, starts, lengths))
     part = _bytes_part if unit == "BYTE" else _characters_part
     triples = zip(texts.ravel(), starts.ravel().tolist(), lengths.ravel().tolist(), strict=True)
     return filled((part(*triple) for triple in triples), shape)
+
+
+def _equal_parts(texts: list[bytes], start: int, length: int) -> Iterable[bytes] | None:
+    """Return the same bytes of each string; None where one is too short."""
+    if min(map(len, texts), default=0) < abs(start):
+        return None
+    stop = None if length < 0 or start < 0 <= start + length else start + length
+    return map(operator.itemgetter(slice(start, stop)), texts)
 
 
 def _bytes_part(text: bytes, start: int, length: int) -> bytes:
@@ -202,14 +214,50 @@ def regex_replace(
     xp: Any, input: Array, pattern: Array, rewrite: Array, *, replace_global: bool
 ) -> Array:
     """Replace matches."""
-    matcher = _matcher(one_string(pattern, "pattern"))
+    known = one_string(pattern, "pattern")
+    matcher = _matcher(known)
     parts = [
         part if isinstance(part, int) else regex.bytes_of(part)
         for part in regex.parse_rewrite(one_string(rewrite, "rewrite"))
     ]
     # A group that the pattern does not have is empty.
     parts = [b"" if isinstance(part, int) and part > matcher.groups else part for part in parts]
+    if replace_global and regex.is_run(known):
+        strings = np.asarray(input, object)
+        found = _replaced_at_once(regex.compile_pattern(known), parts, strings.ravel().tolist())
+        if found is not None:
+            return filled(found, strings.shape)
     return mapped(lambda text: _rewritten(matcher, parts, text, replace_global), input)
+
+
+# It is in no UTF-8, and what it is read as matches nothing.
+_APART = b"\xff"
+
+
+def _replaced_at_once(
+    pattern: re.Pattern[str], parts: Sequence[bytes | int], texts: Sequence[bytes]
+) -> list[bytes] | None:
+    """Return texts with all matches replaced, found in all of them together; None where not.
+
+    Python's own matcher is as quick as any where nothing that was matched is given back, and is
+    called once.
+    """
+    whole = _APART.join(texts)
+    new = b"".join(b"\\g<0>" if part == 0 else _escaped(part) for part in parts)
+    if not texts or _APART in new:
+        return None
+    try:
+        b" ".join(texts).decode()
+    except UnicodeDecodeError:
+        # What is no UTF-8 is not what it is read as.
+        return None
+    found = pattern.sub(regex.text_of(new), regex.text_of(whole))
+    return regex.bytes_of(found).split(_APART)
+
+
+def _escaped(part: bytes | int) -> bytes:
+    assert isinstance(part, bytes)
+    return part.replace(b"\\", b"\\\\")
 
 
 @functools.lru_cache(maxsize=256)

@@ -124,6 +124,12 @@ def as_string(
     if input.dtype.kind in "iu" and not size and not fill and values:
         # Python writes a list at once, in a fraction of the time of its numbers one by one.
         return filled(str(values)[1:-1].encode().split(b", "), input.shape)
+    if input.dtype.kind == "f" and values and np.isfinite(input).all():
+        # So it does with one format for all of them.
+        form = f"%{fill}{size}{digits}{kind}\n"
+        return filled(
+            ((form * len(values))[:-1] % tuple(values)).encode().split(b"\n"), input.shape
+        )
     return filled(map(write, values), input.shape)
 
 
