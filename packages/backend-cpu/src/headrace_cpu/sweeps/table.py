@@ -52,6 +52,7 @@ _FAMILIES: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "marks": {"gather": ("Where",)},
     "groups": {"sparse": ("SparseGroup",)},
+    "arranged": {"sparse": ("SparseOrder",)},
     "lookups": {"lookup": ("LookupTableFind",)},
     "texts": {"text_hash": ("StringToHashBucketFast", "StringToHashBucket")},
     "numerals": {"text_convert": ("StringToNumber",)},
