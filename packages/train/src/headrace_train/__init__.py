@@ -8,6 +8,7 @@ from headrace.extend.plugins import added_names
 
 if TYPE_CHECKING:
     from headrace_train import datasets as datasets
+    from headrace_train import experimental as experimental
     from headrace_train.averages import ExponentialMovingAverage as ExponentialMovingAverage
     from headrace_train.averages import MovingAverageOptimizer as MovingAverageOptimizer
     from headrace_train.checkpoint import CheckpointReader as CheckpointReader
@@ -148,7 +149,7 @@ if TYPE_CHECKING:
 
 # Module -> its public names. Modules are imported when a program first names one of these.
 _FOUND_IN = {
-    "": "datasets",
+    "": "datasets experimental",
     "averages": "ExponentialMovingAverage MovingAverageOptimizer",
     "checkpoint": """
         CheckpointReader checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes

@@ -14,7 +14,6 @@ from headrace_train.checkpoint.paths import as_prefix
 from headrace_train.checkpoint.state import write_state
 from headrace_train.object_checkpoints.objects import (
     GRAPH_KEY,
-    Tracked,
     as_message,
     is_tracked,
     objects_in,
@@ -30,6 +29,7 @@ from headrace_train.object_checkpoints.status import (
     graph_in,
 )
 from headrace_train.saver import Saver
+from headrace_train.tracked import Tracked
 
 
 @final

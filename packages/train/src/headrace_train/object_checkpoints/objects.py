@@ -10,19 +10,12 @@ import headrace as hr
 from headrace import Variable
 from headrace_io import protos
 from headrace_train.optimizers import Optimizer
+from headrace_train.tracked import Tracked
 
 # Under which the value of a variable stands in a checkpoint, after the path to it.
 VALUE = "VARIABLE_VALUE"
 # The tensor that holds the objects themselves.
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
-
-
-class Tracked:
-    """What says itself which objects it holds."""
-
-    def _tracked(self) -> dict[str, Any]:
-        """Return them, by the names of attributes."""
-        raise NotImplementedError
 
 
 @final
@@ -58,10 +51,10 @@ def objects_in(value: Any) -> dict[str, Any]:
     """Return the objects that an object holds, by the names of its attributes."""
     if isinstance(value, Variable):
         return {}
-    if isinstance(value, Optimizer):
-        return dict(value.shared_state())
     if isinstance(value, Tracked):
         return value._tracked()  # noqa: SLF001 - its own package's protocol
+    if isinstance(value, Optimizer):
+        return dict(value.shared_state())
     if isinstance(value, list | tuple):
         return {str(place): item for place, item in enumerate(value) if _holds(item)}
     if isinstance(value, Mapping):
@@ -128,7 +121,8 @@ def _slots(nodes: list[Node]) -> Iterator[tuple[Node, int, str, Variable]]:
         (i, node.found) for i, node in enumerate(nodes) if isinstance(node.found, Variable)
     ]
     for node in list(nodes):
-        if not isinstance(node.found, Optimizer):
+        # One that holds another has that one's slots, which are found with it.
+        if not isinstance(node.found, Optimizer) or isinstance(node.found, Tracked):
             continue
         for name in node.found.get_slot_names():
             for number, variable in variables:
