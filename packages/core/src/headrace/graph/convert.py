@@ -268,7 +268,37 @@ def holds_nothing(value: Any) -> bool:
     return isinstance(value, list | tuple) and all(map(holds_nothing, value))
 
 
+def shared_array(value: Any) -> _NDArray | None:
+    """Return what another library's array holds, without a copy; None for what is none.
+
+    Arrays are shared by DLPack, as those of PyTorch, JAX and CuPy are.
+
+    Args:
+        value: Any value.
+
+    Raises:
+        DTypeError: if it is one, but not in the memory of the host, or of elements that NumPy does
+            not have, and there is no other way to read it.
+    """
+    if isinstance(value, np.ndarray | np.generic) or not hasattr(type(value), "__dlpack__"):
+        return None
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        if hasattr(type(value), "__array__"):
+            return None
+        raise _unreadable(value, error) from None
+
+
+def _unreadable(value: Any, error: Exception) -> DTypeError:
+    why = str(error).partition("\n")[0]
+    return DTypeError(f"{_brief(value)} cannot be converted to an array: {why}")
+
+
 def _natural_array(value: Any) -> _NDArray:
+    shared = shared_array(value)
+    if shared is not None:
+        value = shared
     if isinstance(value, range):
         value = _listed(value)
     elif isinstance(value, Shape | TensorShape):
@@ -287,8 +317,11 @@ def _natural_array(value: Any) -> _NDArray:
             )
         try:
             array = np.array(value)
-        except ValueError as error:
-            raise DTypeError(f"{_brief(value)} cannot be converted to an array: {error}") from None
+        except HeadraceError:
+            # A tensor says itself that it holds no values.
+            raise
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise _unreadable(value, error) from None
         except MemoryError:
             # It may be a view of few numbers, seen many times.
             raise _too_large(value) from None

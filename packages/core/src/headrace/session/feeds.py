@@ -20,7 +20,7 @@ from headrace.errors import (
     listing,
     shown,
 )
-from headrace.graph.convert import contains_tensor, to_array
+from headrace.graph.convert import contains_tensor, shared_array, to_array
 from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.sparse_tensor import SparseTensor
@@ -281,6 +281,9 @@ def _converted(value: Any, tensor: Tensor) -> HostArray:
             "with it instead of the placeholder"
         )
     try:
+        shared = shared_array(value)
+        if shared is not None and shared.dtype == tensor.dtype.numpy:
+            return shared
         return to_array(value, tensor.dtype, fed=True)
     except (DTypeError, ShapeError) as error:
         kind = FeedTypeError if isinstance(error, DTypeError) else FeedError

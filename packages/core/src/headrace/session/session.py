@@ -128,7 +128,8 @@ class Session:
             fetches: A tensor, operation, variable or name; or a list, tuple, named tuple or dict
                 of these, nested as you like.
             feed_dict: Values by tensor: numbers, arrays or nested lists. Any tensor can be fed;
-                what is upstream of it then does not run. A variable stands for its value.
+                what is upstream of it then does not run. A variable stands for its value. Arrays
+                of other libraries, such as PyTorch's and JAX's, are read where they are (DLPack).
             options: How this step runs.
             run_metadata: Gets what is learnt of the run.
 
