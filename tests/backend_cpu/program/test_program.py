@@ -373,3 +373,26 @@ def test_long_runs_keep_neither_memory_nor_programs() -> None:
             call(BATCH)
         assert threading.active_count() == threads
         assert len(session.graph.operations) == operations
+
+
+def _constant_behind(x: hr.Tensor) -> hr.Tensor:
+    with hr.control_dependencies([hr.identity(x)]):
+        return hr.identity(hr.constant([1.0, 2.0]))
+
+
+@pytest.mark.parametrize(
+    ("build", "computes"),
+    [
+        (lambda x: hr.identity(hr.reshape(x, [2, 3])), False),
+        (_constant_behind, False),
+        (lambda x: hr.zeros_like(x) / x, True),
+    ],
+    ids=["views", "constant", "division"],
+)
+def test_what_only_moves_values_sets_no_floating_point_mode(build: Any, computes: bool) -> None:
+    x = hr.placeholder(hr.float32, [6])
+    fetched = build(x)
+    with open_session(compile_after=100) as session:
+        session.run(fetched, {x: np.zeros(6, np.float32)})
+        (program,) = programs(session, fetched)
+    assert ("errstate" in program.source) == computes
