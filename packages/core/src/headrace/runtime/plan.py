@@ -89,7 +89,7 @@ class Stretch:
         slots: For each the slot that it fills, -1 where nobody reads it.
         nodes: What runs then; nothing of it waits.
         waiting: The nodes of what is received.
-        departure: What is sent after that, None for nothing; single values are sent by ``nodes``.
+        departure: What is sent after that, None for nothing.
         stays: Whether what is received goes into its slots as it is.
     """
 
@@ -154,7 +154,7 @@ def _stretch(waiting: tuple[PlanNode, ...], nodes: tuple[PlanNode, ...]) -> Stre
     last = len(nodes)
     while last and isinstance(nodes[last - 1].call, Sender):
         last -= 1
-    if len(nodes) - last < 2:
+    if last == len(nodes):
         return Stretch(receivers, edges, slots, nodes, waiting, None, stays)
     return Stretch(receivers, edges, slots, nodes[:last], waiting, _departure(nodes[last:]), stays)
 
