@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections import deque
 from typing import Any
@@ -15,6 +16,7 @@ from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
 from headrace.runtime.containers import ContainerSet
 from headrace.runtime.engine import Engine
+from headrace.runtime.executor import StartedRun
 from headrace.shapes import Shape
 from headrace_mpi.steps.registration import pack_registration
 from headrace_mpi.steps.rendezvous import Exchange, first_step
@@ -206,3 +208,65 @@ def test_kernels_of_all_clients_are_compiled_by_the_threads_of_one_session(wires
     states = wires.service._states.values()
     assert len(states) == CLIENTS
     assert len({id(state.background) for state in states}) == 1
+
+
+def run(wires: Wires, number: int, count: int) -> None:
+    """Let a client run its step for the n-th time, and check what comes back."""
+    step = first_step(1 + number) + count
+    wires.sent.clear()
+    wires.arrive(1 + number, Frame(Kind.RUN, step, HANDLE))
+    wires.run_jobs()
+    wires.arrive(1 + number, Frame(Kind.TENSOR, step, 1, payload=np.float32(count)))
+    wires.run_jobs()
+    (_, back), (_, done) = wires.sent
+    assert (back.kind, back.step, float(back.payload)) == (Kind.TENSOR, step, count**2)
+    assert (done.kind, done.step) == (Kind.DONE, step)
+
+
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_run_is_made_before_it_is_asked_for_and_goes_with_its_client(
+    wires: Wires, *, alone: bool
+) -> None:
+    for number in range(2):
+        register(wires, number, alone=alone)
+    for count in range(1, 4):
+        run(wires, 0, count)
+        run(wires, 1, count)
+    made = [wires.service._registered[1 + number, HANDLE].ready for number in range(2)]
+    assert [len(ready) for ready in made] == [1, 1]
+    # Two at a time: only one was made before.
+    steps = [first_step(1) + count for count in (4, 5)]
+    for step in steps:
+        wires.arrive(1, Frame(Kind.RUN, step, HANDLE))
+    for step in steps:
+        wires.arrive(1, Frame(Kind.TENSOR, step, 1, payload=np.float32(step & 7)))
+    wires.sent.clear()
+    wires.run_jobs()
+    found = [(f.step, float(f.payload)) for _, f in wires.sent if f.kind is Kind.TENSOR]
+    assert found == [(step, (step & 7) ** 2) for step in steps]
+    # Nothing is left for the collector.
+    del made
+    gc.collect()
+    gc.disable()
+    try:
+        assert sum(isinstance(held, StartedRun) for held in gc.get_objects()) == 2
+        wires.service.lose_client(1)
+        wires.arrive(2, Frame(Kind.RELEASE, 1))
+        assert not any(isinstance(held, StartedRun) for held in gc.get_objects())
+    finally:
+        gc.enable()
+
+
+def test_a_client_has_its_answer_before_its_step_is_forgotten(wires: Wires) -> None:
+    register(wires, 0, alone=False)
+    step = first_step(1) + 1
+    known: list[bool] = []
+    send = wires.send
+    wires.send = lambda rank, frame: (  # type: ignore[method-assign]
+        known.append(step in wires.service._running),
+        send(rank, frame),
+    )[1]
+    run(wires, 0, 1)
+    assert known == [True, True]
+    assert not wires.service._running
+    assert not wires.exchange.kept

@@ -109,7 +109,11 @@ class StartedRun:
             return ended
         finally:
             if ended:
-                self.step.cancellation.discard(self._key)
+                self.drop()
+
+    def drop(self) -> None:
+        """Let go of the run, which has ended or never goes on: nothing is to end it any more."""
+        self.step.cancellation.discard(self._key)
 
 
 @final

@@ -172,15 +172,19 @@ class _Held:
 
 @final
 class StepRendezvous:
-    """The rendezvous of one step on this rank."""
+    """The rendezvous of one step on this rank.
+
+    Attributes:
+        step: The number of the step; who makes it before its step begins sets that then.
+    """
 
     __slots__ = (
         *("_closed", "_come", "_held", "_lock", "_missing", "_received", "_routes", "_sent"),
-        *("_step", "_transport", "_values", "_waiting"),
+        *("_transport", "_values", "_waiting", "step"),
     )
 
     def __init__(self, step: int, routes: Routes, transport: Transport) -> None:
-        self._step = step
+        self.step = step
         self._routes = routes
         self._transport = transport
         # By the number of an edge that comes from another rank and the count of its values; by
@@ -215,22 +219,23 @@ class StepRendezvous:
 
     def send_together(self, place: Place, given: Together, values: Sequence[Any]) -> None:
         """Hand over values, those of a bundle at one go."""
-        whole = self._routes.whole_bundle(given)
+        edges = given.edges
+        whole = None if len(edges) == 1 else self._routes.whole_bundle(given)
         if whole is not None and not self._sent:
             rank, counts, form = whole
-            frame = form.bundle(self._step, values)
+            frame = form.bundle(self.step, values)
             if frame is not None:
                 fault_point("transfer")
                 self._sent.update(counts)
                 self._transport.send(rank, frame)
                 return
-        for edge, value in zip(given.edges, values, strict=True):
+        for edge, value in zip(edges, values, strict=True):
             self.send(place, edge, value)
 
     def _frame(self, number: int, count: int, value: Any) -> Frame:
         if value is DEAD or value is None:
-            return frame_of((_TENSOR, self._step, number, count, FLAG_DEAD, None))
-        return frame_of((_TENSOR, self._step, number, count, 0, value))
+            return frame_of((_TENSOR, self.step, number, count, FLAG_DEAD, None))
+        return frame_of((_TENSOR, self.step, number, count, 0, value))
 
     def _hold(self, rank: int, together: int, number: int, count: int, value: Any) -> None:
         """Send a value of a bundle with the last one of it, unless it is large."""
@@ -259,7 +264,7 @@ class StepRendezvous:
         if len(values) == 1:
             self._transport.send(rank, self._frame(*values[0]))
         elif values:
-            self._transport.send(rank, bundle(self._step, values))
+            self._transport.send(rank, bundle(self.step, values))
 
     @property
     def fetched(self) -> set[int]:
@@ -368,13 +373,11 @@ class StepRendezvous:
             if missing:
                 self._missing, self._come = missing, come
                 return None
-            found = [values[spot] for spot in spots]
-            if len(found) == len(values):
+            if len(spots) == len(values):
+                found = [values[spot] for spot in spots] if len(spots) > 1 else [*values.values()]
                 values.clear()
-            else:
-                for spot in spots:
-                    del values[spot]
-            return found
+                return found
+            return [values.pop(spot) for spot in spots]
 
     def waits(self) -> list[tuple[str, str]]:
         """Return the tensors from other ranks that are waited for, each with its source."""
@@ -389,6 +392,12 @@ class StepRendezvous:
     def wait(self, wakeup: Wakeup, timeout: float | None = None) -> bool:
         """Wait until woken, receiving for this rank meanwhile; without a timeout."""
         return self._transport.wait(wakeup)
+
+    def end(self) -> None:
+        """Take nothing more: the step has ended, and nothing of it waits."""
+        self._closed = True
+        if self._values or self._waiting or self._come is not None:
+            self.close(self.step)
 
     def close(self, step: int, reason: BaseException | None = None) -> None:
         """Drop the step's values, and fail what waits for them with ``reason``."""
@@ -409,7 +418,7 @@ class StepRendezvous:
     def _reason(self, closed: BaseException | bool) -> BaseException:
         if isinstance(closed, BaseException):
             return closed
-        return CancelledError(f"step {self._step} has ended")
+        return CancelledError(f"step {self.step} has ended")
 
 
 @final
@@ -448,7 +457,17 @@ class Exchange:
             routes: Its transfers.
             floor: All steps of its client below this one are over, on every rank.
         """
-        rendezvous = StepRendezvous(step, routes, self._transport)
+        rendezvous = self.prepare(routes)
+        self.begin(rendezvous, step, floor)
+        return rendezvous
+
+    def prepare(self, routes: Routes) -> StepRendezvous:
+        """Make the rendezvous of a step that is to begin."""
+        return StepRendezvous(0, routes, self._transport)
+
+    def begin(self, rendezvous: StepRendezvous, step: int, floor: int = 0) -> None:
+        """Begin a step with a rendezvous that was made for it; as ``open``."""
+        rendezvous.step = step
         with self._lock:
             self._open[step] = rendezvous
             early = self._early.pop(step, None) if self._early else None
@@ -457,7 +476,6 @@ class Exchange:
         # Nothing comes to a client's step before that has begun, so none of this is fetched.
         if early:
             rendezvous.arrive_together(early)
-        return rendezvous
 
     def end(self, step: int, *, failed: bool) -> None:
         """Forget a step.
@@ -466,10 +484,15 @@ class Exchange:
             step: The step.
             failed: Whether values of it may still come, which are dropped then.
         """
+        if not failed:
+            rendezvous = self._open.pop(step, None)
+            if rendezvous is not None:
+                rendezvous.end()
+            return
         with self._lock:
             rendezvous = self._open.pop(step, None)
             ours = client_of(step) == self._transport.rank
-            if failed and not (ours or self._is_over(step)):
+            if not (ours or self._is_over(step)):
                 self._failed.add(step)
         if rendezvous is not None:
             rendezvous.close(step)

@@ -13,7 +13,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 from headrace import Graph
 from headrace.errors import CancelledError, listing
@@ -44,7 +44,14 @@ from headrace_mpi.steps.clocks import Clocks
 from headrace_mpi.steps.faults import StepAbortedError
 from headrace_mpi.steps.order import ClusterOrder
 from headrace_mpi.steps.registration import pack_registration
-from headrace_mpi.steps.rendezvous import Exchange, NumberedEdge, Routes, first_step, number_of
+from headrace_mpi.steps.rendezvous import (
+    Exchange,
+    NumberedEdge,
+    Routes,
+    StepRendezvous,
+    first_step,
+    number_of,
+)
 from headrace_mpi.steps.tracing import StepTracing
 from headrace_mpi.transport.pool import Job
 from headrace_mpi.transport.transport import Transport
@@ -71,8 +78,8 @@ class Call:
         "traces",
     )
 
-    def __init__(self, step: int, ranks: Iterable[int], transport: Transport) -> None:
-        self.step = step
+    def __init__(self, ranks: Iterable[int], transport: Transport) -> None:
+        self.step = 0
         self.cancellation = Cancellation()
         self.error: BaseException | None = None
         self.traces: dict[int, bytes] = {}
@@ -119,10 +126,12 @@ class Call:
 
     def wait(self) -> None:
         """Wait until every rank has answered."""
-        with self._lock:
-            if not self._pending:
-                return
-        self._transport.wait(self._waiter)
+        if self._pending:
+            self._transport.wait(self._waiter)
+
+
+# A run that begins, and where its values meet.
+Begun: TypeAlias = tuple[Call, StepRendezvous]
 
 
 @final
@@ -234,19 +243,19 @@ class Client:
         """Return how messages name a rank."""
         return f"{self.layout.task(rank)} (rank {rank})"
 
-    def begin(self, ranks: Iterable[int]) -> tuple[Call, int]:
-        """Number a step, and return it with how far the oldest step that runs is behind it."""
+    def begin(self, call: Call, ranks: Iterable[int]) -> int:
+        """Number a step, and return how far the oldest step that runs is behind it."""
         if self._lost:
             self._check(ranks)
         with self._lock:
-            step = next(self._steps)
-            call = Call(step, ranks, self.transport)
+            step = call.step = next(self._steps)
             self._running[step] = call
             oldest = next(iter(self._running))
         if self.saving.begun:
             self.saving.begin(call)
-        self._lose_late(call, ranks)
-        return call, min(step - oldest, _MAX_LAG)
+        if self._lost:
+            self._lose_late(call, ranks)
+        return min(step - oldest, _MAX_LAG)
 
     def end(self, call: Call) -> None:
         """Forget a step."""
@@ -260,15 +269,16 @@ class Client:
         if self._lost:
             self._check(ranks)
         with self._lock:
-            call = self._registering[handle] = Call(0, ranks, self.transport)
+            call = self._registering[handle] = Call(ranks, self.transport)
         if self.saving.begun:
             self.saving.begin(call)
-        self._lose_late(call, ranks)
+        if self._lost:
+            self._lose_late(call, ranks)
         return call
 
     def _lose_late(self, call: Call, ranks: Iterable[int]) -> None:
         """Fail a call that began while one of its ranks was lost: nobody else tells it."""
-        for rank in ranks if self._lost else ():
+        for rank in ranks:
             error = self._lost.get(rank)
             if error is not None:
                 call.fail(error)
@@ -428,7 +438,12 @@ class ClusterRuntime:
     ) -> list[Any]:
         """Run a registered step once, for so many seconds at most where it waits."""
         client = self._client
-        call, lag = client.begin(step.ranks)
+        try:
+            begun = step.ready.pop()
+        except IndexError:
+            begun = self._made(step)
+        call, _ = begun
+        lag = client.begin(call, step.ranks)
         results: list[Any] = []
         finished = False
         try:
@@ -437,17 +452,19 @@ class ClusterRuntime:
                     raise self._closed
                 self._running.add(call)
             if timeout is None:
-                results = self._run_parts(step, call, lag, feeds)
+                results = self._run_parts(step, begun, lag, feeds)
             else:
                 with deadline(timeout, call.fail):
-                    results = self._run_parts(step, call, lag, feeds)
+                    results = self._run_parts(step, begun, lag, feeds)
             finished = True
         finally:
             if not finished:
                 call.fail(CancelledError("the step was interrupted"))
             client.exchange.end(call.step, failed=call.error is not None)
             client.end(call)
-            self._leave(call)
+            self._running.discard(call)
+            if self._closed is not None:
+                self._release()
         if call.error is not None:
             client.forensics.failed(call.error)
             raise call.error
@@ -455,15 +472,24 @@ class ClusterRuntime:
             self._tracing.take_in(call.step, call.traces)
         return results
 
+    def _made(self, step: ClusterStep) -> Begun:
+        """Return what a run of a step needs, and does not know its number yet."""
+        client = self._client
+        return Call(step.ranks, client.transport), client.exchange.prepare(step.routes)
+
     def _run_parts(
-        self, step: ClusterStep, call: Call, lag: int, feeds: Sequence[HostArray]
+        self, step: ClusterStep, begun: Begun, lag: int, feeds: Sequence[HostArray]
     ) -> list[Any]:
         """Let the other tasks run their parts, run this task's, and wait for the others."""
         client = self._client
+        call, rendezvous = begun
         number = call.step
-        rendezvous = client.exchange.open(number, step.routes)
+        client.exchange.begin(rendezvous, number)
         for rank in step.ranks:
             client.transport.send(rank, frame_of((_RUN, number, step.handle, lag, 0, None)))
+        if step.ranks and not step.ready:
+            # The others are at work now.
+            step.ready.append(self._made(step))
         results: list[Any] = []
         if step.plan is not None:
             work = Step(number, feeds, step.plan.fetches, rendezvous, call.cancellation)
@@ -475,13 +501,6 @@ class ClusterRuntime:
                 call.fail(error)
         call.wait()
         return results
-
-    def _leave(self, call: Call) -> None:
-        with self._lock:
-            self._running.discard(call)
-            if self._closed is None:
-                return
-        self._release()
 
     # -- closing
 
@@ -520,7 +539,7 @@ class ClusterRuntime:
 class ClusterStep:
     """A step that every task with a part in it knows."""
 
-    __slots__ = ("_runtime", "handle", "plan", "ranks", "routes")
+    __slots__ = ("_runtime", "handle", "plan", "ranks", "ready", "routes")
 
     def __init__(
         self,
@@ -535,6 +554,8 @@ class ClusterStep:
         self.ranks = ranks
         self.plan = plan
         self.routes = routes
+        # What the next run needs, made while this one waits.
+        self.ready: list[Begun] = []
 
     def run(self, feeds: Sequence[HostArray], timeout: float | None = None) -> list[Any]:
         """Run one step."""

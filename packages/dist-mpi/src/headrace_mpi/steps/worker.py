@@ -13,8 +13,8 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple, final
+from dataclasses import dataclass, field, replace
+from typing import Any, final
 
 from headrace.errors import ClusterError
 from headrace.extend.devices import Background, DeviceName
@@ -35,7 +35,7 @@ from headrace_mpi.steps import faults, tracing
 from headrace_mpi.steps.agreement import Agreement
 from headrace_mpi.steps.faults import StepAbortedError
 from headrace_mpi.steps.registration import Received, read_partitions, unpack_fields
-from headrace_mpi.steps.rendezvous import Exchange, Routes, client_of
+from headrace_mpi.steps.rendezvous import Exchange, Routes, StepRendezvous, client_of
 from headrace_mpi.transport.pool import Job
 from headrace_mpi.transport.transport import Transport
 from headrace_mpi.transport.wire import Frame, Kind, frame_of
@@ -43,13 +43,25 @@ from headrace_mpi.transport.wire import Frame, Kind, frame_of
 _DONE = Kind.DONE
 
 
-class Registered(NamedTuple):
-    """This task's part of a step that a client registered."""
+@dataclass(slots=True, eq=False)
+class Registered:
+    """This task's part of a step that a client registered.
 
+    Attributes:
+        key: The client, and the handle that it has for it.
+        plan: What it runs.
+        routes: Its transfers.
+        session: The client's session.
+        recorder: What records runs; None where nobody wants to know.
+        ready: A run that is made before a client asks for it, while nobody waits for this task.
+    """
+
+    key: tuple[int, int]
     plan: Plan
     routes: Routes
     session: int
     recorder: Recorder | None = None
+    ready: list[_RemoteRun] = field(default_factory=list)
 
 
 @final
@@ -126,7 +138,8 @@ class WorkerService:
         with self._lock:
             if self._transport.is_forgotten(client):
                 return
-            self._registered[client, handle] = Registered(plan, routes, session, recorder)
+            key = client, handle
+            self._registered[key] = Registered(key, plan, routes, session, recorder)
             self.registrations += 1
         self._transport.send(client, Frame(Kind.REGISTERED, edge=handle))
 
@@ -139,7 +152,13 @@ class WorkerService:
             self._received.pop((client, session), None)
             for key, registered in list(self._registered.items()):
                 if key[0] == client and registered.session == session:
-                    del self._registered[key]
+                    self._forget(key)
+
+    def _forget(self, key: tuple[int, int]) -> None:
+        """Drop what was registered."""
+        ready = self._registered.pop(key).ready
+        while ready:
+            ready.pop().drop()
 
     def lose_client(self, client: int) -> None:
         """Cancel the steps of a client that is lost, and drop what it registered.
@@ -149,7 +168,9 @@ class WorkerService:
         self._agreement.lose_client(client)
         with self._lock:
             running = [c for step, c in self._running.items() if client_of(step) == client]
-            for kept in (self._registered, self._states, self._received):
+            for key in [key for key in self._registered if key[0] == client]:
+                self._forget(key)
+            for kept in (self._states, self._received):
                 for key in [key for key in kept if key[0] == client]:
                     del kept[key]
         reason = StepAbortedError(f"the step ended: its client, rank {client}, was lost")
@@ -165,24 +186,49 @@ class WorkerService:
             unknown = ClusterError(f"nothing is registered under handle {handle}")
             self._reply(client, number, unknown)
             return None
-        cancellation = Cancellation()
+        try:
+            run = registered.ready.pop()
+        except IndexError:
+            run = self._made(registered)
+        step = run.step
+        step.id = number
         with self._lock:
-            self._running[number] = cancellation
+            self._running[number] = step.cancellation
         # The lag is how far the oldest of the client's steps that still run is behind.
-        rendezvous = self._exchange.open(number, registered.routes, number - lag)
-        step = Step(number, (), 0, rendezvous, cancellation)
-        return _RemoteRun(registered, step, client, self._transport, self._ended).go_on
+        self._exchange.begin(run.rendezvous, number, number - lag)
+        return run.go_on
+
+    def _made(self, registered: Registered) -> _RemoteRun:
+        """Return a run of what a client registered, which gets its number when it begins."""
+        rendezvous = self._exchange.prepare(registered.routes)
+        return _RemoteRun(registered, rendezvous, self._transport, self._ended)
 
     def _ended(self, run: _RemoteRun, failure: Exception | None) -> None:
-        client, step = run.client, run.number
+        registered, step = run.registered, run.step.id
+        client, _ = key = registered.key
+        # What can be done later is: the client waits for the answer.
+        if failure is not None:
+            self._end(step, failed=True)
+            self._reply(client, step, failure)
+            return
+        if registered.recorder is None:
+            self._reply(client, step, None)
+        else:
+            trace = tracing.pack(registered.recorder, self._transport, step, run.began)
+            self._transport.send(client, Frame(Kind.TRACE, step, payload=trace))
+        self._end(step, failed=False)
+        if not registered.ready:
+            made = self._made(registered)
+            with self._lock:
+                if self._registered.get(key) is registered:
+                    registered.ready.append(made)
+                    return
+            made.drop()
+
+    def _end(self, step: int, *, failed: bool) -> None:
         with self._lock:
             del self._running[step]
-        self._exchange.end(step, failed=failure is not None)
-        if failure is None and run.recorder is not None:
-            trace = tracing.pack(run.recorder, self._transport, step, run.began)
-            self._transport.send(client, Frame(Kind.TRACE, step, payload=trace))
-            return
-        self._reply(client, step, failure)
+        self._exchange.end(step, failed=failed)
 
     def _reply(self, client: int, step: int, failure: Exception | None) -> None:
         if failure is None:
@@ -202,27 +248,31 @@ class WorkerService:
 class _RemoteRun:
     """This task's part of one run of a step, as a job that goes on when it can."""
 
-    __slots__ = ("_ended", "_run", "_transport", "began", "client", "number", "recorder")
+    __slots__ = ("_ended", "_run", "_transport", "began", "registered", "rendezvous", "step")
 
     def __init__(
         self,
         registered: Registered,
-        step: Step,
-        client: int,
+        rendezvous: StepRendezvous,
         transport: Transport,
         ended: Callable[[_RemoteRun, Exception | None], None],
     ) -> None:
-        self.client = client
-        self.number = step.id
-        self.recorder = registered.recorder
+        self.registered = registered
+        self.rendezvous = rendezvous
+        self.step = Step(0, (), 0, rendezvous, Cancellation())
         # When it first ran.
         self.began = 0
         self._transport = transport
         self._ended = ended
-        self._run = StartedRun(registered.plan, step, self._wake)
+        self._run = StartedRun(registered.plan, self.step, self._wake)
 
     def _wake(self) -> None:
         self._transport.post(self.go_on)
+
+    def drop(self) -> None:
+        """Forget a run that nobody asked for: it and what wakes it refer to each other."""
+        self._run.drop()
+        del self._run
 
     def go_on(self) -> None:
         """Run the step until it waits or ends; answer the client when it has ended."""
