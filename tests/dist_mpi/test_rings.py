@@ -63,11 +63,12 @@ def test_a_ring_gives_several_messages_at_once() -> None:
         for number in range(start, start + 3):
             assert writer.put(sent[number % 60])
         most = 1 + start % 5
-        took = reader.drain(most)
-        assert len(took) <= most
-        came += map(bytes, took)
-        came += map(bytes, reader.drain(100))
-        assert reader.drain(1) == []
+        took: list[tuple[int, bytearray]] = []
+        assert reader.drain(took, 7, most) == len(took) <= most
+        reader.drain(took, 7, 100)
+        assert reader.drain(took, 7, 1) == 0
+        assert {sender for sender, _ in took} == {7}
+        came += (bytes(message) for _, message in took)
     assert came == sent * 10
 
 

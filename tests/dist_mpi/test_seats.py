@@ -1,22 +1,17 @@
-"""Whose messages are read first, and who is waited for."""
+"""Whose messages are read where more ranks than cores send some, and who has to wait."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 
 import pytest
 from linked import NEEDS_FUTEXES, Pair
 
-from headrace_mpi.links.in_turn import (
-    FIRST_WAIT_S,
-    LONGEST_PAUSE_S,
-    TURN_S,
-    WAIT_S,
-    InTurn,
-)
+from headrace_mpi.links.seats import QUIET_S, TURN_S, Seats
 
-pytestmark = NEEDS_FUTEXES
+LOOK_S = 1e-5
 
 
 @pytest.fixture
@@ -26,85 +21,113 @@ def pair() -> Iterator[Pair]:
     made.close()
 
 
-def test_who_answers_at_once_is_read_first_and_others_are_told(pair: Pair) -> None:
+@NEEDS_FUTEXES
+def test_messages_are_read_and_who_is_passed_over_is_told(pair: Pair) -> None:
     reader, peer = pair.ends
-    in_turn = InTurn(reader)
-    assert in_turn.receive(8) == ()
+    seats = Seats(reader, 1)
+    assert seats.receive(8) == ()
     assert not peer.to[0].passed_over
     peer.to[0].send(b"one")
     peer.to[0].send(b"two")
-    assert in_turn.receive(1) == [(1, bytearray(b"one"))]
+    assert seats.receive(1) == [(1, bytearray(b"one"))]
     assert reader.waiting, "one message is left"
-    assert in_turn.receive(8) == [(1, bytearray(b"two"))]
+    assert seats.receive(8) == [(1, bytearray(b"two"))]
     assert not reader.waiting
     assert not peer.to[0].passed_over
-    reader.give_turn(5)
+    reader.pass_over(0, True)
     assert peer.to[0].passed_over
+    reader.pass_over(0, False)
+    assert not peer.to[0].passed_over
 
 
 class Rings:
-    """Two rings of which the second always has a message, and a clock that looking moves on."""
+    """Rings that have a message when it is asked for, and a clock that reading moves on."""
 
-    ranks = 3
-    waiting = True
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.comes_at = float("inf")
+    def __init__(self, count: int, has: Callable[[int, float], bool]) -> None:
+        self.ranks = 1 + count
+        self.now = 1.0
+        self.passed: set[int] = set()
+        self._has = has
 
     def monotonic(self) -> float:
         return self.now
 
+    @property
+    def waiting(self) -> bool:
+        return any(self.has(index) for index in range(self.ranks - 1))
+
     def has(self, index: int) -> bool:
-        self.now += 1e-5
-        return index == 1 or self.now >= self.comes_at
+        return self._has(index, self.now)
 
-    def give_turn(self, index: int) -> None:
-        """Tell nobody."""
+    def pass_over(self, index: int, passed: bool) -> None:
+        (self.passed.add if passed else self.passed.discard)(index)
 
-    def receive_from(self, index: int, most: int) -> list[tuple[int, bytearray]]:
-        if index == 0:
-            self.comes_at = float("inf")
-        return [(index, bytearray())]
+    def receive_from(self, index: int, into: list[tuple[int, bytearray]], most: int) -> None:
+        into.append((index, bytearray()))
 
 
-def test_who_lets_the_server_wait_in_vain_is_not_waited_for_for_a_while(
-    monkeypatch: pytest.MonkeyPatch,
+def read(
+    monkeypatch: pytest.MonkeyPatch, rings: Rings, seats: int, seconds: float
+) -> list[tuple[float, set[int]]]:
+    """Read for so long, and return whose messages came each time, and when."""
+    monkeypatch.setattr("headrace_mpi.links.seats.time", rings)
+    reader = Seats(rings, seats)  # type: ignore[arg-type]
+    found = []
+    while rings.now < 1.0 + seconds:
+        came = [index for index, _ in reader.receive(8)]
+        assert len(came) == len(set(came))
+        found.append((rings.now, set(came)))
+        rings.now += LOOK_S
+    return found
+
+
+@pytest.mark.parametrize(("count", "seats"), [(1, 1), (3, 4), (4, 4)])
+def test_nobody_is_passed_over_where_there_are_seats_for_all(
+    monkeypatch: pytest.MonkeyPatch, count: int, seats: int
 ) -> None:
-    rings = Rings()
-    monkeypatch.setattr("headrace_mpi.links.in_turn.time", rings)
-    reader = InTurn(rings)  # type: ignore[arg-type]
+    rings = Rings(count, lambda index, now: True)
+    found = read(monkeypatch, rings, seats, 5 * TURN_S)
+    assert all(came == set(range(count)) for _, came in found)
+    assert not rings.passed
 
-    def turn() -> tuple[int, float]:
-        """Let the first ring have one message; return who is read after it, and how late."""
-        rings.comes_at = 0.0
-        while reader.receive(1)[0][0] != 0:
-            rings.now += TURN_S
-        begin = rings.now
-        return reader.receive(1)[0][0], rings.now - begin
 
-    waited, ended = [], []
-    for _ in range(40):
-        index, seconds = turn()
-        assert index == 1
-        waited.append(seconds > FIRST_WAIT_S)
-        ended.append(rings.now)
-    assert waited[0]
-    ends = [end for end, was in zip(ended, waited, strict=True) if was]
-    gaps = [later - earlier for earlier, later in itertools.pairwise(ends)]
-    pauses = [min(0.002 * 2**k, LONGEST_PAUSE_S) for k in range(len(gaps))]
-    assert pauses.count(LONGEST_PAUSE_S) >= 3
-    # Each time it is waited for in the first turn after a pause twice as long, up to the longest.
-    for gap, pause in zip(gaps, pauses, strict=True):
-        assert pause <= gap < pause + TURN_S + 2 * FIRST_WAIT_S
-    # In the end that is in one of many turns, each of which takes one of another rank's.
-    assert sum(waited[20:]) <= 4 < sum(waited)
-    # Who answers again is waited for again, the first time longer than later.
-    rings.now += LONGEST_PAUSE_S
-    rings.comes_at = 0.0
-    while reader.receive(1)[0][0] != 0:
-        rings.now += TURN_S
-    rings.comes_at = rings.now + (WAIT_S + FIRST_WAIT_S) / 2
-    assert reader.receive(1)[0][0] == 0
-    rings.comes_at = rings.now + (WAIT_S + FIRST_WAIT_S) / 2
-    assert reader.receive(1)[0][0] == 1
+@pytest.mark.parametrize(("count", "seats"), [(2, 1), (5, 4), (8, 4), (16, 4), (9, 8)])
+def test_those_that_always_send_get_equal_shares(
+    monkeypatch: pytest.MonkeyPatch, count: int, seats: int
+) -> None:
+    rings = Rings(count, lambda index, now: True)
+    rounds = 20 * count
+    found = read(monkeypatch, rings, seats, rounds * TURN_S / seats)
+    # Who takes a seat is read in the same round as who gives it up.
+    assert max(len(came) for _, came in found) <= 2 * seats
+    assert len(rings.passed) == count - seats
+    shares = Counter(index for _, came in found for index in came)
+    mean = sum(shares.values()) / count
+    assert all(0.8 * mean < shares[index] < 1.25 * mean for index in range(count))
+    # Nobody waits longer than all others' turns take.
+    turns = -(-count // seats)
+    for index in range(count):
+        times = [1.0, *(at for at, came in found if index in came), found[-1][0]]
+        longest = max(b - a for a, b in itertools.pairwise(times))
+        assert longest <= (turns + 1) * TURN_S
+
+
+def test_who_says_nothing_gives_its_seat_to_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    silent_from, comes_at = 1.0 + QUIET_S, 1.0 + 4 * QUIET_S
+
+    def has(index: int, now: float) -> bool:
+        if index == 2:
+            return now >= comes_at
+        return index == 1 or now < silent_from
+
+    rings = Rings(3, has)
+    found = read(monkeypatch, rings, 2, 3.9 * QUIET_S)
+    # Nobody loses a seat that nobody else wants.
+    assert rings.passed == {2}
+    assert all(1 in came for _, came in found)
+    rings = Rings(3, has)
+    found = read(monkeypatch, rings, 2, 8 * QUIET_S)
+    first = min(at for at, came in found if 2 in came)
+    assert comes_at <= first <= comes_at + 2 * QUIET_S + 2 * LOOK_S
+    assert rings.passed == {0}
+    assert all(1 in came for _, came in found)

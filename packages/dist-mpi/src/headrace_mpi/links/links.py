@@ -21,8 +21,7 @@ from headrace_mpi.links.memory import PAGE_BYTES, Address, SharedMemory
 from headrace_mpi.links.ring import RingReader, RingWriter
 from headrace_mpi.settings import SHARE_MEMORY
 
-# Where an inbox says whose turn it is, and where its counts begin.
-_TURN_AT = 16
+# Where the counts of an inbox begin, behind its bell.
 _COUNTS_AT = 64
 
 
@@ -37,17 +36,17 @@ class _Parts:
     Attributes:
         nbytes: Its size.
         bell: The bell.
-        turn: Whose messages are read just now: the index of the ring from 1 on, 0 for all.
         counts: What was written into the rings, by index.
+        passed: Of which rings nothing is read just now: a byte for each, by index.
     """
 
     def __init__(self, peers: int) -> None:
         self._stride = _pages(ring.TOTAL_BYTES)
-        self._rings_at = _pages(_COUNTS_AT + 8 * peers)
+        self._rings_at = _pages(_COUNTS_AT + 9 * peers)
         self.nbytes = self._rings_at + peers * self._stride
         self.bell = slice(0, doorbell.WORDS_BYTES)
-        self.turn = slice(_TURN_AT, _TURN_AT + 8)
         self.counts = slice(_COUNTS_AT, _COUNTS_AT + 8 * peers)
+        self.passed = slice(_COUNTS_AT + 8 * peers, _COUNTS_AT + 9 * peers)
 
     def ring(self, view: memoryview, index: int) -> tuple[memoryview, memoryview]:
         """Return the memory of a ring, and of its count."""
@@ -60,8 +59,8 @@ class Link:
     """The way to another rank of this host; any thread may send."""
 
     __slots__ = (
-        *("_backlog", "_bell", "_lock", "_memory", "_number", "_pid", "_put", "_ring"),
-        *("_ring_bell", "_turn"),
+        *("_backlog", "_bell", "_lock", "_memory", "_passed", "_pid", "_put", "_ring"),
+        "_ring_bell",
     )
 
     def __init__(self, pid: int, found: SharedMemory, index: int, peers: int) -> None:
@@ -78,8 +77,7 @@ class Link:
         parts = _Parts(peers)
         self._ring = RingWriter(*parts.ring(found.view, index))
         self._bell = Doorbell(found.view[parts.bell])
-        self._turn = found.view[parts.turn].cast("Q")
-        self._number = index + 1
+        self._passed = found.view[parts.passed][index : index + 1]
         self._put, self._ring_bell = self._ring.put, self._bell.ring
         # What found no room: the other rank does not read just now.
         self._backlog: deque[bytes] = deque()
@@ -97,8 +95,7 @@ class Link:
     @property
     def passed_over(self) -> bool:
         """Whether the other rank reads messages of others just now, and not those of this one."""
-        turn = self._turn[0]
-        return turn != 0 and turn != self._number
+        return self._passed[0] != 0
 
     @property
     def pid(self) -> int:
@@ -127,7 +124,7 @@ class Link:
         with self._lock:
             self._bell.close()
             self._ring.close()
-            self._turn.release()
+            self._passed.release()
             with contextlib.suppress(BufferError):
                 self._memory.close()
 
@@ -152,7 +149,7 @@ class Links:
             (peer, RingReader(*parts.ring(inbox.view, index))) for index, peer in enumerate(ranks)
         ]
         self._counts = inbox.view[parts.counts]
-        self._turn = inbox.view[parts.turn].cast("Q")
+        self._passed = inbox.view[parts.passed]
         # The counts when all that had come was taken.
         self._taken = bytearray(8 * len(ranks))
 
@@ -189,30 +186,27 @@ class Links:
         found: list[tuple[int, bytearray]] = []
         more = False
         for peer, reader in self._rings:
-            messages = reader.drain(most)
-            found += [(peer, message) for message in messages]
-            more |= len(messages) == most
+            if reader.drain(found, peer, most) == most:
+                more = True
         if not more:
             self._taken[:] = counts
         return found
 
-    def give_turn(self, index: int) -> None:
-        """Let others know whose messages are read from now on, by the index of a ring."""
-        self._turn[0] = index + 1
+    def pass_over(self, index: int, passed: bool) -> None:
+        """Let a rank know whether its messages are read, by the index of its ring."""
+        self._passed[index] = passed
 
     def has(self, index: int) -> bool:
         """Whether a message has come in a ring, by its index."""
         return self._rings[index][1].waiting
 
-    def receive_from(self, index: int, most: int) -> list[tuple[int, bytearray]]:
-        """Return messages that have come in one ring, as ``receive`` does of all."""
+    def receive_from(self, index: int, into: list[tuple[int, bytearray]], most: int) -> None:
+        """Append what has come in one ring to a list, as ``receive`` returns what came in all."""
         place = slice(8 * index, 8 * index + 8)
         count = self._counts[place].tobytes()
         peer, reader = self._rings[index]
-        messages = reader.drain(most)
-        if len(messages) < most:
+        if reader.drain(into, peer, most) < most:
             self._taken[place] = count
-        return [(peer, message) for message in messages]
 
     def close(self) -> None:
         """Let go of all memory."""
@@ -221,7 +215,7 @@ class Links:
         for _, reader in self._rings:
             reader.close()
         self._counts.release()
-        self._turn.release()
+        self._passed.release()
         self.bell.close()
         with contextlib.suppress(BufferError):
             self._inbox.close()

@@ -94,18 +94,26 @@ class RingReader:
         Raises:
             ValueError: if what is there is no message; nothing comes out of this ring any more.
         """
-        found = self.drain(1)
-        return found[0] if found else None
+        found: list[tuple[int, bytearray]] = []
+        return found[0][1] if self.drain(found, 0, 1) else None
 
-    def drain(self, most: int) -> list[bytearray]:
-        """Return copies of the next messages that are there, at most so many.
+    def drain(self, into: list[tuple[int, bytearray]], sender: int, most: int) -> int:
+        """Append copies of the next messages that are there, each with its sender, to a list.
+
+        Args:
+            into: The list.
+            sender: Who wrote them.
+            most: How many to take at most.
+
+        Returns:
+            How many there were.
 
         Raises:
             ValueError: if what is there is no message; nothing comes out of this ring any more.
         """
-        found: list[bytearray] = []
+        count = 0
         tail, written = self._tail, self._written[0]
-        while tail != written and len(found) < most:
+        while tail != written and count < most:
             at = tail & _MASK
             size = self._lengths[at >> 3]
             if size == _SKIP:
@@ -114,9 +122,10 @@ class RingReader:
                 size = self._lengths[0]
             if size > MAX_MESSAGE_BYTES or at + 8 + size > RING_BYTES:
                 raise ValueError(f"a ring says that its next message has {size} bytes")
-            found.append(bytearray(self._data[at + 8 : at + 8 + size]))
+            into.append((sender, bytearray(self._data[at + 8 : at + 8 + size])))
             self._read[0] = self._tail = tail = tail + 8 + ((size + 7) & ~7)
-        return found
+            count += 1
+        return count
 
     def close(self) -> None:
         """Let go of the memory."""

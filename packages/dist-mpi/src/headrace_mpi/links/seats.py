@@ -1,9 +1,10 @@
-"""Reading one ring after the other, and staying for a while with who answers at once.
+"""Reading a few rings at a time, where more ranks than cores talk to one that serves them.
 
-Where more ranks than cores talk to one that serves them, each answer wakes a rank that finds its
-core's caches full of what others left there; its work then takes several times as long. So the one
-that serves reads the messages of one rank only, as long as the next one comes at once. The others
-sleep meanwhile, and have their turn soon.
+Ranks that poll share cores well as long as there are few of them: each gives its core away when it
+has nothing to do, and is back before its caches are cold. With many, each waits for so long that it
+sleeps, and wakes up for every answer. So the one that serves reads the messages of a few ranks
+only, which have a *seat*. The others sleep meanwhile, and take the seats of those that have had one
+for longest, or that say nothing.
 """
 
 from __future__ import annotations
@@ -14,66 +15,95 @@ from typing import final
 
 from headrace_mpi.links.links import Links
 
-# How long a turn takes at most, and for how long a message is waited for within it: the first one
-# longer, as who sends it has to wake up.
-TURN_S = 0.003
-WAIT_S = 0.0002
-FIRST_WAIT_S = 0.0005
-# Who let the server wait in vain is not waited for so long, twice as long each time.
-_PAUSE_S = 0.002
-LONGEST_PAUSE_S = 0.016
+# For each core, as some of those that have a seat compute, or wait for others.
+SEATS_OF_CORE = 2
+# For how long a seat is had at least where others wait for one, unless nothing is heard meanwhile.
+TURN_S = 0.006
+# Who has said nothing for once or twice as long gives its seat to who waits for one.
+QUIET_S = 0.0005
 
 
 @final
-class InTurn:
-    """Reads the rings of a rank in turn."""
+class Seats:
+    """Reads those rings of a rank whose ranks have seats."""
 
-    def __init__(self, links: Links) -> None:
-        """Begin with the first."""
+    def __init__(self, links: Links, seats: int) -> None:
+        """Begin with all seats free.
+
+        Args:
+            links: The rings.
+            seats: How many are read at a time, at least one.
+        """
         self._links = links
-        self._at = 0
-        self._ends = 0.0
-        # Whether the one that is read has answered in its turn.
-        self._answered = False
-        self._paused_until = [0.0] * (links.ranks - 1)
-        self._pauses = [_PAUSE_S] * (links.ranks - 1)
+        self._rings = links.ranks - 1
+        self._seats = seats
+        # Since when rings have seats, those that have had one for longest first.
+        self._since: dict[int, float] = {}
+        # Those that said something since it was looked last, and when to look again.
+        self._heard: set[int] = set()
+        self._look_at = 0.0
+        self._next = 0
 
     def receive(self, most: int) -> Sequence[tuple[int, bytearray]]:
-        """Return messages of one rank that have come, each with its sender; at most so many.
+        """Return messages that have come, each with its sender; at most so many of each.
 
-        Where only others have sent something, it may wait a moment. One thread at a time may do so.
+        One thread at a time may do so.
 
         Raises:
             ValueError: if a ring holds no message where one should be.
         """
-        links = self._links
+        links, heard = self._links, self._heard
         if not links.waiting:
             return ()
-        now = time.monotonic()
-        at = self._at
-        if now < self._ends and (links.has(at) or self._comes(at, now)):
-            self._answered = True
-            return links.receive_from(at, most)
-        count = len(self._pauses)
-        for step in range(1, count + 1):
-            index = (at + step) % count
+        found: list[tuple[int, bytearray]] = []
+        for index in self._since:
             if links.has(index):
-                self._at = index
-                self._answered = False
-                links.give_turn(index)
-                self._ends = now + TURN_S
-                return links.receive_from(index, most)
-        return ()
+                heard.add(index)
+                links.receive_from(index, found, most)
+        if links.waiting:
+            for index in self._seated():
+                links.receive_from(index, found, most)
+        return found
 
-    def _comes(self, index: int, now: float) -> bool:
-        """Wait a moment for the next message of a rank; return whether it has come."""
-        if now < self._paused_until[index]:
-            return False
-        end = now + (WAIT_S if self._answered else FIRST_WAIT_S)
-        while not self._links.has(index):
-            if time.monotonic() >= end:
-                self._paused_until[index] = end + self._pauses[index]
-                self._pauses[index] = min(2 * self._pauses[index], LONGEST_PAUSE_S)
-                return False
-        self._pauses[index] = _PAUSE_S
-        return True
+    def _seated(self) -> list[int]:
+        """Give seats to those that wait for one, and return them."""
+        now = time.monotonic()
+        free = self._seats - len(self._since)
+        leaving = [] if free else self._leaving(now)
+        if not free and not leaving:
+            return []
+        seated = []
+        order = range(self._next, self._next + self._rings)
+        for index in (at % self._rings for at in order):
+            if index in self._since or not self._links.has(index):
+                continue
+            if free:
+                free -= 1
+            elif leaving:
+                gone = leaving.pop()
+                del self._since[gone]
+                self._links.pass_over(gone, True)
+            else:
+                break
+            self._since[index] = now
+            self._links.pass_over(index, False)
+            seated.append(index)
+            self._next = index + 1
+        self._heard.update(seated)
+        if seated and len(self._since) == self._seats:
+            for index in range(self._rings):
+                if index not in self._since:
+                    self._links.pass_over(index, True)
+        return seated
+
+    def _leaving(self, now: float) -> list[int]:
+        """Return those whose seats are to be had, the first to go last."""
+        leaving = []
+        first = next(iter(self._since))
+        if now - self._since[first] >= TURN_S:
+            leaving.append(first)
+        if now >= self._look_at:
+            self._look_at = now + QUIET_S
+            leaving += [at for at in self._since if at not in self._heard and at not in leaving]
+            self._heard.clear()
+        return leaving

@@ -41,8 +41,8 @@ from typing import TYPE_CHECKING, Any, final
 from headrace.errors import ClusterError
 from headrace.extend.runtime import Wakeup
 from headrace_mpi.flight.record import FlightRecord
-from headrace_mpi.links.in_turn import InTurn
 from headrace_mpi.links.leases import Leases
+from headrace_mpi.links.seats import SEATS_OF_CORE, Seats
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.channel import INLINE_BYTES, Channel
 from headrace_mpi.transport.patience import MIN_NAP_S, Patience, cores
@@ -64,8 +64,8 @@ MAX_NAP_S = 0.001
 # How seldom the service thread looks whether anybody receives, as long as somebody does.
 MAX_REST_S = 0.008
 _BATCH = 32
-# How often a rank looks for messages, in a microsecond or two, before it gives its core away.
-_LOOKS = 16
+# How often a rank looks for messages, in two microseconds or three, before it gives its core away.
+_LOOKS = 32
 # How often MPI is asked where nothing is expected from it: it may give the core away meanwhile.
 ASK_MPI_S = 0.005
 
@@ -106,7 +106,7 @@ class Transport:
         self._leases = Leases(self._to)
         self._crowded = links is not None and links.ranks > cores()
         # Reads messages where this rank serves others with which it shares cores.
-        self._in_turn: InTurn | None = None
+        self._seats: Seats | None = None
         # To whom this rank sent something last, and from whom it may expect an answer.
         self._asked: Link | None = None
         # Ranks of this host for which messages found no room.
@@ -282,7 +282,7 @@ class Transport:
     def serve(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
         """Wait as ``wait`` does, and run arriving jobs on this thread."""
         if self._crowded and self._links is not None:
-            self._in_turn = InTurn(self._links)
+            self._seats = Seats(self._links, SEATS_OF_CORE * cores())
         return self._wait(waiter, timeout_s, serving=True)
 
     def _wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
@@ -304,13 +304,7 @@ class Transport:
                     return False
                 if self._pump.acquire(blocking=False):
                     self._driver = me
-                    try:
-                        self._drive(waiter, deadline, serving)
-                    finally:
-                        self._pump.release()
-                        self._offer()
-                    if serving:
-                        self._run_jobs_here()
+                    self._drive(waiter, deadline, serving)
                 else:
                     self._follow(waiter, deadline)
         finally:
@@ -321,7 +315,30 @@ class Transport:
         return True
 
     def _drive(self, waiter: Wakeup, deadline: float | None, serving: bool) -> None:
-        """Hold the pump until ``waiter`` is woken, or there is a job to run here."""
+        """Hold the pump until ``waiter`` is woken; it is held already, and let go in the end.
+
+        Who serves lets it go for the jobs that there are, and returns if another has it then.
+        """
+        held = True
+        try:
+            while held and self._receive_for(waiter, deadline, serving):
+                held = False
+                self._let_go()
+                self._run_jobs_here()
+                held = self._pump.acquire(blocking=False)
+        finally:
+            if held:
+                self._let_go()
+
+    def _let_go(self) -> None:
+        """Let go of the pump, and offer it to who waits."""
+        self._pump.release()
+        if self._followers:
+            with contextlib.suppress(IndexError):
+                self._followers.popleft().ring()
+
+    def _receive_for(self, waiter: Wakeup, deadline: float | None, serving: bool) -> bool:
+        """Receive until ``waiter`` is woken; return before that if there is a job to run here."""
         # When there was nothing for the first time; 0 while there is.
         since = 0.0
         while not waiter.woken:
@@ -331,11 +348,11 @@ class Transport:
                     continue
             if self._jobs:
                 if serving:
-                    return
+                    return True
                 self._start_jobs()
             now = time.monotonic()
             if deadline is not None and now >= deadline:
-                return
+                return False
             since = since or now
             idle = now - since
             moving = self._moving
@@ -347,6 +364,7 @@ class Transport:
             if passed_over or not self._patience.spins(idle, moving=moving):
                 nap_s = self._patience.nap_s(idle, passed_over=passed_over)
                 self._nap(waiter, MIN_NAP_S if moving else nap_s)
+        return False
 
     def _nap(self, waiter: Wakeup, seconds: float) -> None:
         """Sleep until the waiter is disturbed, a rank of this host rings, or the time is over."""
@@ -369,11 +387,6 @@ class Transport:
             waiter.sleep(left)
         with contextlib.suppress(ValueError):
             self._followers.remove(waiter)
-
-    def _offer(self) -> None:
-        if self._followers:
-            with contextlib.suppress(IndexError):
-                self._followers.popleft().ring()
 
     def _run_jobs_here(self) -> None:
         """Run the jobs that are there on this thread, one after the other."""
@@ -422,8 +435,7 @@ class Transport:
                     busy = self._poll()
                     moving = self._moving
                 finally:
-                    self._pump.release()
-                    self._offer()
+                    self._let_go()
                 self._start_jobs()
                 now = time.monotonic()
                 rest = LONG_JOB_S
@@ -463,11 +475,13 @@ class Transport:
         """Receive what is there and dispatch it; return whether there was anything."""
         found = False
         try:
-            if self._links is not None:
-                found = self._receive_near(self._links)
+            links = self._links
+            if links is not None:
+                if links.waiting:
+                    found = self._receive_near(links)
                 if self._behind:
                     self._push()
-            if not self._near or self._channel.moving or time.monotonic() >= self._ask_mpi_at:
+            if not self._near or time.monotonic() >= self._ask_mpi_at or self._channel.moving:
                 self._ask_mpi_at = time.monotonic() + ASK_MPI_S
                 found |= self._poll_mpi()
         except Exception as error:
@@ -485,7 +499,7 @@ class Transport:
             raise
 
     def _receive_near(self, links: Links) -> bool:
-        found = links.receive(_BATCH) if self._in_turn is None else self._in_turn.receive(_BATCH)
+        found = links.receive(_BATCH) if self._seats is None else self._seats.receive(_BATCH)
         for source, message in found:
             try:
                 frame = small_frame(message) or self._large_frame(source, message)
