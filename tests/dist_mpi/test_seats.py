@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from linked import NEEDS_FUTEXES, Pair
 
-from headrace_mpi.links.seats import QUIET_S, TURN_S, Seats
+from headrace_mpi.links.cores import current_core
+from headrace_mpi.links.seats import BUSY, QUIET_S, TURN_S, Seats, seats_on
 
 LOOK_S = 1e-5
 
@@ -40,6 +41,26 @@ def test_messages_are_read_and_who_is_passed_over_is_told(pair: Pair) -> None:
     assert not peer.to[0].passed_over
 
 
+@NEEDS_FUTEXES
+def test_others_are_told_where_a_rank_is_busy_until_it_rests(pair: Pair) -> None:
+    reader, peer = pair.ends
+    seats = Seats(reader, 1)
+    for _ in range(BUSY - 1):
+        peer.to[0].send(b"one")
+        assert len(seats.receive(8)) == 1
+        assert peer.to[0].busy_core == -1
+    peer.to[0].send(b"one")
+    seats.receive(8)
+    assert peer.to[0].busy_core in {-1, *range(4096)}
+    assert (peer.to[0].busy_core >= 0) == (current_core() >= 0)
+    seats.rest()
+    assert peer.to[0].busy_core == -1
+
+
+def test_all_cores_but_the_servers_have_seats() -> None:
+    assert [seats_on(cores) for cores in (1, 2, 3, 8)] == [2, 2, 4, 14]
+
+
 class Rings:
     """Rings that have a message when it is asked for, and a clock that reading moves on."""
 
@@ -58,6 +79,9 @@ class Rings:
 
     def has(self, index: int) -> bool:
         return self._has(index, self.now)
+
+    def tell_core(self, core: int) -> None:
+        """Tell nobody."""
 
     def pass_over(self, index: int, passed: bool) -> None:
         (self.passed.add if passed else self.passed.discard)(index)

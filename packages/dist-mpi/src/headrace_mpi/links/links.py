@@ -21,7 +21,8 @@ from headrace_mpi.links.memory import PAGE_BYTES, Address, SharedMemory
 from headrace_mpi.links.ring import RingReader, RingWriter
 from headrace_mpi.settings import SHARE_MEMORY
 
-# Where the counts of an inbox begin, behind its bell.
+# Where an inbox says on which core its rank is busy, and where its counts begin.
+_CORE_AT = 16
 _COUNTS_AT = 64
 
 
@@ -36,6 +37,7 @@ class _Parts:
     Attributes:
         nbytes: Its size.
         bell: The bell.
+        core: On which core the rank is busy with messages: from 1 on, 0 where it is not.
         counts: What was written into the rings, by index.
         passed: Of which rings nothing is read just now: a byte for each, by index.
     """
@@ -45,6 +47,7 @@ class _Parts:
         self._rings_at = _pages(_COUNTS_AT + 9 * peers)
         self.nbytes = self._rings_at + peers * self._stride
         self.bell = slice(0, doorbell.WORDS_BYTES)
+        self.core = slice(_CORE_AT, _CORE_AT + 8)
         self.counts = slice(_COUNTS_AT, _COUNTS_AT + 8 * peers)
         self.passed = slice(_COUNTS_AT + 8 * peers, _COUNTS_AT + 9 * peers)
 
@@ -59,7 +62,7 @@ class Link:
     """The way to another rank of this host; any thread may send."""
 
     __slots__ = (
-        *("_backlog", "_bell", "_lock", "_memory", "_passed", "_pid", "_put", "_ring"),
+        *("_backlog", "_bell", "_core", "_lock", "_memory", "_passed", "_pid", "_put", "_ring"),
         "_ring_bell",
     )
 
@@ -77,6 +80,7 @@ class Link:
         parts = _Parts(peers)
         self._ring = RingWriter(*parts.ring(found.view, index))
         self._bell = Doorbell(found.view[parts.bell])
+        self._core = found.view[parts.core].cast("Q")
         self._passed = found.view[parts.passed][index : index + 1]
         self._put, self._ring_bell = self._ring.put, self._bell.ring
         # What found no room: the other rank does not read just now.
@@ -96,6 +100,11 @@ class Link:
     def passed_over(self) -> bool:
         """Whether the other rank reads messages of others just now, and not those of this one."""
         return self._passed[0] != 0
+
+    @property
+    def busy_core(self) -> int:
+        """The core on which the other rank is busy with messages; -1 where it is not."""
+        return self._core[0] - 1
 
     @property
     def pid(self) -> int:
@@ -124,6 +133,7 @@ class Link:
         with self._lock:
             self._bell.close()
             self._ring.close()
+            self._core.release()
             self._passed.release()
             with contextlib.suppress(BufferError):
                 self._memory.close()
@@ -149,9 +159,11 @@ class Links:
             (peer, RingReader(*parts.ring(inbox.view, index))) for index, peer in enumerate(ranks)
         ]
         self._counts = inbox.view[parts.counts]
+        self._core = inbox.view[parts.core].cast("Q")
         self._passed = inbox.view[parts.passed]
         # The counts when all that had come was taken.
         self._taken = bytearray(8 * len(ranks))
+        self._ends = memoryview(self._taken).cast("Q")
 
     @property
     def ranks(self) -> int:
@@ -196,17 +208,20 @@ class Links:
         """Let a rank know whether its messages are read, by the index of its ring."""
         self._passed[index] = passed
 
+    def tell_core(self, core: int) -> None:
+        """Let others know on which core this rank is busy with messages; -1 where it is not."""
+        self._core[0] = core + 1
+
     def has(self, index: int) -> bool:
         """Whether a message has come in a ring, by its index."""
         return self._rings[index][1].waiting
 
     def receive_from(self, index: int, into: list[tuple[int, bytearray]], most: int) -> None:
         """Append what has come in one ring to a list, as ``receive`` returns what came in all."""
-        place = slice(8 * index, 8 * index + 8)
-        count = self._counts[place].tobytes()
         peer, reader = self._rings[index]
-        if reader.drain(into, peer, most) < most:
-            self._taken[place] = count
+        reader.drain(into, peer, most)
+        # Exact, since nothing is waiting then: what no ring has would be looked for without an end.
+        self._ends[index] = reader.taken
 
     def close(self) -> None:
         """Let go of all memory."""
@@ -215,6 +230,8 @@ class Links:
         for _, reader in self._rings:
             reader.close()
         self._counts.release()
+        self._ends.release()
+        self._core.release()
         self._passed.release()
         self.bell.close()
         with contextlib.suppress(BufferError):

@@ -88,6 +88,11 @@ class RingReader:
         """Whether a message is there."""
         return bool(self._written[0] != self._tail)
 
+    @property
+    def taken(self) -> int:
+        """What the writer's count is where nothing is left."""
+        return self._tail
+
     def get(self) -> bytearray | None:
         """Return a copy of the next message, None if there is none.
 

@@ -41,8 +41,9 @@ from typing import TYPE_CHECKING, Any, final
 from headrace.errors import ClusterError
 from headrace.extend.runtime import Wakeup
 from headrace_mpi.flight.record import FlightRecord
+from headrace_mpi.links.cores import Elsewhere
 from headrace_mpi.links.leases import Leases
-from headrace_mpi.links.seats import SEATS_OF_CORE, Seats
+from headrace_mpi.links.seats import Seats, seats_on
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.channel import INLINE_BYTES, Channel
 from headrace_mpi.transport.patience import MIN_NAP_S, Patience, cores
@@ -109,6 +110,7 @@ class Transport:
         self._seats: Seats | None = None
         # To whom this rank sent something last, and from whom it may expect an answer.
         self._asked: Link | None = None
+        self._elsewhere = Elsewhere()
         # Ranks of this host for which messages found no room.
         self._behind: set[int] = set()
         # Whether all others are of this host: MPI has to be asked for large payloads only then, and
@@ -282,7 +284,7 @@ class Transport:
     def serve(self, waiter: Wakeup, timeout_s: float | None = None) -> bool:
         """Wait as ``wait`` does, and run arriving jobs on this thread."""
         if self._crowded and self._links is not None:
-            self._seats = Seats(self._links, SEATS_OF_CORE * cores())
+            self._seats = Seats(self._links, seats_on(cores()))
         return self._wait(waiter, timeout_s, serving=True)
 
     def _wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
@@ -360,7 +362,12 @@ class Transport:
             # always so where ranks outnumber cores.
             if idle and not self._crowded and self._links and self._links.look(_LOOKS):
                 continue
-            passed_over = self._crowded and self._asked is not None and self._asked.passed_over
+            passed_over = False
+            if self._crowded and self._asked is not None:
+                passed_over = self._asked.passed_over
+                core = self._asked.busy_core
+                if core >= 0:
+                    self._elsewhere.keep_off(core, now)
             if passed_over or not self._patience.spins(idle, moving=moving):
                 nap_s = self._patience.nap_s(idle, passed_over=passed_over)
                 self._nap(waiter, MIN_NAP_S if moving else nap_s)
@@ -376,6 +383,8 @@ class Transport:
         if links.waiting:
             links.bell.stay()
         else:
+            if self._seats is not None:
+                self._seats.rest()
             waiter.sleep_by(links.bell, heard, seconds)
 
     def _follow(self, waiter: Wakeup, deadline: float | None) -> None:

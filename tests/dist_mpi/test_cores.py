@@ -1,0 +1,69 @@
+"""Leaving a core to the rank that works on it."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import pytest
+
+from headrace_mpi.links import cores
+from headrace_mpi.links.cores import LONGEST_S, LOOK_S, SOON_S, Elsewhere
+
+pytestmark = pytest.mark.skipif(
+    cores.current_core() < 0, reason="this system does not tell where threads run"
+)
+
+
+def test_a_thread_leaves_a_core_and_may_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    allowed = os.sched_getaffinity(0)
+    assert cores.current_core() in allowed
+    asked: list[set[int]] = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 5})
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, mask: asked.append(set(mask)))
+    cores.leave_core(3)
+    assert asked == [{5}, {3, 5}]
+
+
+def test_a_thread_with_one_core_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3})
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, mask: pytest.fail("it was moved"))
+    cores.leave_core(3)
+
+
+def test_what_the_system_refuses_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(pid: int, mask: set[int]) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {3, 5})
+    monkeypatch.setattr(os, "sched_setaffinity", refuse)
+    cores.leave_core(3)
+
+
+def test_who_is_moved_back_tries_again_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, left = 3, []
+    monkeypatch.setattr(cores, "current_core", lambda: here)
+    monkeypatch.setattr(cores, "leave_core", lambda core: left.append((now, core)))
+    elsewhere, now = Elsewhere(), 0.0
+    elsewhere.keep_off(4, now)
+    assert not left
+    while now < 20 * LONGEST_S:
+        now += LOOK_S / 4
+        elsewhere.keep_off(3, now)
+    gaps = [later - earlier for (earlier, _), (later, _) in itertools.pairwise(left)]
+    assert all(gap >= LOOK_S for gap in gaps)
+    assert [round(gap, 2) for gap in gaps] == sorted(round(gap, 2) for gap in gaps)
+    assert gaps[-1] == pytest.approx(LONGEST_S, rel=0.02)
+    # Who has been elsewhere for long begins anew.
+    here, count = 4, len(left)
+    end = now + 4 * LONGEST_S
+    while now < end:
+        now += LOOK_S
+        elsewhere.keep_off(3, now)
+    assert len(left) == count
+    here = 3
+    end = now + 2 * SOON_S
+    while now < end:
+        now += LOOK_S / 4
+        elsewhere.keep_off(3, now)
+    assert len(left) - count > 2
