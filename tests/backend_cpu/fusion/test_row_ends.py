@@ -25,7 +25,11 @@ def powers(x):
     return hr.exp(x * 0.5), hr.tanh(norms), hr.reduce_sum(hr.sin(norms))
 
 
-PROGRAMS = {"sums": sums, "shares": shares, "powers": powers}
+def added(x):
+    return x * 2.0 + 1.0, hr.reduce_sum(x * x, 0), hr.reduce_max(x * 2.0, 0)
+
+
+PROGRAMS = {"sums": sums, "shares": shares, "powers": powers, "added": added}
 
 
 def run(build, given, **config):
@@ -38,7 +42,7 @@ def run(build, given, **config):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("width", [17, 20, 31, 33, 64, 65, 150, 160, 163, 263, 1030])
+@pytest.mark.parametrize("width", [8, 12, 16, 17, 20, 24, 33, 48, 64, 65, 150, 160, 163, 263, 1030])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_rows_of_any_length_are_those_of_plain_kernels(name, width, dtype):
     given = RNG.standard_normal((37, width)).astype(dtype)
@@ -66,6 +70,23 @@ def test_what_does_not_fill_a_vector_is_one_with_gaps(width, vectors):
     given = RNG.standard_normal((40, width)).astype(np.float32)
     source = run(lambda x: hr.exp(x * hr.range(1.0, width + 1.0)), given, **COMPILED)[1].source()
     assert ("in even_" in source and "in folded_" in source) == vectors
+
+
+@pytest.mark.parametrize(
+    ("width", "loop"),
+    [(8, "vectors"), (12, "range"), (16, "folded_vectors"), (20, "folded_vectors"), (32, "range")],
+)
+def test_rows_that_fill_a_vector_or_little_more_are_added_in_vectors(width, loop):
+    given = RNG.standard_normal((4000, width)).astype(np.float32)
+    source = run(lambda x: hr.reduce_sum(x * x, 0), given, **COMPILED)[1].source()
+    assert f"for j in {loop}(" in source
+
+
+@pytest.mark.parametrize(("width", "loop"), [(7, "range"), (33, "vectors"), (64, "vectors")])
+def test_rows_of_up_to_64_elements_are_not_unrolled(width, loop):
+    given = RNG.standard_normal((4000, width)).astype(np.float32)
+    source = run(lambda x: x * hr.range(1.0, width + 1.0), given, **COMPILED)[1].source()
+    assert f"for j in {loop}(" in source
 
 
 def test_functions_of_rows_wait_for_what_is_updated_in_place():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace_cpu.sweeps.turned import lanes_for, matrices_of
+from headrace_cpu.sweeps.turned import lanes_for, matrices_of, moves_elements
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -95,3 +95,27 @@ def test_axes_that_stay_together_are_one():
     thin = matrices_of((1000, 2), (1, 0), 4)
     assert thin is not None
     assert lanes_for(thin, 4) == 0
+
+
+@pytest.mark.parametrize(
+    ("shape", "perm", "dtype", "moves"),
+    [
+        ((300, 3, 20), (0, 2, 1), "float32", True),
+        ((300, 20, 2), (0, 2, 1), "float64", True),
+        ((300, 5, 20), (0, 2, 1), "float32", False),
+        ((30, 40, 20), (0, 2, 1), "uint8", True),
+        ((4, 50, 6, 32), (0, 2, 1, 3), "float32", True),
+        ((4, 50, 6, 80), (0, 2, 1, 3), "float32", False),
+        ((40, 60), (0, 1), "float32", False),
+    ],
+)
+def test_short_rows_and_few_columns_are_moved_by_kernels(shape, perm, dtype, moves):
+    given = numbers(shape, dtype, np.random.default_rng(1))
+    with hr.Graph().as_default():
+        x = hr.placeholder(dtype, shape)
+        made = hr.transpose(x, perm)
+        assert moves_elements(made.op) == moves
+        with hr.Session(config=hr.Config(**COMPILED)) as session:
+            found = session.run(made, {x: given})
+            assert ("def fused(" in session.explain(made, {x: given}).source()) == moves
+    np.testing.assert_array_equal(found, given.transpose(perm))

@@ -29,6 +29,7 @@ from headrace_cpu.native.compiler import give_up
 from headrace_cpu.program.implementation import Implementation
 from headrace_cpu.program.matches import Matches
 from headrace_cpu.program.settings import CompileSettings
+from headrace_cpu.sweeps.turned import moves_elements
 
 # What NumPy does slowly: worth a kernel by itself.
 _SLOW_ALONE = frozenset({"Select", "OneHot"})
@@ -414,7 +415,9 @@ def _moves(ops: Sequence[Operation]) -> bool:
 
 
 def _turns_pieces(op: Operation) -> bool:
-    """Whether an operation reverses the order of pieces that NumPy would copy one by one."""
+    """Whether an operation moves pieces that NumPy would copy one by one."""
+    if op.type == "Transpose":
+        return moves_elements(op) and prod(shape_of(op.outputs[0])) >= _SEVERAL
     if op.type != "Reverse" or op.inputs[1].spec.value is None:
         return False
     shape, size = shape_of(op.outputs[0]), op.outputs[0].dtype.size

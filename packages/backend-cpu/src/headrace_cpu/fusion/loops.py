@@ -29,9 +29,10 @@ _WIDE_FUNCTIONS = 17
 # row be shorter than this. Softmax of 6400 rows took, with steps by themselves and without, of 30
 # 482 and 314 us, of 63 868 and 551, of 150 890 and 827; of 33 279 and 288.
 _LONG_ROW, _LANES, _REST = 160, 16, 4
-# Loops of more steps than this LLVM does not unroll before it makes vectors of them. Of 6400 rows
+# Loops of more steps than this LLVM does not unroll before it makes vectors of them, copies
+# included: of 2400 rows of 64 bytes these took 36 us unrolled, and 5 in vectors. Of 6400 rows
 # of 12 and 24 float32, a sum of two products took 44 and 85 us unrolled, and 11 and 17 in vectors.
-_UNROLLED = 32
+_UNROLLED = 64
 # Rows of up to so many elements are counted together where so many follow one another.
 _SHORT_ROW, _MANY_ROWS = 16, 16
 # Flat ranges are shared among threads in whole cache lines.
@@ -92,8 +93,8 @@ class NestWriter:
         self.row_bases: dict[tuple[str, tuple[str, ...]], str] = {}
         self.names: dict[Value, str] = {}
         self.phase = 0
-        # Whether the inner loop of the phase reduces into memory.
-        self.accumulates = False
+        # Bytes of what the inner loop of the phase reduces into memory, 0 for nothing.
+        self.accumulates = 0
         self.lines: list[str] = []
         self.loops: list[list[str]] = []
 
@@ -287,7 +288,7 @@ class NestWriter:
                 roots.append((root, self.value(argument)))
         stores: list[str] = []
         registers: list[Value] = []
-        self.accumulates = False
+        self.accumulates = 0
         for root, name in roots:
             value = root.value
             if root.store is not None:
@@ -304,7 +305,7 @@ class NestWriter:
                 whole = self.writer.further(value, self.load(memory), name)
                 stores.append(self.store(memory, whole))
                 self._begin(value)
-                self.accumulates = True
+                self.accumulates = max(self.accumulates, BYTES[memory.code])
         for value in registers:
             self._finish_register(value, phase)
         return self._looped(lines + stores, registers)
@@ -417,9 +418,25 @@ class NestWriter:
         assert self.inner is not None
         size = self.writer.sizes[self.inner]
         if self.nest.phases == 1 and not registers:
-            # Unrolled, sums along dimensions around the row stay in registers from row to row.
-            return _WIDE <= size <= _UNROLLED and not self.accumulates
+            if self.accumulates:
+                return self._adds_vectors()
+            return _WIDE <= size <= _UNROLLED
         return size >= _WIDE
+
+    def _adds_vectors(self) -> bool:
+        """Whether rows are added to memory in vectors.
+
+        Unrolled, what is added to stays in registers from row to row. Where it is most of a vector,
+        or not much more than one, that is slower all the same: 90 000 float32, in rows of 16 to 24,
+        took 24 us, and 7 in vectors.
+        """
+        assert self.inner is not None
+        size, lanes = self.writer.sizes[self.inner], _LANES * 4 // self.accumulates
+        most = _UNROLLED if self._has_elementary() else lanes * 3 // 2
+        return _WIDE <= size <= most and (size >= lanes or 2 * size == lanes)
+
+    def _has_elementary(self) -> bool:
+        return any(value.name in ELEMENTARY for value in self.names)
 
     def _folds(self, reduces: bool) -> bool:
         """Whether the last steps of a row, which do not fill a vector, are one with gaps.
@@ -428,9 +445,11 @@ class NestWriter:
         """
         assert self.inner is not None
         size = self.writer.sizes[self.inner]
-        functions = any(value.name in ELEMENTARY for value in self.names)
-        if not functions or not self.outer:
+        if not self.outer:
             return False
+        if not self._has_elementary():
+            one_phase = self.nest.phases == 1 and not reduces
+            return one_phase and bool(self.accumulates) and self._adds_vectors()
         return (size < _LONG_ROW and size % _LANES >= _REST) if reduces else size < _CHUNK
 
     def _is_mixed(self) -> bool:
