@@ -18,6 +18,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import headrace as hr
+
 PACKAGES = {
     "core": "headrace-core",
     "autodiff": "headrace-autodiff",
@@ -256,6 +258,15 @@ def mpirun() -> MpiRun:
         return subprocess.CompletedProcess(command, job.returncode, out, err)
 
     return launch
+
+
+@pytest.fixture
+def graph() -> Iterator[hr.Graph]:
+    """A new graph, which is the default one of the test."""
+    import headrace as hr
+
+    with hr.Graph().as_default() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,6 @@ import pytest
 import headrace as hr
 
 Check = Callable[..., None]
-
-
-@pytest.fixture
-def graph() -> Iterator[hr.Graph]:
-    """A graph of the test's own, as the default graph."""
-    with hr.Graph().as_default() as own:
-        yield own
 
 
 def placeholder_for(array: np.ndarray[Any, Any], known: str) -> hr.Tensor:

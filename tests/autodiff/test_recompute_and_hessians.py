@@ -8,13 +8,7 @@ import pytest
 import headrace as hr
 from headrace.graph.function import functions_in
 
-pytestmark = pytest.mark.needs("backend-cpu")
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 
 def run(fetches, feeds=None):

@@ -10,9 +10,8 @@ from headrace_cpu.kernels import CPU_KERNELS
 
 
 @pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as fresh:
-        yield fresh
+def _own_graph(graph: hr.Graph) -> None:
+    """Give every test a graph of its own."""
 
 
 @pytest.fixture(scope="session")

@@ -19,13 +19,9 @@ from headrace_cuda.testing.instructions import matched, run
 from headrace_cuda.testing.libraries import NumpyMatmuls
 from headrace_cuda.testing.platform import FakePlatform
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 ONLY = {"matmul"}
-
-
-@pytest.fixture(autouse=True)
-def fresh_graph():
-    with hr.Graph().as_default():
-        yield
 
 
 @pytest.fixture

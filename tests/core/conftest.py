@@ -185,7 +185,5 @@ def gates():
 
 
 @pytest.fixture(autouse=True)
-def graph():
+def _own_graph(graph: hr.Graph) -> None:
     """Give every test a graph of its own."""
-    with hr.Graph().as_default() as fresh:
-        yield fresh

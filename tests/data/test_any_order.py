@@ -12,15 +12,9 @@ import pytest
 import headrace as hr
 from headrace.errors import HeadraceError, InvalidArgumentError, OutOfRangeError
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 Dataset = hr.data.Dataset
 experimental = hr.data.experimental
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 def allowed(deterministic: bool = False) -> Any:

@@ -23,15 +23,9 @@ from headrace.errors import (
     UnknownError,
 )
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 Dataset = hr.data.Dataset
 experimental = hr.data.experimental
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 def _raises(error: Exception) -> Callable[[], Any]:

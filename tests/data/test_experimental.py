@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,8 @@ import pytest
 import headrace as hr
 from headrace.errors import InvalidArgumentError, OutOfRangeError, UnknownError
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 Dataset = hr.data.Dataset
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[hr.Graph]:
-    with hr.Graph().as_default() as graph:
-        yield graph
 
 
 def elements(dataset: Any) -> list[Any]:

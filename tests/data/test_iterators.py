@@ -19,14 +19,8 @@ from headrace.errors import (
 )
 from headrace_data.errors import NoInitializerError, UnknownOptionError
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 Dataset = hr.data.Dataset
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 def rest(session: Any, element: Any) -> list[Any]:

@@ -11,15 +11,9 @@ import pytest
 import headrace as hr
 from headrace.errors import DTypeError, InvalidArgumentError, ShapeError
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 Dataset = hr.data.Dataset
 ROWS = [[1, 2], [], [3, 4, 5]]
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 def _elements(dataset: Any) -> list[Any]:

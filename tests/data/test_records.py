@@ -18,14 +18,8 @@ from headrace.errors import (
 )
 from headrace_io.records import TFRecordWriter
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 Dataset = hr.data.Dataset
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 def elements(dataset: Any) -> list[Any]:

@@ -14,14 +14,8 @@ import headrace as hr
 from headrace.errors import HeadraceError, OutOfRangeError
 from tests.children import run_program
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 Dataset = hr.data.Dataset
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 def threads() -> list[threading.Thread]:

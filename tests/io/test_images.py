@@ -15,18 +15,12 @@ import headrace as hr
 from headrace import errors
 from tests.children import run_program
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 pillow = pytest.importorskip("PIL.Image")
 TABLE = json.loads((Path(__file__).parent / "tables" / "images.json").read_text())
 IMAGES = {name: text.encode("latin-1") for name, text in TABLE["images"].items()}
 ROWS = TABLE["rows"]
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default():
-        yield
 
 
 def run(fetches):

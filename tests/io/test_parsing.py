@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import headrace as hr
 from headrace import errors
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 ROWS = json.loads((Path(__file__).parent / "tables" / "parsing.json").read_text())["rows"]
 FAMILIES = {
@@ -28,12 +28,6 @@ DTYPE_AT = {
     "FixedLenSequenceFeature": 1,
     "SparseFeature": 2,
 }
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default():
-        yield
 
 
 def feature(values):

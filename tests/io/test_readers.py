@@ -13,15 +13,9 @@ import pytest
 import headrace as hr
 from headrace import errors
 
-pytestmark = pytest.mark.needs("backend-cpu", "train")
+pytestmark = [pytest.mark.needs("backend-cpu", "train"), pytest.mark.usefixtures("graph")]
 
 ROWS = json.loads((Path(__file__).parent / "tables" / "readers.json").read_text())["reads"]
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default():
-        yield
 
 
 def work_queue(session, files, capacity=20, closed=True):

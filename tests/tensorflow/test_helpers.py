@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -26,13 +25,7 @@ from headrace_tensorflow.helpers import (
     variables,
 )
 
-pytestmark = pytest.mark.needs("backend-cpu")
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with hr.Graph().as_default():
-        yield
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 
 @pytest.mark.parametrize("zero_debias", [True, False])

@@ -11,13 +11,7 @@ import pytest
 import headrace as hr
 from headrace.errors import DTypeError, ShapeError
 
-pytestmark = pytest.mark.needs("backend-cpu")
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with hr.Graph().as_default() as made:
-        yield made
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 
 def test_averages_follow_the_variables() -> None:

@@ -23,17 +23,11 @@ from lbfgs_problems import PROBLEMS, Built
 
 from tests.children import run_python
 
-pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("no_races")]
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph", "no_races")]
 
 # Made by generate_lbfgs_table.py with SciPy.
 TABLE = json.loads(pathlib.Path(__file__).with_name("lbfgs_table.json").read_text())["problems"]
 OVER = hr.train.LBFGSStatus
-
-
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
 
 
 def descend(loss, most=400, feeds=None, executor="plain", **options):

@@ -18,11 +18,7 @@ from headrace.errors import (
 )
 from headrace_train.optimizers.ordering import reads_to_await
 
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
+pytestmark = pytest.mark.usefixtures("graph")
 
 
 def descent(rate: Any = 0.5) -> hr.train.GradientDescentOptimizer:

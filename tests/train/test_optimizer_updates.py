@@ -11,7 +11,7 @@ import pytest
 
 import headrace as hr
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 STEPS = 12
 SHAPES = {"W": (5, 3), "b": (3,), "s": ()}
@@ -115,12 +115,6 @@ CASES: dict[str, Case] = {
         Adam(0.125, 0.75, 0.95, 2.0**-10),
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 def variables(dtype: str) -> dict[str, hr.Variable]:

@@ -25,13 +25,9 @@ from headrace.errors import (
     ShapeError,
 )
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 needs_kernels = pytest.mark.needs("backend-cpu")
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 @pytest.fixture

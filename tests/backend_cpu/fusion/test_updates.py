@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,6 @@ import pytest
 import headrace as hr
 
 SIZE = 4096
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with hr.Graph().as_default():
-        yield
 
 
 def run(fetch: hr.Operation, variable: hr.Variable, executor: str) -> tuple[list[float], Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +17,6 @@ from tests.children import run_program
 
 pytestmark = pytest.mark.timeout(120)
 BEHIND = {"compile_wait": False, "compile_after": 1}
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with hr.Graph().as_default():
-        yield
 
 
 def model() -> tuple[hr.Tensor, list[hr.Tensor], np.ndarray]:

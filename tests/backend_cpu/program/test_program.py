@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,12 +15,6 @@ from headrace_cpu.program.program import Program
 
 COMPILED = {"compile_after": 0}
 TRAINS = pytest.mark.needs("train")
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with hr.Graph().as_default():
-        yield
 
 
 def programs(session: hr.Session, fetches: Any) -> list[Program]:

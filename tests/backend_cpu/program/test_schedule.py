@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,6 @@ SIDE, FAN = 512, 20
 VALUE = SIDE * SIDE * 4
 # Where oneDNN does not add to what is there, there is a product beside the sums.
 ADDED = 3.1 if load() is not None else 5.1
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with hr.Graph().as_default():
-        yield
 
 
 def products(depth: int) -> list[Any]:

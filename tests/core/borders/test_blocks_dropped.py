@@ -61,12 +61,6 @@ def state() -> tuple[Any, ...]:
     )
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[None]:
-    with hr.Graph().as_default():
-        yield
-
-
 @pytest.mark.needs("backend-cpu")
 @pytest.mark.parametrize("in_a_cycle", [False, True])
 @pytest.mark.parametrize("name", BLOCKS)

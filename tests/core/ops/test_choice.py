@@ -13,12 +13,6 @@ pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 X = np.arange(1, 7).reshape(2, 3)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetch, feeds=None):
     with hr.Session() as session:
         return session.run(fetch, feeds)

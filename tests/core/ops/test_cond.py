@@ -24,12 +24,6 @@ pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 Pair = namedtuple("Pair", ["a", "b"])  # noqa: PYI024 - as users write them
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 @pytest.fixture
 def x():
     return hr.placeholder(hr.float32, [], name="x")

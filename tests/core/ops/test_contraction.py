@@ -14,12 +14,6 @@ RNG = np.random.default_rng(9)
 SIZES = {"i": 2, "j": 3, "k": 4, "l": 5, "b": 2, "c": 3}
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def evaluate(fetches, feeds=None):
     with hr.Session() as session:
         return session.run(fetches, feeds)

@@ -11,12 +11,6 @@ from headrace.errors import ArgumentTypeError, DTypeError
 pytestmark = pytest.mark.needs("backend-cpu")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def run(*fetches):
     with hr.Session() as session:
         session.run(hr.global_variables_initializer())

@@ -12,12 +12,6 @@ from headrace.graph.spec import TensorSpec, as_shape
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetches, feeds=None):
     with hr.Session() as session:
         session.run(hr.global_variables_initializer())

@@ -15,12 +15,6 @@ pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 NAN, INF = np.nan, np.inf
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetch, feeds=None):
     with hr.Session() as session:
         return session.run(fetch, feeds)

@@ -17,12 +17,6 @@ from headrace.errors import (
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetch, feeds=None):
     with hr.Session() as session:
         return session.run(fetch, feeds)

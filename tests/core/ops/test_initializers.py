@@ -11,12 +11,6 @@ from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, 
 pytestmark = pytest.mark.needs("backend-cpu")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def evaluate(tensor):
     with hr.Session() as session:
         return session.run(tensor)

@@ -27,12 +27,6 @@ H = C @ np.conj(np.swapaxes(C, -1, -2)) + np.eye(3)
 OFFSET = np.array([[0.0], [5.0], [0.0]])
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def evaluate(fetches, feeds=None):
     with hr.Session() as session:
         return session.run(fetches, feeds)

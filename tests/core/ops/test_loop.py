@@ -24,12 +24,6 @@ pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 Pair = namedtuple("Pair", ["i", "s"])  # noqa: PYI024 - as users write them
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetches, feeds=None, **config):
     with hr.Session(config=hr.Config(**config)) as session:
         session.run(hr.global_variables_initializer())

@@ -11,12 +11,6 @@ from headrace.errors import DTypeError, GraphError, SymbolicTensorError
 pytestmark = pytest.mark.needs("backend-cpu")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetch, feeds=None):
     with hr.Session() as session:
         return session.run(fetch, feeds)

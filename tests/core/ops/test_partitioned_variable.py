@@ -44,12 +44,6 @@ TWO, THREE = hr.fixed_size_partitioner(2), hr.fixed_size_partitioner(3)
 cpu = pytest.mark.needs("backend-cpu")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as made:
-        yield made
-
-
 def described(variables):
     return [(v.op.name, v.shape.as_list()) for v in variables]
 

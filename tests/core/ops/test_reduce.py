@@ -29,12 +29,6 @@ AXES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def evaluate(fetches, feeds=None):
     with hr.Session() as session:
         return session.run(fetches, feeds)

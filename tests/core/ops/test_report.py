@@ -25,12 +25,6 @@ from headrace.summarize import both_ends, first_elements
 pytestmark = pytest.mark.needs("backend-cpu")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetch, feeds=None):
     with hr.Session() as session:
         return session.run(fetch, feeds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,6 @@ cells = hr.nn.rnn_cell
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((3, 5, 4))
 LENGTHS = np.array([5, 2, 0])
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[None]:
-    with hr.Graph().as_default():
-        yield
 
 
 def sigmoid(x: Any) -> Any:

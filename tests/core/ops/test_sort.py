@@ -13,12 +13,6 @@ pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 X = np.random.default_rng(5).permutation(24).reshape(2, 3, 4).astype(np.float64)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def evaluate(fetches, feeds=None):
     with hr.Session() as session:
         return session.run(fetches, feeds)

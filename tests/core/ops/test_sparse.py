@@ -21,12 +21,6 @@ from headrace.errors import (
 pytestmark = pytest.mark.needs("backend-cpu")
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with hr.Graph().as_default() as made:
-        yield made
-
-
 def run(fetches: Any, feeds: Any = None) -> Any:
     with hr.Session() as session:
         return session.run(fetches, feeds)

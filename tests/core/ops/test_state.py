@@ -23,12 +23,6 @@ from headrace.errors import (
 pytestmark = pytest.mark.needs("backend-cpu")
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with hr.Graph().as_default() as made:
-        yield made
-
-
 @pytest.fixture
 def session(graph: hr.Graph) -> Any:
     with hr.Session() as opened:

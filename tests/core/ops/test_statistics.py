@@ -17,12 +17,6 @@ W = RNG.uniform(0.1, 2, (2, 3, 1))
 INF, NAN = np.inf, np.nan
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def evaluate(fetches, feeds=None):
     with hr.Session() as session:
         return session.run(fetches, feeds)

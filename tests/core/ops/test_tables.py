@@ -22,12 +22,6 @@ pytestmark = pytest.mark.needs("backend-cpu")
 KeyValue = hr.lookup.KeyValueTensorInitializer
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def table(keys=("a", "b"), values=(1, 2), default=-1, **options):
     initializer = KeyValue(list(keys), list(values), hr.string, hr.int64)
     return hr.lookup.StaticHashTable(initializer, default, **options)

@@ -18,12 +18,6 @@ from headrace.errors import (
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetches, feeds=None, **config):
     with hr.Session(config=hr.Config(**config)) as session:
         session.run(hr.global_variables_initializer())

@@ -16,12 +16,6 @@ ARGUMENTS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
-
-
 def creator(tag: str, calls: list[Any], **changes: Any) -> Any:
     def create(next_creator: Any, **kwargs: Any) -> Any:
         assert sorted(kwargs) == ARGUMENTS

@@ -20,12 +20,6 @@ from headrace.errors import (
 pytestmark = pytest.mark.needs("backend-cpu")
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with hr.Graph().as_default() as made:
-        yield made
-
-
 def values(*variables: hr.Variable) -> list[Any]:
     with hr.Session() as session:
         session.run(hr.global_variables_initializer())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -18,12 +17,6 @@ from tests.core.partition.several_tasks import COMPILED, PLAIN, Tasks, on
 pytestmark = [pytest.mark.needs("backend-cpu")]
 
 PS, HERE = DeviceName("ps", 0), DeviceName("worker", 0)
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterable[None]:
-    with hr.Graph().as_default():
-        yield
 
 
 def momentum() -> tuple[Any, Any, list[Any]]:

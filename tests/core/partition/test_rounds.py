@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,6 @@ from headrace.runtime.plan import Plan
 from tests.core.partition.several_tasks import CLIENT, COMPILED, PLAIN, TASKS, Tasks, on
 
 pytestmark = [pytest.mark.needs("backend-cpu")]
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterable[None]:
-    with hr.Graph().as_default():
-        yield
 
 
 def types(parts: Mapping[DeviceName, Graph], kind: str) -> list[Any]:

@@ -19,12 +19,6 @@ ORACLE = hr.Config(executor="plain", optimize=False)
 COMPILED = hr.Config(compile_after=1, compile_wait=True)
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def kinds(fetches):
     """Return the types of the operations of a step."""
     step = trim_unread(inline_calls(prune(extract((), fetches, ()))))

@@ -16,12 +16,6 @@ from headrace.passes.step_graph import verify
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def numbers(*shape):
     return np.random.default_rng(0).normal(size=shape).astype(np.float32) * 0.5
 

@@ -14,12 +14,6 @@ from headrace.passes.step_graph import verify
 pytestmark = pytest.mark.needs("backend-cpu")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def parts(shape_a, shape_b, axis, sizes, **turned):
     a, b = hr.placeholder("float32", shape_a), hr.placeholder("float32", shape_b)
     product = hr.matmul(a, b, **turned)

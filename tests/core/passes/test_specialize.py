@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -32,12 +30,6 @@ def specialized(given: dict[hr.Tensor, list[int]], wanted: list[hr.Tensor]) -> S
     )
     verify(step)
     return step
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 def test_shapes_follow_from_the_inputs() -> None:

@@ -15,12 +15,6 @@ from headrace.passes.trim import trim_loops
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default() as graph:
-        yield graph
-
-
 def trimmed(fetches, targets=()) -> StepGraph:
     step = inline_calls(extract([], fetches, list(targets)))
     found = trim_loops(step)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -47,12 +46,6 @@ def twice(v: hr.Variable) -> Any:
 
 
 CHANGES = [assigned, added, from_itself, by_rows, in_a_branch, in_a_loop, twice]
-
-
-@pytest.fixture
-def graph() -> Iterator[hr.Graph]:
-    with hr.Graph().as_default() as graph:
-        yield graph
 
 
 @pytest.mark.parametrize("executor", ["plain", "plan"])

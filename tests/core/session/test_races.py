@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -324,12 +324,6 @@ QUIET = [
     ),
     pytest.param(the_global_step_beside_its_count, marks=pytest.mark.needs("train")),
 ]
-
-
-@pytest.fixture
-def graph() -> Iterator[hr.Graph]:
-    with hr.Graph().as_default() as graph:
-        yield graph
 
 
 @pytest.mark.parametrize("program", RACES, ids=lambda p: p.__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,15 +10,12 @@ import pytest
 import headrace as hr
 from headrace.errors import AttributeValueError, DataLossError, DTypeError
 
-pytestmark = pytest.mark.needs("autodiff", "backend-cpu", "train")
+pytestmark = [
+    pytest.mark.needs("autodiff", "backend-cpu", "train"),
+    pytest.mark.usefixtures("graph"),
+]
 
 EXECUTORS = ("plan", "plain")
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with hr.Graph().as_default():
-        yield
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ import headrace as hr
 from headrace.errors import CheckpointDamagedError, DataLossError
 from headrace_train.checkpoint.cli import main
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "bundles"))
@@ -26,12 +25,6 @@ _DTYPES = (
     *("float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64"),
     *("uint8", "uint16", "uint32", "uint64", "bool", "complex64", "complex128", "string"),
 )
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with hr.Graph().as_default() as graph:
-        yield graph
 
 
 def variable(dtype: str, shape: tuple[int, ...], name: str) -> hr.Variable:

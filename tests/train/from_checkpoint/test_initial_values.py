@@ -18,7 +18,7 @@ from headrace.errors import (
 )
 from headrace_train.bundles.writer import write_bundle
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 TENSORS = {
     "old/w": np.arange(6, dtype=np.float32).reshape(2, 3),
@@ -31,12 +31,6 @@ TENSORS = {
 def bundle(tmp_path: Path) -> str:
     write_bundle(tmp_path / "model", TENSORS)
     return str(tmp_path / "model")
-
-
-@pytest.fixture(autouse=True)
-def graph() -> object:
-    with hr.Graph().as_default() as graph:
-        yield graph
 
 
 def zeros(name: str, shape: list[int], dtype: hr.DType = hr.float32) -> hr.Variable:

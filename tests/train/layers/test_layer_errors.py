@@ -10,14 +10,10 @@ import pytest
 
 import headrace as hr
 
+pytestmark = pytest.mark.usefixtures("graph")
+
 E = hr.errors
 L = hr.layers
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with hr.Graph().as_default() as made:
-        yield made
 
 
 def images(*shape: int | None) -> Any:

@@ -9,13 +9,7 @@ import pytest
 
 import headrace as hr
 
-pytestmark = pytest.mark.needs("backend-cpu")
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with hr.Graph().as_default() as made:
-        yield made
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 
 def run(*values: Any, feeds: Any = None) -> Any:

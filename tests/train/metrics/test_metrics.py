@@ -10,15 +10,9 @@ import pytest
 
 import headrace as hr
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 M = hr.metrics
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with hr.Graph().as_default() as made:
-        yield made
 
 
 BUILDS: dict[str, Callable[..., Any]] = {

@@ -20,7 +20,7 @@ from headrace.errors import (
     UninitializedError,
 )
 
-pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
+pytestmark = [pytest.mark.needs("backend-cpu", "autodiff"), pytest.mark.usefixtures("graph")]
 
 # What tf.train.list_variables of TensorFlow 1.15.5 says of the program in model().
 VARIABLES = """
@@ -41,12 +41,6 @@ NAMES = sorted(
     ["_CHECKPOINTABLE_OBJECT_GRAPH"]
     + [f"{path}/.ATTRIBUTES/VARIABLE_VALUE" for path in VARIABLES.split()]
 )
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 # Steps that are to give the same bits wait for their kernels; others take them when they are there.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,7 @@ from headrace.errors import (
     UnimplementedError,
 )
 
-pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("no_races")]
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with hr.Graph().as_default():
-        yield
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph", "no_races")]
 
 
 def descent() -> hr.train.Optimizer:

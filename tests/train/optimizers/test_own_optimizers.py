@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,7 @@ import pytest
 import headrace as hr
 from headrace.errors import UnimplementedError
 
-pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("no_races")]
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with hr.Graph().as_default():
-        yield
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph", "no_races")]
 
 
 def steps(optimizer: hr.train.Optimizer, rows: list[int] | None, count: int) -> Any:

@@ -13,13 +13,7 @@ import pytest
 import headrace as hr
 from headrace.errors import AttributeValueError, CancelledError, DTypeError, ShapeError
 
-pytestmark = pytest.mark.needs("backend-cpu")
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 
 def test_accumulators_have_all_their_names() -> None:

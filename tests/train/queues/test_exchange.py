@@ -14,7 +14,7 @@ import pytest
 import headrace as hr
 from headrace.errors import CancelledError, OutOfRangeError
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 PRODUCERS = CONSUMERS = 4
 BATCH = 50
@@ -26,12 +26,6 @@ KINDS: dict[str, Callable[[], Any]] = {
     "padding": lambda: hr.PaddingFIFOQueue(64, [hr.int64, hr.int64], [[], [None]]),
     "priority": lambda: hr.PriorityQueue(64, [hr.int64], [[2]]),
 }
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 def exchange(kind: str, count: int) -> None:

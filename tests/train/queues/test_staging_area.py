@@ -16,13 +16,7 @@ from headrace.errors import (
     ResourceExhaustedError,
 )
 
-pytestmark = pytest.mark.needs("backend-cpu")
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 
 def later(session: hr.Session, step: Any, feeds: Any = None) -> tuple[threading.Thread, list[Any]]:

@@ -13,15 +13,9 @@ import headrace as hr
 from headrace.errors import CancelledError, ConfigError, FailedPreconditionError
 from tests.children import run_program
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 SOON = hr.Config(wait_report=0.2)
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 def alone(body: str) -> str:

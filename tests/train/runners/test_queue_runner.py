@@ -19,15 +19,9 @@ from headrace.errors import (
 )
 from tests.children import run_program
 
-pytestmark = pytest.mark.needs("backend-cpu")
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 WAIT = 10
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 def numbers(count: int, runs_out: bool = True) -> hr.Tensor:

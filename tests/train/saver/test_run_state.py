@@ -14,13 +14,7 @@ import headrace as hr
 from headrace.errors import DataLossError, GraphError, InvalidArgumentError
 from headrace.extend.primitives import queue_contents, restore_queue_contents
 
-pytestmark = pytest.mark.needs("backend-cpu", "data")
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
+pytestmark = [pytest.mark.needs("backend-cpu", "data"), pytest.mark.usefixtures("graph")]
 
 
 TYPES, SHAPES = [hr.int64, hr.string, hr.bfloat16], [[], [2], []]

@@ -17,13 +17,7 @@ from headrace.errors import CheckpointError, GraphError, UninitializedError
 from headrace_train.checkpoint import CheckpointReader
 from tests.children import run_program
 
-pytestmark = pytest.mark.needs("backend-cpu")
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
+pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
 
 def initialized(**values: Any) -> tuple[hr.Session, dict[str, hr.Variable]]:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 import headrace as hr
 
 
 @pytest.fixture(autouse=True)
-def graph() -> Iterator[hr.Graph]:
-    """Return the default graph of the test, new and empty."""
-    with hr.Graph().as_default() as made:
-        yield made
+def _own_graph(graph: hr.Graph) -> None:
+    """Give every test a graph of its own."""

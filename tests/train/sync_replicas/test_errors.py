@@ -41,12 +41,6 @@ def cluster() -> Iterator[Sharing]:
     made.close()
 
 
-@pytest.fixture
-def graph() -> Iterator[Any]:
-    with hr.Graph().as_default() as made:
-        yield made
-
-
 def sgd() -> Any:
     return hr.train.GradientDescentOptimizer(1.0)
 
