@@ -19,8 +19,8 @@ def run(fetches: Any, feeds: Any = None, **config: Any) -> Any:
         return session.run(fetches, feeds)
 
 
-def run_initialized(fetches: Any, feeds: Any = None, **config: Any) -> Any:
-    """Return what a step yields in a new session whose variables have their first values."""
+def run_ready(fetches: Any, feeds: Any = None, **config: Any) -> Any:
+    """Return what a step yields in a new session, whose variables have their first values."""
     with hr.Session(config=hr.Config(**config) if config else None) as session:
         session.run(hr.global_variables_initializer())
         return session.run(fetches, feeds)

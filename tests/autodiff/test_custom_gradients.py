@@ -12,6 +12,7 @@ import headrace as hr
 from headrace.errors import DTypeError, GraphError, NoGradientError, PluginError, ShapeError
 from headrace.extend import Floating, Spec, op
 from headrace_autodiff.lookup import USER_RULES
+from tests.steps import run_ready
 
 pytestmark = pytest.mark.usefixtures("graph")
 runs = pytest.mark.needs("backend-cpu")
@@ -23,12 +24,6 @@ def _forget_rules() -> Iterator[None]:
     before = USER_RULES.offers
     yield
     USER_RULES.offers = before
-
-
-def run(fetches: Any, feed: Any = None) -> Any:
-    with hr.Session() as session:
-        session.run(hr.global_variables_initializer())
-        return session.run(fetches, feed)
 
 
 @op("RulelessForTest", public="")
@@ -57,8 +52,8 @@ def test_guided_relu() -> None:
     with hr.gradient_override_map({"Relu": "GuidedReluForTest"}):
         y = hr.nn.relu(x)
     weights = np.array([1, -1, 1], np.float32)
-    assert run(hr.gradients(y, x, weights))[0].tolist() == [0, 0, 1]
-    assert run(hr.gradients(plain, x, weights))[0].tolist() == [0, -1, 1]
+    assert run_ready(hr.gradients(y, x, weights))[0].tolist() == [0, 0, 1]
+    assert run_ready(hr.gradients(plain, x, weights))[0].tolist() == [0, -1, 1]
 
 
 @runs
@@ -67,7 +62,7 @@ def test_a_rule_for_an_op_that_is_declared_without_gradient() -> None:
     x = hr.constant([-3.0, 2.0])
     with hr.gradient_override_map({"Floor": "StraightThroughForTest"}):
         y = hr.floor(x) * 5
-    assert run(hr.gradients(y, x))[0].tolist() == [5, 5]
+    assert run_ready(hr.gradients(y, x))[0].tolist() == [5, 5]
     assert hr.gradients(hr.floor(x), x) == [None]
 
 
@@ -80,7 +75,7 @@ def test_an_op_without_rule_gets_one() -> None:
     x, y = hr.constant(1.0), hr.constant(2.0)
     grads = hr.gradients(ruleless(x, y), [x, y])
     assert grads[1] is None
-    assert run(grads[0]) == 2
+    assert run_ready(grads[0]) == 2
 
 
 def test_an_op_is_declared_to_pass_no_gradient_on() -> None:
@@ -183,10 +178,10 @@ def test_custom_gradient_is_stable_where_the_plain_one_is_not() -> None:
         return hr.log(1 + e), lambda dy: dy * (1 - 1 / (1 + e))
 
     x = hr.constant(100.0)
-    assert run(hr.gradients(log1pexp(x), x)) == [1]
+    assert run_ready(hr.gradients(log1pexp(x), x)) == [1]
     # Written out, the gradient is 1 / infinity * infinity.
     plain = hr.gradients(hr.log(1 + hr.exp(x)), x)
-    assert np.isnan(run(plain)).all()
+    assert np.isnan(run_ready(plain)).all()
 
 
 @runs
@@ -200,9 +195,9 @@ def test_custom_gradient_of_many_tensors() -> None:
 
     x, y = hr.constant(2.0), hr.constant(3.0)
     a, b = f(x, y)
-    assert run([a, b]) == [5, 6]
-    assert run(hr.gradients([a, b], [x, y])) == [10, 100]
-    assert run(hr.gradients(a, [x, y])) == [10, 0]
+    assert run_ready([a, b]) == [5, 6]
+    assert run_ready(hr.gradients([a, b], [x, y])) == [10, 100]
+    assert run_ready(hr.gradients(a, [x, y])) == [10, 0]
 
 
 @runs
@@ -213,7 +208,7 @@ def test_custom_gradients_differentiate_again() -> None:
 
     x = hr.constant(5.0)
     (first,) = hr.gradients(square(x) * x, x)
-    assert run([first, hr.gradients(first, x)[0]]) == [75, 30]
+    assert run_ready([first, hr.gradients(first, x)[0]]) == [75, 30]
 
 
 @runs
@@ -229,7 +224,7 @@ def test_custom_gradient_with_variables() -> None:
         return x * v, grad
 
     x = hr.constant(2.0)
-    assert run(hr.gradients(scaled(x), [x, v])) == [100, 7]
+    assert run_ready(hr.gradients(scaled(x), [x, v])) == [100, 7]
 
 
 def test_custom_gradient_does_not_lose_variables() -> None:
@@ -251,7 +246,7 @@ def test_a_variable_as_argument_is_no_other_variable() -> None:
     def doubled(x: hr.Tensor) -> Any:
         return x * 2, lambda dy: dy * 5
 
-    assert run(hr.gradients(doubled(v), v)) == [5]
+    assert run_ready(hr.gradients(doubled(v), v)) == [5]
 
 
 def test_custom_gradient_must_return_a_pair() -> None:
@@ -296,7 +291,7 @@ def test_a_document_does_not_hold_a_custom_gradient() -> None:
 
     x = hr.placeholder(hr.float32, [], name="x")
     y = f(x)
-    assert run(hr.gradients(y, x), {x: 1.0}) == [3]
+    assert run_ready(hr.gradients(y, x), {x: 1.0}) == [3]
     loaded = hr.Graph.from_document(hr.get_default_graph().to_document())
     with pytest.raises(NoGradientError, match="which graph\n  documents do not hold"):
         hr.gradients(loaded.get_tensor_by_name(y.name), loaded.get_tensor_by_name("x:0"))

@@ -8,13 +8,9 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from tests.steps import run
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
-
-
-def run(fetches: Any, feed: Any = None) -> Any:
-    with hr.Session() as session:
-        return session.run(fetches, feed)
 
 
 def test_ties_share_the_gradient_of_a_maximum() -> None:

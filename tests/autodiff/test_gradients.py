@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -11,6 +9,7 @@ import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError, GraphError, NoGradientError, ShapeError
 from headrace.extend import OPS, Floating, Spec, op
 from headrace.plugins.host import host
+from tests.steps import run_ready
 
 pytestmark = pytest.mark.usefixtures("graph")
 
@@ -22,12 +21,6 @@ def gradientless(x: Floating) -> Spec:
 
 
 runs = pytest.mark.needs("backend-cpu")
-
-
-def run(fetches: Any, feed: Any = None) -> Any:
-    with hr.Session() as session:
-        session.run(hr.global_variables_initializer())
-        return session.run(fetches, feed)
 
 
 # -- contracts
@@ -68,7 +61,7 @@ def test_unconnected_gives_zeros_on_demand() -> None:
     x, z = hr.constant([1.0]), hr.constant([[2.0, 3.0]])
     v = hr.Variable([1.0, 2.0, 3.0])
     grads = hr.gradients(x * 2, [z, v, x], unconnected_gradients="zero")
-    got = run(grads)
+    got = run_ready(grads)
     assert [g.tolist() for g in got] == [[[0, 0]], [0, 0, 0], [2]]
 
 
@@ -81,7 +74,7 @@ def test_what_lies_behind_x_does_not_count() -> None:
 @runs
 def test_the_gradient_of_y_by_itself_is_one() -> None:
     x = hr.constant([1.0, 2.0])
-    np.testing.assert_array_equal(run(hr.gradients(x, x)[0]), [1, 1])
+    np.testing.assert_array_equal(run_ready(hr.gradients(x, x)[0]), [1, 1])
 
 
 @runs
@@ -89,7 +82,7 @@ def test_an_x_on_the_way_to_another() -> None:
     x = hr.constant(3.0)
     y = x * x
     grads = hr.gradients(y * y + x, [x, y])
-    assert run(grads) == [4 * 27 + 1, 18]
+    assert run_ready(grads) == [4 * 27 + 1, 18]
 
 
 def test_integers_and_discrete_ops_carry_no_gradient() -> None:
@@ -107,7 +100,7 @@ def test_integers_and_discrete_ops_carry_no_gradient() -> None:
 @runs
 def test_stop_gradient_leaves_other_paths() -> None:
     x = hr.constant(3.0)
-    assert run(hr.gradients(x * hr.stop_gradient(x * x), x)) == [9]
+    assert run_ready(hr.gradients(x * hr.stop_gradient(x * x), x)) == [9]
 
 
 @runs
@@ -116,7 +109,7 @@ def test_stop_gradients_gives_partial_derivatives() -> None:
     b = 3 * a
     total = hr.gradients(a + b, [a, b])
     partial = hr.gradients(a + b, [a, b], stop_gradients=[a, b])
-    assert run([total, partial]) == [[4, 1], [1, 1]]
+    assert run_ready([total, partial]) == [[4, 1], [1, 1]]
     assert hr.gradients(b * b, a, stop_gradients=b) == [None]
 
 
@@ -127,17 +120,18 @@ def test_stop_gradients_gives_partial_derivatives() -> None:
 def test_partials_are_summed() -> None:
     x = hr.constant(2.0)
     ys = [x * float(n) for n in range(1, 8)]
-    assert run(hr.gradients(ys, x)) == [28]
-    assert run(hr.gradients([ys[0], ys[0]], x)) == [2]
+    assert run_ready(hr.gradients(ys, x)) == [28]
+    assert run_ready(hr.gradients([ys[0], ys[0]], x)) == [2]
 
 
 @runs
 def test_grad_ys_weigh_the_ys() -> None:
     x = hr.constant([1.0, 2.0])
     y, z = x * x, x * 3
-    assert run(hr.gradients(y, x, grad_ys=np.array([2, 3], np.float32)))[0].tolist() == [4, 12]
+    grads = hr.gradients(y, x, grad_ys=np.array([2, 3], np.float32))
+    assert run_ready(grads)[0].tolist() == [4, 12]
     grads = hr.gradients([y, z], x, grad_ys=[hr.constant([1.0, 0.0]), None])
-    assert run(grads)[0].tolist() == [5, 3]
+    assert run_ready(grads)[0].tolist() == [5, 3]
 
 
 @runs
@@ -146,7 +140,7 @@ def test_a_deep_chain_needs_no_recursion() -> None:
     y = x
     for _ in range(10_000):
         y = hr.identity(y)
-    assert run(hr.gradients(y, x)) == [1]
+    assert run_ready(hr.gradients(y, x)) == [1]
 
 
 @runs
@@ -155,8 +149,8 @@ def test_gradients_of_gradients() -> None:
     y = x * x * x * x
     for expected in (32, 48, 48, 24):
         (y,) = hr.gradients(y, x)
-        assert run(y) == expected
-    assert run(hr.gradients(y, x, unconnected_gradients="zero")) == [0]
+        assert run_ready(y) == expected
+    assert run_ready(hr.gradients(y, x, unconnected_gradients="zero")) == [0]
 
 
 # -- rows
@@ -168,7 +162,7 @@ def test_gather_gives_rows() -> None:
     rows = hr.gather(v, [1, 3, 1])
     (grad,) = hr.gradients(hr.reduce_sum(rows * rows), v)
     assert isinstance(grad, hr.IndexedSlices)
-    values, indices, shape, whole = run(
+    values, indices, shape, whole = run_ready(
         [grad.values, grad.indices, grad.dense_shape, hr.convert_to_tensor(grad)]
     )
     assert values.tolist() == [[4, 6], [12, 14], [4, 6]]
@@ -185,8 +179,8 @@ def test_sums_of_rows_stay_rows() -> None:
     (grad,) = hr.gradients(y, v)
     assert isinstance(grad, hr.IndexedSlices)
     assert grad.indices.dtype == hr.int64
-    assert sorted(run(grad.indices)) == [0, 1, 2, 2]
-    assert run(hr.convert_to_tensor(grad)).tolist() == [[1, 1], [1, 1], [6, 6], [0, 0]]
+    assert sorted(run_ready(grad.indices)) == [0, 1, 2, 2]
+    assert run_ready(hr.convert_to_tensor(grad)).tolist() == [[1, 1], [1, 1], [6, 6], [0, 0]]
 
 
 @runs
@@ -194,7 +188,7 @@ def test_rows_and_dense_add_up_dense() -> None:
     v = hr.Variable(np.ones((3, 2)))
     (grad,) = hr.gradients(hr.reduce_sum(hr.gather(v, [0, 0])) + hr.reduce_sum(v.value()), v)
     assert isinstance(grad, hr.Tensor)
-    assert run(grad).tolist() == [[3, 3], [1, 1], [1, 1]]
+    assert run_ready(grad).tolist() == [[3, 3], [1, 1], [1, 1]]
 
 
 @runs
@@ -202,7 +196,7 @@ def test_rows_become_dense_where_a_rule_needs_it() -> None:
     v = hr.Variable(np.ones((3, 2)))
     (grad,) = hr.gradients(hr.reduce_sum(hr.gather(v * 2, [1])), v)
     assert isinstance(grad, hr.Tensor)
-    assert run(grad).tolist() == [[0, 0], [2, 2], [0, 0]]
+    assert run_ready(grad).tolist() == [[0, 0], [2, 2], [0, 0]]
 
 
 # -- variables
@@ -212,16 +206,16 @@ def test_rows_become_dense_where_a_rule_needs_it() -> None:
 def test_all_reads_of_a_variable_count() -> None:
     v = hr.Variable(3.0)
     y = v * v + v
-    assert run(hr.gradients(y, v)) == [7]
-    assert run(hr.gradients(y, [v.handle])) == [7]
+    assert run_ready(hr.gradients(y, v)) == [7]
+    assert run_ready(hr.gradients(y, [v.handle])) == [7]
 
 
 @runs
 def test_one_read_of_a_variable_counts_alone() -> None:
     v = hr.Variable(3.0)
     read = v.value()
-    assert run(hr.gradients(read * v, read)) == [3]
-    assert run(hr.gradients(v, v)) == [1]
+    assert run_ready(hr.gradients(read * v, read)) == [3]
+    assert run_ready(hr.gradients(v, v)) == [1]
 
 
 @runs
@@ -284,7 +278,7 @@ def test_gated_gradients() -> None:
     v, x = hr.Variable([[1.0, 2.0]]), hr.constant([[3.0], [4.0]])
     y = hr.matmul(v, x) + hr.reduce_sum(hr.gather(v, [0]) * v)
     grads = hr.gradients(y, [v, x], gate_gradients=True)
-    assert [g.tolist() for g in run([hr.convert_to_tensor(g) for g in grads])] == [
+    assert [g.tolist() for g in run_ready([hr.convert_to_tensor(g) for g in grads])] == [
         [[5, 8]],
         [[1], [2]],
     ]

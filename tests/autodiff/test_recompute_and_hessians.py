@@ -7,14 +7,9 @@ import pytest
 
 import headrace as hr
 from headrace.graph.function import functions_in
+from tests.steps import run_ready
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
-
-
-def run(fetches, feeds=None):
-    with hr.Session() as session:
-        session.run(hr.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def test_recomputed_gradients_equal_kept_ones():
@@ -27,7 +22,7 @@ def test_recomputed_gradients_equal_kept_ones():
     kept, again = x, x
     for _ in range(4):
         kept, again = layer(kept), hr.recompute_grad(layer)(again)
-    pairs = [run(hr.gradients(y, [x, w]), {x: [0.1, 0.2, 0.3]}) for y in (kept, again)]
+    pairs = [run_ready(hr.gradients(y, [x, w]), {x: [0.1, 0.2, 0.3]}) for y in (kept, again)]
     for a, b in zip(*pairs, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
 
@@ -58,7 +53,7 @@ def test_hessians(shape):
         return cross + cross.T + np.diag(2 * first - np.sin(flat) * square)
 
     np.testing.assert_allclose(
-        run(found, {x: value}).reshape(value.size, value.size), plain(value), rtol=1e-10
+        run_ready(found, {x: value}).reshape(value.size, value.size), plain(value), rtol=1e-10
     )
 
 
@@ -66,7 +61,7 @@ def test_hessians_of_variables_and_of_what_does_not_depend():
     v = hr.Variable([1.0, 2.0])
     other = hr.Variable([1.0])
     y = hr.reduce_sum(v * v * v)
-    found = run(hr.hessians(y, [v, other]))
+    found = run_ready(hr.hessians(y, [v, other]))
     np.testing.assert_allclose(found[0], [[6, 0], [0, 12]])
     np.testing.assert_array_equal(found[1], [[0]])
 

@@ -10,15 +10,11 @@ import pytest
 
 import headrace as hr
 from headrace import errors
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
 COMPRESS = {"ZLIB": zlib.compress, "GZIP": gzip.compress}
-
-
-def run(tensor):
-    with hr.Session() as session:
-        return session.run(tensor)
 
 
 @pytest.mark.parametrize("kind", COMPRESS)

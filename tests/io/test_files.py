@@ -11,15 +11,11 @@ import pytest
 import headrace as hr
 from headrace import errors
 from headrace_io.matching import part_expression
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu", "train")
 
 PATTERNS = json.loads((Path(__file__).parent / "tables" / "readers.json").read_text())["patterns"]
-
-
-def run(tensor, feeds=None):
-    with hr.Session() as session:
-        return session.run(tensor, feeds)
 
 
 def test_a_file_that_is_written_is_read(tmp_path):

@@ -14,6 +14,7 @@ import pytest
 import headrace as hr
 from headrace import errors
 from tests.children import run_program
+from tests.steps import run
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
@@ -21,11 +22,6 @@ pillow = pytest.importorskip("PIL.Image")
 TABLE = json.loads((Path(__file__).parent / "tables" / "images.json").read_text())
 IMAGES = {name: text.encode("latin-1") for name, text in TABLE["images"].items()}
 ROWS = TABLE["rows"]
-
-
-def run(fetches):
-    with hr.Session() as session:
-        return session.run(fetches)
 
 
 def noise(*shape, dtype=np.uint8):

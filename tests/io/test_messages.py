@@ -19,6 +19,7 @@ from headrace.errors import (
     InvalidArgumentError,
     ShapeError,
 )
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu", "io")
 
@@ -148,11 +149,6 @@ def is_repeated(field: Any) -> bool:
 
 def plain(value: Any) -> Any:
     return value.encode() if isinstance(value, str) else value
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with hr.Session() as session:
-        return session.run(fetches, feeds)
 
 
 @pytest.mark.parametrize("seed", range(8))

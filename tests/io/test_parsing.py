@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import headrace as hr
 from headrace import errors
+from tests.steps import run
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 
@@ -52,11 +53,6 @@ def described(wanted):
         arguments[at] = None if arguments[at] is None else hr.as_dtype(arguments[at])
         made[name] = getattr(hr, kind)(*arguments)
     return made
-
-
-def run(fetches):
-    with hr.Session() as session:
-        return session.run(fetches)
 
 
 def check(found, expected):

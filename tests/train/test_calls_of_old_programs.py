@@ -10,6 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import GraphError
+from tests.steps import run_ready
 
 pytestmark = pytest.mark.needs("autodiff", "backend-cpu", "train")
 
@@ -19,12 +20,6 @@ def _executor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("HEADRACE_EXECUTOR", request.param)
     with hr.Graph().as_default():
         yield
-
-
-def run(fetches: Any) -> Any:
-    with hr.Session() as session:
-        session.run(hr.global_variables_initializer())
-        return session.run(fetches)
 
 
 class TestLossesThatAreFunctions:
@@ -55,7 +50,7 @@ class TestLossesThatAreFunctions:
         v = hr.get_variable("v", initializer=2.0)
         ((gradient, of),) = hr.train.AdamOptimizer().compute_gradients(lambda: v**3)
         assert of is v
-        assert run(gradient) == 12.0
+        assert run_ready(gradient) == 12.0
 
 
 PRINTS: dict[str, tuple[Callable[[Any], Any], str]] = {
@@ -79,7 +74,7 @@ class TestPrintedSparseTensors:
     def test_print_shows_its_parts(self, case: str, tmp_path: Path) -> None:
         what, expected = PRINTS[case]
         x = hr.SparseTensor([[0, 1], [2, 0]], [1.0, 2.0], [3, 2])
-        run(hr.print(*what(x), output_stream=f"file://{tmp_path / 'out'}"))
+        run_ready(hr.print(*what(x), output_stream=f"file://{tmp_path / 'out'}"))
         assert (tmp_path / "out").read_text() == expected
 
     def test_the_older_print_takes_none(self) -> None:

@@ -12,6 +12,7 @@ import headrace as hr
 from headrace.errors import ConfigError, HeadraceError
 from headrace.extend.settings import seconds, size, whole_number
 from headrace.settings import CORE_SETTINGS
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -34,11 +35,6 @@ def nested(depth: int, leaf: Any) -> Any:
     for _ in range(depth):
         leaf = [leaf]
     return leaf
-
-
-def run(fetch: Any, feeds: Any = None) -> Any:
-    with hr.Session() as session:
-        return session.run(fetch, feeds)
 
 
 def two() -> Any:

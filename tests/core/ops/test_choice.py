@@ -7,15 +7,11 @@ import pytest
 
 import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 X = np.arange(1, 7).reshape(2, 3)
-
-
-def run(fetch, feeds=None):
-    with hr.Session() as session:
-        return session.run(fetch, feeds)
 
 
 @pytest.mark.parametrize("known", ["all", "rank", "nothing", "condition", "operands"])

@@ -18,6 +18,7 @@ from headrace.errors import (
     ShapeError,
     UninitializedError,
 )
+from tests.steps import run_ready
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -29,15 +30,9 @@ def x():
     return hr.placeholder(hr.float32, [], name="x")
 
 
-def run(fetches, feeds=None):
-    with hr.Session() as session:
-        session.run(hr.global_variables_initializer())
-        return session.run(fetches, feeds)
-
-
 def both(made, x):
     """Return what comes out where x > 0, and where it is not."""
-    return run(made, {x: 2.0}), run(made, {x: -2.0})
+    return run_ready(made, {x: 2.0}), run_ready(made, {x: -2.0})
 
 
 @pytest.mark.parametrize(
@@ -127,14 +122,14 @@ def test_control_dependencies_on_operations_outside(x):
             return v.value()
 
     made = hr.cond(x > 0, branch, lambda: hr.constant(0.0))
-    assert run(made, {x: 1.0}) == 2.0
+    assert run_ready(made, {x: 1.0}) == 2.0
 
 
 def test_nested(x):
     made = hr.cond(
         x > 0, lambda: hr.cond(x > 1, lambda: x * 10, lambda: x), lambda: hr.constant(-1.0)
     )
-    assert [run(made, {x: v}) for v in (2.0, 0.5, -3.0)] == [20.0, 0.5, -1.0]
+    assert [run_ready(made, {x: v}) for v in (2.0, 0.5, -3.0)] == [20.0, 0.5, -1.0]
 
 
 def test_shapes_are_what_both_branches_know(x):
@@ -154,10 +149,10 @@ def test_gradients_of_both_branches_and_of_variables(x):
     found = hr.gradients(made, [x, w, table])
     (twice,) = hr.gradients(found[0], [x])
     dense = [hr.convert_to_tensor(g) for g in found]
-    taken = run([*dense, twice], {x: 2.0})
+    taken = run_ready([*dense, twice], {x: 2.0})
     assert [taken[0], taken[1], taken[3]] == [12.0, 4.0, 6.0]
     np.testing.assert_array_equal(taken[2], np.zeros((3, 2)))
-    other = run([*dense, twice], {x: -2.0})
+    other = run_ready([*dense, twice], {x: -2.0})
     assert [other[0], other[1], other[3]] == [1.0, 0.0, 0.0]
     np.testing.assert_array_equal(other[2], [[1, 1], [0, 0], [1, 1]])
 
@@ -167,8 +162,8 @@ def test_the_gradient_of_a_gather_in_a_branch_stays_sparse(x):
     made = hr.cond(x > 0, lambda: hr.gather(table, [1, 1]), lambda: hr.zeros([2, 2]))
     (found,) = hr.gradients(made, [table])
     assert isinstance(found, hr.IndexedSlices)
-    np.testing.assert_array_equal(run(found.indices, {x: 1.0}), [1, 1])
-    assert run(found.indices, {x: -1.0}).size == 0
+    np.testing.assert_array_equal(run_ready(found.indices, {x: 1.0}), [1, 1])
+    assert run_ready(found.indices, {x: -1.0}).size == 0
 
 
 def test_random_numbers_in_a_branch_are_the_same_for_the_gradient(x):
@@ -178,7 +173,7 @@ def test_random_numbers_in_a_branch_are_the_same_for_the_gradient(x):
     made = hr.cond(x > 0, noisy, lambda: x)
     (slope,) = hr.gradients(made, [x])
     for _ in range(3):
-        value, factor = run([made, slope], {x: 2.0})
+        value, factor = run_ready([made, slope], {x: 2.0})
         assert value == pytest.approx(2 * factor)
 
 
@@ -195,20 +190,20 @@ def test_case_takes_the_first_true_condition(x):
     made = hr.case(
         [(x > 2, lambda: x * 100), (x > 1, lambda: x * 10)], default=lambda: hr.constant(-1.0)
     )
-    assert [run(made, {x: v}) for v in (3.0, 1.5, 0.0)] == [300.0, 15.0, -1.0]
+    assert [run_ready(made, {x: v}) for v in (3.0, 1.5, 0.0)] == [300.0, 15.0, -1.0]
 
 
 def test_case_without_default_fails_where_no_condition_is_true(x):
     made = hr.case([(x > 2, lambda: x), (x > 1, lambda: x * 10)])
-    assert run(made, {x: 1.5}) == 15.0
+    assert run_ready(made, {x: 1.5}) == 15.0
     with pytest.raises(hr.errors.InvalidArgumentError, match="none of the conditions is true"):
-        run(made, {x: 0.0})
+        run_ready(made, {x: 0.0})
 
 
 def test_a_case_of_one_pair_returns_what_its_function_does(x):
-    assert run(hr.case([(x > 0, lambda: [x])]), {x: 1.0}) == [1.0]
-    assert run(hr.case([(x > 0, lambda: [x])], default=lambda: [-x]), {x: 1.0}) == 1.0
-    assert run(hr.case([(x > 0, lambda: [x])], lambda: [-x], strict=True), {x: -3.0}) == [3.0]
+    assert run_ready(hr.case([(x > 0, lambda: [x])]), {x: 1.0}) == [1.0]
+    assert run_ready(hr.case([(x > 0, lambda: [x])], default=lambda: [-x]), {x: 1.0}) == 1.0
+    assert run_ready(hr.case([(x > 0, lambda: [x])], lambda: [-x], strict=True), {x: -3.0}) == [3.0]
 
 
 def test_a_condition_that_is_no_scalar_fails_when_it_runs():
@@ -218,21 +213,21 @@ def test_a_condition_that_is_no_scalar_fails_when_it_runs():
     for fetch in (made, loop):
         for value in ([False], [True, False], []):
             with pytest.raises(ExecutionError, match="a condition must be a scalar, got shape"):
-                run(fetch, {pred: value})
+                run_ready(fetch, {pred: value})
 
 
 def test_case_exclusive(x):
     made = hr.case({x > 1: lambda: x, x > 0: lambda: -x}, default=lambda: x, exclusive=True)
-    assert run(made, {x: 0.5}) == -0.5
+    assert run_ready(made, {x: 0.5}) == -0.5
     with pytest.raises(hr.errors.InvalidArgumentError, match="more than one condition is true"):
-        run(made, {x: 2.0})
+        run_ready(made, {x: 2.0})
 
 
 @pytest.mark.parametrize(("number", "expected"), [(0, 10), (1, 20), (5, 30), (-1, 30)])
 def test_switch_case(number, expected):
     index = hr.placeholder(hr.int32, [])
     branches = [lambda: hr.constant(10), lambda: hr.constant(20), lambda: hr.constant(30)]
-    assert run(hr.switch_case(index, branches), {index: number}) == expected
+    assert run_ready(hr.switch_case(index, branches), {index: number}) == expected
 
 
 MISTAKES = {

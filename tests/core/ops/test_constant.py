@@ -9,37 +9,11 @@ import pytest
 
 import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError, ExecutionError, ShapeError
+from tests.core.ops.values import evaluate, fed, same
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 X = np.arange(12.0).reshape(3, 4)
-
-
-def fed(value, shape=None):
-    """Return a placeholder of a static shape that is fed a value in the test's step."""
-    array = np.asarray(value)
-    tensor = hr.placeholder(array.dtype, shape)
-    hr.get_default_graph().test_feeds = {
-        **getattr(hr.get_default_graph(), "test_feeds", {}),
-        tensor: array,
-    }
-    return tensor
-
-
-def evaluate(build):
-    with hr.Graph().as_default() as graph, hr.Session() as session:
-        fetches = build()
-        return fetches, session.run(fetches, getattr(graph, "test_feeds", {}))
-
-
-def same(got, expected):
-    if isinstance(expected, list):
-        assert len(got) == len(expected)
-        for mine, wanted in zip(got, expected, strict=True):
-            same(mine, wanted)
-        return
-    assert np.shape(got) == np.shape(expected)
-    np.testing.assert_array_equal(np.asarray(got, np.asarray(expected).dtype), expected)
 
 
 VALUES = {

@@ -7,16 +7,12 @@ import pytest
 
 import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError, ExecutionError, ShapeError
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 RNG = np.random.default_rng(9)
 SIZES = {"i": 2, "j": 3, "k": 4, "l": 5, "b": 2, "c": 3}
-
-
-def evaluate(fetches, feeds=None):
-    with hr.Session() as session:
-        return session.run(fetches, feeds)
 
 
 def operands(equation):
@@ -48,7 +44,7 @@ def test_einsum(equation, known):
     places = [hr.placeholder(hr.float64, shape) for shape in shapes]
     tensor = hr.einsum(equation, *places)
     feeds = dict(zip(places, given, strict=True))
-    got = evaluate(tensor, feeds)
+    got = run(tensor, feeds)
     np.testing.assert_allclose(got, np.einsum(equation, *given), atol=1e-12)
     if known:
         assert tensor.shape == got.shape
@@ -59,7 +55,7 @@ def test_einsum(equation, known):
         moved = [u if p is place else y for p, y in zip(places, given, strict=True)]
         # The product is linear in each operand.
         wanted = np.sum(np.einsum(equation, *moved) * weights)
-        assert np.sum(evaluate(grad, feeds) * u) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+        assert np.sum(run(grad, feeds) * u) == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
 def test_einsum_without_a_known_rank():
@@ -67,7 +63,7 @@ def test_einsum_without_a_known_rank():
     x = RNG.normal(size=(2, 3, 3))
     for equation in ("bij,bjk->bik", "bii->b", "bij->jbi", "bij,bij->b"):
         count = equation.count(",") + 1
-        got = evaluate(hr.einsum(equation, *[place] * count), {place: x})
+        got = run(hr.einsum(equation, *[place] * count), {place: x})
         np.testing.assert_allclose(got, np.einsum(equation, *[x] * count))
 
 
@@ -78,20 +74,20 @@ def test_axes_that_differ_in_size_are_refused_in_the_step(equation, shapes):
     places = [hr.placeholder(hr.float64, [None] * len(s)) for s in shapes]
     feeds = {place: np.ones(s) for place, s in zip(places, shapes, strict=True)}
     with pytest.raises(ExecutionError, match="Reshape failed"):
-        evaluate(hr.einsum(equation, *places), feeds)
+        run(hr.einsum(equation, *places), feeds)
 
 
 def test_einsum_takes_integers_lists_and_a_name():
     tensor = hr.einsum("ij,jk->ik", hr.constant([[1, 2]]), [[3], [4]], name="both")
     assert tensor.op.name.startswith("both")
     assert tensor.dtype == hr.int32
-    assert evaluate(tensor).tolist() == [[11]]
-    assert evaluate(hr.einsum("ij,j->i", [[1.0, 2.0]], [3.0, 4.0])).tolist() == [11.0]
+    assert run(tensor).tolist() == [[11]]
+    assert run(hr.einsum("ij,j->i", [[1.0, 2.0]], [3.0, 4.0])).tolist() == [11.0]
 
 
 def test_einsum_of_diagonals_leaves_infinities_out():
     x = np.array([[1.0, np.inf], [np.nan, 2.0]])
-    assert evaluate(hr.einsum("ii->i", x)).tolist() == [1.0, 2.0]
+    assert run(hr.einsum("ii->i", x)).tolist() == [1.0, 2.0]
 
 
 X, Y = np.ones((2, 3)), np.ones((3, 4))
@@ -151,19 +147,19 @@ def test_tensordot(axes, same, shape):
     places = [hr.placeholder(hr.float64, s) for s in shapes]
     tensor = hr.tensordot(*places, axes)
     feeds = dict(zip(places, (P, Q), strict=True))
-    got = evaluate(tensor, feeds)
+    got = run(tensor, feeds)
     np.testing.assert_allclose(got, np.tensordot(P, Q, same), atol=1e-12)
     if shape == "known":
         assert tensor.shape == got.shape
     weights = RNG.normal(size=got.shape)
     grads = hr.gradients(tensor, places, grad_ys=hr.constant(weights))
     total = np.sum(got * weights)
-    for grad, x in zip(evaluate(grads, feeds), (P, Q), strict=True):
+    for grad, x in zip(run(grads, feeds), (P, Q), strict=True):
         assert np.sum(grad * x) == pytest.approx(total)
 
 
 def test_tensordot_takes_a_constant_tensor_of_axes():
-    got = evaluate(hr.tensordot(P, Q, hr.constant([[2], [0]])))
+    got = run(hr.tensordot(P, Q, hr.constant([[2], [0]])))
     np.testing.assert_allclose(got, np.tensordot(P, Q, 1))
     with pytest.raises(AttributeValueError, match="a row for each tensor"):
         hr.tensordot(P, Q, hr.placeholder(hr.int32, []))

@@ -7,13 +7,9 @@ import pytest
 
 import headrace as hr
 from headrace.errors import AttributeValueError, ExecutionError, ShapeError
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
-
-
-def run(fetch, feeds=None):
-    with hr.Session() as session:
-        return session.run(fetch, feeds)
 
 
 def draw(*shape, seed=0):

@@ -8,14 +8,9 @@ import pytest
 import headrace as hr
 from headrace.errors import DTypeError, GraphError, ShapeError
 from headrace.graph.spec import TensorSpec, as_shape
+from tests.steps import run_ready
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
-
-
-def run(fetches, feeds=None):
-    with hr.Session() as session:
-        session.run(hr.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def test_a_call_is_one_node_and_traced_once(graph):
@@ -30,7 +25,7 @@ def test_a_call_is_one_node_and_traced_once(graph):
     b = f(hr.constant(3.0), hr.constant(4.0))
     assert len(traces) == 1
     assert [op.type for op in graph.operations].count("Call") == 2
-    np.testing.assert_allclose(run([a, b]), [2 * np.tanh(1), 4 * np.tanh(3)], rtol=1e-6)
+    np.testing.assert_allclose(run_ready([a, b]), [2 * np.tanh(1), 4 * np.tanh(3)], rtol=1e-6)
     f(hr.constant([1.0]), hr.constant(2.0))
     assert len(traces) == 2, "another shape, another trace"
 
@@ -43,7 +38,8 @@ def test_python_values_are_constants_of_the_trace():
             found = found * x
         return found * scale
 
-    assert run([power(hr.constant(2.0), 3), power(hr.constant(2.0), 4, scale=0.5)]) == [8.0, 8.0]
+    powers = [power(hr.constant(2.0), 3), power(hr.constant(2.0), 4, scale=0.5)]
+    assert run_ready(powers) == [8.0, 8.0]
 
 
 def test_structures_in_and_out():
@@ -52,7 +48,7 @@ def test_structures_in_and_out():
         return {"sum": pair[0] + pair[1], "rest": [extra["x"], 1.0]}
 
     made = f((hr.constant(1.0), hr.constant(2.0)), extra={"x": hr.constant(5.0)})
-    assert run(made) == {"sum": 3.0, "rest": [5.0, 1.0]}
+    assert run_ready(made) == {"sum": 3.0, "rest": [5.0, 1.0]}
 
 
 def test_arrays_and_variables_are_passed_on():
@@ -62,7 +58,7 @@ def test_arrays_and_variables_are_passed_on():
     def f(x, y):
         return x + y
 
-    np.testing.assert_array_equal(run(f(v, np.float32([10.0, 20.0]))), [11, 22])
+    np.testing.assert_array_equal(run_ready(f(v, np.float32([10.0, 20.0]))), [11, 22])
 
 
 def test_captured_tensors_and_variables_have_gradients():
@@ -77,7 +73,7 @@ def test_captured_tensors_and_variables_have_gradients():
     y = f(x)
     first = hr.gradients(y, [x, w, outside])
     (second,) = hr.gradients(first[0], [x])
-    assert run([y, *first, second]) == [60.0, 60.0, 20.0, 12.0, 30.0]
+    assert run_ready([y, *first, second]) == [60.0, 60.0, 20.0, 12.0, 30.0]
 
 
 def test_what_changes_state_runs_with_every_call():
@@ -176,7 +172,7 @@ def test_functions_call_functions_in_branches_and_loops():
     y = hr.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, quartic(s)), (0, x))[1]
     z = hr.cond(x > 1, lambda: quartic(x), lambda: square(x))
     slopes = [hr.gradients(t, [x])[0] for t in (y, z)]
-    assert run([y, z, *slopes], {x: 1.5}) == pytest.approx(
+    assert run_ready([y, z, *slopes], {x: 1.5}) == pytest.approx(
         [1.5**16, 1.5**4, 16 * 1.5**15, 4 * 1.5**3]
     )
 
@@ -186,7 +182,7 @@ def test_random_numbers_differ_from_call_to_call():
     def noise(x):
         return x + hr.random_normal([])
 
-    found = run([noise(hr.constant(0.0)) for _ in range(3)])
+    found = run_ready([noise(hr.constant(0.0)) for _ in range(3)])
     assert len(set(found)) == 3
 
 
@@ -198,7 +194,7 @@ def test_one_trace_for_all_that_fits_a_signature():
         traces.append(x.shape.as_list())
         return hr.reduce_sum(x)
 
-    assert run([total(hr.ones([2])), total(hr.ones([5]))]) == [2.0, 5.0]
+    assert run_ready([total(hr.ones([2])), total(hr.ones([5]))]) == [2.0, 5.0]
     assert traces == [[None]]
     with pytest.raises(GraphError, match="by its input_signature, got float64"):
         total(hr.ones([2], hr.float64))
@@ -215,7 +211,7 @@ def test_methods():
         def __call__(self, x):
             return x * self.w
 
-    assert run(Model()(hr.constant(2.0))) == 8.0
+    assert run_ready(Model()(hr.constant(2.0))) == 8.0
 
 
 def test_mistakes():
@@ -249,7 +245,7 @@ def test_graphs_with_functions_survive_as_documents(graph):
     with hr.Session(graph=other) as session:
         session.run([v.initializer for v in other.variables])
         found = session.run([y.name, slope.name], {"x:0": 1.0})
-    assert found == run([y, slope], {x: 1.0}) == [64.0, 64.0]
+    assert found == run_ready([y, slope], {x: 1.0}) == [64.0, 64.0]
 
 
 def test_a_finished_function_takes_in_nothing_more(graph):

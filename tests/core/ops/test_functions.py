@@ -9,15 +9,11 @@ import pytest
 
 import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError, ExecutionError, ShapeError
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 NAN, INF = np.nan, np.inf
-
-
-def run(fetch, feeds=None):
-    with hr.Session() as session:
-        return session.run(fetch, feeds)
 
 
 def slope(function, *values):

@@ -13,13 +13,9 @@ from headrace.errors import (
     InvalidArgumentError,
     ShapeError,
 )
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
-
-
-def run(fetch, feeds=None):
-    with hr.Session() as session:
-        return session.run(fetch, feeds)
 
 
 def draw(*shape):

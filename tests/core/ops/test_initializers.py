@@ -7,13 +7,9 @@ import pytest
 
 import headrace as hr
 from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, ShapeError
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu")
-
-
-def evaluate(tensor):
-    with hr.Session() as session:
-        return session.run(tensor)
 
 
 VALUES = {
@@ -30,9 +26,9 @@ VALUES = {
 @pytest.mark.parametrize("name", VALUES)
 def test_values(name):
     made, shape, expected = VALUES[name]
-    got = evaluate(made(shape))
+    got = run(made(shape))
     np.testing.assert_array_equal(got, expected)
-    assert evaluate(made(shape, dtype=hr.float64)).dtype == np.float64
+    assert run(made(shape, dtype=hr.float64)).dtype == np.float64
 
 
 # Of a layer with 3 * 3 * 40 inputs and 3 * 3 * 60 outputs, and of its weights' shape.
@@ -59,7 +55,7 @@ SHAPE, IN, OUT = [3, 3, 40, 60], 360, 540
     ids=range(13),
 )
 def test_scales(made, deviation):
-    drawn = evaluate(made(SHAPE))
+    drawn = run(made(SHAPE))
     assert drawn.dtype == np.float32
     assert abs(drawn.mean()) < 0.05 * deviation
     assert drawn.std() == pytest.approx(deviation, rel=0.03)
@@ -67,14 +63,14 @@ def test_scales(made, deviation):
 
 @pytest.mark.parametrize("shape", [[4, 4], [6, 3], [3, 6], [2, 3, 4]])
 def test_orthogonal(shape):
-    drawn = evaluate(hr.orthogonal_initializer(gain=2.0, seed=1)(shape)).reshape(-1, shape[-1])
+    drawn = run(hr.orthogonal_initializer(gain=2.0, seed=1)(shape)).reshape(-1, shape[-1])
     product = drawn @ drawn.T if len(drawn) < drawn.shape[1] else drawn.T @ drawn
     np.testing.assert_allclose(product, 4 * np.eye(len(product)), atol=1e-5)
 
 
 def test_seeds_settle_what_is_drawn():
     made = hr.glorot_uniform_initializer(seed=3)
-    np.testing.assert_array_equal(evaluate(made([4])), evaluate(made([4])))
+    np.testing.assert_array_equal(run(made([4])), run(made([4])))
 
 
 @pytest.mark.parametrize("kind", [hr.variance_scaling_initializer, hr.glorot_normal_initializer])
@@ -83,13 +79,13 @@ def test_configurations_make_equal_initializers(kind):
     again = kind.from_config(config)
     assert again.get_config() == config
     assert config["dtype"] == "float64"
-    assert evaluate(again([2, 2])).dtype == np.float64
+    assert run(again([2, 2])).dtype == np.float64
 
 
 def test_small_shapes():
     for made in (hr.glorot_uniform_initializer(), hr.uniform_unit_scaling_initializer()):
-        assert np.shape(evaluate(made([]))) == ()
-        assert evaluate(made([0, 3])).shape == (0, 3)
+        assert np.shape(run(made([]))) == ()
+        assert run(made([0, 3])).shape == (0, 3)
 
 
 @pytest.mark.parametrize(

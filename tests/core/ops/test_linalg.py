@@ -13,6 +13,7 @@ from headrace.errors import (
     NoGradientError,
     ShapeError,
 )
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -25,11 +26,6 @@ C = A + 1j * RNG.normal(size=A.shape)
 H = C @ np.conj(np.swapaxes(C, -1, -2)) + np.eye(3)
 
 OFFSET = np.array([[0.0], [5.0], [0.0]])
-
-
-def evaluate(fetches, feeds=None):
-    with hr.Session() as session:
-        return session.run(fetches, feeds)
 
 
 def turned(x):
@@ -96,16 +92,16 @@ VALUES = {
 def test_values(name):
     build, expected = VALUES[name]
     tensor = build()
-    got = evaluate(tensor)
+    got = run(tensor)
     assert tensor.shape == got.shape
     np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-7)
 
 
 def test_svd_and_eig_return_tensors_in_order():
-    s, u, v = evaluate(hr.svd(C))
+    s, u, v = run(hr.svd(C))
     assert s.dtype == np.float64
     np.testing.assert_allclose((u * s[..., None, :]) @ turned(v), C, atol=1e-12)
-    e, v = evaluate(hr.self_adjoint_eig(H))
+    e, v = run(hr.self_adjoint_eig(H))
     assert e.dtype == np.complex128
     np.testing.assert_allclose(H @ v, v * e[..., None, :], atol=1e-10)
 
@@ -117,13 +113,13 @@ def test_tridiagonal(form):
     given = {"compact": np.stack([above, main, below]), "sequence": [above[:2], main, below[1:]]}
     diagonals = given.get(form, dense)
     rhs = np.array([[1.0, 2], [3, 4], [5, 6]])
-    solved = evaluate(hr.linalg.tridiagonal_solve(diagonals, rhs, form))
+    solved = run(hr.linalg.tridiagonal_solve(diagonals, rhs, form))
     np.testing.assert_allclose(solved, np.linalg.solve(dense, rhs))
-    product = evaluate(hr.linalg.tridiagonal_matmul(diagonals, rhs, form))
+    product = run(hr.linalg.tridiagonal_matmul(diagonals, rhs, form))
     np.testing.assert_allclose(product, dense @ rhs)
-    one = evaluate(hr.linalg.tridiagonal_solve(diagonals, rhs[:, 0], form))
+    one = run(hr.linalg.tridiagonal_solve(diagonals, rhs[:, 0], form))
     np.testing.assert_allclose(one, np.linalg.solve(dense, rhs[:, 0]))
-    other = evaluate(hr.linalg.tridiagonal_solve(diagonals, rhs.T, form, transpose_rhs=True))
+    other = run(hr.linalg.tridiagonal_solve(diagonals, rhs.T, form, transpose_rhs=True))
     np.testing.assert_allclose(other, solved.T)
 
 
@@ -203,7 +199,7 @@ def test_equal_singular_values_give_no_nan():
     place = hr.placeholder(hr.float64, [2, 2])
     _, u, v = hr.svd(place)
     (grad,) = hr.gradients(hr.matmul(u, v, transpose_b=True), [place])
-    assert np.isfinite(evaluate(grad, {place: np.eye(2)})).all()
+    assert np.isfinite(run(grad, {place: np.eye(2)})).all()
 
 
 def test_complex_gradients_are_those_of_a_real_loss():
@@ -214,8 +210,8 @@ def test_complex_gradients_are_those_of_a_real_loss():
     loss = hr.real(total * hr.constant(np.conj(weight)))
     (grad,) = hr.gradients(loss, [place])
     x, u, h = C[0], C[1], 1e-6
-    ahead, behind = (evaluate(loss, {place: x + t * u}) for t in (h, -h))
-    got = np.sum(np.conj(evaluate(grad, {place: x})) * u).real
+    ahead, behind = (run(loss, {place: x + t * u}) for t in (h, -h))
+    got = np.sum(np.conj(run(grad, {place: x})) * u).real
     assert got == pytest.approx((ahead - behind) / (2 * h), rel=1e-6)
 
 
@@ -270,7 +266,7 @@ def test_shapes_that_only_a_step_knows():
         hr.linalg.adjoint(place),
         hr.linalg.logdet(place @ hr.linalg.adjoint(place)),
     ]
-    unit, trace, solved, turn, log = evaluate(fetched, {place: A, right: B})
+    unit, trace, solved, turn, log = run(fetched, {place: A, right: B})
     np.testing.assert_allclose(unit, np.broadcast_to(np.eye(3), A.shape), atol=1e-12)
     np.testing.assert_allclose(trace, np.trace(A, axis1=1, axis2=2))
     np.testing.assert_allclose(solved, np.linalg.solve(A, B), atol=1e-8)
@@ -281,7 +277,7 @@ def test_shapes_that_only_a_step_knows():
 def test_a_singular_matrix_of_least_squares_is_an_error():
     singular = hr.constant([[1.0, 2.0], [2.0, 4.0]])
     with pytest.raises(ExecutionError, match="not positive definite"):
-        evaluate(hr.matrix_solve_ls(singular, singular))
+        run(hr.matrix_solve_ls(singular, singular))
 
 
 @pytest.mark.parametrize("executor", ["plan", "plain"])

@@ -18,16 +18,11 @@ from headrace.errors import (
     SessionClosedError,
     ShapeError,
 )
+from tests.steps import run_ready
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 Pair = namedtuple("Pair", ["i", "s"])  # noqa: PYI024 - as users write them
-
-
-def run(fetches, feeds=None, **config):
-    with hr.Session(config=hr.Config(**config)) as session:
-        session.run(hr.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +52,7 @@ def run(fetches, feeds=None, **config):
 )
 def test_values_and_structures(cond, body, start, expected):
     assert (
-        run(hr.while_loop(cond, body, start if isinstance(start, list | tuple) else [start]))
+        run_ready(hr.while_loop(cond, body, start if isinstance(start, list | tuple) else [start]))
         == expected
     )
 
@@ -65,7 +60,7 @@ def test_values_and_structures(cond, body, start, expected):
 def test_return_same_structure():
     made = hr.while_loop(lambda i: i < 2, lambda i: [i + 1], [0], return_same_structure=True)
     assert isinstance(made, list)
-    assert run(made) == [2]
+    assert run_ready(made) == [2]
 
 
 def test_trip_counts_that_depend_on_data_nested():
@@ -98,7 +93,7 @@ def test_trip_counts_that_depend_on_data_nested():
 @pytest.mark.parametrize("limit", [0, 3, 100])
 def test_maximum_iterations(limit):
     made = hr.while_loop(lambda i: i < 10, lambda i: i + 1, [0], maximum_iterations=limit)
-    assert run(made) == min(limit, 10)
+    assert run_ready(made) == min(limit, 10)
 
 
 @pytest.mark.parametrize("parallel", [1, 2, 64])
@@ -109,7 +104,7 @@ def test_results_do_not_depend_on_parallel_iterations(parallel):
         (0, 0.0),
         parallel_iterations=parallel,
     )
-    assert run(made[1]) == pytest.approx(2 - 2**-19)
+    assert run_ready(made[1]) == pytest.approx(2 - 2**-19)
 
 
 def test_shapes_may_change_where_the_invariant_says_so():
@@ -120,7 +115,7 @@ def test_shapes_may_change_where_the_invariant_says_so():
         shape_invariants=[[None, 3]],
     )
     assert made.shape.as_list() == [None, 3]
-    assert run(made).shape == (8, 3)
+    assert run_ready(made).shape == (8, 3)
 
 
 def test_reads_of_variables_see_assignments_of_the_loop():
@@ -141,7 +136,7 @@ def test_a_variable_that_the_loop_only_reads_is_read_before_it(graph):
     v = hr.Variable(2.0)
     made = hr.while_loop(lambda s: s < 20.0, lambda s: s * v, [1.0])
     assert made.op.inputs[-1].op.type == "ReadVariable"
-    assert run(made) == 32.0
+    assert run_ready(made) == 32.0
 
 
 def test_variables_made_in_a_body_belong_to_the_program(graph):
@@ -149,7 +144,7 @@ def test_variables_made_in_a_body_belong_to_the_program(graph):
         lambda s: s < 4.0, lambda s: s + hr.Variable(lambda: hr.ones([]), name="one"), [0.0]
     )
     assert len(graph.variables) == 1
-    assert run(made) == 4.0
+    assert run_ready(made) == 4.0
 
 
 @pytest.mark.needs("train")
@@ -188,7 +183,7 @@ def test_ten_thousand_iterations():
         )[1],
         [x],
     )
-    count, found = run([made, slope])
+    count, found = run_ready([made, slope])
     assert count == 10_000
     assert found == pytest.approx(1.001**1000, rel=1e-3)
 
@@ -216,7 +211,7 @@ def test_gradients_nested_to_second_order(optimize):
     value = 0.9
     slope = plain(value + 1e-30j).imag / 1e-30
     bend = (plain(value + 1e-6 + 1e-30j).imag - plain(value - 1e-6 + 1e-30j).imag) / 1e-30 / 2e-6
-    found = run([y, first, second], {x: value}, optimize=optimize)
+    found = run_ready([y, first, second], {x: value}, optimize=optimize)
     np.testing.assert_allclose(found, [plain(value), slope, bend], rtol=1e-7)
 
 
@@ -236,7 +231,7 @@ def test_gradients_of_variables_and_swapping_to_the_host():
     h = x
     for _ in range(3):
         h = hr.tanh(hr.matmul(h, w) + x)
-    unrolled, looped, swapped = run([hr.gradients(h, [w, x]), grown(False), grown(True)])
+    unrolled, looped, swapped = run_ready([hr.gradients(h, [w, x]), grown(False), grown(True)])
     for a, b, c in zip(unrolled, looped, swapped, strict=True):
         np.testing.assert_allclose(b, a, rtol=1e-6)
         np.testing.assert_array_equal(c, b)
@@ -251,7 +246,7 @@ def test_the_gradient_of_a_gather_in_a_loop_stays_sparse():
     (found,) = hr.gradients(total, [table])
     dense = np.zeros((6, 2))
     np.add.at(dense, [4, 0, 4], 1)
-    np.testing.assert_array_equal(run(hr.convert_to_tensor(found)), dense)
+    np.testing.assert_array_equal(run_ready(hr.convert_to_tensor(found)), dense)
 
 
 def test_back_prop_can_be_switched_off():
@@ -270,7 +265,7 @@ def test_gradients_asked_for_inside_a_body():
     root = hr.while_loop(
         lambda y: hr.abs(y * y * y - x) > 1e-12, newton, [hr.constant(1.0, hr.float64)]
     )
-    assert run(root, {x: 27.0}) == pytest.approx(3.0)
+    assert run_ready(root, {x: 27.0}) == pytest.approx(3.0)
 
 
 def test_random_numbers_of_iterations_are_the_same_for_the_gradient():
@@ -278,7 +273,7 @@ def test_random_numbers_of_iterations_are_the_same_for_the_gradient():
     made = hr.while_loop(
         lambda i, s: i < 4, lambda i, s: (i + 1, s * hr.random_uniform([], 0.5, 1.5)), (0, x)
     )[1]
-    value, slope = run([made, hr.gradients(made, [x])[0]])
+    value, slope = run_ready([made, hr.gradients(made, [x])[0]])
     assert slope == pytest.approx(value)
 
 

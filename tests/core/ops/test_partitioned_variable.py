@@ -14,6 +14,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import AttributeValueError, DocumentError, DTypeError, GraphError, ShapeError
+from tests.steps import run_ready
 
 # A partitioner, the dtype of the variable, and for several shapes the parts along each axis.
 PARTITIONS = """
@@ -46,12 +47,6 @@ cpu = pytest.mark.needs("backend-cpu")
 
 def described(variables):
     return [(v.op.name, v.shape.as_list()) for v in variables]
-
-
-def fetched(value):
-    with hr.Session() as session:
-        session.run(hr.global_variables_initializer())
-        return session.run(value)
 
 
 @pytest.mark.parametrize(("call", "dtype", "cases"), LINES, ids=[f"{c}-{d}" for c, d, _ in LINES])
@@ -160,7 +155,7 @@ def test_values_and_initializers_are_divided(shards, axis):
     diagonal = hr.get_variable(
         "c", [4, 2], initializer=hr.initializers.identity(), partitioner=partitioner
     )
-    a, b, c, doubled = fetched(
+    a, b, c, doubled = run_ready(
         [of_tensor + 0.0, of_array.as_tensor(), diagonal.as_tensor(), of_tensor * 2]
     )
     np.testing.assert_array_equal(a, values)
@@ -190,7 +185,7 @@ def test_initializers_hear_which_part_they_make():
 def test_the_scale_of_random_numbers_is_that_of_the_whole():
     make = hr.initializers.variance_scaling(1.0, "fan_in", "uniform", seed=1)
     w = hr.get_variable("w", [1000, 30], initializer=make, partitioner=hr.fixed_size_partitioner(4))
-    assert np.abs(fetched(w.as_tensor())).max() == pytest.approx(np.sqrt(3 / 1000), rel=1e-3)
+    assert np.abs(run_ready(w.as_tensor())).max() == pytest.approx(np.sqrt(3 / 1000), rel=1e-3)
 
 
 @cpu
@@ -229,7 +224,7 @@ def test_lookups_and_their_gradients_are_those_of_the_whole_table(strategy, shar
     assert all(isinstance(part, hr.IndexedSlices) for part in slices)
     dense = [hr.convert_to_tensor(part) for part in slices]
     wanted = hr.convert_to_tensor(hr.gradients(hr.reduce_sum(expected * weights), whole)[0])
-    a, b, c, d = fetched([expected, found, wanted, hr.concat(dense, 0)])
+    a, b, c, d = run_ready([expected, found, wanted, hr.concat(dense, 0)])
     assert a.tobytes() == b.tobytes()
     assert c[order].tobytes() == d.tobytes()
 
@@ -313,4 +308,4 @@ def test_layers_take_weights_in_parts():
         *(f"s/dense/kernel/part_{i}" for i in range(2)),
         *(f"s/dense/bias/part_{i}" for i in range(2)),
     ]
-    assert fetched(y).tolist() == [[4, 4, 4]] * 2
+    assert run_ready(y).tolist() == [[4, 4, 4]] * 2

@@ -7,6 +7,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError, HeadraceError, ShapeError
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -29,11 +30,6 @@ AXES = {
 }
 
 
-def evaluate(fetches, feeds=None):
-    with hr.Session() as session:
-        return session.run(fetches, feeds)
-
-
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("axis", AXES)
 @pytest.mark.parametrize("fold", FOLDS)
@@ -43,7 +39,7 @@ def test_axes_take_all_forms(fold, axis, keepdims):
     result = ours(X, axis=given, keepdims=keepdims)
     expected = theirs(X, axis=numpy_axis, keepdims=keepdims)
     assert result.shape == list(np.shape(expected))
-    np.testing.assert_allclose(evaluate(result), expected, rtol=1e-12)
+    np.testing.assert_allclose(run(result), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("fold", FOLDS)
@@ -51,10 +47,10 @@ def test_a_constant_tensor_is_an_axis_like_a_number(fold):
     ours, theirs = FOLDS[fold]
     result = ours(X, hr.constant([0, -1]))
     assert result.shape == [3]
-    np.testing.assert_allclose(evaluate(result), theirs(X, axis=(0, 2)), rtol=1e-12)
+    np.testing.assert_allclose(run(result), theirs(X, axis=(0, 2)), rtol=1e-12)
     behind = ours(X, hr.range(1, hr.rank(hr.constant(X))))
     assert behind.shape == [2]
-    np.testing.assert_allclose(evaluate(behind), theirs(X, axis=(1, 2)), rtol=1e-12)
+    np.testing.assert_allclose(run(behind), theirs(X, axis=(1, 2)), rtol=1e-12)
 
 
 @pytest.mark.parametrize("static", [True, False])
@@ -67,12 +63,12 @@ def test_axes_may_be_computed_in_the_step(fold, keepdims, static):
     result = ours(x, axis, keepdims)
     (slope,) = hr.gradients(hr.reduce_sum(result * result), [x])
     for axes in ((0,), (-1,), (2, 0), (), (0, 1, 2)):
-        found, gradient = evaluate([result, slope], {x: X, axis: axes})
+        found, gradient = run([result, slope], {x: X, axis: axes})
         expected = theirs(X, axis=axes, keepdims=keepdims)
         np.testing.assert_allclose(found, expected, rtol=1e-12)
         fixed = ours(x, axes)
         (wanted,) = hr.gradients(hr.reduce_sum(fixed * fixed), [x])
-        np.testing.assert_allclose(gradient, evaluate(wanted, {x: X}), rtol=1e-10)
+        np.testing.assert_allclose(gradient, run(wanted, {x: X}), rtol=1e-10)
 
 
 def test_a_scalar_tensor_is_one_axis():
@@ -80,18 +76,16 @@ def test_a_scalar_tensor_is_one_axis():
     axis = hr.placeholder("int64", [])
     result = hr.reduce_max(x, axis)
     assert result.shape.rank == 2
-    np.testing.assert_array_equal(evaluate(result, {x: X, axis: 1}), X.max(1))
+    np.testing.assert_array_equal(run(result, {x: X, axis: 1}), X.max(1))
     everything = hr.reduce_all(x > 0, axis, keepdims=True)
-    np.testing.assert_array_equal(
-        evaluate(everything, {x: X, axis: -1}), (X > 0).all(-1, keepdims=True)
-    )
+    np.testing.assert_array_equal(run(everything, {x: X, axis: -1}), (X > 0).all(-1, keepdims=True))
 
 
 @pytest.mark.parametrize("axes", [[3], [-4]])
 def test_axes_computed_in_the_step_are_checked(axes):
     x, axis = hr.placeholder("float64", [2, 3, 4]), hr.placeholder("int32", [None])
     with pytest.raises(HeadraceError, match=r"axis .* out of range"):
-        evaluate(hr.reduce_sum(x, axis), {x: X, axis: axes})
+        run(hr.reduce_sum(x, axis), {x: X, axis: axes})
 
 
 @pytest.mark.parametrize("size", [None, 2])
@@ -99,13 +93,13 @@ def test_axes_computed_in_the_step_are_checked(axes):
 @pytest.mark.parametrize("axes", [[0, 0], [0, -3], [1, 2]])
 def test_axes_computed_in_the_step_may_be_one_axis(size, keepdims, axes):
     x, axis = hr.placeholder("float64", [2, 3, 4]), hr.placeholder("int32", [size])
-    found = evaluate(hr.reduce_sum(x, axis, keepdims), {x: X, axis: axes})
+    found = run(hr.reduce_sum(x, axis, keepdims), {x: X, axis: axes})
     expected = X.sum(tuple({a % 3 for a in axes}), keepdims=keepdims)
     np.testing.assert_allclose(found, expected)
 
 
 def test_old_names_of_arguments_are_taken():
-    found = evaluate(
+    found = run(
         [
             hr.reduce_sum(X, reduction_indices=[1], keep_dims=True),
             hr.reduce_any(X > 1, reduction_indices=0),
@@ -157,7 +151,7 @@ def test_a_scalar_of_unknown_shape_has_no_axis(axis):
     x = hr.placeholder("float32", None)
     for fold in (hr.reduce_sum, hr.reduce_max, hr.reduce_prod, hr.reduce_mean):
         with pytest.raises(HeadraceError, match="out of range"):
-            evaluate(fold(x, axis), {x: np.float32(1)})
+            run(fold(x, axis), {x: np.float32(1)})
 
 
 @pytest.mark.parametrize(
@@ -173,7 +167,7 @@ def test_a_scalar_of_unknown_shape_has_no_axis(axis):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_an_index_is_never_that_of_nan(values, largest, smallest, dtype):
     x = np.array(values, dtype)
-    assert evaluate([hr.argmax(x), hr.argmin(x)]) == [largest, smallest]
+    assert run([hr.argmax(x), hr.argmin(x)]) == [largest, smallest]
 
 
 def test_an_index_along_an_axis_of_the_step():
@@ -181,7 +175,7 @@ def test_an_index_along_an_axis_of_the_step():
     found = hr.argmax(x, axis, output_type=hr.int32)
     assert found.dtype == hr.int32
     for at in (0, 1, -1):
-        np.testing.assert_array_equal(evaluate(found, {x: X, axis: at}), X.argmax(at))
+        np.testing.assert_array_equal(run(found, {x: X, axis: at}), X.argmax(at))
 
 
 @pytest.mark.parametrize("op", ["cumsum", "cumprod"])
@@ -192,7 +186,7 @@ def test_cumulative_ops_along_an_axis_of_the_step(op, axis):
     assert result.shape == [2, 3, 4]
     fixed = getattr(hr, op)(x, axis, reverse=True)
     slopes = [hr.gradients(hr.reduce_sum(y * y), [x])[0] for y in (result, fixed)]
-    found, expected, slope, wanted = evaluate([result, fixed, *slopes], {x: X, at: axis})
+    found, expected, slope, wanted = run([result, fixed, *slopes], {x: X, at: axis})
     np.testing.assert_allclose(found, expected)
     np.testing.assert_allclose(slope, wanted)
     np.testing.assert_allclose(found, np.flip(getattr(np, op)(np.flip(X, axis), axis), axis))
@@ -207,7 +201,7 @@ def test_cumulative_log_sum_exp(exclusive, reverse, static):
     moving = hr.cumulative_logsumexp(x, at, exclusive=exclusive, reverse=reverse)
     sums = hr.cumsum(hr.exp(x), 1, exclusive, reverse)
     (slope,), (wanted,) = (hr.gradients(y * X, [x]) for y in (fixed, hr.log(sums + 1e-300)))
-    values = evaluate([fixed, moving, sums, slope, wanted], {x: X, at: -2})
+    values = run([fixed, moving, sums, slope, wanted], {x: X, at: -2})
     with np.errstate(divide="ignore"):
         expected = np.maximum(np.log(values[2]), np.finfo(np.float64).min)
     np.testing.assert_allclose(values[0], expected)

@@ -21,13 +21,9 @@ from headrace.errors import (
     ShapeError,
 )
 from headrace.summarize import both_ends, first_elements
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu")
-
-
-def run(fetch, feeds=None):
-    with hr.Session() as session:
-        return session.run(fetch, feeds)
 
 
 # -- printing

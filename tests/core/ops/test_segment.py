@@ -7,6 +7,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError, HeadraceError, ShapeError
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -21,11 +22,6 @@ FOLDS = {
     "min": (lambda rows: rows.min(0), None),
     "sqrt_n": (lambda rows: rows.sum(0) / np.sqrt(len(rows)), 0),
 }
-
-
-def evaluate(fetches, feeds=None):
-    with hr.Session() as session:
-        return session.run(fetches, feeds)
 
 
 def by_loop(fold, data, ids, count, empty):
@@ -48,9 +44,9 @@ def test_sorted_ids(fold, static):
     assert not static or result.shape == [None, 2]
     # Extremes of nothing are 0 here, and the limits of the dtype where ids are unsorted.
     expected = by_loop(apply, D, SORTED, 4, empty or 0 if fold != "prod" else 1)
-    np.testing.assert_allclose(evaluate(result, {x: D, ids: SORTED}), expected)
+    np.testing.assert_allclose(run(result, {x: D, ids: SORTED}), expected)
     assert getattr(hr, f"segment_{fold}")(D, SORTED).shape == [4, 2]
-    nothing = evaluate(result, {x: D[:0], ids: []}) if not static else np.zeros((0, 2))
+    nothing = run(result, {x: D[:0], ids: []}) if not static else np.zeros((0, 2))
     assert nothing.shape == (0, 2)
 
 
@@ -63,7 +59,7 @@ def test_ids_in_any_order(fold, static):
     assert not static or result.shape == [4, 2]
     limits = {"max": np.finfo(np.float64).min, "min": np.finfo(np.float64).max}
     expected = by_loop(apply, D, MIXED, 4, limits.get(fold, empty))
-    found = evaluate(result, {x: D, ids: MIXED})
+    found = run(result, {x: D, ids: MIXED})
     np.testing.assert_allclose(found, expected, rtol=1e-14)
 
 
@@ -74,13 +70,13 @@ def test_rows_that_are_gathered_first(fold, count):
     result = getattr(hr, f"sparse_segment_{fold}")(D, [4, 0, 4], [0, 0, 2], num_segments=count)
     assert result.shape == [count or 3, 2]
     expected = by_loop(apply, D[[4, 0, 4]], [0, 0, 2], count or 3, empty)
-    np.testing.assert_allclose(evaluate(result), expected, rtol=1e-14)
+    np.testing.assert_allclose(run(result), expected, rtol=1e-14)
     assert getattr(hr.sparse, f"segment_{fold}") is getattr(hr, f"sparse_segment_{fold}")
 
 
 def test_means_of_integers():
     data = np.array([-1, -2, 5, 4])
-    whole, exact = evaluate(
+    whole, exact = run(
         [hr.segment_mean(data, [0, 0, 1, 1]), hr.unsorted_segment_mean(data, [0, 0, 1, 1], 2)]
     )
     assert (whole.tolist(), whole.dtype) == ([-1, 4], np.int64)
@@ -92,7 +88,7 @@ def test_equal_extremes_share_the_gradient(fold):
     x = hr.placeholder("float64", [4])
     for function in (hr.segment_max, hr.segment_min):
         (slope,) = hr.gradients(function(x, [0, 0, 0, 1]) * [6.0, 1.0], [x])
-        assert evaluate(slope, {x: [2, 2, 2, 5]}).tolist() == [2, 2, 2, 1]
+        assert run(slope, {x: [2, 2, 2, 5]}).tolist() == [2, 2, 2, 1]
 
 
 def test_the_gradient_of_a_product_with_zeros():
@@ -100,7 +96,7 @@ def test_the_gradient_of_a_product_with_zeros():
     product = hr.segment_prod(x, [0, 0, 0, 1, 1])
     (slope,) = hr.gradients(product, [x])
     (curvature,) = hr.gradients(slope * [1.0, 0, 0, 0, 1.0], [x])
-    found = evaluate([product, slope, curvature], {x: [2, 0, 5, 0, 0]})
+    found = run([product, slope, curvature], {x: [2, 0, 5, 0, 0]})
     assert [part.tolist() for part in found] == [
         [0, 0],
         [0, 10, 0, 0, 0],
@@ -124,7 +120,7 @@ def test_ids_that_are_not_sorted_are_refused(name, ids, match):
         function(D, ids)
     x, fed = feeds_of(static=False)
     with pytest.raises(HeadraceError, match=match):
-        evaluate(function(x, fed), {x: D, fed: ids})
+        run(function(x, fed), {x: D, fed: ids})
 
 
 REFUSED = {
@@ -169,7 +165,7 @@ def test_what_has_no_segments_is_refused(name):
 def test_rows_out_of_range_are_refused():
     for rows in ([0, 5], [0, -1]):
         with pytest.raises(HeadraceError, match="out of range"):
-            evaluate(hr.sparse_segment_sum(D, rows, [0, 1]))
+            run(hr.sparse_segment_sum(D, rows, [0, 1]))
 
 
 # -- counts
@@ -224,7 +220,7 @@ def test_counts(name):
     build, expected = COUNTS[name]
     result = build()
     assert result.shape.is_compatible_with(expected.shape)
-    found = evaluate(result)
+    found = run(result)
     np.testing.assert_array_equal(found, expected)
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
 
@@ -232,13 +228,13 @@ def test_counts(name):
 def test_counts_of_what_a_step_computes():
     labels, predictions = (hr.placeholder("int32", None) for _ in range(2))
     matrix = hr.confusion_matrix(labels, predictions)
-    found = evaluate([hr.bincount(labels), matrix], {labels: [3, 1, 1], predictions: [0, 1, 1]})
+    found = run([hr.bincount(labels), matrix], {labels: [3, 1, 1], predictions: [0, 1, 1]})
     assert found[0].tolist() == [0, 2, 0, 1]
     assert found[1].tolist() == [[0] * 4, [0, 2, 0, 0], [0] * 4, [1, 0, 0, 0]]
-    columns = evaluate(matrix, {labels: [[1], [0]], predictions: [1, 0]})
+    columns = run(matrix, {labels: [[1], [0]], predictions: [1, 0]})
     assert columns.tolist() == [[1, 0], [0, 1]]
     with pytest.raises(HeadraceError, match="Reshape"):
-        evaluate(matrix, {labels: [[1, 0], [0, 1]], predictions: [1, 0]})
+        run(matrix, {labels: [[1, 0], [0, 1]], predictions: [1, 0]})
 
 
 @pytest.mark.parametrize(
@@ -246,15 +242,15 @@ def test_counts_of_what_a_step_computes():
 )
 def test_classes_out_of_range_are_refused(labels, predictions):
     with pytest.raises(HeadraceError, match=r"out of range \[0, 3\)"):
-        evaluate(hr.confusion_matrix(labels, predictions, 3))
+        run(hr.confusion_matrix(labels, predictions, 3))
 
 
 def test_negative_numbers_are_not_counted():
     with pytest.raises(HeadraceError, match="must not be negative, got -2"):
-        evaluate(hr.bincount([1, -2]))
+        run(hr.bincount([1, -2]))
 
 
 def test_weights_get_gradients():
     weights = hr.placeholder("float32", [3])
     (slope,) = hr.gradients(hr.bincount([1, 1, 2], weights) * [5.0, 6.0, 7.0], [weights])
-    assert evaluate(slope, {weights: [1, 1, 1]}).tolist() == [6, 6, 7]
+    assert run(slope, {weights: [1, 1, 1]}).tolist() == [6, 6, 7]

@@ -17,13 +17,9 @@ from headrace.errors import (
     GraphError,
     ShapeError,
 )
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu")
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with hr.Session() as session:
-        return session.run(fetches, feeds)
 
 
 def dense_of(value: hr.SparseTensorValue) -> Any:

@@ -7,6 +7,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -15,11 +16,6 @@ X = RNG.uniform(-2, 2, (2, 3, 4))
 C = RNG.uniform(-2, 2, (3, 4)) + 1j * RNG.uniform(-2, 2, (3, 4))
 W = RNG.uniform(0.1, 2, (2, 3, 1))
 INF, NAN = np.inf, np.nan
-
-
-def evaluate(fetches, feeds=None):
-    with hr.Session() as session:
-        return session.run(fetches, feeds)
 
 
 def logsumexp(x, axis=None, keepdims=False):
@@ -60,7 +56,7 @@ RESULTS = {
 @pytest.mark.parametrize("name", RESULTS)
 def test_result(name):
     build, expected = RESULTS[name]
-    found = evaluate(build())
+    found = run(build())
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     assert np.shape(found) == np.shape(expected)
     if isinstance(expected, np.ndarray | np.generic):
@@ -83,7 +79,7 @@ def test_norms_of_vectors(order, axis, keepdims):
         expected = (sizes**p).sum(axis, keepdims=keepdims) ** (1 / p)
     result = hr.norm(X, order, axis, keepdims)
     assert result.shape == list(np.shape(expected))
-    np.testing.assert_allclose(evaluate(result), expected)
+    np.testing.assert_allclose(run(result), expected)
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
@@ -92,11 +88,11 @@ def test_norms_of_vectors(order, axis, keepdims):
 def test_norms_of_matrices(order, axis, keepdims):
     expected = np.linalg.norm(X, MATRIX_NORMS[order], tuple(axis), keepdims)
     result = hr.linalg.norm(X, ord=order, axis=axis, keep_dims=keepdims)
-    np.testing.assert_allclose(evaluate(result), expected)
+    np.testing.assert_allclose(run(result), expected)
 
 
 def test_norms_of_complex_vectors():
-    euclidean, first = evaluate([hr.norm(C), hr.norm(C, 1, 0)])
+    euclidean, first = run([hr.norm(C), hr.norm(C, 1, 0)])
     np.testing.assert_allclose(euclidean, np.linalg.norm(C) + 0j)
     np.testing.assert_allclose(first, np.abs(C).sum(0))
     assert (euclidean.dtype, first.dtype) == (np.complex128, np.float64)
@@ -143,29 +139,29 @@ def test_moments(axes, keepdims):
     mean, variance = hr.nn.moments(X, axes, keep_dims=keepdims)
     expected = X.mean(at, keepdims=keepdims), X.var(at, keepdims=keepdims)
     assert mean.shape == list(expected[0].shape)
-    for found, wanted in zip(evaluate([mean, variance]), expected, strict=True):
+    for found, wanted in zip(run([mean, variance]), expected, strict=True):
         np.testing.assert_allclose(found, wanted, atol=1e-15)
 
 
 def test_moments_along_axes_of_the_step():
     x, axes = hr.placeholder("float64", None), hr.placeholder("int32", [None])
-    found = evaluate(list(hr.nn.moments(x, axes)), {x: X, axes: [0, -1]})
+    found = run(list(hr.nn.moments(x, axes)), {x: X, axes: [0, -1]})
     np.testing.assert_allclose(found[0], X.mean((0, 2)))
     np.testing.assert_allclose(found[1], X.var((0, 2)))
 
 
 def test_moments_of_narrow_floats_are_computed_in_float32():
     x = np.float16([[300.0], [-300.0]])
-    mean, variance = evaluate(list(hr.nn.moments(x, [0])))
+    mean, variance = run(list(hr.nn.moments(x, [0])))
     assert (mean.dtype, variance.dtype) == (np.float16, np.float16)
     assert (mean.tolist(), variance.tolist()) == ([0.0], [INF])
-    assert evaluate(hr.nn.moments(x / 10, [0])[1]).tolist() == [900.0]
+    assert run(hr.nn.moments(x / 10, [0])[1]).tolist() == [900.0]
 
 
 @pytest.mark.parametrize("keepdims", [False, True])
 def test_weighted_moments(keepdims):
     weights = np.broadcast_to(W, X.shape)
-    mean, variance = evaluate(list(hr.nn.weighted_moments(X, [0, 1], W, keepdims=keepdims)))
+    mean, variance = run(list(hr.nn.weighted_moments(X, [0, 1], W, keepdims=keepdims)))
     expected = np.average(X, (0, 1), weights, keepdims=True)
     spread = np.average((X - expected) ** 2, (0, 1), weights, keepdims=keepdims)
     np.testing.assert_allclose(mean, expected if keepdims else expected[0, 0])
@@ -179,7 +175,7 @@ def test_moments_of_sufficient_statistics(shift, static):
     count, total, squares, moved = hr.nn.sufficient_statistics(x, [0, -1], shift)
     assert (moved is None) == (shift is None)
     mean, variance = hr.nn.normalize_moments(count, total, squares, moved)
-    found = evaluate([count, mean, variance], {x: X})
+    found = run([count, mean, variance], {x: X})
     assert found[0] == 8
     np.testing.assert_allclose(found[1], X.mean((0, 2)))
     np.testing.assert_allclose(found[2], X.var((0, 2)))
@@ -225,4 +221,4 @@ def test_slopes(name):
 def test_slopes_of_logsumexp_with_infinities():
     x = hr.placeholder("float64", [3])
     (slope,) = hr.gradients(hr.reduce_logsumexp(x), [x])
-    np.testing.assert_allclose(evaluate(slope, {x: [-INF, 0.0, 0.0]}), [0.0, 0.5, 0.5])
+    np.testing.assert_allclose(run(slope, {x: [-INF, 0.0, 0.0]}), [0.0, 0.5, 0.5])

@@ -14,14 +14,9 @@ from headrace.errors import (
     HeadraceError,
     ShapeError,
 )
+from tests.steps import run_ready
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
-
-
-def run(fetches, feeds=None, **config):
-    with hr.Session(config=hr.Config(**config)) as session:
-        session.run(hr.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 # -- TensorArray
@@ -31,7 +26,9 @@ def test_arrays_are_written_and_read():
     array = hr.TensorArray(hr.float32, 3)
     array = array.write(0, [1.0, 2.0]).write(2, [5.0, 6.0]).write(1, [3.0, 4.0])
     assert array.element_shape.as_list() == [2]
-    found = run([array.read(1), array.stack(), array.gather([2, 0]), array.concat(), array.size()])
+    found = run_ready(
+        [array.read(1), array.stack(), array.gather([2, 0]), array.concat(), array.size()]
+    )
     np.testing.assert_array_equal(found[0], [3, 4])
     np.testing.assert_array_equal(found[1], [[1, 2], [3, 4], [5, 6]])
     np.testing.assert_array_equal(found[2], [[5, 6], [1, 2]])
@@ -44,7 +41,7 @@ def test_arrays_are_taken_apart():
     unstacked = hr.TensorArray(hr.float32, 3).unstack(whole)
     scattered = hr.TensorArray(hr.float32, 4).scatter([3, 0, 1], whole)
     split = hr.TensorArray(hr.float32, 2, infer_shape=False).split(whole, [1, 2])
-    found = run([unstacked.read(2), scattered.read(3), split.read(1), split.concat()])
+    found = run_ready([unstacked.read(2), scattered.read(3), split.read(1), split.concat()])
     np.testing.assert_array_equal(found[0], [5, 6])
     np.testing.assert_array_equal(found[1], [1, 2])
     np.testing.assert_array_equal(found[2], [[3, 4], [5, 6]])
@@ -57,7 +54,7 @@ def test_arrays_that_grow():
 
     array = hr.TensorArray(hr.float32, 0, dynamic_size=True, element_shape=[])
     made = hr.while_loop(lambda i, _: i < 5, body, (0, array))[1]
-    np.testing.assert_array_equal(run(made.stack()), [0, 1, 4, 9, 16])
+    np.testing.assert_array_equal(run_ready(made.stack()), [0, 1, 4, 9, 16])
 
 
 def test_gradients_through_arrays():
@@ -77,7 +74,7 @@ def test_gradients_through_arrays():
     expected[0] += weights @ v
     second = weights.copy()
     second[0] *= 2
-    found = run([slope, bend], {x: v})
+    found = run_ready([slope, bend], {x: v})
     np.testing.assert_allclose(found[0], expected)
     np.testing.assert_allclose(found[1], second)
 
@@ -125,7 +122,7 @@ def test_array_mistakes_when_built(use, error, match):
 
 def test_reading_an_element_of_known_shape_that_was_never_written_gives_zeros():
     array = hr.TensorArray(hr.float32, 2, element_shape=[2]).write(1, [1.0, 2.0])
-    np.testing.assert_array_equal(run(array.stack()), [[0, 0], [1, 2]])
+    np.testing.assert_array_equal(run_ready(array.stack()), [[0, 0], [1, 2]])
 
 
 def test_a_list_cannot_be_fetched():
@@ -147,13 +144,13 @@ def test_maps():
         lambda t: (t[0] + t[1], t[0] - t[1]), (x, x * 2), dtype=(hr.float32, hr.float32)
     )
     named = hr.map_fn(lambda d: {"m": d["a"] + 1}, {"a": x}, dtype={"m": hr.float32})
-    found = run([squares, counted, two, named], {x: ROWS})
+    found = run_ready([squares, counted, two, named], {x: ROWS})
     np.testing.assert_array_equal(found[0], ROWS**2)
     np.testing.assert_array_equal(found[1], ROWS.sum(1))
     np.testing.assert_array_equal(found[2][1], -ROWS)
     np.testing.assert_array_equal(found[3]["m"], ROWS + 1)
     assert squares.shape.as_list() == [None, 3]
-    assert run(hr.map_fn(lambda v: v * 2, hr.zeros([0, 2]))).shape == (0, 2)
+    assert run_ready(hr.map_fn(lambda v: v * 2, hr.zeros([0, 2]))).shape == (0, 2)
 
 
 def test_folds_and_scans():
@@ -175,7 +172,7 @@ def test_folds_and_scans():
             a = a * 2 - r
         return a
 
-    found = run([left, right, start, sums, back, pairs])
+    found = run_ready([left, right, start, sums, back, pairs])
     np.testing.assert_array_equal(found[0], fold(ROWS))
     np.testing.assert_array_equal(found[1], fold(ROWS[::-1]))
     assert found[2] == 1 + ROWS.sum()
@@ -204,7 +201,7 @@ def test_a_list_that_no_gradient_reaches_in_some_iterations():
     t, d = np.tanh(u), 1 - np.tanh(u) ** 2
     # Of 2 x^2 + x tanh(x^2).
     expected = [2 + t + 2 * u * d, 4 + 6 * 0.5 * d - 8 * 0.5**3 * t * d]
-    np.testing.assert_allclose(run([slope, bent]), expected)
+    np.testing.assert_allclose(run_ready([slope, bent]), expected)
 
 
 @pytest.mark.parametrize("size", [5, None])
@@ -214,21 +211,23 @@ def test_unstack_keeps_the_size(size):
     array = hr.TensorArray(hr.float32, length).unstack(x)
     feeds = {length: 5} if size is None else None
     twice = array.read(2) * array.read(0)
-    found = run([array.size(), array.write(4, 9.0).read(4), twice, hr.gradients(twice, x)], feeds)
+    found = run_ready(
+        [array.size(), array.write(4, 9.0).read(4), twice, hr.gradients(twice, x)], feeds
+    )
     assert found[:3] == [5, 9.0, 3.0]
     np.testing.assert_array_equal(found[3][0], [3.0, 0.0, 1.0])
     if size is None:
         with pytest.raises(ExecutionError, match="index 2 is out of range for a list of 2"):
-            run(array.read(0), {length: 2})
+            run_ready(array.read(0), {length: 2})
 
 
 def test_unstack_grows_only_where_the_size_is_dynamic():
     grown = hr.TensorArray(hr.float32, 0, dynamic_size=True).unstack([1.0, 2.0])
-    assert run([grown.size(), grown.write(2, 3.0).stack()[2]]) == [2, 3.0]
+    assert run_ready([grown.size(), grown.write(2, 3.0).stack()[2]]) == [2, 3.0]
     with pytest.raises(ExecutionError, match="index 1 is out of range for a list of 1"):
-        run(hr.TensorArray(hr.float32, 1).unstack([1.0, 2.0]).stack())
+        run_ready(hr.TensorArray(hr.float32, 1).unstack([1.0, 2.0]).stack())
     with pytest.raises(ExecutionError, match="was written already"):
-        run(hr.TensorArray(hr.float32, 2).write(0, 1.0).unstack([1.0, 2.0]).stack())
+        run_ready(hr.TensorArray(hr.float32, 2).write(0, 1.0).unstack([1.0, 2.0]).stack())
 
 
 @pytest.mark.parametrize(
@@ -271,4 +270,4 @@ def test_parts_of_one_length_have_a_known_shape(lengths):
     array = hr.TensorArray(hr.float32, 0, dynamic_size=True).split(whole, lengths)
     known = None if list(lengths) == [1, 2] else lengths[0]
     assert array.read(0).shape.as_list() == [known, 2]
-    assert run(array.read(0)).tolist() == whole[: lengths[0]].tolist()
+    assert run_ready(array.read(0)).tolist() == whole[: lengths[0]].tolist()

@@ -14,13 +14,9 @@ from headrace.errors import (
     ShapeError,
 )
 from headrace.regex import compile_pattern
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu")
-
-
-def run(fetch, feeds=None):
-    with hr.Session() as session:
-        return session.run(fetch, feeds)
 
 
 def listed(sparse):

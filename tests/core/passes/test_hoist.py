@@ -12,6 +12,7 @@ from headrace.passes.hoist import hoist_invariants
 from headrace.passes.inline import inline_calls
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import verify
+from tests.steps import run_ready
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -88,20 +89,14 @@ def test_what_is_no_gain_or_may_not_move_stays(name: str) -> None:
     assert kind not in outside
 
 
-def computed(fetches, feed=None, **config):
-    with hr.Session(config=hr.Config(**config)) as session:
-        session.run(hr.global_variables_initializer())
-        return session.run(fetches, feed)
-
-
 def agree(fetches, monkeypatch, feed=None):
     """Compute with the pass and without it, to the bit; the compiled step must agree, too."""
-    moved = computed(fetches, feed, executor="plain")
-    compiled = computed(fetches, feed, verify=True)
+    moved = run_ready(fetches, feed, executor="plain")
+    compiled = run_ready(fetches, feed, verify=True)
     left = tuple(p for p in pipeline.PASSES if p.name != "hoist-invariants")
     with monkeypatch.context() as patch:
         patch.setattr(pipeline, "PASSES", left)
-        stayed = computed(fetches, feed, executor="plain")
+        stayed = run_ready(fetches, feed, executor="plain")
     for one, other, third in zip(moved, stayed, compiled, strict=True):
         np.testing.assert_array_equal(one, other)
         np.testing.assert_allclose(third, one, rtol=1e-5, atol=1e-6)
@@ -121,7 +116,7 @@ def test_values_and_gradients_are_those_of_the_plain_executor(name: str, rounds:
     change, _ = {**MOVES, **STAYS}[name]
     h, w = loop(change, rounds)
     fetches = [h, hr.gradients(hr.reduce_sum(hr.square(h)), w)[0]]
-    found = [computed(fetches, executor=executor) for executor in ("plan", "plain")]
+    found = [run_ready(fetches, executor=executor) for executor in ("plan", "plain")]
     for one, other in zip(*found, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
@@ -215,7 +210,7 @@ def test_what_is_read_anew_in_each_round_stays() -> None:
     left = numbers(2, 4)
     for k in (1, 2, 3):
         left = left @ (numbers(4, 4) * 0.5**k).T
-    np.testing.assert_allclose(computed(h), left, rtol=1e-5)
+    np.testing.assert_allclose(run_ready(h), left, rtol=1e-5)
 
 
 def test_gradients_of_a_loop_do_not_save_its_constants() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import headrace as hr
 from headrace import errors
+from tests.steps import run
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -28,11 +29,6 @@ def array_of(given):
     # Floats stand as text, so that NaN and infinity are there, too.
     values = [float(v) if isinstance(v, str) else v for v in given["values"]]
     return np.array(values, given["dtype"]).reshape(given["shape"])
-
-
-def run(tensor, feeds=None):
-    with hr.Session() as session:
-        return session.run(tensor, feeds)
 
 
 def summary_of(tensor, feeds=None):
