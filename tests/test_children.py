@@ -14,6 +14,7 @@ import pytest
 
 from tests import children
 from tests.children import run_program, run_python
+from tests.waiting import wait_until
 
 
 def test_a_program_gets_its_arguments_flags_environment_and_folder(
@@ -138,10 +139,7 @@ def _is_gone(pid: int) -> bool:
 
 
 def _wait_until_gone(pid: int) -> None:
-    until = time.monotonic() + 20
-    while not _is_gone(pid):
-        assert time.monotonic() < until, f"process {pid} goes on"
-        time.sleep(0.02)
+    wait_until(lambda: _is_gone(pid))
 
 
 @pytest.mark.parametrize(

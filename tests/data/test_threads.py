@@ -13,6 +13,7 @@ import pytest
 import headrace as hr
 from headrace.errors import HeadraceError, OutOfRangeError
 from tests.children import run_program
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
 Dataset = hr.data.Dataset
@@ -22,11 +23,8 @@ def threads() -> list[threading.Thread]:
     return [t for t in threading.enumerate() if t.name.startswith("headrace-data")]
 
 
-def gone(within_s: float = 1.0) -> bool:
-    until = time.monotonic() + within_s
-    while threads() and time.monotonic() < until:
-        time.sleep(0.01)
-    return not threads()
+def wait_until_gone() -> None:
+    wait_until(lambda: not threads(), within_s=1.0)
 
 
 PIPELINES: dict[str, Callable[[], Any]] = {
@@ -43,14 +41,14 @@ PIPELINES: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.parametrize("name", PIPELINES)
 def test_closing_the_session_ends_all_threads_in_a_second(name: str) -> None:
-    assert gone()
+    wait_until_gone()
     element = PIPELINES[name]().make_one_shot_iterator().get_next()
     session = hr.Session()
     for _ in range(5):
         session.run(element)
     assert threads()
     session.close()
-    assert gone()
+    wait_until_gone()
 
 
 def test_starting_an_iterator_anew_ends_the_threads_of_before() -> None:
@@ -60,11 +58,9 @@ def test_starting_an_iterator_anew_ends_the_threads_of_before() -> None:
         for _ in range(5):
             session.run(iterator.initializer)
             session.run(element)
-        until = time.monotonic() + 1
-        while len(threads()) > 1 and time.monotonic() < until:
-            time.sleep(0.01)
+        wait_until(lambda: len(threads()) <= 1, within_s=1.0)
         assert len(threads()) == 1
-    assert gone()
+    wait_until_gone()
 
 
 def test_a_session_that_nobody_closed_leaves_no_threads() -> None:
@@ -76,7 +72,7 @@ def test_a_session_that_nobody_closed_leaves_no_threads() -> None:
 
     use()
     gc.collect()
-    assert gone()
+    wait_until_gone()
 
 
 def test_threads_end_with_the_elements() -> None:
@@ -87,7 +83,7 @@ def test_threads_end_with_the_elements() -> None:
         with pytest.raises(OutOfRangeError, match="no elements left"):
             session.run(element)
         assert all("worker" in thread.name for thread in threads())
-    assert gone()
+    wait_until_gone()
 
 
 def test_closing_the_session_wakes_who_waits_for_an_element() -> None:
@@ -120,7 +116,7 @@ def test_closing_the_session_wakes_who_waits_for_an_element() -> None:
         assert "closed" in str(raised[0])
     finally:
         release.set()
-    assert gone()
+    wait_until_gone()
 
 
 PROGRAM = """

@@ -6,6 +6,7 @@ import threading
 import time
 
 from headrace_mpi.transport.pool import Pool
+from tests.waiting import wait_until
 
 
 def test_jobs_that_wait_for_each_other_all_run() -> None:
@@ -20,9 +21,7 @@ def test_jobs_that_wait_for_each_other_all_run() -> None:
         pool.relieve()
         time.sleep(0.001)
     barrier.wait(10)
-    while threads_of("waiting") > pool.size and time.monotonic() < deadline:
-        time.sleep(0.001)
-    assert threads_of("waiting") <= pool.size
+    wait_until(lambda: threads_of("waiting") <= pool.size)
     assert not errors
 
 
@@ -52,9 +51,7 @@ def test_threads_are_used_again() -> None:
 
         pool.run(job)
         assert done.wait(10)
-        deadline = time.monotonic() + 10
-        while not pool.idle and time.monotonic() < deadline:
-            time.sleep(0.001)
+        wait_until(lambda: pool.idle, within_s=10.0)
     assert names == {"test-1"}
 
 

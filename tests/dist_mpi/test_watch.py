@@ -17,6 +17,7 @@ from headrace.errors import TaskLostError, UnavailableError
 from headrace_mpi.membership.members import Member
 from headrace_mpi.membership.watch import GONE, STOPPED, Watch, process_state
 from headrace_mpi.transport.wire import Frame, Kind
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 
@@ -71,12 +72,6 @@ class Watched:
             on_lost=lambda error, rank: self.lost.append((rank, str(error))),
         )
 
-    def until(self, condition: Callable[[], object]) -> None:
-        end = time.monotonic() + 20
-        while not condition():
-            assert time.monotonic() < end
-            time.sleep(0.01)
-
 
 @pytest.fixture
 def child() -> Iterator[subprocess.Popen[bytes]]:
@@ -88,15 +83,10 @@ def child() -> Iterator[subprocess.Popen[bytes]]:
 def test_states_of_processes(child: subprocess.Popen[bytes]) -> None:
     assert process_state(child.pid) == ""
     child.send_signal(signal.SIGSTOP)
-    end = time.monotonic() + 10
-    while process_state(child.pid) != STOPPED and time.monotonic() < end:
-        time.sleep(0.01)
-    assert process_state(child.pid) == STOPPED
+    wait_until(lambda: process_state(child.pid) == STOPPED, within_s=10.0)
     child.kill()
-    while process_state(child.pid) != GONE and time.monotonic() < end:
-        time.sleep(0.01)
     # Nobody has waited for it; it is a zombie.
-    assert process_state(child.pid) == GONE
+    wait_until(lambda: process_state(child.pid) == GONE, within_s=10.0)
     child.wait()
     assert process_state(child.pid) == GONE
 
@@ -105,7 +95,7 @@ def test_a_process_that_is_gone_is_lost_at_once(child: subprocess.Popen[bytes]) 
     watched = Watched(member(1, child.pid), slow_s=0.5, lost_s=60.0)
     watched.watch.start()
     child.kill()
-    watched.until(lambda: watched.lost)
+    wait_until(lambda: watched.lost)
     watched.watch.stop()
     ((rank, text),) = watched.lost
     assert rank == 1
@@ -136,13 +126,13 @@ def test_silence_is_told_by_what_is_known(child: subprocess.Popen[bytes]) -> Non
     far = member(2, 1, host="elsewhere")
     watched = Watched(member(1, child.pid), far, slow_s=0.2, lost_s=60.0)
     watched.watch.start()
-    watched.until(lambda: len(watched.slow) >= 2)
+    wait_until(lambda: len(watched.slow) >= 2)
     one, two = sorted(watched.slow)
     assert "its process lives, but holds the interpreter, or gets no time" in one
     assert "its host or the network does not answer" in two
     # Who is heard of again can become slow again, and is told of again.
     watched.line.come(1, Kind.HEALTH)
-    watched.until(lambda: len(watched.slow) >= 3)
+    wait_until(lambda: len(watched.slow) >= 3)
     watched.watch.stop()
     assert not watched.lost
 

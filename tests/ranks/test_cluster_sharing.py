@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import ResourceError
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.ranks(1, 2, 4), pytest.mark.needs("backend-cpu")]
 
@@ -18,13 +18,6 @@ pytestmark = [pytest.mark.ranks(1, 2, 4), pytest.mark.needs("backend-cpu")]
 def shared_counter() -> Any:
     with hr.device("/job:ps/task:0"):
         return hr.Variable(np.zeros(3, np.int64), name="counter")
-
-
-def wait_for(condition: Any) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
 
 
 def test_concurrent_steps_of_threads_are_all_counted(cluster: Any) -> None:
@@ -65,11 +58,11 @@ def test_concurrent_steps_of_all_workers_are_all_counted(cluster: Any) -> None:
     with hr.Session(cluster.target) as session:
         if cluster.is_chief:
             session.run(hr.global_variables_initializer())
-        wait_for(lambda: session.run(ready))
+        wait_until(lambda: session.run(ready))
         for _ in range(200):
             session.run(add.op)
         session.run(finish.op)
-        wait_for(lambda: session.run(finished) == cluster.num_workers)
+        wait_until(lambda: session.run(finished) == cluster.num_workers)
         np.testing.assert_array_equal(session.run(v), [200 * cluster.num_workers] * 3)
 
 

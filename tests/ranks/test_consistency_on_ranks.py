@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,18 +11,12 @@ import pytest
 
 import headrace as hr
 from headrace.errors import ConfigError, DeadlineExceededError, HeadraceError
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff", "train")
 
 PS = "/job:ps/task:0"
 EACH = 20
-
-
-def wait_for(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.005)
 
 
 def pausing(tensor: Any, seconds: float) -> Any:
@@ -43,7 +36,7 @@ def start(cluster: Any, session: Any) -> None:
     ready = hr.report_uninitialized_variables()
     if cluster.is_chief:
         session.run(hr.global_variables_initializer())
-    wait_for(lambda: not len(session.run(ready)))
+    wait_until(lambda: not len(session.run(ready)))
 
 
 @pytest.mark.ranks(1, 2, 4)
@@ -74,7 +67,7 @@ def test_no_update_is_staler_than_the_bound(cluster: Any, consistency: str, boun
             thread.join(50)
         session.run(finish)
         if cluster.is_chief:
-            wait_for(lambda: session.run(done) == cluster.num_workers)
+            wait_until(lambda: session.run(done) == cluster.num_workers)
             summary = staleness.summary(session)
             assert summary.updates == 2 * EACH * cluster.num_workers
             assert summary.most <= bound
@@ -111,9 +104,9 @@ def test_a_fence_stops_the_updates_of_all_workers(cluster: Any) -> None:
                     assert session.run([a, b]) == [before + 1, before + 1]
                 time.sleep(0.004)
                 # And they go on.
-                wait_for(lambda before=before: session.run(a) > before + 1)
+                wait_until(lambda before=before: session.run(a) > before + 1)
             session.run(finish)
-        wait_for(lambda: session.run(done) == 1)
+        wait_until(lambda: session.run(done) == 1)
         over.set()
         writer.join(20)
 
@@ -177,13 +170,13 @@ def test_sessions_that_do_not_agree_are_refused(cluster: Any) -> None:
                 pytest.raises(ConfigError, match="do not agree on Config"),
             ):
                 other.run(add)
-            wait_for(lambda: session.run(refused) == others)
+            wait_until(lambda: session.run(refused) == others)
         else:
-            wait_for(lambda: session.run(hr.is_variable_initialized(refused)))
+            wait_until(lambda: session.run(hr.is_variable_initialized(refused)))
     if not cluster.is_chief:
         with hr.Session(cluster.target) as other:
             # Whoever only reads may do so in any case.
-            wait_for(lambda: other.run(v) >= 1.0)
+            wait_until(lambda: other.run(v) >= 1.0)
             with pytest.raises(HeadraceError, match=r"(?s)do not agree.*'bounded:1': one of rank"):
                 other.run(add)
         with hr.Session(cluster.target, config=hr.Config(consistency="bounded:1")) as session:

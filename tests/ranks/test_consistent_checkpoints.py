@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,11 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff", "train")
 
 PS = "/job:ps/task:0"
-
-
-def wait_for(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.005)
 
 
 def pausing(tensor: Any, seconds: float) -> Any:
@@ -51,7 +44,7 @@ def test_parts_of_several_tasks_are_of_one_moment(cluster: Any, tmp_path: Path) 
     with hr.Session(cluster.target) as session:
         if cluster.is_chief:
             session.run(hr.global_variables_initializer())
-        wait_for(lambda: not len(session.run(ready)))
+        wait_until(lambda: not len(session.run(ready)))
         ended = threading.Event()
 
         def train() -> None:
@@ -66,13 +59,13 @@ def test_parts_of_several_tasks_are_of_one_moment(cluster: Any, tmp_path: Path) 
                 paths.append(saver.save(session, tmp_path / "m", step, consistent=True))
                 time.sleep(0.01)
             session.run(over.assign(1))
-        wait_for(lambda: session.run(over))
+        wait_until(lambda: session.run(over))
         ended.set()
         thread.join(20)
         session.run(left.assign_add(1))
         if cluster.is_chief:
             # Steps of others that are under way would change what is restored.
-            wait_for(lambda: session.run(left) == cluster.num_workers)
+            wait_until(lambda: session.run(left) == cluster.num_workers)
             from headrace_train.checkpoint import CheckpointReader
 
             for path in paths:

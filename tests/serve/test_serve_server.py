@@ -15,6 +15,7 @@ import pytest
 from headrace.errors import ConfigError, FailedPreconditionError, UnavailableError
 from headrace_serve import Application, Batching, Limits, LoadedModel, Server
 from tests.serve.serving import ask, ask_on, counters, function, half_plus_two
+from tests.waiting import wait_until
 
 PREDICT = "/v1/models/m:predict"
 ONE = {"instances": [1.0]}
@@ -186,10 +187,8 @@ def test_a_full_queue_gets_503() -> None:
         first = pool.submit(ask, server.url, PREDICT, ONE)
         assert slow.began.wait(LIMIT)
         second = pool.submit(ask, server.url, PREDICT, ONE)
-        end = time.monotonic() + LIMIT
         waiting = 'headrace_serve_waiting{model="m",version="1"}'
-        while counters(server.url)[waiting] != 1 and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: counters(server.url)[waiting] == 1, within_s=LIMIT)
         answer = ask(server.url, PREDICT, ONE)
         assert (answer.status, answer.headers["retry-after"]) == (503, "1")
         assert "1 requests wait for m/1/serving_default already" in answer.error
@@ -289,9 +288,7 @@ def test_threads_and_sockets_are_given_back() -> None:
     for _ in range(5):
         with serve() as server:
             assert ask(server.url, PREDICT, ONE).status == 200
-        end = time.monotonic() + LIMIT
-        while count() > before and time.monotonic() < end:
-            time.sleep(0.01)
+        wait_until(lambda: count() <= before, within_s=LIMIT)
     assert count() == before
     # The port can be listened on again at once.
     Server({"m": function(half_plus_two)}, port=server.port).stop()

@@ -15,6 +15,7 @@ import headrace as hr
 from headrace.errors import ConfigError, HeadraceError, InvalidArgumentError, NotFoundError
 from headrace_serve import Application, Server
 from tests.serve.serving import ask, function, half_plus_two
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -59,10 +60,7 @@ def versions(url: str) -> list[str]:
 
 
 def wait_for(url: str, expected: list[str]) -> None:
-    end = time.monotonic() + LIMIT
-    while versions(url) != expected and time.monotonic() < end:
-        time.sleep(0.02)
-    assert versions(url) == expected
+    wait_until(lambda: versions(url) == expected, within_s=LIMIT)
 
 
 def test_the_highest_version_answers_unless_another_is_named(url: str) -> None:

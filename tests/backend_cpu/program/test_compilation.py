@@ -14,6 +14,7 @@ from headrace_cpu.native import build as build_module
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.program import Program
 from tests.children import run_program
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(120)
 BEHIND = {"compile_wait": False, "compile_after": 1}
@@ -58,10 +59,7 @@ def test_steps_run_plainly_until_all_kernels_are_there(gate: threading.Event) ->
                 np.testing.assert_allclose(one, other, rtol=1e-5)
         assert "kernels being compiled for" in compiled(session, fetches, feeds)
         gate.set()
-        end = time.monotonic() + 60
-        while "being compiled" in compiled(session, fetches, feeds):
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        wait_until(lambda: "being compiled" not in compiled(session, fetches, feeds), within_s=60.0)
         assert "after 1 run" in compiled(session, fetches, feeds)
         for one, other in zip(session.run(fetches, feeds), wanted, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-5)
@@ -193,10 +191,7 @@ def test_a_long_first_step_runs_kernels_that_are_there(
         session.run(fetches, feeds)
     with hr.Session(config=hr.Config(**config)) as session:
         found = session.run(fetches, feeds)
-        end = time.monotonic() + 60
-        while "being compiled" in compiled(session, fetches, feeds):
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        wait_until(lambda: "being compiled" not in compiled(session, fetches, feeds), within_s=60.0)
         said = compiled(session, fetches, feeds)
         assert ("before the first run" in said) is first
         assert ("compiled after 2 more runs" in said) is not first

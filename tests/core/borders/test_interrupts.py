@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.needs("backend-cpu", "io", "train"), pytest.mark.slow]
 
@@ -76,9 +77,7 @@ def test_one_interrupt_ends_a_program(name: str, tmp_path: Path) -> None:
     with said.open("wb") as stderr:
         process = subprocess.Popen([sys.executable, "-c", source, str(ready)], stderr=stderr)
         try:
-            deadline = time.monotonic() + 60
-            while not ready.exists() and time.monotonic() < deadline:
-                time.sleep(0.02)
+            wait_until(ready.exists, within_s=60.0)
             time.sleep(0.7)
             os.kill(process.pid, signal.SIGINT)
             started = time.monotonic()

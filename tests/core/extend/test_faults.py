@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from headrace.errors import ConfigError
 from headrace.extend.faults import Fault, parse_faults
 from tests.children import run_program
+from tests.waiting import wait_until
 
 PROGRAM = """
 import sys, time
@@ -70,9 +70,7 @@ def test_a_process_is_stopped() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM], env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as child:
-        until = time.monotonic() + 60
-        while not os.WIFSTOPPED(os.waitpid(child.pid, os.WUNTRACED | os.WNOHANG)[1]):
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        flags = os.WUNTRACED | os.WNOHANG
+        wait_until(lambda: os.WIFSTOPPED(os.waitpid(child.pid, flags)[1]), within_s=60.0)
         child.send_signal(signal.SIGCONT)
         assert child.wait(60) == 0

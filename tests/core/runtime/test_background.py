@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from headrace.runtime.background import Background
 from headrace.runtime.history import told
 from tests.children import run_program, run_python
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -25,23 +25,16 @@ def threads_behind() -> list[str]:
     return [t.name for t in threading.enumerate() if t.name.startswith("headrace-behind")]
 
 
-def until(condition) -> None:
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
 @pytest.mark.parametrize("threads", [1, 3])
 def test_what_is_submitted_is_done_once_and_its_threads_end(threads: int) -> None:
     done: list[object] = []
     behind = Background()
     pieces = [lambda i=i: done.append(i) for i in range(20)]
     behind.submit(pieces, lambda: done.append("all"), threads=threads)
-    until(lambda: "all" in done)
+    wait_until(lambda: "all" in done)
     assert done[-1] == "all"
     assert sorted(done[:-1]) == list(range(20))
-    until(lambda: not threads_behind())
+    wait_until(lambda: not threads_behind())
     behind.close()
 
 
@@ -80,7 +73,7 @@ def test_a_piece_that_raises_is_told_and_the_others_go_on(monkeypatch) -> None:
     behind = Background()
     behind.submit([lambda: 1 // 0, nothing], lambda: done.append(1), dropped=lambda: lost.append(1))
     behind.submit([nothing], lambda: done.append(2))
-    until(lambda: done)
+    wait_until(lambda: done)
     behind.close()
     assert (done, lost) == ([2], [1])
     assert [type(error) for error in told_errors] == [ZeroDivisionError]

@@ -1,7 +1,6 @@
 """Steps whose nodes wait one after the other: what runs when, and what is left of a failure."""
 
 import threading
-import time
 
 import pytest
 
@@ -14,6 +13,7 @@ from headrace.errors import (
 )
 from headrace.runtime import executor
 from headrace.runtime.abreast import ABREAST
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
@@ -33,13 +33,6 @@ def chains(monkeypatch):
     for name in counts:
         monkeypatch.setattr(executor, name, counting(name, getattr(executor, name)))
     return counts
-
-
-def until(condition):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def test_elements_go_from_queue_to_queue_and_are_counted_in_between(chains):
@@ -75,7 +68,7 @@ def test_what_does_not_need_an_element_goes_on_while_it_is_waited_for(chains):
         session.run(hr.global_variables_initializer())
         thread = threading.Thread(target=lambda: found.append(session.run([taken, count])))
         thread.start()
-        until(lambda: session.run(counter) == 1)
+        wait_until(lambda: session.run(counter) == 1)
         assert not found
         session.run(given)
         thread.join(30)
@@ -93,7 +86,7 @@ def test_variables_are_read_when_what_they_are_needed_with_has_come(optimize):
         session.run(hr.global_variables_initializer())
         thread = threading.Thread(target=lambda: found.append(session.run(total)))
         thread.start()
-        until(lambda: len(session._runtime._running) == 1)
+        wait_until(lambda: len(session._runtime._running) == 1)
         session.run(told)
         session.run(given)
         thread.join(30)
@@ -187,7 +180,7 @@ def test_closing_a_session_ends_a_chain_at_its_second_wait():
     session.run([fill, full])
     thread = threading.Thread(target=run)
     thread.start()
-    until(lambda: session.run(first.size()) == 0)
+    wait_until(lambda: session.run(first.size()) == 0)
     session.close()
     thread.join(30)
     assert len(raised) == 1
@@ -203,7 +196,7 @@ def test_steps_that_run_beside_each_other_are_seen(monkeypatch):
         assert not ABREAST.seen
         thread = threading.Thread(target=lambda: session.run(taken))
         thread.start()
-        until(lambda: len(session._runtime._running) == 1)
+        wait_until(lambda: len(session._runtime._running) == 1)
         session.run(given)
         thread.join(30)
     assert ABREAST.seen

@@ -18,6 +18,7 @@ from headrace.extend.runtime import join_cluster
 from headrace_train.summary import event_file
 from headrace_train.summary.event_writer import EventWriter
 from tests.children import run_program
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.timeout(60)]
 
@@ -247,14 +248,9 @@ def test_many_threads_write_to_one_file(tmp_path):
 def test_the_first_event_is_written_at_once_and_others_when_it_is_time(tmp_path):
     writer = hr.summary.FileWriter(tmp_path, max_queue=100, flush_secs=0.2)
     writer.add_summary(scalar(), 1)
-    end = time.monotonic() + 20
-    while len(events_in(tmp_path)) < 2:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_until(lambda: len(events_in(tmp_path)) >= 2, within_s=20.0)
     writer.add_summary(scalar(), 2)
-    while len(events_in(tmp_path)) < 3:
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    wait_until(lambda: len(events_in(tmp_path)) >= 3, within_s=20.0)
     writer.close()
 
 
