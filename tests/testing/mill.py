@@ -1,4 +1,4 @@
-"""A small plugin in which nothing is wrong. ``mutants.py`` puts one fault after another into it."""
+"""A small plugin in which nothing is wrong. ``mutants`` puts one fault after another into it."""
 
 import numpy as np
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.children import run_python
-from tests.testing.mutants import SOURCE
+from tests.testing.mutants.mutant import SOURCE
 
 # A hundred checks in a process of their own: a machine that does other things takes its time.
 pytestmark = [pytest.mark.needs("backend-cpu", "autodiff"), pytest.mark.timeout(120)]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.testing.mutants import MUTANTS, PAGE, SOURCE, Mutant, page
+from tests.testing.mutants.mutant import SOURCE, Mutant
+from tests.testing.mutants.table import MUTANTS, PAGE, page
 
 # A hundred checks in a process of their own: a machine that does other things takes its time.
 pytestmark = [pytest.mark.needs("backend-cpu", "autodiff"), pytest.mark.timeout(120)]

@@ -1,0 +1,1 @@
+"""Faults, each put into the correct plugin of ``mill.py``, and what the kit says of it."""
