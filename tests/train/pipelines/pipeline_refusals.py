@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from pipeline_programs import bucket_of, by_length_of, counter, drive, sparse_row
+from pipeline_steps import bucket_of, by_length_of, counter, drive, sparse_row
 
 REFUSALS: dict[str, Callable[[Any], Any]] = {}
 
