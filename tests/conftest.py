@@ -6,6 +6,7 @@ import importlib.util
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
+
+from tests.mpi_environment import MPI_ENV
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,16 +40,6 @@ NEEDS = {*PACKAGES, "cupy", "gpu", "mpi"}
 
 # A plugin package of its own; contracts/test_third_party.py builds it and runs its tests.
 collect_ignore = ["plugin_examples"]
-
-# Open MPI refuses to start as root and with more ranks than cores unless it is told otherwise; a
-# BLAS thread per core in every rank would only have them wait for one another.
-MPI_ENV = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
 
 
 def job_size() -> int:
@@ -267,6 +260,14 @@ def graph() -> Iterator[hr.Graph]:
 
     with hr.Graph().as_default() as made:
         yield made
+
+
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """Let Ctrl-C raise, which processes ignore that a shell started in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.mpi_environment import AS_ROOT
+
 
 class Launched(NamedTuple):
     """A job that was started, and the files of its output."""
@@ -37,8 +39,7 @@ def launch(folder: Path, program: str, *options: str, words: tuple[str, ...] = (
     (folder / "program.py").write_text(program)
     environ = {
         **os.environ,
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        **AS_ROOT,
         "HEADRACE_START_TIMEOUT": "30",
     }
     with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -393,13 +393,6 @@ class TestEnd:
         session.close()
         with pytest.raises(SessionClosedError, match="the session was closed"):
             waiting.result(10)
-
-    @pytest.fixture
-    def interrupts(self) -> Iterator[None]:
-        """Let an interrupt raise, also where a shell started this process in the background."""
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        yield
-        signal.signal(signal.SIGINT, before)
 
     @pytest.mark.skipif(os.name != "posix", reason="needs signals")
     @pytest.mark.usefixtures("interrupts")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import _thread
 import resource
-import signal
 import threading
 import time
 
@@ -389,14 +388,6 @@ def test_a_long_loop_notices_that_its_time_is_over():
                 session.run(s, {n: LONG}, options=hr.RunOptions(timeout_in_ms=300))
             assert time.monotonic() - began < 5
             session.run(s, {n: 50})
-
-
-@pytest.fixture
-def interrupts():
-    """Have Ctrl-C raise, also where these tests run in the background, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interrupts")

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -20,7 +20,7 @@ from headrace.runtime.engine import LocalStep
 from headrace.runtime.wakeup import Wakeup
 from tests.children import run_program
 
-pytestmark = pytest.mark.needs("autodiff", "backend-cpu")
+pytestmark = [pytest.mark.needs("autodiff", "backend-cpu"), pytest.mark.usefixtures("interrupts")]
 
 _PACKAGES = tuple(
     f"{Path(spec.origin or '').parent}/"
@@ -102,13 +102,6 @@ class _Interrupt:
             self.left -= 1
             if self.left == 0:
                 signal.raise_signal(signal.SIGINT)
-
-
-@pytest.fixture(autouse=True)
-def _interrupts_raise() -> Iterator[None]:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def _interrupted(call: Callable[[], object], at: int) -> bool:

@@ -6,6 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from tests.mpi_environment import AS_ROOT
+
 
 def of_job(folder: Path, **more: str) -> dict[str, str]:
     """Return the environment of a job.
@@ -18,8 +20,7 @@ def of_job(folder: Path, **more: str) -> dict[str, str]:
         **os.environ,
         "HEADRACE_QUIET": "1",
         "HEADRACE_FLIGHT": str(folder / "flight"),
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        **AS_ROOT,
         "OMP_NUM_THREADS": "1",
         # Seconds are promised of a program whose modules Python has compiled before, as those of
         # packages are: each rank that compiles them anew takes twice the time to start.
