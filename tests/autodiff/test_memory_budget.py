@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import pathlib
 import re
-import sys
 import tracemalloc
 
 import numpy as np
@@ -14,9 +12,7 @@ import headrace as hr
 from headrace.errors import AttributeValueError, GraphError, NoDeviceError
 from headrace.extend.passes import Pipeline, extract
 from headrace.extend.plugins import host, use_host
-
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from relieved_networks import BATCH, NETWORKS, at_random, weights
+from tests.autodiff.relieved_networks import BATCH, NETWORKS, at_random, weights
 
 pytestmark = pytest.mark.needs("backend-cpu")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import textwrap
 import time
 import uuid
@@ -14,10 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import MpiRun
-
-# For the modules beside the tests that they share.
-sys.path.insert(0, str(Path(__file__).parent))
+    from tests.conftest import MpiRun
 
 
 class Ended(NamedTuple):

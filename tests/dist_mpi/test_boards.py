@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from threaded_ranks import Rank, good, run_ranks
 
 import headrace as hr
 from headrace.errors import InvalidArgumentError
 from headrace_mpi.collectives import boards
 from headrace_mpi.collectives.algorithms import DIRECT_BYTES
 from headrace_mpi.links import memory
+from tests.dist_mpi.threaded_ranks import Rank, good, run_ranks
 
 pytestmark = [
     pytest.mark.needs("backend-cpu"),

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from threaded_ranks import Rank, good, run_ranks
 
 import headrace as hr
 from headrace.errors import (
@@ -27,6 +26,7 @@ from headrace.errors import (
     ShapeError,
     TaskLostError,
 )
+from tests.dist_mpi.threaded_ranks import Rank, good, run_ranks
 
 pytestmark = pytest.mark.needs("backend-cpu")
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from threaded_ranks import Rank, good, run_ranks
 
 import headrace as hr
 from headrace.errors import ArgumentTypeError, AttributeValueError
 from headrace_mpi.collectives.planning import ALONE_BYTES
 from headrace_mpi.transport.wire import Kind
+from tests.dist_mpi.threaded_ranks import Rank, good, run_ranks
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff", "train")
 

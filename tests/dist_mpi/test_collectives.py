@@ -7,10 +7,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from threaded_ranks import Rank, good, run_ranks
 
 import headrace as hr
 from headrace_mpi.collectives.algorithms import DIRECT_BYTES, SMALL_BYTES
+from tests.dist_mpi.threaded_ranks import Rank, good, run_ranks
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 

@@ -12,7 +12,7 @@ import pytest
 from tests.children import run_python
 
 if TYPE_CHECKING:
-    from conftest import MpiRun
+    from tests.conftest import MpiRun
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "data_parallel.py"
 

@@ -13,7 +13,7 @@ import pytest
 from tests.children import run_python
 
 if TYPE_CHECKING:
-    from conftest import MpiRun
+    from tests.conftest import MpiRun
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "distributed.py"
 STEPS = 200

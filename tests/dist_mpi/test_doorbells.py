@@ -6,12 +6,12 @@ import threading
 import time
 
 import pytest
-from linked import NEEDS_FUTEXES
 
 from headrace.extend.runtime import Wakeup
 from headrace_mpi.links import doorbell
 from headrace_mpi.links.doorbell import Doorbell
 from headrace_mpi.links.links import open_links
+from tests.dist_mpi.linked import NEEDS_FUTEXES
 
 pytestmark = NEEDS_FUTEXES
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from launched import launch
+
+from tests.dist_mpi.launched import launch
 
 if TYPE_CHECKING:
-    from dist_mpi.conftest import RunProgram
+    from tests.dist_mpi.conftest import RunProgram
 
 pytestmark = [pytest.mark.needs("mpi", "backend-cpu"), pytest.mark.timeout(150)]
 

@@ -9,7 +9,7 @@ import pytest
 from headrace_mpi.links import doorbell
 
 if TYPE_CHECKING:
-    from dist_mpi.conftest import RunProgram
+    from tests.dist_mpi.conftest import RunProgram
 
 pytestmark = pytest.mark.needs("mpi", "backend-cpu")
 

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from launched import launch
+
+from tests.dist_mpi.launched import launch
 
 pytestmark = pytest.mark.needs("mpi", "backend-cpu")
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from linked import NEEDS_FUTEXES, descriptors, maps
 
 from headrace_mpi.links import leases
 from headrace_mpi.links.leases import Leases
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.wire import Frame, Kind, WireError
+from tests.dist_mpi.linked import NEEDS_FUTEXES, descriptors, maps
 
 pytestmark = NEEDS_FUTEXES
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from linked import NEEDS_FUTEXES, Pair, descriptors, maps
 
 from headrace_mpi.links import memory
 from headrace_mpi.links.links import open_links
+from tests.dist_mpi.linked import NEEDS_FUTEXES, Pair, descriptors, maps
 
 if TYPE_CHECKING:
-    from dist_mpi.conftest import RunProgram
+    from tests.dist_mpi.conftest import RunProgram
 
 pytestmark = NEEDS_FUTEXES
 

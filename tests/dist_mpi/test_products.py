@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from threaded_ranks import Rank, good, run_ranks
 
 import headrace as hr
 from headrace.errors import AttributeValueError, DTypeError, InvalidArgumentError, ShapeError
@@ -15,6 +14,7 @@ from headrace_mpi.collectives import algorithms, factors, products
 from headrace_mpi.collectives.factors import PASS
 from headrace_mpi.links import memory
 from headrace_mpi.ops import collective as ops
+from tests.dist_mpi.threaded_ranks import Rank, good, run_ranks
 
 pytestmark = [
     pytest.mark.needs("backend-cpu"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from conftest import MpiRun
+    from tests.conftest import MpiRun
 
 RANK_TESTS = Path(__file__).parents[1] / "ranks"
 

@@ -11,7 +11,7 @@ import pytest
 from tests.children import run_python
 
 if TYPE_CHECKING:
-    from conftest import MpiRun
+    from tests.conftest import MpiRun
 
 EXAMPLE = str(Path(__file__).parents[2] / "examples" / "replicas.py")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 
 import pytest
-from linked import NEEDS_FUTEXES
 
 from headrace_mpi.links.ring import (
     MAX_MESSAGE_BYTES,
@@ -14,6 +13,7 @@ from headrace_mpi.links.ring import (
     RingReader,
     RingWriter,
 )
+from tests.dist_mpi.linked import NEEDS_FUTEXES
 
 pytestmark = NEEDS_FUTEXES
 

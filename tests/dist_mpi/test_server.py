@@ -13,7 +13,7 @@ from headrace.errors import AttributeValueError, ClusterError, ConfigError, DTyp
 from headrace_mpi.cluster import _open
 
 if TYPE_CHECKING:
-    from dist_mpi.conftest import RunProgram
+    from tests.dist_mpi.conftest import RunProgram
 
 SPEC = {"ps": ["a:1"], "worker": ["b:1", "c:1"]}
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 if TYPE_CHECKING:
-    from dist_mpi.conftest import RunProgram
+    from tests.dist_mpi.conftest import RunProgram
 
 pytestmark = pytest.mark.needs("mpi", "backend-cpu", "train")
 

@@ -10,7 +10,7 @@ from headrace_mpi.launcher.launch import Launch
 from headrace_mpi.membership.deadline import explain
 
 if TYPE_CHECKING:
-    from dist_mpi.conftest import RunProgram
+    from tests.dist_mpi.conftest import RunProgram
 
 needs_mpi = pytest.mark.needs("mpi")
 

@@ -384,9 +384,9 @@ def test_lines_may_come_from_a_pipe(tmp_path):
     writer.join(20)
 
 
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupted_read_is_told_and_the_next_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr("headrace.interrupts._PATIENCE_S", 0.2)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     pipe, whole = tmp_path / "pipe", tmp_path / "whole"
     # Nobody writes to it: who opens it waits.
     os.mkfifo(pipe)
@@ -411,7 +411,6 @@ def test_an_interrupted_read_is_told_and_the_next_goes_on(tmp_path, monkeypatch)
                 session.run(read)
         finally:
             interrupt.join()
-            signal.signal(signal.SIGINT, before)
         behind.join(20)
         assert len(found) == 1
         assert "was interrupted in" in found[0]

@@ -11,7 +11,7 @@ from . import ranks, relaunched
 from .__main__ import Holding, grown, sessions
 
 if TYPE_CHECKING:
-    from conftest import MpiRun
+    from tests.conftest import MpiRun
 
 pytestmark = pytest.mark.needs("autodiff", "backend-cpu", "io", "train")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pathlib
-import sys
 
 import numpy as np
 import pytest
@@ -17,11 +16,8 @@ from headrace.errors import (
     ShapeError,
     UnimplementedError,
 )
-
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from lbfgs_problems import PROBLEMS, Built
-
 from tests.children import run_python
+from tests.train.lbfgs_problems import PROBLEMS, Built
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph", "no_races")]
 

@@ -17,11 +17,9 @@ from headrace.interrupts import uninterrupted
 
 
 @pytest.fixture(autouse=True)
-def _interrupts_raise() -> Iterator[None]:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def _interrupts_stay_as_they_are(interrupts: None) -> Iterator[None]:
     yield
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_is_raised_behind_the_call() -> None:

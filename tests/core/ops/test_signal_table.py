@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +11,12 @@ import pytest
 
 import headrace as hr
 from headrace import errors
+from tests.core.ops import signal_programs
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 HERE = Path(__file__).parent
 TABLE = json.loads((HERE / "signal_table.json").read_text())
-
-sys.path.insert(0, str(HERE))
-import signal_programs  # noqa: E402
-
-sys.path.remove(str(HERE))
 
 # Other names of what TensorFlow raises.
 FAMILIES: dict[str, type[Exception]] = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from ragged_programs import BEFORE, PROGRAMS, REFUSED
+from tests.core.ragged.ragged_programs import BEFORE, PROGRAMS, REFUSED
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 TABLE = json.loads(Path(__file__).with_name("ragged_table.json").read_text())

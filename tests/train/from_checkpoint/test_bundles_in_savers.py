@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,14 +10,9 @@ import pytest
 import headrace as hr
 from headrace.errors import CheckpointDamagedError, DataLossError
 from headrace_train.checkpoint.cli import main
+from tests.train.bundles.bundle_files import content_of, expected_tensors, laid_down
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.usefixtures("graph")]
-
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "bundles"))
-from bundle_files import content_of, expected_tensors, laid_down  # noqa: E402
-
-sys.path.remove(str(HERE.parent / "bundles"))
 
 # There are no quantized variables, and names of variables hold neither blanks nor zeros.
 _DTYPES = (

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 import builtins
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import headrace as hr
+from tests.train.bundles.bundle_files import KINDS, laid_down
+from tests.train.from_checkpoint.checkpoint_programs import PROGRAMS
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
 HERE = Path(__file__).parent
 EXPECTED = json.loads((HERE / "expected.json").read_text())
-
-sys.path.insert(0, str(HERE))
-sys.path.insert(0, str(HERE.parent / "bundles"))
-from bundle_files import KINDS, laid_down  # noqa: E402
-from checkpoint_programs import PROGRAMS  # noqa: E402
-
-sys.path.remove(str(HERE))
-sys.path.remove(str(HERE.parent / "bundles"))
 
 
 # What files say is no error inside of the library, as TensorFlow has it there.

@@ -5,24 +5,19 @@ from __future__ import annotations
 import builtins
 import contextlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import headrace as hr
+from tests.train.queues.accumulator_programs import PROGRAMS as ACCUMULATORS
+from tests.train.queues.queue_programs import PROGRAMS as QUEUES
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
 HERE = Path(__file__).parent
 EXPECTED = json.loads((HERE / "expected.json").read_text())
-
-sys.path.insert(0, str(HERE))
-from accumulator_programs import PROGRAMS as ACCUMULATORS  # noqa: E402
-from queue_programs import PROGRAMS as QUEUES  # noqa: E402
-
-sys.path.remove(str(HERE))
 
 PROGRAMS = {**QUEUES, **ACCUMULATORS}
 

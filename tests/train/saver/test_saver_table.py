@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import builtins
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import headrace as hr
+from tests.train.saver.saver_programs import PROGRAMS
 
 pytestmark = pytest.mark.needs("backend-cpu")
 
 HERE = Path(__file__).parent
 TABLE = json.loads((HERE / "saver_table.json").read_text())["programs"]
-
-sys.path.insert(0, str(HERE))
-from saver_programs import PROGRAMS  # noqa: E402
-
-sys.path.remove(str(HERE))
 
 
 class Failed:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +10,13 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from tests.train.sync_replicas.replica_threads import Sharing
+from tests.train.sync_replicas.sync_programs import PROGRAMS
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from replica_threads import Sharing  # noqa: E402
-from sync_programs import PROGRAMS  # noqa: E402
-
-sys.path.remove(str(HERE))
-
 pytestmark = [pytest.mark.needs("autodiff", "backend-cpu")]
 
 TABLE = json.loads((HERE / "sync_table.json").read_text())
-
-
-@pytest.fixture
-def cluster() -> Iterator[Sharing]:
-    made = Sharing()
-    yield made
-    made.close()
 
 
 def flat(value: Any) -> list[float]:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import headrace as hr
-
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from replica_threads import Sharing  # noqa: E402
-from sync_programs import OPTIMIZERS, Replica  # noqa: E402
-
-sys.path.remove(str(HERE))
+from tests.train.sync_replicas.replica_threads import Sharing
+from tests.train.sync_replicas.sync_programs import OPTIMIZERS, Replica
 
 pytestmark = [pytest.mark.needs("autodiff", "backend-cpu")]
 

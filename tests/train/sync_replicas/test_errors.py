@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,22 +20,10 @@ from headrace.errors import (
     ResourceError,
     ShapeError,
 )
-
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
-from replica_threads import Sharing  # noqa: E402
-from sync_programs import Replica, together  # noqa: E402
-
-sys.path.remove(str(HERE))
+from tests.train.sync_replicas.replica_threads import Sharing
+from tests.train.sync_replicas.sync_programs import Replica, together
 
 pytestmark = [pytest.mark.needs("autodiff", "backend-cpu")]
-
-
-@pytest.fixture
-def cluster() -> Iterator[Sharing]:
-    made = Sharing()
-    yield made
-    made.close()
 
 
 def sgd() -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,12 @@ import pytest
 import headrace as hr
 from headrace import distributions as d
 from headrace import errors
+from tests.core.ops.distributions import distribution_programs
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 HERE = Path(__file__).parent
 TABLE = json.loads((HERE / "distribution_table.json").read_text())
-
-sys.path.insert(0, str(HERE))
-import distribution_programs  # noqa: E402
-
-sys.path.remove(str(HERE))
 
 FAMILIES: dict[str, type[Exception]] = {
     "ValueError": ValueError,
