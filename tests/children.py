@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,6 +68,17 @@ def run_python(
     """
     __tracebackhide__ = True
     return _run(arguments, " ".join(map(str, arguments)), env, cwd, timeout_s, check)
+
+
+def started_by(pid: int) -> list[int]:
+    """Return the processes that a process has started and that are there."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        # Those that have just ended have no parent to look at.
+        with contextlib.suppress(OSError):
+            if int(file.read_text().rpartition(")")[2].split()[1]) == pid:
+                found.append(int(file.parent.name))
+    return found
 
 
 def _run(

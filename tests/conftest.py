@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import logging
 import os
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
+from tests.children import started_by
 from tests.mpi_environment import MPI_ENV
 
 if TYPE_CHECKING:
@@ -216,7 +218,7 @@ def _session_folder(request: pytest.FixtureRequest) -> Iterator[None]:
 def mpirun() -> MpiRun:
     """Launch ``mpirun -n size python *arguments``.
 
-    A job that outlives ``timeout_s`` is killed, and fails the test.
+    A job that outlives ``timeout_s`` is killed, and fails the test with the stacks of its ranks.
     """
 
     def launch(
@@ -230,24 +232,29 @@ def mpirun() -> MpiRun:
         command = [launcher, "-n", str(size), sys.executable, *arguments]
         job = subprocess.Popen(
             command,
-            env={**os.environ, **MPI_ENV, **(env or {})},
+            env={**os.environ, **MPI_ENV, "PYTHONFAULTHANDLER": "1", **(env or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        overdue = False
         try:
             out, err = job.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
-            overdue = True
+            for rank in started_by(job.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(rank, signal.SIGABRT)
+            try:
+                # What they write takes its way through the launcher, which then ends the job.
+                out, err = job.communicate(timeout=3)
+            except subprocess.TimeoutExpired:
+                job.terminate()
+                out, err = job.communicate(timeout=6)
+            pytest.fail(f"{command} ran longer than {timeout_s} s\n{out}\n{err}", pytrace=False)
         finally:
             # Asked politely, the launcher ends its ranks; they are in process groups of their own.
             if job.poll() is None:
                 job.terminate()
-        if overdue:
-            out, err = job.communicate(timeout=10)
-            pytest.fail(f"{command} ran longer than {timeout_s} s\n{out}\n{err}", pytrace=False)
         return subprocess.CompletedProcess(command, job.returncode, out, err)
 
     return launch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from headrace.errors import InvalidArgumentError
 from headrace_mpi.collectives import boards
 from headrace_mpi.collectives.algorithms import DIRECT_BYTES
 from headrace_mpi.links import memory
+from tests.dist_mpi.linked import maps
 from tests.dist_mpi.threaded_ranks import Rank, good, run_ranks
 
 pytestmark = [
@@ -22,10 +22,6 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="this system has no memory files"),
 ]
 LARGE = DIRECT_BYTES // 4 + 3
-
-
-def maps() -> int:
-    return Path("/proc/self/maps").read_text().count("memfd:headrace")
 
 
 def value(rank: int, size: int, dtype: str) -> np.ndarray[Any, Any]:
