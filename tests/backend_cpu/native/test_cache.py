@@ -35,17 +35,6 @@ def cache(tmp_path):
     return KernelCache(tmp_path / "kernels", 10_000)
 
 
-@pytest.fixture
-def fresh(tmp_path, monkeypatch):
-    """A process that has compiled nothing yet, with a cache of its own."""
-    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "own"))
-    monkeypatch.setattr(build_module, "_ADDRESSES", {})
-    monkeypatch.setattr(report, "_said", set())
-    monkeypatch.setattr(report, "_told", False)
-    monkeypatch.delenv("HEADRACE_QUIET", raising=False)
-    return tmp_path / "own" / "cpu"
-
-
 def entries(folder):
     return sorted(folder.glob("*.kernel"))
 

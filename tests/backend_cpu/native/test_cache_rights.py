@@ -37,16 +37,6 @@ def called(place: int) -> int:
     return int(block[0])
 
 
-@pytest.fixture
-def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("HEADRACE_CACHE", str(tmp_path / "own"))
-    monkeypatch.setattr(build_module, "_ADDRESSES", {})
-    monkeypatch.setattr(report, "_said", set())
-    monkeypatch.setattr(report, "_told", False)
-    monkeypatch.delenv("HEADRACE_QUIET", raising=False)
-    return tmp_path / "own" / "cpu"
-
-
 def again(monkeypatch, number, caplog):
     """Build in what is a new process to the cache; return the result and the lines of notices."""
     monkeypatch.setattr(build_module, "_ADDRESSES", {})
@@ -57,23 +47,23 @@ def again(monkeypatch, number, caplog):
     return called(place), caplog.messages
 
 
-def test_folders_and_files_are_the_users_alone(folder):
+def test_folders_and_files_are_the_users_alone(fresh):
     before = os.umask(0)
     try:
         build([source(1)])
     finally:
         os.umask(before)
-    (entry,) = folder.glob("*.kernel")
-    modes = [stat.S_IMODE(p.stat().st_mode) for p in (folder.parent, folder, entry)]
+    (entry,) = fresh.glob("*.kernel")
+    modes = [stat.S_IMODE(p.stat().st_mode) for p in (fresh.parent, fresh, entry)]
     assert modes == [0o700, 0o700, 0o600]
 
 
 @pytest.mark.parametrize("bits", [0o777, 0o770, 0o707, 0o720, 0o1777])
-def test_a_folder_that_others_may_write_is_not_used(folder, monkeypatch, caplog, bits):
+def test_a_folder_that_others_may_write_is_not_used(fresh, monkeypatch, caplog, bits):
     build([source(1)])
-    (entry,) = folder.glob("*.kernel")
+    (entry,) = fresh.glob("*.kernel")
     planted = entry.read_bytes()
-    folder.chmod(bits)
+    fresh.chmod(bits)
     value, said = again(monkeypatch, 1, caplog)
     assert value == 2
     refused, compiled = said
@@ -87,12 +77,12 @@ def test_a_folder_that_others_may_write_is_not_used(folder, monkeypatch, caplog,
 
 
 @pytest.mark.parametrize("bits", [0o666, 0o660, 0o606, 0o620, 0o602])
-def test_a_planted_entry_is_not_run(folder, monkeypatch, caplog, bits):
+def test_a_planted_entry_is_not_run(fresh, monkeypatch, caplog, bits):
     """Another kernel's code, with a right checksum, in a file that others can write."""
     build([source(1)])
-    (entry,) = folder.glob("*.kernel")
+    (entry,) = fresh.glob("*.kernel")
     build([source(5)])
-    (other,) = set(folder.glob("*.kernel")) - {entry}
+    (other,) = set(fresh.glob("*.kernel")) - {entry}
     entry.write_bytes(other.read_bytes())
     entry.chmod(bits)
     value, said = again(monkeypatch, 1, caplog)
@@ -105,10 +95,10 @@ def test_a_planted_entry_is_not_run(folder, monkeypatch, caplog, bits):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 @pytest.mark.parametrize("which", ["entry", "folder", "base"])
-def test_what_belongs_to_another_user_is_not_run(folder, monkeypatch, caplog, which):
+def test_what_belongs_to_another_user_is_not_run(fresh, monkeypatch, caplog, which):
     build([source(1)])
-    (entry,) = folder.glob("*.kernel")
-    os.chown({"entry": entry, "folder": folder, "base": folder.parent}[which], 12345, 12345)
+    (entry,) = fresh.glob("*.kernel")
+    os.chown({"entry": entry, "folder": fresh, "base": fresh.parent}[which], 12345, 12345)
     value, said = again(monkeypatch, 1, caplog)
     assert value == 2
     assert "belongs to another user (uid 12345)" in said[0]
