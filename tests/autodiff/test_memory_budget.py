@@ -252,7 +252,7 @@ def test_a_budget_in_bytes_is_kept():
 @pytest.fixture
 def far():
     """A device that is not the host, and faster than it, in place of a GPU."""
-    with use_host(host().with_plugin("far", "far_device")):
+    with use_host(host().with_plugin("far", "tests.autodiff.far_device")):
         yield
 
 
