@@ -14,14 +14,8 @@ import pytest
 import headrace as hr
 from headrace.errors import ArgumentTypeError, AttributeValueError, UnimplementedError
 
-pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
+pytestmark = [pytest.mark.needs("backend-cpu", "autodiff"), pytest.mark.usefixtures("graph")]
 scaling = hr.train.experimental
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with hr.Graph().as_default():
-        yield
 
 
 def small_loss(dtype: Any = hr.float16) -> tuple[Any, Any]:
