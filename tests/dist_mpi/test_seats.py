@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 import pytest
-from linked import NEEDS_FUTEXES, Pair
 
 from headrace_mpi.links.cores import current_core
 from headrace_mpi.links.seats import BUSY, QUIET_S, TURN_S, Seats, seats_on
+from tests.dist_mpi.linked import NEEDS_FUTEXES, Pair
 
 LOOK_S = 1e-5
 
