@@ -43,9 +43,11 @@ def _indented(lines: list[str]) -> list[str]:
     return ["    " + line for line in lines]
 
 
-def _of_step(line: str, step: int) -> str:
-    """Return a line of a loop over a row as that of one of its steps."""
-    return re.sub(r"\bj\b", str(step), re.sub(r"\bv(\d+)\b", rf"v\1_{step}", line))
+def _of_steps(lines: list[str], count: int) -> list[str]:
+    """Return the lines of a loop over a row as those of its steps, one step after the other."""
+    # What names the step, and what each step has of its own, end with it.
+    marked = [re.sub(r"\bj\b", "\0", re.sub(r"\b(v\d+)\b", "\\1_\0", line)) for line in lines]
+    return [line.replace("\0", str(step)) for step in range(count) for line in marked]
 
 
 def _is_extreme(reduction: Value) -> bool:
@@ -371,8 +373,7 @@ class NestWriter:
         assert self.inner is not None
         begin = [line for reduction in registers for line in self._start(reduction)]
         if self.apart:
-            steps = range(self.writer.sizes[self.inner])
-            return [*begin, *(_of_step(line, step) for step in steps for line in lines)]
+            return [*begin, *_of_steps(lines, self.writer.sizes[self.inner])]
         chunked = [reduction for reduction in registers if self._chunked(reduction)]
         first, last = ("0", self.writer.size(self.inner)) if self._whole() else ("first", "last")
         loop = "full_" * self._is_mixed()
