@@ -135,3 +135,52 @@ def test_other_options(options):
     first, second = make(dataclasses.dataclass, **options), make(records.dataclass, **options)
     assert {*vars(first)} == {*vars(second)}
     assert (first(1) == first(1)) == (second(1) == second(1))
+
+
+class Few:
+    """One field, or none."""
+
+
+@pytest.mark.parametrize("names", [(), ("a",), ("a", "b")])
+def test_records_of_few_fields_are_compared_field_by_field(names):
+    class Unequal:
+        def __eq__(self, other):
+            return False
+
+        __hash__ = None
+
+    made = []
+    for decorator in (dataclasses.dataclass, records.dataclass):
+        body = {"__annotations__": dict.fromkeys(names, "object"), "__module__": __name__}
+        made.append(decorator(frozen=True, slots=True)(type("Few", (Few,), body)))
+    same, values = Unequal(), range(len(names))
+    for cls in made:
+        assert cls(*values) == cls(*values)
+        assert hash(cls(*values)) == hash(tuple(values))
+        assert (cls(*[v + 1 for v in values]) == cls(*values)) == (not names)
+        # As in tuples, what is the same is equal.
+        assert cls(*[same for _ in names]) == cls(*[same for _ in names])
+        assert cls(*values).__eq__(1) is NotImplemented
+
+
+@pytest.mark.parametrize("options", [{"eq": False}, {"eq": False, "repr": False}])
+def test_records_that_are_not_frozen(options):
+    made = []
+    for decorator in (dataclasses.dataclass, records.dataclass):
+        body = {"__annotations__": dict(Body.__annotations__), "__module__": __name__}
+        body |= {name: copy.copy(vars(Body)[name]) for name in "bcdefg"} | {"__doc__": "."}
+        made.append(decorator(slots=True, **options)(type("Body", (), body)))
+    first, second = made
+    assert {*vars(first)} == {*vars(second)}
+    assert repr(first.__dataclass_params__) == repr(second.__dataclass_params__)
+    assert str(inspect.signature(first)) == str(inspect.signature(second))
+    for cls in made:
+        one = cls(1, c=[2], g=4)
+        one.a = 5
+        assert (one.a, one.b, one.c, one.d, one.e, one.f, one.g) == (5, (), [2], "d", 7, [], 4)
+        assert one != cls(5, c=[2], g=4)
+        assert {one: 1}[one] == 1
+        with pytest.raises(AttributeError):
+            one.other = 1
+        del one.a
+        assert not hasattr(one, "a")

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
+from headrace.extend.records import dataclass
 from headrace_cpu.native.later import MadeLater
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.source import KernelSource

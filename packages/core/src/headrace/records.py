@@ -1,14 +1,16 @@
-"""Records: frozen dataclasses with slots, made in a fraction of the time.
+"""Records: dataclasses with slots, made in a fraction of the time.
 
 ``dataclasses`` compiles six functions for each class, which took a fifth of the time of importing
-the package. Here those that must be quick are compiled, at one go, and the others are closures.
-They do the same, and what reads dataclasses, from ``replace`` to ``pickle`` and type checkers, sees
-one. Fields annotated ``InitVar`` are not supported.
+the package. Here ``__init__`` alone is compiled, and the others are closures. They do the same, and
+what reads dataclasses, from ``replace`` to ``pickle`` and type checkers, sees one. Those that are
+not frozen are quick to make where they are compared by identity. Fields annotated ``InitVar`` are
+not supported.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import operator
 import reprlib
 import sys
 from collections.abc import Callable
@@ -34,23 +36,26 @@ def _record(
 
     def make(cls: type) -> type:
         rare = options.keys() & {"init", "order", "unsafe_hash"}
-        if rare or not (frozen and slots):
+        if rare or not slots or not (frozen or options.get("eq", True) is False):
             return dataclasses.dataclass(frozen=frozen, slots=slots, **options)(cls)
-        return _frozen_with_slots(cls, **options)
+        return _with_slots(cls, frozen=frozen, **options)
 
     return make if cls is None else make(cls)
 
 
-def _frozen_with_slots(cls: type, *, eq: bool = True, repr: bool = True, **options: Any) -> type:
+def _with_slots(
+    cls: type, *, frozen: bool, eq: bool = True, repr: bool = True, **options: Any
+) -> type:
     wanted = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True, **options)
     made: Any = wanted(cls)
     fields = dataclasses.fields(made)
     parameters = made.__dataclass_params__
-    parameters.init = parameters.frozen = True
+    parameters.init, parameters.frozen = True, frozen
     parameters.eq, parameters.repr = eq, repr
-    compiled = _compiled(made, fields, eq)
-    shown = _repr(fields) if repr else {}
-    methods = {**compiled, **shown, **_frozen(made, fields), **_state(fields)}
+    methods = {"__init__": _init(made, fields)}
+    methods |= _compared(fields) if eq else {}
+    methods |= _repr(fields) if repr else {}
+    methods |= {**_frozen(made, fields), **_state(fields)} if frozen else {}
     for name, method in methods.items():
         # What the class defines itself stays; a class that defines ``__eq__`` has None for a hash.
         if vars(made).get(name) is None:
@@ -64,8 +69,8 @@ Fields = tuple[dataclasses.Field[Any], ...]
 Methods = dict[str, Callable[..., Any]]
 
 
-def _compiled(cls: type, fields: Fields, eq: bool) -> Methods:
-    """Return ``__init__``, with ``eq`` also ``__eq__`` and ``__hash__``: what must be quick."""
+def _init(cls: type, fields: Fields) -> Callable[..., None]:
+    """Return ``__init__``, which is compiled, as it must be quick."""
     # The descriptors of slots set what ``__setattr__`` refuses to.
     space: dict[str, Any] = {f"_set_{f.name}": getattr(cls, f.name).__set__ for f in fields}
     space["_FACTORY"] = _FACTORY
@@ -87,33 +92,36 @@ def _compiled(cls: type, fields: Fields, eq: bool) -> Methods:
             space[value] = f.default
         lines.append(f"  _set_{f.name}(self, {value})")
     lines.append("  self.__post_init__()" if hasattr(cls, "__post_init__") else "  pass")
-    if eq:
-        compared = [f.name for f in fields if f.compare]
-        hashed = [f.name for f in fields if (f.compare if f.hash is None else f.hash)]
-        lines += [
-            " def __eq__(self, other):",
-            "  if other.__class__ is not self.__class__:",
-            "   return NotImplemented",
-            f"  return {_tuple('self', compared)} == {_tuple('other', compared)}",
-            " def __hash__(self):",
-            f"  return hash({_tuple('self', hashed)})",
-        ]
-    defined = ("__init__", "__eq__", "__hash__") if eq else ("__init__",)
-    lines.append(f" return [{', '.join(defined)}]")
-    source = "\n".join([f"def outer({', '.join(space)}):", *lines])
+    source = "\n".join([f"def outer({', '.join(space)}):", *lines, " return __init__"])
     # Their globals are those of the class's module: there the names in annotations are looked up.
     local: dict[str, Any] = {}
     exec(source, vars(sys.modules[cls.__module__]), local)
-    functions: Any = local["outer"](**space)
-    init = functions[0]
+    init: Any = local["outer"](**space)
     init.__annotations__ = {**{f.name: f.type for f in given}, "return": None}
     init.__defaults__ = tuple(_default(f) for f in positional if _has_default(f)) or None
     init.__kwdefaults__ = {f.name: _default(f) for f in keyword_only if _has_default(f)} or None
-    return dict(zip(defined, functions, strict=True))
+    return init  # type: ignore[no-any-return]
 
 
-def _tuple(record: str, names: list[str]) -> str:
-    return f"({''.join(f'{record}.{name},' for name in names)})"
+def _compared(fields: Fields) -> Methods:
+    """Return ``__eq__`` and ``__hash__``, of the values of fields as tuples."""
+    compared = _values([f.name for f in fields if f.compare])
+    hashed = _values([f.name for f in fields if (f.compare if f.hash is None else f.hash)])
+
+    def equal(self: Any, other: Any) -> Any:
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        return compared(self) == compared(other)
+
+    return {"__eq__": equal, "__hash__": lambda self: hash(hashed(self))}
+
+
+def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return what makes a tuple of the values of fields of a record."""
+    if not names:
+        return lambda record: ()
+    get = operator.attrgetter(*names)
+    return get if len(names) > 1 else lambda record: (get(record),)
 
 
 def _has_default(f: dataclasses.Field[Any]) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from headrace import Operation, Tensor
 from headrace.extend.ops import attribute_key
+from headrace.extend.records import dataclass
 from headrace_cpu.fusion.interpret import data_inputs, host_values
 from headrace_cpu.fusion.kernel import FusedKernel
 from headrace_cpu.fusion.nodes import uniform_value

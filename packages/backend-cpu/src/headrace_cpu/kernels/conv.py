@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from headrace.extend import KernelTable
 from headrace.extend.ops import Padding
+from headrace.extend.records import dataclass
 from headrace_cpu.kernels.numeric import (
     Array,
     check_rank,

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from headrace.extend import KernelTable
+from headrace.extend.records import dataclass
 from headrace_cpu.kernels.numeric import (
     Array,
     add_rows,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import Any
 
 from headrace.extend.ops import Padding, padding_of, window_padding
+from headrace.extend.records import dataclass
 from headrace_cpu.kernels.numeric import Array
 
 # Images may be padded to this many elements, or to so many times their own size; more is refused

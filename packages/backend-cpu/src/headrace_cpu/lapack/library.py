@@ -13,9 +13,9 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from headrace.extend.records import dataclass
 from headrace_cpu.matmul.blas import NAMES, Blas, loaded_blas
 
 # What is called here; a library without one of them is not used.

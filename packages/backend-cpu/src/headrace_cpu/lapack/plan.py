@@ -9,12 +9,13 @@ lets NumPy's kernel do all of it again, which raises what is to be raised.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from headrace.extend.records import dataclass
 from headrace_cpu.lapack.library import LETTERS, Lapack
 from headrace_cpu.lapack.table import Place, Table
 from headrace_cpu.native.memory import Array, view

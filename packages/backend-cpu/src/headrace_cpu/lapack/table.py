@@ -9,10 +9,10 @@ them wait for one another. The same calls give the same bits, on whatever thread
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from headrace.extend.records import dataclass
 from headrace_cpu.lapack.library import LETTERS, Lapack, prototype
 from headrace_cpu.native.memory import address
 

@@ -15,10 +15,11 @@ import ctypes
 import functools
 from collections.abc import Callable
 from ctypes import c_double, c_float, c_int64, c_void_p
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from headrace.extend.records import dataclass
 from headrace_cpu.native.threads import thread_count
 
 _ROW_MAJOR, _PLAIN, _TRANSPOSED = 101, 111, 112

@@ -10,8 +10,7 @@ Measured on a core with AVX-512: [300, 300] @ [300, 300] 0.55 ms for OpenBLAS's 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headrace.extend.records import dataclass
 from headrace_cpu.matmul.blas import Matmul
 from headrace_cpu.native.assembly import Assembly, Index, Vector, vector_bytes
 from headrace_cpu.native.source import KernelSource

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from headrace import Operation, Tensor
+from headrace.extend.records import dataclass
 from headrace_cpu.matmul import double, narrow, panels, shared, streamed
 from headrace_cpu.matmul.blas import Blas, Matmul, Operands
 from headrace_cpu.matmul.double import Double

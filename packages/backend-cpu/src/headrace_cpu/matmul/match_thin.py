@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from headrace import Operation, Tensor
+from headrace.extend.records import dataclass
 from headrace_cpu.matmul.thin import MOST_VECTORS, NUMBERS, POINTERS, Thin
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.program.block import Block, bound

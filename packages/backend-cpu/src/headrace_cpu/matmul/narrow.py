@@ -10,8 +10,7 @@ When it is quicker, ``pays`` says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headrace.extend.records import dataclass
 from headrace_cpu.matmul.blas import Matmul
 from headrace_cpu.native.assembly import Assembly, Index, Vector, vector_bytes
 from headrace_cpu.native.source import KernelSource

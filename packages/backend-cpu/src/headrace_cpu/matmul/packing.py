@@ -9,10 +9,11 @@ of one from each row of the matrix, or of squares that have to be transposed eac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from headrace import Shape, Tensor
 from headrace.extend.kernels import TensorSpec
+from headrace.extend.records import dataclass
 from headrace_cpu.matmul.short import LANES, Short
 from headrace_cpu.native.assembly import Assembly
 from headrace_cpu.native.source import KernelSource

@@ -13,8 +13,7 @@ for 45. With the left matrix transposed, as in gradients, oneDNN was quicker in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headrace.extend.records import dataclass
 from headrace_cpu.matmul.blas import Matmul
 from headrace_cpu.native.assembly import Assembly, Index, Vector, vector_bytes
 from headrace_cpu.native.source import KernelSource

@@ -10,8 +10,7 @@ follow one another.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headrace.extend.records import dataclass
 from headrace_cpu.native.assembly import Assembly, Index, Vector, vector_bytes
 from headrace_cpu.native.source import KernelSource
 

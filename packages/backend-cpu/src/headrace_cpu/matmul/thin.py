@@ -20,8 +20,7 @@ with the matrix transposed 33 for 700, [1, 128] @ [128, 128] 1.3 for 2.7.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headrace.extend.records import dataclass
 from headrace_cpu.native.assembly import Assembly, Index, Vector, vector_bytes
 from headrace_cpu.native.source import KernelSource
 

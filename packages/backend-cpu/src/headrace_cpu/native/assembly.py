@@ -10,10 +10,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
+
+from headrace.extend.records import dataclass
 
 _SIZES = {"float": 4, "double": 8}
 # Words of memory for a counter of turns, which lies in cache lines of its own (see ``taken``).

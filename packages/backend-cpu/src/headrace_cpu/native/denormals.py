@@ -22,12 +22,12 @@ import platform
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from headrace.errors import ConfigError
+from headrace.extend.records import dataclass
 from headrace_cpu.matmul.blas import Blas, all_blas
 from headrace_cpu.native.threads import OpenMP, Share, open_mp
 

@@ -12,11 +12,11 @@ References:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 
+from headrace.extend.records import dataclass
 from headrace_cpu.native.source import MAX_BUFFERS
 
 TYPES: dict[str, Any] = {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
+
+from headrace.extend.records import dataclass
 
 # Buffers that a kernel can tell apart: the number of an access says which one it touches.
 MAX_BUFFERS = 48

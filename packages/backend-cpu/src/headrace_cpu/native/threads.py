@@ -16,10 +16,11 @@ import math
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from headrace.extend.devices import ABREAST
+from headrace.extend.records import dataclass
 from headrace_cpu.native.choice import Choice
 from headrace_cpu.native.crowd import Crowd, watch
 from headrace_cpu.native.report import notice

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from headrace.extend.ops import padding_of, window_padding
+from headrace.extend.records import dataclass
 from headrace_cpu.onednn.library import (
     BIAS,
     DIFF_DST,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from ctypes import addressof, c_int
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from headrace import Operation, Tensor
+from headrace.extend.records import dataclass
 from headrace_cpu.native.memory import address, allocate
 from headrace_cpu.onednn.library import (
     DST,

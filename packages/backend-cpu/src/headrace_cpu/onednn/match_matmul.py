@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from headrace import Operation, Tensor
+from headrace.extend.records import dataclass
 from headrace_cpu.onednn.instruction import Operand, PrimitiveInstruction
 from headrace_cpu.onednn.library import (
     BIAS,

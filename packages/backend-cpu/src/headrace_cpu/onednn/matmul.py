@@ -16,11 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from ctypes import c_char, c_float, c_int64, c_void_p
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from headrace import Operation, Tensor
+from headrace.extend.records import dataclass
 from headrace_cpu.onednn.library import BIAS, DST, SRC, WEIGHTS, Library
 from headrace_cpu.onednn.memory import Descriptor, Layout, contiguous
 from headrace_cpu.onednn.primitive import PostOp, Primitive, prepare

@@ -6,9 +6,9 @@ import math
 import weakref
 from collections.abc import Sequence
 from ctypes import byref, c_void_p
-from dataclasses import dataclass
 from typing import Any, final
 
+from headrace.extend.records import dataclass
 from headrace_cpu.onednn.library import Library, dims
 
 FLOAT32 = 3

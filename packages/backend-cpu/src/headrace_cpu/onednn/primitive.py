@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any, final
 
+from headrace.extend.records import dataclass
 from headrace_cpu.onednn.library import DST, SCRATCHPAD, SRC, Library, OnednnError
 from headrace_cpu.onednn.memory import Descriptor
 

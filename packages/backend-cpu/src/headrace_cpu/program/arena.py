@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from headrace.extend.records import dataclass
 from headrace_cpu.program.instruction import ALIGNMENT
 
 

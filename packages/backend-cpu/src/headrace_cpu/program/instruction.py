@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from headrace import Tensor
+from headrace.extend.records import dataclass
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.program.implementation import Implementation
 

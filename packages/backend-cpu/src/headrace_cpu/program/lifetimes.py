@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from headrace import Tensor
+from headrace.extend.records import dataclass
 from headrace_cpu.program.arena import Layout, Lifetime, lay_out
 from headrace_cpu.program.implementation import Implementation
 from headrace_cpu.program.schedule import Item

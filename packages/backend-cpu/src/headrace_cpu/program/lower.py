@@ -9,11 +9,12 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from headrace import Operation, Tensor
 from headrace.extend.devices import Region, Work
+from headrace.extend.records import dataclass
 from headrace_cpu.program.describe import works_of
 from headrace_cpu.program.implementation import Implementation
 from headrace_cpu.program.lifetimes import last_uses

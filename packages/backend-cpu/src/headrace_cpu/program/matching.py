@@ -12,11 +12,11 @@ compute is not matched.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Container, Iterable
 from enum import Enum
 
 from headrace import Operation
+from headrace.extend.records import dataclass
 from headrace_cpu.matmul.blas import loaded_blas
 from headrace_cpu.native.assembly import vector_bytes
 from headrace_cpu.native.threads import open_mp
@@ -83,7 +83,7 @@ class Matcher:
     priority: int
     wants: Callable[[Candidate], bool]
     make: Callable[[Candidate], Implementation | None]
-    types: frozenset[str] | None = None
+    types: Collection[str] | None = None
     needs: tuple[Need, ...] = ()
     fallback: tuple[str, ...] = ()
 

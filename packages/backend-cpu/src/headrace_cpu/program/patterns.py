@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from headrace import Operation, Tensor, float32
+from headrace.extend.records import dataclass
 from headrace_cpu.program.matches import Matches
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from headrace.extend.devices import Options
+from headrace.extend.records import dataclass
 from headrace_cpu.native.threads import Share, thread_count
 from headrace_cpu.options import (
     COMPILE_AFTER_OPTION,

@@ -11,13 +11,13 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
 from headrace import DType
 from headrace.errors import DataLossError
+from headrace.extend.records import dataclass
 from headrace_cpu.kernels.tensor_proto import parse, serialize
 from headrace_cpu.queues.elements import Element
 

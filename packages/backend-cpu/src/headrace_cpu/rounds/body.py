@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from headrace import Operation, Tensor
 from headrace.extend.devices import LoopForm, Region
+from headrace.extend.records import dataclass
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Home, Values, is_native
 

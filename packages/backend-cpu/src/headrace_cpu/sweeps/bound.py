@@ -7,7 +7,7 @@ each step, which takes several microseconds. What it would find is known when th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from headrace import Operation, Tensor
 from headrace.extend.devices import located
+from headrace.extend.records import dataclass
 from headrace_cpu.fusion.interpret import interpret
 from headrace_cpu.native.memory import Array, view
 from headrace_cpu.native.source import KernelSource

@@ -11,7 +11,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import prod
 from textwrap import indent
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from headrace import Operation, as_dtype
+from headrace.extend.records import dataclass
 from headrace_cpu.kernels.numeric import narrowed, scalar, widened
 from headrace_cpu.native.memory import address
 from headrace_cpu.sweeps.slim import EACH_RUN, OTHERWISE, PAIR, SLIM

@@ -10,12 +10,13 @@ import functools
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from textwrap import indent
 from typing import Any
 
 import numpy as np
 
+from headrace.extend.records import dataclass
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.native.threads import bare_kernel, open_mp

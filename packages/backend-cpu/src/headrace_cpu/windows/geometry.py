@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from headrace.extend.ops import padding_of, window_padding
+from headrace.extend.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from headrace.extend.records import dataclass
 from headrace_cpu.windows.geometry import Geometry
 
 # What a block of windows with its part of the result may take: about the second-level cache.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from headrace import Operation, Tensor
+from headrace.extend.records import dataclass
 from headrace_cpu.kernels.pool import avg_pool, avg_pool_grad, max_pool, max_pool_grad
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.windows import pool_kernels as kernels

@@ -12,9 +12,9 @@ tiles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from headrace.extend.records import dataclass
 from headrace_cpu.native.assembly import Index, Vector
 from headrace_cpu.winograd.kernel import TiledKernel, TileWriter
 from headrace_cpu.winograd.tiling import LANES, PANEL, Tiling

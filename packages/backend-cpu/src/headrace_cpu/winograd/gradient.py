@@ -7,9 +7,9 @@ to the filter. Each thread sums over tiles of its own; the sums of the threads a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from headrace.extend.records import dataclass
 from headrace_cpu.native.assembly import Index
 from headrace_cpu.winograd.kernel import TiledKernel, TileWriter
 from headrace_cpu.winograd.tiling import LANES, PANEL, Tiling

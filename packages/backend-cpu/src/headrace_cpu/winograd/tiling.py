@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from headrace.extend.records import dataclass
 from headrace_cpu.native.assembly import Assembly, Index, vector_bytes
 from headrace_cpu.winograd.transforms import OUT, Scheme, both_ways
 

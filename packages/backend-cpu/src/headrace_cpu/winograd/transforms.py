@@ -16,9 +16,10 @@ References:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
+
+from headrace.extend.records import dataclass
 
 Transform = Callable[[Sequence[Any]], list[Any]]
 

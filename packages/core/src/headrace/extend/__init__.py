@@ -13,6 +13,7 @@ The names of this module are those that most plugins need. The modules beside it
 * ``scalars``: what elementwise ops compute of each element, for devices that compile;
 * ``passes``: rewriting steps, and rules of the simplifier;
 * ``runtime``: runtimes behind session targets;
+* ``records``: frozen dataclasses with slots, which are made quickly;
 * ``files``: files that nobody else may have written, such as compiled code;
 * ``settings``, ``plugins``: settings, hooks and registries;
 * ``translations``: reading ops of TensorFlow's graphs;
