@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterator, Sequence
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -101,7 +101,7 @@ def _rows(splits: Array, count: int) -> list[tuple[int, int]]:
 @functools.cache
 def _scripts() -> tuple[Array, Array]:
     """Return the code points at which a script begins, ascending, and that script."""
-    text = (files("headrace_cpu.kernels") / "unicode_scripts.txt").read_text("ascii")
+    text = Path(__file__).with_name("unicode_scripts.txt").read_text("ascii")
     lines = [line.split() for line in text.splitlines() if not line.startswith("#")]
     starts = np.array([int(start, 16) for start, _ in lines], np.int64)
     return starts, np.array([int(script) for _, script in lines], np.int32)

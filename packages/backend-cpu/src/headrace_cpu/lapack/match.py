@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from math import prod
 from types import MappingProxyType
 from typing import Any
 
@@ -62,18 +61,6 @@ def make(candidate: Candidate) -> Instruction | None:
     numpy_kernel = functools.partial(otherwise, np, **op.attrs)
     threads = candidate.settings.threads
     return LapackInstruction(op, plan, numpy_kernel, name=name, threads=threads)
-
-
-def wants_products(candidate: Candidate) -> bool:
-    """Whether an operation multiplies many matrices of float64; oneDNN takes those of float32."""
-    op = candidate.op
-    dtype = op.inputs[0].dtype
-    if op.control_inputs or dtype.name != "float64" or op.inputs[1].dtype is not dtype:
-        return False
-    shapes = [t.spec.shape.dims for t in (*op.inputs, *op.outputs)]
-    if not all(dims is not None and all(dims) and len(dims) >= 2 for dims in shapes):
-        return False
-    return prod(op.outputs[0].shape.known[:-2]) > 1
 
 
 def make_products(candidate: Candidate) -> Instruction | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from headrace import Operation, Tensor
+from headrace.extend.records import dataclass
 from headrace_cpu.matmul import narrow, panels, streamed
 from headrace_cpu.matmul.blas import Blas, Matmul, loaded_blas
 from headrace_cpu.matmul.instruction import MatmulInstruction, Rate
@@ -53,6 +53,18 @@ def wants_matmul(candidate: Candidate) -> bool:
     """Whether an operation is one matrix multiplication; for batches of matmuls, NumPy stays."""
     op = candidate.op
     return op.type == "MatMul" and not op.control_inputs and matmul_of(op) is not None
+
+
+def wants_products(candidate: Candidate) -> bool:
+    """Whether an operation multiplies many matrices of float64; oneDNN takes those of float32."""
+    op = candidate.op
+    dtype = op.inputs[0].dtype
+    if op.control_inputs or dtype.name != "float64" or op.inputs[1].dtype is not dtype:
+        return False
+    shapes = [t.spec.shape.dims for t in (*op.inputs, *op.outputs)]
+    if not all(dims is not None and all(dims) and len(dims) >= 2 for dims in shapes):
+        return False
+    return math.prod(op.outputs[0].shape.known[:-2]) > 1
 
 
 def make_uneven_matmul(candidate: Candidate) -> Instruction | None:

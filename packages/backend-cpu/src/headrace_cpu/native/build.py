@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -122,7 +121,7 @@ def toolchain() -> str:
     features = llvm.get_host_cpu_features().flatten()
     compiler = Path(__file__).with_name("compiler.py")
     own = hashlib.sha256(compiler.read_bytes()).hexdigest()
-    packages = f"llvmlite {metadata.version('llvmlite')}"
+    packages = f"llvmlite {importlib.import_module('llvmlite').__version__}"
     return " ".join((packages, llvm.get_host_cpu_name(), features, own))
 
 

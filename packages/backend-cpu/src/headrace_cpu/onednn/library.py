@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import ctypes.util
 import functools
 import sys
 import threading
@@ -19,10 +18,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int64, c_size_t, c_uint
 from ctypes import c_void_p as handle
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+from headrace.extend.records import dataclass
 from headrace.extend.settings import missing_file
 from headrace_cpu.native.threads import open_mp
 from headrace_cpu.settings import ONEDNN_LIBRARY
@@ -352,6 +351,8 @@ def _path() -> str | None:
     usual = Path(sys.prefix) / "lib" / _FILE
     if usual.is_file():
         return str(usual.resolve())
+    # lazy: most find it there, and these import half of the standard library
+    import ctypes.util
     from importlib.metadata import PackageNotFoundError, files
 
     for distribution in _DISTRIBUTIONS:

@@ -2,20 +2,45 @@
 
 Fused kernels come after all of them and take what is left (``fusion.group``); what they leave is
 computed by the plain kernels, operation by operation.
+
+Most programs have products, and what multiplies comes with the table. Of all else it states the
+types, and a module is imported when a region has an operation for it: no first step waits for what
+other programs need.
 """
 
 from __future__ import annotations
 
-from headrace_cpu.lapack import match as lapack
+import functools
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
 from headrace_cpu.matmul import match as matmul
 from headrace_cpu.matmul import match_short as short
 from headrace_cpu.matmul import match_thin as thin
-from headrace_cpu.onednn.match_convolution import CONVOLUTIONS, make_convolution, wants_convolution
 from headrace_cpu.onednn.match_matmul import make_matmul, make_sum, wants_matmul, wants_sum
 from headrace_cpu.program.matching import Matcher, Need
-from headrace_cpu.sweeps import bound, matrices, parts, picked, plans
-from headrace_cpu.windows import match as windows
-from headrace_cpu.winograd import match as winograd
+
+
+def _later(target: str) -> Callable[..., Any]:
+    """Return what calls a function of a module of the package, and imports that when called."""
+    module, _, name = target.partition(":")
+
+    @functools.cache
+    def found() -> Callable[..., Any]:
+        made: Callable[..., Any] = getattr(import_module(f"headrace_cpu.{module}"), name)
+        return made
+
+    return lambda *given: found()(*given)
+
+
+# Types that several want.
+_CONVOLUTIONS = ("Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput")
+_MATRICES = (
+    *("Cholesky", "MatrixDeterminant", "MatrixInverse", "MatrixSolve"),
+    "MatrixTriangularSolve",
+)
+_FOLDS = tuple(f"UnsortedSegment{fold}" for fold in ("Sum", "Prod", "Max", "Min"))
 
 MATCHERS = (
     # Shapes for which there are kernels of our own, before oneDNN, which would take some of them.
@@ -46,9 +71,9 @@ MATCHERS = (
     Matcher(
         name="winograd",
         priority=80,
-        types=winograd.CONVOLUTIONS,
-        wants=winograd.wants,
-        make=winograd.make,
+        types=_CONVOLUTIONS,
+        wants=_later("winograd.match:wants"),
+        make=_later("winograd.match:make"),
         needs=(Need.THREADS, Need.VECTORS),
         fallback=("onednn convolution", "windows"),
     ),
@@ -64,9 +89,9 @@ MATCHERS = (
     Matcher(
         name="onednn convolution",
         priority=60,
-        types=CONVOLUTIONS,
-        wants=wants_convolution,
-        make=make_convolution,
+        types=(*_CONVOLUTIONS, "Conv3D", "Conv3DBackpropFilter", "Conv3DBackpropInput"),
+        wants=_later("onednn.match_convolution:wants_convolution"),
+        make=_later("onednn.match_convolution:make_convolution"),
         needs=(Need.ONEDNN,),
     ),
     Matcher(
@@ -88,39 +113,39 @@ MATCHERS = (
     Matcher(
         name="small matrices",
         priority=36,
-        types=frozenset(matrices.METHODS),
-        wants=matrices.wants,
-        make=matrices.make,
+        types=_MATRICES,
+        wants=_later("sweeps.matrices:wants"),
+        make=_later("sweeps.matrices:make"),
     ),
     Matcher(
         name="lapack",
         priority=35,
-        types=lapack.TAKEN,
-        wants=lapack.wants,
-        make=lapack.make,
+        types=(*_MATRICES, "LogMatrixDeterminant", "Qr", "SelfAdjointEig", "Svd"),
+        wants=_later("lapack.match:wants"),
+        make=_later("lapack.match:make"),
         needs=(Need.BLAS,),
     ),
     Matcher(
         name="products",
         priority=34,
         types=matmul.MATMULS,
-        wants=lapack.wants_products,
-        make=lapack.make_products,
+        wants=matmul.wants_products,
+        make=_later("lapack.match:make_products"),
         needs=(Need.BLAS,),
     ),
     Matcher(
         name="picked fold",
         priority=33,
-        types=picked.FOLDS,
-        wants=picked.wants,
-        make=picked.make,
+        types=_FOLDS,
+        wants=_later("sweeps.picked:wants"),
+        make=_later("sweeps.picked:make"),
     ),
     Matcher(
         name="windows",
         priority=30,
-        types=windows.WINDOWS,
-        wants=windows.wants,
-        make=windows.make,
+        types=(*_CONVOLUTIONS, "AvgPool", "AvgPoolGrad", "MaxPool", "MaxPoolGrad"),
+        wants=_later("windows.match:wants"),
+        make=_later("windows.match:make"),
     ),
     Matcher(
         name="blas update",
@@ -141,16 +166,21 @@ MATCHERS = (
     Matcher(
         name="sweep",
         priority=5,
-        types=frozenset(plans.PLANS),
-        wants=bound.wants,
-        make=plans.make,
+        types=(
+            *_FOLDS,
+            *("ArgMax", "ArgMin", "Cumprod", "Cumsum", "Gather", "GatherNd", "ScatterNd"),
+            *(f"Scatter{change}Variable" for change in ("Add", "Sub", "Min", "Max", "Update")),
+            *("SparseTensorDenseMatMul", "Unique"),
+        ),
+        wants=_later("sweeps.bound:wants"),
+        make=_later("sweeps.plans:make"),
     ),
     # After all whose instructions read parts.
     Matcher(
         name="part",
         priority=4,
-        types=parts.TYPES,
-        wants=parts.wants,
-        make=parts.make,
+        types=("Reverse", "Slice", "StridedSlice"),
+        wants=_later("sweeps.parts:wants"),
+        make=_later("sweeps.parts:make"),
     ),
 )
