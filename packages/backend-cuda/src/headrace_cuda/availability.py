@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import importlib.util
 from dataclasses import dataclass
-from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +100,9 @@ def cupy_version() -> str | None:
     """Return name and version of the installed CuPy, None without one."""
     if importlib.util.find_spec("cupy") is None:
         return None
+    # lazy: sessions ask whether there is CuPy, and importing this takes longer than asking
+    from importlib.metadata import packages_distributions, version
+
     # The distribution is called after the CUDA version that it is built for.
     names = packages_distributions().get("cupy", ())
     return ", ".join(f"{name} {version(name)}" for name in sorted(set(names))) or "unknown version"

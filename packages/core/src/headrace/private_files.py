@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import stat
 from pathlib import Path
 
@@ -53,7 +52,7 @@ def write_private(path: Path, content: bytes) -> None:
     _make_folder(path.parent)
     check_private(path.parent)
     # pid and a random number: ranks on several machines may share the folder.
-    draft = path.with_name(f"{path.stem}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    draft = path.with_name(f"{path.stem}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(draft, flags, _FILE_MODE), "wb") as file:

@@ -58,8 +58,20 @@ def headrace_register_passes(registry: PassRegistry) -> None:
     registry.add_pass("inline", _plan_collectives, name="plan-collectives")
 
 
-def _sum_factors(step: StepGraph, context: PassContext) -> StepGraph:
+def _has_collectives(step: StepGraph) -> bool:
+    """Whether there are collectives in a step, or in a function of it."""
     if _OPS not in sys.modules:
+        return False
+    # lazy: it is there, as something has asked for the ops
+    from headrace.extend.graphs import functions_in
+    from headrace_mpi.ops.collective import COLLECTIVES
+
+    graphs = (step.graph, *functions_in(step.graph))
+    return any(op.type in COLLECTIVES for graph in graphs for op in graph.operations)
+
+
+def _sum_factors(step: StepGraph, context: PassContext) -> StepGraph:
+    if not _has_collectives(step):
         return step
     # lazy: most programs have no collectives
     from headrace_mpi.collectives.factors import sum_factors
@@ -68,7 +80,7 @@ def _sum_factors(step: StepGraph, context: PassContext) -> StepGraph:
 
 
 def _plan_collectives(step: StepGraph, context: PassContext) -> StepGraph:
-    if _OPS not in sys.modules:
+    if not _has_collectives(step):
         return step
     # lazy: most programs have no collectives
     from headrace_mpi.collectives.planning import plan_collectives

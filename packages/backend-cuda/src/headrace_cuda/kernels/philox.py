@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def philox_program(arch: str) -> Program:
     # lazy: kernels are listed on every machine, and NVRTC is for those with a GPU
     from headrace_cuda.nvrtc import Program
 
-    source = files("headrace_cuda.kernels").joinpath("philox.cu").read_text(encoding="utf-8")
+    source = Path(__file__).with_name("philox.cu").read_text(encoding="utf-8")
     return Program("philox.cu", source, arch)
 
 

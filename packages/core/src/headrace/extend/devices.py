@@ -51,15 +51,13 @@ from headrace.runtime.report import (
     ProgramReport,
     Work,
     bytes_of,
+    clock,
     plain_work,
 )
 from headrace.runtime.rounds import (
     LoopForm,
     LoopRun,
     Rounds,
-)
-from headrace.runtime.trace import (
-    clock,
 )
 
 __all__ = [

@@ -94,11 +94,11 @@ from headrace.runtime.wakeup import (
 from headrace.session.config import (
     Config,
 )
-from headrace.session.config_proto import (
-    as_config,
-)
 from headrace.session.default_configs import (
     set_default_config,
+)
+from headrace.session.given_config import (
+    as_config,
 )
 from headrace.tracebacks import (
     fold,

@@ -89,6 +89,11 @@ class Provider:
         return str(self.source)
 
     @property
+    def project(self) -> str:
+        """What to install, as in ``"headrace-backend-cpu"``; read when asked, as the version."""
+        return CORE_PROJECT if self is CORE else self.distribution.partition(" ")[0]
+
+    @property
     def own(self) -> bool:
         """Whether it is one of Headrace's packages."""
         return self.package in OWN_PACKAGES
@@ -101,6 +106,7 @@ class Provider:
 
 
 CORE = Provider("", CORE_PACKAGE, "core")
+CORE_PROJECT = "headrace-core"
 # What a program registers by itself, without a plugin.
 PROGRAM = Provider("", "")
 

@@ -41,12 +41,12 @@ class Bound:
     Attributes:
         mode: How it is called.
         call: What is called.
-        package: Who provides it, as in ``"headrace-backend-cpu"``.
+        provider: Who provides it.
     """
 
     mode: Mode
     call: Callable[..., Any]
-    package: str = "headrace-core"
+    provider: Provider = CORE
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,6 @@ def _bind_kernel(
     """
     attrs = dict(op.attrs)
     provider = kernels.provider((op.type, op.device_name.kind or ""), kernel)
-    package = "headrace-core" if provider is CORE else provider.distribution.partition(" ")[0]
     specs = [t.spec for t in op.inputs]
     given = options.of(op.device_name.kind or "")
     nest = None
@@ -172,7 +171,7 @@ def _bind_kernel(
     if kernel.answers:
         call = uninterrupted(call)
     mode = Mode.BLOCKING if lead else Mode.CALLS_OUT if op.schema.calls_out else Mode.PLAIN
-    return Bound(mode, on_host(op, device, call, lead), package)
+    return Bound(mode, on_host(op, device, call, lead), provider)
 
 
 def _specialized(kernel: Kernel, node: NodeView, provider: Provider) -> Callable[..., Any] | None:

@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from headrace.graph.operation import Operation
+from headrace.plugins.ownership import CORE, Provider
 from headrace.records import dataclass
 from headrace.runtime.failures import StateUses
 from headrace.runtime.receiver import Receiver, Sender
@@ -55,7 +56,7 @@ class PlanNode:
         waits: How many nodes it waits for.
         region: The region that it is, None for a node of one operation.
         inner: The plans of the functions that it holds.
-        package: Who provides what it calls.
+        provider: Who provides what it calls.
     """
 
     op: Operation
@@ -71,7 +72,7 @@ class PlanNode:
     waits: int = 0
     region: RegionCall | None = None
     inner: tuple[Plan, ...] = ()
-    package: str = ""
+    provider: Provider = CORE
 
     @property
     def ops(self) -> tuple[Operation, ...]:

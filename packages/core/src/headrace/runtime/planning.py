@@ -389,7 +389,7 @@ class _PlanBuilder:
         controls = tuple(self.slot_of[c] for c in op.control_inputs if c in self.slot_of)
         node = PlanNode(op, mode, call, inputs, controls, outputs, control, len(outputs) == 1)
         node.inner = self.inner.get(op, ())
-        node.package = bound.package
+        node.provider = bound.provider
         also: tuple[int, ...] = ()
         if op.type == "Send":
             self.sends[Edge.of(op)] = index

@@ -24,6 +24,7 @@ from headrace.passes.pipeline import Pipeline, Stage
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.specialize import specialize
 from headrace.passes.step_graph import StepGraph, verify
+from headrace.plugins.ownership import Provider
 from headrace.records import dataclass
 from headrace.runtime.background import Background
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
@@ -103,7 +104,7 @@ class _Kernels:
         self._around = around
         self._paces = paces
         self._ahead: dict[Operation, Bound] = {}
-        self._packages: dict[Operation, str] = {}
+        self._providers: dict[Operation, Provider] = {}
 
     def reserved(self, operations: Sequence[Operation]) -> frozenset[Operation]:
         """Return the operations that their device must not compile."""
@@ -112,22 +113,22 @@ class _Kernels:
             bound = self._around.preferred(op)
             if bound is not None:
                 self._ahead[op] = bound
-                self._packages[op] = bound.package
+                self._providers[op] = bound.provider
                 found.add(op)
         return frozenset(found)
 
     def bind(self, op: Operation) -> Callable[..., Any]:
         """Return what computes an operation."""
         bound = self._ahead.pop(op, None) or self._around.bind(op)
-        self._packages[op] = bound.package
+        self._providers[op] = bound.provider
         return bound.call if self._paces is None else self._paces.watched(op, bound.call)
 
     def package(self, op: Operation) -> str:
         """Return who provides what computes an operation."""
-        if op not in self._packages:
+        if op not in self._providers:
             bound = self._ahead[op] = self._around.bind(op)
-            self._packages[op] = bound.package
-        return self._packages[op]
+            self._providers[op] = bound.provider
+        return self._providers[op].project
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,6 @@ import itertools
 import json
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
@@ -25,7 +24,7 @@ from headrace.graph.operation import Operation
 from headrace.regular_files import is_device
 from headrace.runtime.profile import LimitsOf, Profile, Totals
 from headrace.runtime.receiver import Receiver
-from headrace.runtime.report import Work, plain_work
+from headrace.runtime.report import Work, clock, plain_work
 
 if TYPE_CHECKING:
     from headrace.runtime.trace_traffic import Flow, Span
@@ -35,7 +34,6 @@ MAX_EVENTS = 200_000
 # Until then the file is written after each step, later whenever it has grown by a half.
 _SMALL = 1000
 
-clock = time.perf_counter_ns
 # A piece of work, the thread that did it, begin and end in nanoseconds, whether it waited, and the
 # bytes that it moved.
 Event = tuple[Work, int, int, int, bool, int]

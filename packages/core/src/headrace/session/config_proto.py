@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from headrace.device_name import kind_called
-from headrace.errors import ConfigError, ConfigTypeError, shown
 from headrace.placement.counting import countable
 from headrace.session.config import Config
 from headrace.session.messages import Message
@@ -135,24 +134,12 @@ class ConfigProto(Message):
     }
 
 
-def as_config(config: Any) -> Config:
-    """Return the settings of a session in the form that it uses.
-
-    Args:
-        config: An ``hr.Config``, an ``hr.ConfigProto``, or None for the defaults.
+def config_of(config: ConfigProto) -> Config:
+    """Return what a message asks for, as the settings of a session.
 
     Raises:
-        ConfigError: if it is none of these, or asks for what there is not.
+        ConfigError: if it asks for what there is not.
     """
-    if config is None:
-        return Config()
-    if isinstance(config, Config):
-        return config
-    if not isinstance(config, ConfigProto):
-        raise ConfigTypeError(
-            f"config must be an hr.Config or an hr.ConfigProto, got {shown(config)}; as in "
-            "hr.Config(threads=2)"
-        )
     config.refuse("device_filters")
     config.gpu_options.refuse("visible_device_list")
     threads, timeout = config.intra_op_parallelism_threads, config.operation_timeout_in_ms
@@ -166,19 +153,6 @@ def as_config(config: Any) -> Config:
         timeout=timeout / 1000 if timeout else None,
         device_count=_counts(config.device_count),
     )
-
-
-def check_shared(config: Any) -> None:
-    """Refuse a session of a cluster that is to have state of its own.
-
-    Raises:
-        ConfigError: if it is.
-    """
-    if isinstance(config, ConfigProto) and config.isolate_session_state:
-        raise ConfigError(
-            "isolate_session_state asks for variables of the session's own, and sessions of a "
-            "cluster share those of its tasks; leave it out, or open a session without a target"
-        )
 
 
 def _counts(given: dict[Any, Any]) -> dict[str, int] | None:

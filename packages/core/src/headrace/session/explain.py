@@ -223,7 +223,7 @@ class _Walk:
             device,
             after,
             waits=node.mode in (Mode.BLOCKING, Mode.CALLS_OUT),
-            works=() if node.inner else (plain_work(op, device, node.package),),
+            works=() if node.inner else (plain_work(op, device, node.provider.project),),
             line=str(op.site),
             inside=tuple(inside),
             rounds=_rounds(node) if op.type == "While" else "",

@@ -35,14 +35,11 @@ from headrace.runtime.profile import Profile
 from headrace.runtime.runtime import Runtime
 from headrace.runtime.unhindered import unhindered
 from headrace.session.config import Config
-from headrace.session.config_proto import ConfigProto, as_config, check_shared
 from headrace.session.default_configs import default_config
 from headrace.session.explanation import Explanation
-from headrace.session.feeds import (
-    feed_tensors,
-    is_hashable,
-)
+from headrace.session.feeds import feed_tensors, is_hashable
 from headrace.session.fetches import Fetches, fetch_key
+from headrace.session.given_config import as_config, check_shared
 from headrace.session.growth import Growth
 from headrace.session.ordered import Ordering
 from headrace.session.planner import Planner
@@ -52,6 +49,7 @@ from headrace.session.stalls import Stalls
 from headrace.session.tensor_handle import Kept
 
 if TYPE_CHECKING:
+    from headrace.session.config_proto import ConfigProto
     from headrace.session.device_attributes import DeviceAttributes
     from headrace.session.partial import PartialRuns
     from headrace.session.traced import TracedRuntime

@@ -26,19 +26,6 @@ from headrace.extend.graphs import functions_in, in_order
 from headrace.extend.passes import PassContext, Rewrite, Rewriter, StepGraph
 from headrace_mpi.ops import collective as ops
 
-COLLECTIVES = frozenset(
-    function.schema.type
-    for function in (
-        ops.all_reduce,
-        ops.all_reduce_product,
-        ops.all_gather,
-        ops.reduce_scatter,
-        ops.all_to_all,
-        ops.broadcast,
-        ops.reduce_to_rank,
-        ops.barrier,
-    )
-)
 PASS = "plan-collectives"
 # To copy so much into a bucket takes longer than a message of its own.
 ALONE_BYTES = 4 << 20
@@ -65,7 +52,7 @@ def plan_collectives(step: StepGraph, context: PassContext) -> StepGraph:
             branch of a condition.
     """
     _refuse_inside_functions(step)
-    found = [op for op in step.graph.operations if op.type in COLLECTIVES]
+    found = [op for op in step.graph.operations if op.type in ops.COLLECTIVES]
     if not found or all(op.attrs["place"] != ops.UNPLANNED for op in found):
         return step
     buckets = _buckets(_ordered(step, found))
@@ -93,7 +80,7 @@ def text_of(line: str) -> str:
 def _refuse_inside_functions(step: StepGraph) -> None:
     for function in functions_in(step.graph):
         for op in function.operations:
-            if op.type in COLLECTIVES:
+            if op.type in ops.COLLECTIVES:
                 raise GraphError(
                     f"{op.type} {op.name!r} is inside the function {function.name!r} of an "
                     "operation such as a condition or a loop, which other ranks may run another "

@@ -245,3 +245,13 @@ def barrier(
         place: Which collective of its step it is.
         plan: The collectives of its step.
     """
+
+
+# The types of all of them.
+COLLECTIVES = frozenset(
+    function.schema.type
+    for function in (
+        *(all_reduce, all_reduce_product, all_gather, reduce_scatter),
+        *(all_to_all, broadcast, reduce_to_rank, barrier),
+    )
+)

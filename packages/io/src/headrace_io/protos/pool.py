@@ -7,7 +7,7 @@ of the same names.
 from __future__ import annotations
 
 import functools
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from google.protobuf import any_pb2
@@ -26,7 +26,7 @@ def pool() -> DescriptorPool:
     """Return the pool of all schemas."""
     made = DescriptorPool()
     made.AddSerializedFile(any_pb2.DESCRIPTOR.serialized_pb)
-    folder = resources.files("headrace_io.protos") / "schemas"
+    folder = Path(__file__).with_name("schemas")
     files = [file for file in folder.iterdir() if file.name.endswith(".proto")]
     waiting = {
         schema.name: schema

@@ -67,6 +67,6 @@ class SettingRegistry(Registry[OfferedSetting]):
         """Return the settings of core and of plugins by the package that reads them."""
         found: dict[str, list[Setting[Any]]] = {"headrace-core": list(CORE_SETTINGS)}
         for variable, (offer, *_) in self.offers.items():
-            package = self.provider(variable, offer).distribution.partition(" ")[0]
+            package = self.provider(variable, offer).project
             found.setdefault(package, []).append(offer.setting)
         return found
