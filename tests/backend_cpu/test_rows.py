@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -19,6 +19,11 @@ SIZES = {
     "vector": (100, 40_000, 1),
     "one row": (1, 300, 70),
 }
+
+
+@pytest.fixture(autouse=True)
+def waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_COMPILE_WAIT", "1")
 
 
 @pytest.fixture(params=[1, 2, 3], ids=lambda n: f"{n} threads")
@@ -84,13 +89,39 @@ def test_without_a_compiler_numpy_does_it(monkeypatch: pytest.MonkeyPatch) -> No
         raise ImportError("No module named 'llvmlite'")
 
     said: list[str] = []
-    monkeypatch.setattr(rows, "build", fail)
+    monkeypatch.setattr("headrace_cpu.native.later.build", fail)
     monkeypatch.setattr("headrace_cpu.native.compiler.notice", said.append)
     rows._kernel.cache_clear()
     try:
         table, places, values = _case("wide", "float32", "int32")
         assert not rows.add(table, places, values)
         assert "no kernel can be generated for add_rows, so plain kernels do its work" in said[0]
+    finally:
+        rows._kernel.cache_clear()
+
+
+def test_numpy_does_it_until_the_kernel_is_made_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADRACE_COMPILE_WAIT", "0")
+    submitted: list[Callable[[], None]] = []
+
+    class Later:
+        def submit(self, pieces: list[Callable[[], None]], done: object) -> None:
+            submitted.extend(pieces)
+
+    monkeypatch.setattr("headrace_cpu.native.later.Background", Later)
+    rows._kernel.cache_clear()
+    try:
+        table, places, values = _case("wide", "float32", "int32")
+        before = table.copy()
+        assert not rows.add(table, places, values)
+        assert rows.pick(table, places) is None
+        assert not rows.add(table, places, values)
+        np.testing.assert_array_equal(table, before)
+        assert len(submitted) == 2
+        for piece in submitted:
+            piece()
+        assert rows.add(table, places, values)
+        assert rows.pick(table, places) is not None
     finally:
         rows._kernel.cache_clear()
 

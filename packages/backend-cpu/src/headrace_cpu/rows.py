@@ -2,7 +2,8 @@
 
 NumPy takes rows one after the other on one core, and adds rows that are named twice element by
 element. The loops here do the same sums in the same order on all threads of the step: each thread
-has table rows of its own, so that results do not depend on how many there are.
+has table rows of its own, so that results do not depend on how many there are. They are made behind
+the steps (``native/later.py``), as NumPy needs a part of the time that it takes to compile them.
 """
 
 from __future__ import annotations
@@ -14,8 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from headrace_cpu.native.build import build
-from headrace_cpu.native.compiler import KernelError, give_up
+from headrace_cpu.native.later import MadeLater
 from headrace_cpu.native.memory import address
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.native.threads import Share, launch, open_mp
@@ -77,7 +77,11 @@ def add(table: Array, rows: Array, values: Array, *, subtract: bool = False) -> 
         return False
     name = "subtract_rows" if subtract else "add_rows"
     text = _ADD.replace("SIGN", "-" if subtract else "+")
-    return _run(name, text, code, table, rows, np.ascontiguousarray(values))
+    kernel = _found(name, text, code, table, rows)
+    if kernel is None:
+        return False
+    _run(kernel, table, rows, np.ascontiguousarray(values))
+    return True
 
 
 def pick(table: Array, rows: Array) -> Array | None:
@@ -91,19 +95,23 @@ def pick(table: Array, rows: Array) -> Array | None:
     width = table.shape[1]
     if code is None or table.dtype.hasobject or rows.size * width < _FEWEST or width < 4:
         return None
-    values = np.empty((rows.size, width), table.dtype)
-    if not table.flags.c_contiguous or not _run("pick_rows", _PICK, code, table, rows, values):
+    kernel = _found("pick_rows", _PICK, code, table, rows)
+    if kernel is None:
         return None
+    values = np.empty((rows.size, width), table.dtype)
+    _run(kernel, table, rows, values)
     return values
 
 
-def _run(name: str, text: str, code: str, table: Array, rows: Array, values: Array) -> bool:
+def _found(name: str, text: str, code: str, table: Array, rows: Array) -> int | None:
+    """Return the address of a kernel for a table and rows, None where there is none yet."""
     index = _INDICES.get(rows.dtype)
     if index is None or not table.flags.c_contiguous:
-        return False
-    kernel = _kernel(name, text, code, index)
-    if kernel is None:
-        return False
+        return None
+    return _kernel(name, text, code, index).address()
+
+
+def _run(kernel: int, table: Array, rows: Array, values: Array) -> None:
     rows = np.ascontiguousarray(rows)
     count, width = values.shape
     threads = min(Share.allowed(), max(1, values.size // _WORTH_A_THREAD))
@@ -115,22 +123,17 @@ def _run(name: str, text: str, code: str, table: Array, rows: Array, values: Arr
     places = map(address, (table, rows, values))
     block = np.array((*team, *places, count, width, line), np.int64)
     launch(kernel, address(block), threads)()
-    return True
 
 
 @functools.cache
-def _kernel(name: str, text: str, code: str, index: str) -> int | None:
-    """Return the address of a kernel, None where none can be made."""
+def _kernel(name: str, text: str, code: str, index: str) -> MadeLater:
+    """Return a kernel, which is made when it is first wanted."""
     reads = "".join(f"{word} = word(block, {i})\n" for i, word in enumerate(_WORDS))
     body = reads + text.replace("_T(", f"_{code}(").replace("_I(", f"_{index}(")
     full = f"{name}_{code}_{index}"
     size = {"f32": "4", "f64": "8"}[code]
     source = f"def {full}(block):\n" + indent(body.replace("SIZE", size), "    ")
-    try:
-        return build([KernelSource(full, source)])[0]
-    except (KernelError, ImportError) as error:
-        give_up([name], error, strict=False)
-        return None
+    return MadeLater(name, lambda: KernelSource(full, source), before=1)
 
 
 __all__: Sequence[str] = ("add", "pick")

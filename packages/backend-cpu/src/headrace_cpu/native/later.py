@@ -1,7 +1,8 @@
 """Kernels that a process makes once it has wanted them a few times, behind the steps.
 
 Until then, and where they cannot be made, their callers do the same another way, so that it does
-not matter for results when they are there.
+not matter for results when they are there. Where the environment says that steps wait for their
+kernels, they wait for these, too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from typing import final
 
 from headrace.extend.devices import Background
+from headrace.extend.settings import COMPILE_WAIT
 from headrace_cpu.native.build import build
 from headrace_cpu.native.compiler import KernelError, give_up
 from headrace_cpu.native.source import KernelSource
@@ -41,7 +43,9 @@ class MadeLater:
             with self._lock:
                 self._wanted += 1
                 due = self._wanted == self._before
-            if due:
+            if due and COMPILE_WAIT.read():
+                self.make()
+            elif due:
                 Background().submit([self.make], lambda: None)
         return self._address
 

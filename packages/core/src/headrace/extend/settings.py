@@ -10,6 +10,7 @@ from headrace.plugins.registries.settings import (
 )
 from headrace.settings import (
     CACHE_SIZE,
+    COMPILE_WAIT,
     QUIET,
     Setting,
     cache_folder,
@@ -25,6 +26,7 @@ from headrace.settings import (
 
 __all__ = [
     "CACHE_SIZE",
+    "COMPILE_WAIT",
     "QUIET",
     "Setting",
     "SettingRegistry",

@@ -329,7 +329,7 @@ def _held_by(operations: Iterable[Operation]) -> list[Function]:
 
 
 def _directly(operations: Iterable[Operation]) -> Iterator[Function]:
-    return (function for op in operations for function in functions_of(op))
+    return (function for op in operations if op.schema.holds for function in functions_of(op))
 
 
 def rebuilt(

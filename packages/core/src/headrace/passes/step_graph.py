@@ -87,19 +87,29 @@ class Rewriter:
             gradient_rule: The name of the rule that differentiates it; None for its own.
         """
         tensors = self._tensors
-        new = append_copy(
+        waits_for = old.control_inputs if controls is None else controls
+        outputs = old.outputs
+        # Not by ``append_copy``: every pass comes here with every node.
+        new = append_operation(
             self.graph,
-            old,
+            old.schema,
+            old.name,
             tuple([tensors[t] for t in old.inputs]),
-            self.controls(old.control_inputs if controls is None else controls),
-            self.controls(old.colocated_with),
-            device=device,
-            specs=specs,
-            gradient_rule=old.gradient_rule if gradient_rule is None else gradient_rule,
+            old.arity,
+            self.controls(waits_for) if waits_for else (),
+            old.attrs,
+            old.device_name if device is None else device,
+            self.controls(old.colocated_with) if old.colocated_with else (),
+            old.site,
+            old.origin,
+            [t.spec for t in outputs] if specs is None else specs,
+            old.gradient_rule if gradient_rule is None else gradient_rule,
         )
         self._operations[old] = new
-        for before, after in zip(old.outputs, new.outputs, strict=True):
-            tensors[before] = after
+        if len(outputs) == 1:
+            tensors[outputs[0]] = new.outputs[0]
+        else:
+            tensors.update(zip(outputs, new.outputs, strict=True))
         return new
 
     def copy_with(
@@ -165,10 +175,9 @@ class Rewriter:
 
     def controls(self, old: Collection[Operation]) -> tuple[Operation, ...]:
         """Return what stands for operations, leaving out those that are not there."""
-        if not old:
-            return ()
-        found = (self._operations.get(op) for op in old)
-        return tuple(dict.fromkeys(op for op in found if op is not None))
+        found = dict.fromkeys(map(self._operations.get, old))
+        found.pop(None, None)
+        return tuple(found)  # type: ignore[arg-type]
 
     def stand_for(self, old: Operation, new: Operation) -> None:
         """Let a new operation, with all its outputs, stand for an old one."""
