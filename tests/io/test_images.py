@@ -166,6 +166,14 @@ def test_frames_of_a_gif_are_decoded():
     np.testing.assert_allclose(scaled, expected / 255.0)
 
 
+@pytest.mark.parametrize("name", ["png1", "png3", "jpeg3"])
+def test_other_images_are_taken_as_one_frame(name):
+    still = hr.image.decode_image(IMAGES[name], channels=3, expand_animations=False)
+    frames = run(hr.image.decode_gif(IMAGES[name]))
+    assert frames.shape[0] == 1
+    assert np.array_equal(frames[0], run(still))
+
+
 def test_palettes_become_colours():
     palette = pillow.new("P", (2, 1))
     palette.putpalette([10, 20, 30, 40, 50, 60])

@@ -1,4 +1,9 @@
-"""Running a group operation by operation, with the plain kernels, before it is compiled."""
+"""Running a group operation by operation, with the plain kernels, before it is compiled.
+
+Where all operations go element by element over arrays of one shape, they do so block by block: what
+one hands to the next is in the cache then, and in memory that the block before has used. New pages
+for each result took longer than the arithmetic.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,10 @@ from headrace.extend.scalars import expression_of, interpreter
 from headrace_cpu.fusion.nodes import shape_of
 
 Array = Any
+
+# Elements of a block. Arrays of less than some blocks are gone through at once.
+_BLOCK = 1 << 16
+_FEWEST_BLOCKS = 4
 
 
 def data_inputs(op: Operation) -> tuple[Tensor, ...]:
@@ -87,6 +96,66 @@ def interpret(
         buffers: Arrays to fill: of ``writes``, and of the handles of variables to update.
         writes: The tensors that are wanted.
     """
+
+    def outside(tensor: Tensor) -> Array:
+        constant = tensor.spec.value
+        return read(tensor) if constant is None else constant
+
+    size = _elements(ops, buffers)
+    if size is None:
+        _interpret(ops, outside, buffers, writes)
+        return
+    arrays = functools.cache(lambda tensor: np.asarray(outside(tensor)).reshape(-1))
+    flat = {tensor: buffer.reshape(-1) for tensor, buffer in buffers.items()}
+    for first in range(0, size, _BLOCK):
+        block = slice(first, first + _BLOCK)
+        _interpret(
+            ops,
+            functools.partial(_part, arrays, size, block),
+            {tensor: buffer[block] for tensor, buffer in flat.items()},
+            writes,
+        )
+
+
+def _elements(ops: Sequence[Operation], buffers: Mapping[Tensor, Array]) -> int | None:
+    """Return of how many elements all arrays are that are no scalars, None for one go.
+
+    Operations must go element by element. Buffers have the memory of each element where the arrays
+    that they stand for have it, as in the kernel that is compiled: so what is read may share it.
+    """
+    first = next(iter(buffers.values()), None)
+    if first is None or first.size < _FEWEST_BLOCKS * _BLOCK:
+        return None
+    shape = first.shape
+    if any(b.shape != shape or not b.flags.c_contiguous for b in buffers.values()):
+        return None
+    for op in ops:
+        taken = data_inputs(op)
+        if op.schema.effects:
+            if op.type not in _EFFECTS:
+                return None
+        elif op.schema.expression is None or len(taken) != len(op.inputs):
+            return None
+        if any(shape_of(t) not in ((), shape) for t in (*taken, *op.outputs)):
+            return None
+    return int(first.size)
+
+
+# What is done here to variables, element by element.
+_EFFECTS = ("ReadVariable", "AssignVariable", "AssignAddVariable", "AssignSubVariable")
+
+
+def _part(arrays: Callable[[Tensor], Array], size: int, block: slice, tensor: Tensor) -> Array:
+    array = arrays(tensor)
+    return array[block] if array.size == size else array.reshape(())
+
+
+def _interpret(
+    ops: Sequence[Operation],
+    read: Callable[[Tensor], Array],
+    buffers: Mapping[Tensor, Array],
+    writes: Sequence[Tensor],
+) -> None:
     values: dict[Tensor, Array] = {}
     # Nothing is written before all is computed: what is read may share memory with it.
     updated: dict[Tensor, Array] = {}
@@ -94,8 +163,7 @@ def interpret(
     def value(tensor: Tensor) -> Array:
         found = values.get(tensor)
         if found is None:
-            constant = tensor.spec.value
-            found = values[tensor] = read(tensor) if constant is None else constant
+            found = values[tensor] = read(tensor)
         return found
 
     with np.errstate(all="ignore"):

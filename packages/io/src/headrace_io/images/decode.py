@@ -162,13 +162,15 @@ def _jpeg(image: Any, data: bytes, channels: int, ratio: int) -> Array:
 
 
 def decode_frames(data: bytes) -> Array:
-    """Return all frames of a GIF image, [frames, height, width, 3].
+    """Return all frames of a GIF image, [frames, height, width, 3]; one of a PNG or JPEG image.
 
     Raises:
         InvalidArgumentError: if it is none.
-        UnimplementedError: if Pillow is not installed.
+        UnimplementedError: if Pillow cannot.
     """
-    image = opened(data, ("GIF",))
+    if format_of(data) in ("PNG", "JPEG"):
+        return decode_still(data, 3, deep=False)[None]
+    image = opened(data, ("GIF", "PNG", "JPEG"))
     frames = []
     try:
         for number in range(image.n_frames):

@@ -141,7 +141,7 @@ def decode_and_crop_jpeg(
 
 @op("DecodeGif", public="image.decode_gif", no_gradient=_DECODED)
 def decode_gif(contents: String) -> Spec:
-    """Decode all frames of a GIF image.
+    """Decode all frames of a GIF image; PNG and JPEG images, which have one, are taken, too.
 
     Args:
         contents: [], the bytes of the image. Raises when it runs on what is none.
