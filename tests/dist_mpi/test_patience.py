@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from headrace_mpi.transport.patience import Patience
+from headrace_mpi.transport.patience import ANSWER_S, Patience
 
 
 def test_ranks_poll_for_a_moment() -> None:
@@ -21,6 +21,44 @@ def test_ranks_poll_for_a_moment() -> None:
     # Who is rung for when its turn comes need not look before; where only MPI tells, it must.
     assert Patience(2).nap_s(0.0, passed_over=True) > max(naps)
     assert Patience(2, near=False).nap_s(0.0, passed_over=True) < max(naps)
+
+
+@pytest.fixture
+def free_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let cores come back at once when they are given away."""
+    monkeypatch.setattr(
+        "headrace_mpi.transport.patience.time", SimpleNamespace(monotonic=lambda: 0.0)
+    )
+    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", lambda: None)
+
+
+@pytest.mark.usefixtures("free_cores")
+def test_ranks_poll_as_long_as_answers_took() -> None:
+    patience = Patience(2, alone=True)
+    assert not patience.spins(0.0004, moving=False)
+    patience.came(0.0003)
+    assert patience.spins(0.0004, moving=False)
+    # Short waits lie between the long ones.
+    for _ in range(4):
+        patience.came(0.00002)
+        assert patience.spins(0.00028, moving=False)
+    # Who comes too late to be polled for counts for nothing, and what was long once is forgotten.
+    for _ in range(30):
+        patience.came(0.1)
+    assert patience.spins(0.00015, moving=False)
+    assert not patience.spins(0.00025, moving=False)
+    longest = Patience(2, alone=True)
+    longest.came(ANSWER_S)
+    assert not longest.spins(2 * ANSWER_S, moving=False)
+
+
+@pytest.mark.usefixtures("free_cores")
+@pytest.mark.parametrize("patience", [Patience(2), Patience(0, alone=True)])
+def test_only_ranks_with_cores_of_their_own_learn(patience: Patience) -> None:
+    before = [patience.spins(idle, moving=False) for idle in (0.0001, 0.0004, 0.002)]
+    for _ in range(10):
+        patience.came(0.0008)
+    assert [patience.spins(idle, moving=False) for idle in (0.0001, 0.0004, 0.002)] == before
 
 
 def test_a_core_that_comes_back_late_is_left_to_others(monkeypatch: pytest.MonkeyPatch) -> None:

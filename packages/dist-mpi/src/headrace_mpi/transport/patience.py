@@ -17,8 +17,13 @@ from typing import final
 # A tensor of a megabyte takes about as long to be made and moved; a nap costs more than it says.
 SPIN_S = 0.001
 MOVING_SPIN_S = 0.005
-# Where ranks wake each other, a nap costs little.
+# Where ranks wake each other, a nap costs little; still some 30 us where a core was free to poll.
 BELL_SPIN_S = 0.0002
+# Answers that take up to so long are polled for as long as they took, and half as long again; the
+# longest of them counts less with each that comes.
+ANSWER_S = 0.001
+_MORE = 1.5
+_FORGETS = 0.9
 MIN_NAP_S = 0.00005
 # What a thread of this process has to say may have to wait for the end of a nap.
 BELL_NAP_S = 0.0003
@@ -52,19 +57,27 @@ def cores() -> int:
 class Patience:
     """Decides for the thread that receives whether it polls on."""
 
-    def __init__(self, ranks: int, *, near: bool = True) -> None:
+    def __init__(self, ranks: int, *, near: bool = True, alone: bool = False) -> None:
         """Begin.
 
         Args:
             ranks: How many ranks of this host wake each other; 0 where nobody wakes this one.
             near: Whether all ranks of the job do.
+            alone: Whether each of them has a core.
         """
+        self._learns = ranks > 0 and alone
         self._bell = ranks > 0
         self._near = near and self._bell
         self._spin_s = BELL_SPIN_S if ranks else SPIN_S
         self._shared_until = 0.0
         self._shared_s = _SHARED_S
         self._free = 0
+
+    def came(self, idle_s: float) -> None:
+        """Note for how long nothing had come when something came."""
+        if self._learns:
+            took = _MORE * idle_s if idle_s <= ANSWER_S else 0.0
+            self._spin_s = max(BELL_SPIN_S, took, _FORGETS * self._spin_s)
 
     def nap_s(self, idle_s: float, *, passed_over: bool = False) -> float:
         """Return how long to sleep between polls.

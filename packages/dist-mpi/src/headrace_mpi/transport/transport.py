@@ -117,7 +117,9 @@ class Transport:
         # now and then for ranks that are lost.
         self._near = len(self._to) == self.size - 1
         self._ask_mpi_at = 0.0
-        self._patience = Patience(0 if links is None else links.ranks, near=self._near)
+        self._patience = Patience(
+            0 if links is None else links.ranks, near=self._near, alone=not self._crowded
+        )
         self._jobs: deque[Job] = deque()
         self._pump = threading.Lock()
         self._followers: deque[Wakeup] = deque()
@@ -345,7 +347,9 @@ class Transport:
         since = 0.0
         while not waiter.woken:
             if self._poll():
-                since = 0.0
+                if since:
+                    self._patience.came(time.monotonic() - since)
+                    since = 0.0
                 if not self._jobs:
                     continue
             if self._jobs:
