@@ -12,13 +12,14 @@ import types
 from pathlib import Path
 
 MODULES = (
-    *("", "bitwise", "compat", "data", "debugging", "distributions", "dtypes", "errors"),
+    *("", "bitwise", "compat", "config", "config.experimental", "config.optimizer"),
+    *("config.threading", "data", "debugging", "distributions", "dtypes", "errors"),
     *("gfile", "graph_util"),
     *("image", "initializers", "io", "io.gfile", "layers", "linalg", "logging", "lookup", "losses"),
     *("manip", "math", "metrics", "nest", "nn", "nn.rnn_cell", "profiler", "python_io"),
     *("quantization", "queue", "random", "resource_loader", "saved_model", "sets", "signal"),
     *("sparse", "spectral", "strings", "summary", "sysconfig", "test", "train"),
-    *("train.queue_runner", "version"),
+    *("train.experimental", "train.queue_runner", "version"),
 )
 
 

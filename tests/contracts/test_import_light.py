@@ -19,6 +19,7 @@ HEAVY = [
 # Imported when a program names them.
 FAMILIES = [
     "compat",
+    "config",
     "logging",
     "manip",
     "nest",

@@ -79,7 +79,5 @@ def test_what_cannot_be_shared_is_read_otherwise_or_refused(mini: Any) -> None:
         match = r"cannot feed 'Placeholder:0'.*cannot be converted to an array: it requires a grad"
         with pytest.raises(FeedTypeError, match=match):
             session.run(x, {x: Shared(np.ones(2), refusal)})
-    with pytest.raises(
-        DTypeError, match="converted to an array: the array is on a GPU: move"
-    ):
+    with pytest.raises(DTypeError, match="converted to an array: the array is on a GPU: move"):
         hr.constant(Neither(np.ones(2), refusal))

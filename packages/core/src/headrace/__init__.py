@@ -81,6 +81,7 @@ from headrace.version import __version__ as __version__
 if TYPE_CHECKING:
     from headrace import bitwise as bitwise
     from headrace import compat as compat
+    from headrace import config as config
     from headrace import debugging as debugging
     from headrace import distributions as distributions
     from headrace import image as image
@@ -188,6 +189,7 @@ _fold_tracebacks()
 
 # Imported when a program first names them: they hold compositions that few programs use all of.
 _FAMILIES = (
+    "config",
     "nest",
     "manip",
     "logging",
@@ -327,6 +329,7 @@ __all__ = [
     "compat",
     "complex64",
     "complex128",
+    "config",
     "container",
     "control_dependencies",
     "control_flow_v2_enabled",
