@@ -91,7 +91,7 @@ def _run(
 ) -> subprocess.CompletedProcess[str]:
     __tracebackhide__ = True
     environment = {**os.environ, "PYTHONFAULTHANDLER": "1", **(env or {})}
-    overdue = ended = False
+    ended, told = False, ""
     with subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         env={name: value for name, value in environment.items() if value is not None},
@@ -105,19 +105,23 @@ def _run(
         try:
             out, err = child.communicate(timeout=timeout_s)
             ended = True
-        except subprocess.TimeoutExpired:
-            overdue = True
+        except BaseException as reason:
+            late = isinstance(reason, subprocess.TimeoutExpired)
             # It may be over while what it has started goes on.
-            status = child.poll()
-            out, err = _abort(child)
+            over = "" if child.poll() is None else f", which ended with status {child.returncode},"
+            what = f"child{over} and its output did not end"
+            told = _told(f"{what} within {timeout_s:g} s" if late else what, shown, *_abort(child))
+            if not late:
+                # Such as what pytest raises in a test that takes too long.
+                reason.add_note(told)
+                raise
         finally:
             if not ended:
                 _signal_group(child, signal.SIGKILL)
-    if overdue:
-        end = "" if status is None else f", which ended with status {status},"
-        _fail(f"child{end} and its output did not end within {timeout_s:g} s", shown, out, err)
+    if not ended:
+        pytest.fail(told)
     if check and child.returncode != 0:
-        _fail(f"child ended with status {child.returncode}", shown, out, err)
+        pytest.fail(_told(f"child ended with status {child.returncode}", shown, out, err))
     return subprocess.CompletedProcess(child.args, child.returncode, out, err)
 
 
@@ -148,6 +152,5 @@ def _signal_group(child: subprocess.Popen[str], number: signal.Signals) -> None:
         os.killpg(child.pid, number)
 
 
-def _fail(what: str, shown: str, out: str, err: str) -> None:
-    __tracebackhide__ = True
-    pytest.fail(f"{what}\n{shown}\n-- stdout\n{out}\n-- stderr\n{err}")
+def _told(what: str, shown: str, out: str, err: str) -> str:
+    return f"{what}\n{shown}\n-- stdout\n{out}\n-- stderr\n{err}"

@@ -194,11 +194,12 @@ def test_what_interrupts_a_test_ends_its_child(tmp_path: Path) -> None:
     thread = threading.Thread(target=interrupt)
     thread.start()
     try:
-        with pytest.raises(LateError):
+        with pytest.raises(LateError) as late:
             run_program(program, said)
     finally:
         signal.signal(signal.SIGUSR1, before)
         thread.join()
+    assert 'File "<string>", line 5 in <module>' in "".join(late.value.__notes__)
     _wait_until_gone(int(said.read_text()[:-1]))
 
 

@@ -35,5 +35,5 @@ def test_a_model_runs_where_little_is_installed(tmp_path: Path) -> None:
         expected = session.run(y, {x: np.ones((2, 3))})
         hr.saved_model.simple_save(session, tmp_path / "model", {"x": x}, {"y": y})
     answer = tmp_path / "y.npy"
-    run_program(PROGRAM, tmp_path / "model", answer, timeout_s=120.0)
+    run_program(PROGRAM, tmp_path / "model", answer)
     np.testing.assert_array_equal(np.load(answer), expected)

@@ -29,7 +29,9 @@ print(*(v.tolist() for v in values))
 
 
 def python(*arguments: str, site: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return run_python(*arguments, env={"PYTHONPATH": str(site)}, cwd=cwd, check=False)
+    return run_python(
+        *arguments, env={"PYTHONPATH": str(site)}, cwd=cwd, timeout_s=55.0, check=False
+    )
 
 
 @pytest.fixture(scope="module")

@@ -100,7 +100,7 @@ def test_functions_that_pages_name_exist() -> None:
 
 
 def render(folder: Path) -> subprocess.CompletedProcess[str]:
-    return run_python(HERE / "render_site.py", folder, check=False)
+    return run_python(HERE / "render_site.py", folder, timeout_s=55.0, check=False)
 
 
 def test_without_a_browser_it_says_that_it_looked_at_nothing(

@@ -59,7 +59,7 @@ def test_the_loop_equals_its_unrolled_twin(char_lstm: Any) -> None:
 def losses(text: Path | None, *options: str) -> list[float]:
     """Return the losses that the example prints."""
     named = [] if text is None else ["--text", str(text)]
-    done = run_python(EXAMPLES / "char_lstm.py", *named, *options, timeout_s=300.0)
+    done = run_python(EXAMPLES / "char_lstm.py", *named, *options, timeout_s=280.0)
     return [float(loss) for loss in re.findall(r"loss ([\d.]+) nats", done.stdout)]
 
 

@@ -21,7 +21,7 @@ LINES = [f"{i % 7} bottles of water hang on the wall of {'x' * (i % 23)}" for i 
 def run(name: str, *arguments: str, cwd: Path) -> str:
     """Return what an example prints; all it tells of is on standard output."""
     command = ("-W", "error", EXAMPLES / name, *arguments)
-    done = run_python(*command, env={"HEADRACE_DATA": None}, cwd=cwd)
+    done = run_python(*command, env={"HEADRACE_DATA": None}, cwd=cwd, timeout_s=55.0)
     assert "Error" not in done.stderr
     return done.stdout
 

@@ -348,7 +348,7 @@ held.set()
 
 @needs_pool
 def test_threads_of_the_pool_are_kept_off_a_core_and_python_threads_are_not():
-    done = run_program(_APART, env={"OMP_NUM_THREADS": None}, timeout_s=100.0)
+    done = run_program(_APART, env={"OMP_NUM_THREADS": None})
     assert done.stdout.splitlines() == [
         "False set() True {1}",
         "{1} False",
@@ -416,7 +416,7 @@ def test_a_thread_that_does_not_come_to_run_is_not_waited_for(monkeypatch):
 
 @needs_pool
 def test_a_second_team_lets_idle_threads_sleep_soon():
-    done = run_program(_SLEEPING, env={"OMP_NUM_THREADS": None}, timeout_s=100.0)
+    done = run_program(_SLEEPING, env={"OMP_NUM_THREADS": None})
     looking, sleeping, again = map(float, done.stdout.split())
     # On a busy machine those that look get little of a core; those that sleep spend microseconds.
     assert looking > 0.002, done.stderr

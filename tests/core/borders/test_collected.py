@@ -94,5 +94,5 @@ print(any(changes), not changes)
 @pytest.mark.needs("backend-cpu")
 def test_sessions_that_are_collected_set_no_variables_of_the_thread():
     """Up to Python 3.11 they did so inside of ContextVar.set, and the process crashed."""
-    done = run_program(_SESSIONS, timeout_s=100.0)
+    done = run_program(_SESSIONS)
     assert (done.stdout.strip(), done.stderr) == ("False False", "")

@@ -110,7 +110,7 @@ def _text(path: Path) -> str:
 
 def test_a_waiting_thread_does_not_keep_it() -> None:
     source = START + textwrap.dedent(PROGRAMS["full queue"])
-    done = run_program(source)
+    done = run_program(source, timeout_s=60.0)
     assert "CancelledError: the program has ended" in done.stderr
 
 

@@ -197,5 +197,5 @@ print(program())
 
 @pytest.mark.parametrize("at", [1, 2, 5, 20, 40, 60])
 def test_an_interrupt_while_plugins_load_loses_nothing_of_them(at: int) -> None:
-    done = run_program(LOADING, at, timeout_s=120.0)
+    done = run_program(LOADING, at)
     assert done.stdout.splitlines() == ["interrupted", "[1.0, 2.0]"], done.stderr
