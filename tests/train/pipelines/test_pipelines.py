@@ -85,6 +85,10 @@ def test_every_example_comes_once_in_each_epoch(kind: str) -> None:
     assert found == dict.fromkeys(range(COUNT), 2)
 
 
+def test_no_rows_end_at_once_where_epochs_are_counted() -> None:
+    assert drive(lambda: numbers(0, 2)) == []
+
+
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_every_source_of_a_join_gives_all(shuffled: bool) -> None:
     def build() -> Any:
@@ -320,6 +324,24 @@ REFUSED: list[tuple[str, type[Exception], str, Callable[[], Any]]] = [
         ShapeError,
         "takes the rows of a tensor, got the scalar",
         lambda: hr.train.input_producer(1),
+    ),
+    (
+        "no rows for ever",
+        AttributeValueError,
+        "has no rows to go through again and again; with num_epochs=1 the input ends",
+        lambda: hr.train.input_producer(hr.zeros([0, 2])),
+    ),
+    (
+        "no numbers for ever",
+        AttributeValueError,
+        "has no rows to go through again and again",
+        lambda: hr.train.range_input_producer(0),
+    ),
+    (
+        "no slices for ever",
+        AttributeValueError,
+        "has no rows to go through again and again",
+        lambda: hr.train.slice_input_producer([np.zeros((0, 2))]),
     ),
     (
         "capacity",

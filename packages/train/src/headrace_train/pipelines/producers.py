@@ -74,6 +74,7 @@ def input_producer(
         cancel_op: Runs when the threads are asked to stop; the queue is closed if None.
 
     Raises:
+        AttributeValueError: if there are no rows, and no end.
         ShapeError: if the shape of a row is not known.
     """
     with hr.name_scope(name, "input_producer"):
@@ -86,6 +87,12 @@ def input_producer(
             raise ShapeError(
                 f"the shape of a row of {shown(rows)} is known as {row_shape} only; pass "
                 "element_shape="
+            )
+        if num_epochs is None and rows.shape.dims is not None and rows.shape[0] == 0:
+            # Its thread would go through nothing for ever, and whoever takes a row would wait.
+            raise AttributeValueError(
+                f"{shown(rows)} has no rows to go through again and again; with num_epochs=1 the "
+                "input ends at once"
             )
         if shuffle:
             rows = hr.random_shuffle(rows, seed=seed)
