@@ -17,12 +17,6 @@ RNG = np.random.default_rng(1)
 Given = dict[hr.Tensor, np.ndarray]
 
 
-@pytest.fixture(autouse=True)
-def graph():
-    with hr.Graph().as_default():
-        yield
-
-
 @pytest.fixture
 def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Have blocks of 8 elements; holds how many elements each of them had."""
