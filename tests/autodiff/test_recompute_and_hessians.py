@@ -74,5 +74,6 @@ def test_a_loop_without_gradient_stacks_nothing(graph):
     with hr.Session() as session:
         session.run(y, {x: 2.0})
         prepared = next(iter(session._prepared.values()))
-        loops = [n.op for n in prepared.step.plan.nodes if n.op.type == "While"]
+        nodes = prepared.step.plan.nodes
+        loops = [op for node in nodes for op in node.ops if op.type == "While"]
     assert [op.attrs["saves"] for op in loops] == [()]

@@ -16,6 +16,7 @@ from headrace.runtime import rounds
 from headrace.runtime.rounds import LoopRunner
 from headrace_cpu.rounds import columns
 from headrace_cpu.rounds import run as one_run
+from tests.backend_cpu.rounds.one_by_one import round_by_round
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -217,7 +218,7 @@ LOOPS = {
     "computed places": (computed_places, "depends on what is computed in the loop", None),
     "handed on places": (handed_on_places, None, None),
     "written beside computed places": (written_at_computed_places, "many", "many"),
-    "a loop within": (within, "not one compiled program", None),
+    "a loop within": (within, "many", None),
     "swapped": (swapped, "many", "many"),
     "sums": (summed, "many", "many"),
 }
@@ -258,7 +259,7 @@ def by_rounds(monkeypatch):
 
     def run(*given, **named):
         with monkeypatch.context() as patch:
-            patch.setattr(LoopRunner, "start", lambda self, arguments, count: None)
+            round_by_round(patch)
             return runs(*given, **named)[0]
 
     return run

@@ -10,8 +10,8 @@ import pytest
 
 import headrace as hr
 from headrace.errors import HeadraceError
-from headrace.runtime.rounds import LoopRunner
 from headrace_cpu.rounds import setting
+from tests.backend_cpu.rounds.one_by_one import round_by_round
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
@@ -107,7 +107,7 @@ def results(build, given, shape=(5, 2, 3)):
 def test_each_step_has_its_own_values(name, monkeypatch):
     given = feeds(8)
     found = results(BUILDS[name], given)
-    monkeypatch.setattr(LoopRunner, "start", lambda self, arguments, count: None)
+    round_by_round(monkeypatch)
     for one, other in zip(found, results(BUILDS[name], given), strict=True):
         for a, b in zip(one, other, strict=True):
             np.testing.assert_array_equal(a, b)
@@ -117,7 +117,7 @@ def test_each_step_has_its_own_values(name, monkeypatch):
 def test_the_number_of_rounds_may_be_another_one(name, monkeypatch):
     given = feeds(8, lambda step: 5 + step // 3 % 2)
     found = results(BUILDS[name], given, (None, 2, 3))
-    monkeypatch.setattr(LoopRunner, "start", lambda self, arguments, count: None)
+    round_by_round(monkeypatch)
     for one, other in zip(found, results(BUILDS[name], given, (None, 2, 3)), strict=True):
         for a, b in zip(one, other, strict=True):
             np.testing.assert_array_equal(a, b)

@@ -21,11 +21,13 @@ class CpuDevice:
         name: The full name.
         xp: ``numpy``.
         lets_go: Its programs let outputs go before they end.
+        holds_loops: Its programs may have loops inside.
         on_host: Its values are arrays of the host.
     """
 
     __slots__ = ("name", "xp")
     lets_go = True
+    holds_loops = True
     on_host = True
 
     def __init__(self, name: DeviceName) -> None:

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
+from typing import Any
 
 from headrace.extend.devices import ABREAST
 from headrace.extend.records import dataclass
@@ -259,6 +260,18 @@ class Share:
             self._limit(threads)
             self._allowed.threads = threads
         return threads
+
+    def lent(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a call during which the share is others': it runs programs that take one."""
+
+        def run(*values: Any) -> Any:
+            self.leave()
+            try:
+                return call(*values)
+            finally:
+                self.enter()
+
+        return run
 
     @classmethod
     def allowed(cls) -> int:

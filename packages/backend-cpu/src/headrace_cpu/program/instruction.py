@@ -57,6 +57,27 @@ class NativeCall:
     held: Held | None = None
 
 
+class Inner(Protocol):
+    """Tables of calls that a call makes by itself, as a loop among other calls does.
+
+    Attributes:
+        own: Whether a library behind some call is set to a number of threads of its own.
+        held: The libraries that must be held while it runs.
+    """
+
+    own: bool
+    held: list[Held]
+
+    def allow(self, threads: int) -> None:
+        """Let calls run on so many threads."""
+
+    def pay_from(self, budget: int) -> None:
+        """Take what begins a round from the word at an address; come back where it is 0."""
+
+    def reset(self) -> None:
+        """Forget what had begun, after a call has failed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Native:
     """What an instruction runs without Python.
@@ -65,6 +86,7 @@ class Native:
         calls: The calls, in order.
         words: Where words lie that are the address of a tensor and so many bytes, for those whose
             address was not known when it was bound.
+        inner: The tables behind the calls.
         set_threads: The address of what sets the number of threads that ``NativeCall.own`` asks
             for, 0 where no call does.
     """
@@ -72,6 +94,7 @@ class Native:
     calls: tuple[NativeCall, ...]
     words: tuple[tuple[Tensor, int, int], ...] = ()
     set_threads: int = 0
+    inner: tuple[Inner, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

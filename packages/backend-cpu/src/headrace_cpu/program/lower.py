@@ -321,6 +321,8 @@ class _Lowering:
         kernel = self._bind(op.type)
         self.out.kernels[op] = kernel
         keep = op.schema.keeps_inputs or any(t.dtype.kind == "list" for t in op.outputs)
+        # What a function is given is its caller's to keep.
+        keep = keep and not op.schema.holds
         given = []
         for tensor in op.inputs:
             text = self._array(tensor)
@@ -424,6 +426,8 @@ class _Lowering:
 
 def _is_quiet(op: Operation) -> bool:
     """Whether an operation computes no numbers: it moves or compares them, or holds tensors."""
+    if op.schema.holds:
+        return True
     if op.schema.view or op.type in _LIST_ITEMS or op.type in ("Concat", "Const", "Split"):
         return True
     whole = all(t.dtype.is_integer or t.dtype.is_bool for t in op.inputs)

@@ -71,7 +71,9 @@ class Program:
         # The memory of instances that are not used again.
         self._arenas: list[Any] = []
         self._environment = {**self._memory.environment, **lowered.dtypes}
-        native = any(item.instruction is not None for item in items) or settings.deterministic
+        native = settings.deterministic or any(
+            item.instruction is not None or item.op.schema.holds for item in items
+        )
         self._compilation = self._to_compile(settings) if native else None
         # How many runs are left before kernels are compiled, None where nothing is left to do.
         after = settings.compile_after
@@ -83,6 +85,8 @@ class Program:
         self._read: frozenset[Tensor] | None = None
         # What runs it as the body of a loop, by how the loop hands values on.
         self._loops: dict[LoopForm, Rounds | str] = {}
+        # Whether a loop inside was not there when somebody asked for that last.
+        self._loops_wait = False
         # Without instructions nothing is kept in an instance, and one serves all.
         self._only = None if native else self._instance()
 
@@ -109,18 +113,28 @@ class Program:
                 return "the body has no kernels"
             if not self._compilation.done:
                 return "the kernels of the body are not compiled yet"
-            found = self._loops[form] = self._loop(form, self._share)
+            found = self._loop(form, self._share)
+            if not self.waits_for_kernels:
+                self._loops[form] = found
         return found
+
+    @property
+    def waits_for_kernels(self) -> bool:
+        """Whether kernels are not there yet, its own or those of loops inside."""
+        compiled = self._compilation is None or self._compilation.done
+        return not compiled or self._loops_wait
 
     def _loop(self, form: LoopForm, share: Share) -> Rounds | str:
         # lazy: few programs are bodies of loops
-        from headrace_cpu.rounds.body import Unfit
+        from headrace_cpu.rounds.body import Later, Unfit
         from headrace_cpu.rounds.loop import LoopProgram
 
         given = self.region, self.items, self._values, self._places, form
+        self._loops_wait = False
         try:
             return LoopProgram(*given, self._arena, share)
         except (Unfit, KernelError) as reason:
+            self._loops_wait = isinstance(reason, Later)
             return str(reason)
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
@@ -282,6 +296,8 @@ class Program:
 
     def _placed(self, op: Operation, call: Callable[..., Any]) -> Callable[..., Any]:
         """Return what computes an operation here; sweeps want to know what is read of it."""
+        if op.schema.holds and self._share is not None:
+            return self._loop_call(op, self._share, call)
         within = getattr(call, "within", None)
         if within is None:
             return call
@@ -291,6 +307,17 @@ class Program:
         wanted = [t in self._read for t in op.outputs]
         placed: Callable[..., Any] = within(wanted, shares=self._share is not None)
         return placed
+
+    def _loop_call(
+        self, op: Operation, share: Share, call: Callable[..., Any]
+    ) -> Callable[..., Any]:
+        """Return what runs a loop inside."""
+        if self._compilation is None or not self._compilation.done:
+            return share.lent(call)
+        # lazy: few programs have loops, and the first runs no kernels
+        from headrace_cpu.rounds.call import LoopCall
+
+        return LoopCall(op, self.region, self.items, self._values, share, call)
 
     # -- failures
 
@@ -305,7 +332,8 @@ class Program:
         """Return an error that names the operation at which the program stopped."""
         frame = None
         line = 0
-        while traceback is not None:
+        # The first that is a program's is this one's: others are those of functions inside.
+        while traceback is not None and frame is None:
             if traceback.tb_frame.f_code.co_filename == _FILE:
                 frame, line = traceback.tb_frame, traceback.tb_lineno
             traceback = traceback.tb_next

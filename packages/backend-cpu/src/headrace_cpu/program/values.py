@@ -81,6 +81,12 @@ class Values:
             root = self.root(tensor)
             if self.home.get(root) is Home.BUFFER:
                 self.home[root] = Home.RESULT
+        for item in items:
+            if item.instruction is None and item.op.schema.holds:
+                # What functions are given may come out of them again, and be kept.
+                for root in map(self.root, item.op.inputs):
+                    if self.home.get(root) is Home.BUFFER:
+                        self.home[root] = Home.RESULT
         # These are copied when the step ends, and must last until then.
         self.shown = {lender for tensor in region.outputs for lender in self.lent(tensor)}
 

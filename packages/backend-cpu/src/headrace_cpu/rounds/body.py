@@ -22,6 +22,10 @@ class Unfit(Exception):  # noqa: N818 - nothing is wrong: rounds run one by one 
     """The body cannot be run so; says why."""
 
 
+class Later(Unfit):
+    """The body cannot be run so yet: a kernel is not there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pick:
     """A value that is picked from something by a counter, or taken off the end of a list.
@@ -167,7 +171,8 @@ class _Reader:
                 if item.instruction.updates:
                     raise Unfit("a round changes a variable in place")
                 for tensor in item.instruction.writes:
-                    if values.home[tensor] is Home.RESULT:
+                    # What a loop makes that is an operation elsewhere is an object there.
+                    if values.home[tensor] in (Home.RESULT, Home.OBJECT):
                         body.made.setdefault(tensor, Made())
             elif item.op.type != "NoOp" or item.op.inputs:
                 self._operation(item.op)
@@ -205,7 +210,7 @@ class _Reader:
             if made is not None and made.leads is None:
                 made.leads = root
             self._keep(result, (*seen, root))
-        elif body.values.home.get(root) in (Home.RESULT, Home.BUFFER):
+        elif root in body.made or body.values.home.get(root) in (Home.RESULT, Home.BUFFER):
             body.made.setdefault(root, Made()).kept = True
 
     def _check_carried(self, tensor: Tensor, number: int) -> None:

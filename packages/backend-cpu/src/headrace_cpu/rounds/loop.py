@@ -6,23 +6,24 @@ from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, final
 
-from headrace import Tensor
-from headrace.extend.devices import LoopForm
+from headrace import Operation, Tensor
+from headrace.extend.devices import HeldLoop, LoopForm, LoopingProgram, Region
 from headrace_cpu.native.memory import Array, address
 from headrace_cpu.native.threads import Share
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction
 from headrace_cpu.program.lifetimes import Places
 from headrace_cpu.program.schedule import Item
 from headrace_cpu.program.values import Home, Values
-from headrace_cpu.rounds.body import Body, Unfit, read
+from headrace_cpu.rounds.body import Body, Later, Unfit, read
 from headrace_cpu.rounds.columns import Misfit
 from headrace_cpu.rounds.cycle import Cycle, CycleRun
 from headrace_cpu.rounds.driver import Table, Turns, driver
 from headrace_cpu.rounds.run import LoopRun, Placed
+from headrace_cpu.rounds.within import LoopWithin
 
 # A slice should take so long: it cannot be interrupted. The first one is short, as nobody knows yet
 # how long a round takes.
-_SLICE_S, _FIRST_ROUNDS = 0.005, 4
+SLICE_S, FIRST_BEGUN = 0.005, 4
 # So many rounds are prepared for where nobody knows how many there will be.
 _LIKELY = 16
 
@@ -58,6 +59,7 @@ class LoopProgram:
         Raises:
             Unfit: if rounds cannot be run without Python.
         """
+        items = [_with_loops(item, region, items, values) for item in items]
         self.body = read(region, items, values, form)
         self.share = share
         self.drive = driver()
@@ -67,6 +69,8 @@ class LoopProgram:
         self._arena = arena
         # How many seconds a round took last, 0.0 while nobody knows.
         self.pace = 0.0
+        # How many rounds a slice may begin, those of loops inside included.
+        self._begins = FIRST_BEGUN
         # How many rounds a run may make that says itself when it ends.
         self.likely = _LIKELY
         # Where everything was in runs that have ended.
@@ -93,13 +97,16 @@ class LoopProgram:
 
     def slice(self, left: int | None) -> int:
         """Return how many rounds a slice makes where so many are left; None is any number."""
-        many = int(_SLICE_S / self.pace) if self.pace else _FIRST_ROUNDS
+        many = int(SLICE_S / self.pace) if self.pace else FIRST_BEGUN
         many = max(many, 1)
         return many if left is None else min(left, many)
 
     def drive_rounds(self, instance: Instance, rows: Array, many: Turns) -> tuple[int, bool]:
         """Make rounds; return how many were made, and whether none failed."""
         share, table = self.share, instance.table
+        budget = self._begins if table.inner else 0
+        if budget:
+            table.give(budget)
         threads = share.enter()
         began = perf_counter()
         try:
@@ -109,8 +116,17 @@ class LoopProgram:
             made, fine = table.run(self.drive, rows, threads, many)
         finally:
             share.leave()
-        self.pace = (perf_counter() - began) / max(made, 1)
+        seconds = perf_counter() - began
+        self.pace = seconds / max(made, 1)
+        if budget:
+            begun = budget - table.left
+            self._begins = max(int(begun * SLICE_S / max(seconds, 1e-9)), 1)
         return made, fine
+
+    def table(self, bound: Sequence[Bound]) -> Table:
+        """Return the table of what was bound."""
+        natives = [each.native for each in bound if each.native is not None]
+        return Table(natives, self.share.threads, self.body.going)
 
     def bind(self) -> tuple[list[Bound], Any]:
         """Return the instructions bound to buffers of their own, and the buffers' memory."""
@@ -124,6 +140,66 @@ class LoopProgram:
             if made[-1].native is None:
                 raise Unfit(f"{item.op.type} {item.op.name!r} is called by Python")
         return made, memory
+
+
+def _with_loops(item: Item, region: Region, items: Sequence[Item], values: Values) -> Item:
+    """Return an item, with an instruction if it is a loop that can run without Python."""
+    if item.instruction is not None or item.op.type != "While":
+        return item
+    return Item(item.ops, loop_within(item.op, region, items, values), item.place)
+
+
+def loop_within(op: Operation, region: Region, items: Sequence[Item], values: Values) -> LoopWithin:
+    """Return what runs a loop inside of a region without Python.
+
+    Args:
+        op: The loop.
+        region: The region.
+        items: What its program does.
+        values: Where the program's values live.
+
+    Raises:
+        Later: if kernels are not there yet.
+        Unfit: if it cannot run so.
+    """
+    held, body, cond = parts_of(op, region)
+    return LoopWithin(op, values, held, body, cond, read_in(region, items))
+
+
+def read_in(region: Region, items: Sequence[Item]) -> set[Tensor]:
+    """Return the tensors that a region's program reads or hands back."""
+    read = {t for item in items for op in item.ops for t in op.inputs}
+    return read.union(region.outputs)
+
+
+def parts_of(op: Operation, region: Region) -> tuple[HeldLoop, LoopProgram, LoopProgram | None]:
+    """Return how a loop inside of a region runs, its body, and its condition where it is asked.
+
+    Raises:
+        Later: if kernels are not there yet.
+        Unfit: if its rounds do not run at one go.
+    """
+    held = region.loop(op)
+    if held is None:
+        raise Unfit(f"the condition of {op.name!r} is asked by itself")
+    given = [t.spec for t in op.inputs]
+    start = op.arity[0] + op.arity[1]
+    cond = None
+    if held.cond is not None:
+        form = LoopForm(held.cond.feeds, 0, asks=True)
+        cond = _rounds(op, held.cond.settled_for(given[:start]), form)
+    body = _rounds(op, held.body.settled_for([given[i] for i in held.arguments]), held.form)
+    return held, body, cond
+
+
+def _rounds(op: Operation, program: Any, form: LoopForm) -> LoopProgram:
+    found = program.rounds(form) if isinstance(program, LoopingProgram) else None
+    if found is None:
+        raise Later(f"{op.name!r} has not run yet")
+    if isinstance(found, LoopProgram):
+        return found
+    why = f"{op.name!r} runs round by round: {found}"
+    raise Later(why) if program.waits_for_kernels else Unfit(why)
 
 
 class _Addresses(Addresses):
@@ -154,6 +230,5 @@ class Instance:
 
     def __init__(self, program: LoopProgram) -> None:
         self._bound, self._memory = program.bind()
-        natives = [bound.native for bound in self._bound if bound.native is not None]
-        self.table = Table(natives, program.share.threads, program.body.going)
+        self.table = program.table(self._bound)
         self.cycle = Cycle.of(program.body, self.table.columns)

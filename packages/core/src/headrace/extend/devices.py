@@ -11,15 +11,22 @@ from headrace.runtime.abreast import (
 from headrace.runtime.background import (
     Background,
 )
+from headrace.runtime.cancellation import (
+    current_cancellation,
+)
 from headrace.runtime.capabilities import (
     CompilingDevice,
     DescribedProgram,
     EagerDevice,
     HostDevice,
     LimitedDevice,
+    LoopingDevice,
     LoopingProgram,
     ThreadedDevice,
     UnorderedDevice,
+)
+from headrace.runtime.counting import (
+    moved,
 )
 from headrace.runtime.device import (
     Device,
@@ -55,6 +62,7 @@ from headrace.runtime.report import (
     plain_work,
 )
 from headrace.runtime.rounds import (
+    HeldLoop,
     LoopForm,
     LoopRun,
     Rounds,
@@ -75,11 +83,13 @@ __all__ = [
     "DeviceOption",
     "DeviceRegistry",
     "EagerDevice",
+    "HeldLoop",
     "HostArray",
     "HostDevice",
     "LimitedDevice",
     "LoopForm",
     "LoopRun",
+    "LoopingDevice",
     "LoopingProgram",
     "MachineLimits",
     "Options",
@@ -92,8 +102,10 @@ __all__ = [
     "Work",
     "bytes_of",
     "clock",
+    "current_cancellation",
     "is_handle",
     "located",
+    "moved",
     "plain_work",
     "switch_option",
     "whole_number_option",

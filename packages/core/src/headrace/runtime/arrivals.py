@@ -12,6 +12,7 @@ from typing import Any, final
 
 from headrace.errors import CancelledError
 from headrace.runtime.callouts import call_out
+from headrace.runtime.cancellation import within_step
 from headrace.runtime.inbox import Inbox
 from headrace.runtime.invocations import Invocations
 from headrace.runtime.plan import Mode, Plan, PlanNode
@@ -192,10 +193,11 @@ class ArrivalRun:
         try:
             while True:
                 run = next(invocations) if results is None else invocations.send(results)
-                if run[0].whole is not None:
+                whole = run[0].whole
+                if whole is not None:
                     if self._failure is not None:
                         return
-                    results = run[0].whole(run[1])
+                    results = within_step(execution.step.cancellation, whole, run[1])
                     continue
                 inner = inner_step(node, execution.step, run)
                 if run[0].waits:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 from headrace.interrupts import uninterrupted
 from headrace.plugins.blame import described, line_of_error
@@ -76,3 +77,29 @@ class Cancellation:
             reason.add_note(
                 f"  a cancellation callback{whose} failed: {described(error)}, at {where}"
             )
+
+
+class _Current(threading.local):
+    """The step that a thread is at work for."""
+
+    def __init__(self) -> None:
+        self.cancellation = Cancellation()
+
+
+# What runs inside of a compiled region is handed no step; what takes long there looks here if the
+# step is over.
+CURRENT = _Current()
+
+
+def current_cancellation() -> Cancellation:
+    """Return the flag of the step for which this thread is at work in a region."""
+    return CURRENT.cancellation
+
+
+def within_step(cancellation: Cancellation, run: Callable[[Any], Any], values: Any) -> Any:
+    """Return what a program yields that runs for the step with a flag."""
+    before, CURRENT.cancellation = CURRENT.cancellation, cancellation
+    try:
+        return run(values)
+    finally:
+        CURRENT.cancellation = before

@@ -31,6 +31,17 @@ class CompilingDevice(Protocol):
 
 
 @runtime_checkable
+class LoopingDevice(Protocol):
+    """A compiling device whose regions may have loops inside.
+
+    Attributes:
+        holds_loops: Whether they may.
+    """
+
+    holds_loops: bool
+
+
+@runtime_checkable
 class EagerDevice(Protocol):
     """A compiling device whose programs let outputs go before they end.
 
@@ -130,6 +141,11 @@ class PlannedProgram(Protocol):
 
     def __call__(self, values: Sequence[Any], /) -> list[Any]:
         """Run it."""
+
+
+def holds_loops(device: Device) -> bool:
+    """Whether regions of a device may have loops inside."""
+    return isinstance(device, LoopingDevice) and device.holds_loops
 
 
 def lets_outputs_go(device: Device) -> bool:

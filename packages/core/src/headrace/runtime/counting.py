@@ -169,10 +169,11 @@ class Counted:
 
     def after(self, counts: Mapping[int, Any], rounds: int) -> dict[int, Any]:
         """Return the counters after some rounds; they come round where their dtype ends."""
-        return {i: _moved(value, self.steps[i], rounds) for i, value in counts.items()}
+        return {i: moved(value, self.steps[i], rounds) for i, value in counts.items()}
 
 
-def _moved(start: Any, step: Any, rounds: int) -> Any:
+def moved(start: Any, step: Any, rounds: int) -> Any:
+    """Return a counter after some rounds; it comes round where its dtype ends."""
     bits = 8 * step.dtype.itemsize
     value = int(start) + rounds * int(step)
     return step.dtype.type((value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1))

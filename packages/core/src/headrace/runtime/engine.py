@@ -287,7 +287,8 @@ class LocalStep:
         self.runtime = runtime
         self.plan = plan
         # Nothing in such a step waits, so nothing has to be cancelled, and nobody asks for its id.
-        self._whole = plan.whole
+        # But a loop may take long.
+        self._whole = None if plan.loops else plan.whole
 
     def run(self, feeds: Sequence[HostArray], timeout: float | None = None) -> list[Any]:
         """Run one step."""

@@ -196,6 +196,7 @@ class Plan:
         missing: For how many others each node waits.
         readers: How many inputs take the value of each slot; -1 where it belongs to the plan.
         chain: The nodes once more, where each that waits needs the one before it.
+        loops: Whether there are loops inside of its regions.
     """
 
     nodes: tuple[PlanNode, ...]
@@ -215,6 +216,7 @@ class Plan:
     missing: tuple[int, ...] = ()
     readers: tuple[int, ...] = ()
     chain: Chain | None = None
+    loops: bool = False
 
     @property
     def operations(self) -> list[Operation]:

@@ -31,6 +31,7 @@ from headrace.runtime.capabilities import (
     CompilingDevice,
     ThreadedDevice,
     holds_host_arrays,
+    holds_loops,
     lets_outputs_go,
 )
 from headrace.runtime.chain import Chain, chain
@@ -40,6 +41,7 @@ from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.device import Device
 from headrace.runtime.device_options import Around, within
 from headrace.runtime.executor import AloneProgram
+from headrace.runtime.held import fits_into_region, run_held
 from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.numerics import checked
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
@@ -189,6 +191,8 @@ class _PlanBuilder:
         self.blocking: dict[Hashable, bool] = {}
         self.compiling = {n for n, d in devices.items() if isinstance(d, CompilingDevice)}
         self.inner: dict[Operation, tuple[Plan, ...]] = {}
+        # What runs operations that hold functions, and the plans of these.
+        self.held: dict[Hashable, tuple[Callable[..., Any], tuple[Plan, ...]]] = {}
         self.shared: set[Operation] = set()
         self.surroundings: dict[Device, Surroundings] = {}
         # The only device of a kind stays active for the whole step; of several, such as two GPUs,
@@ -225,6 +229,7 @@ class _PlanBuilder:
                 device = self.devices[op.device_name]
                 call, plans = INVOCATIONS[op.type](op, device, nest, repeat)
                 self.inner[op] = tuple(plans)
+                self.held[_held_as(op)] = call, self.inner[op]
                 self.waits = self.waits or any(plan.waits for plan in plans)
                 self.transfers = self.transfers or any(plan.transfers for plan in plans)
                 self.bound[op] = Bound(Mode.INVOKES, call)
@@ -242,9 +247,7 @@ class _PlanBuilder:
                 return Role.SHARED
             if may_branch(op) or self.may_wait(op):
                 return Role.SOURCE
-            if op.type in INVOCATIONS:
-                return Role.HOLDER
-            if op in alone:
+            if op in alone or (op.type in INVOCATIONS and not self._goes_inside(op)):
                 return Role.HOLDER
             ends = op.type == "Send" or (may_die and op.type in builtin.RESULTS)
             return Role.ALONE if ends or op.device_name not in self.compiling else Role.INSIDE
@@ -309,7 +312,7 @@ class _PlanBuilder:
         )
         outputs = tuple(self._new_slot() for _ in region.exports)
         control = self._new_slot()
-        ends = region.feeds or region.fetches or region.outlets
+        ends = region.feeds or region.fetches or region.outlets or region.holds
         mode, call = (Mode.STEP, region) if ends else (Mode.PLAIN, region.compute)
         single = len(outputs) == 1
         node = PlanNode(unit.ops[0], mode, call, inputs, tuple(waited), outputs, control, single)
@@ -328,6 +331,8 @@ class _PlanBuilder:
             return device if self.parts is None else self.devices.get(op.device_name, device)
 
         def call(op: Operation) -> Bound:
+            if op.type in INVOCATIONS:
+                return Bound(Mode.PLAIN, functools.partial(run_held, self.held[_held_as(op)][0]))
             return bind(op, own(op), self.kernels, self.state, self.options, self.call)
 
         def preferred(op: Operation) -> Bound | None:
@@ -360,6 +365,7 @@ class _PlanBuilder:
             self.options,
             self.state.background,
             self._splits(device),
+            lambda op: self.held[_held_as(op)][1],
         )
         self.surroundings[device] = found
         return found
@@ -474,6 +480,7 @@ class _PlanBuilder:
             tuple(node.waits for node in self.nodes),
             readers(self.nodes, self.slots),
             self._chain(),
+            any(node.region is not None and node.region.holds for node in self.nodes),
         )
 
     def _at_once(self, device: Device) -> int:
@@ -525,6 +532,12 @@ class _PlanBuilder:
         for tensor, value in zip(op.outputs, values, strict=True):
             self.slot_of[tensor] = self._new_slot(value)
 
+    def _goes_inside(self, op: Operation) -> bool:
+        """Whether an operation that holds functions is part of a region."""
+        if self.options.recorder is not None or op.device_name not in self.compiling:
+            return False
+        return holds_loops(self.devices[op.device_name]) and fits_into_region(op, self.inner[op])
+
     def _bind(self, op: Operation, device: Device) -> Bound:
         return bind(op, device, self.kernels, self.state, self.options, self.call)
 
@@ -537,6 +550,15 @@ class _PlanBuilder:
             return self.nest(function, (), home, options)
 
         return self.state.called(function, home, lambda: CalledFunction(plan))
+
+
+def _held_as(op: Operation) -> Hashable:
+    """Return what tells operations that hold functions apart, also after a region was rewritten."""
+    return op.type, op.device_name, op.arity, tuple(sorted(op.attrs.items(), key=_name))
+
+
+def _name(attr: tuple[str, Any]) -> str:
+    return attr[0]
 
 
 def _is_large(tensor: Tensor) -> bool:

@@ -28,6 +28,7 @@ from headrace.plugins.ownership import Provider
 from headrace.records import dataclass
 from headrace.runtime.background import Background
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
+from headrace.runtime.cancellation import within_step
 from headrace.runtime.capabilities import CompilingDevice, holds_host_arrays
 from headrace.runtime.failures import StateUses
 from headrace.runtime.history import told
@@ -40,6 +41,8 @@ from headrace.shapes import Shape
 if TYPE_CHECKING:
     from headrace.runtime.binding import Bound
     from headrace.runtime.device import Device
+    from headrace.runtime.plan import Plan
+    from headrace.runtime.rounds import HeldLoop
 
 # Runs a compiled region: takes a value for each input, returns one for each output.
 Program = Callable[[Sequence[Any]], list[Any]]
@@ -73,6 +76,7 @@ class Region:
             value more than inputs: a function of such an index and the value, to be called as soon
             as the value is there, if that is before the end. What it returns stands in the value's
             place in the results.
+        loop: Returns how an operation runs that is a loop.
         fetched: How many of the outputs, the first ones, go back to the session: they are arrays of
             the host, as inputs may be that the session was fed.
     """
@@ -91,6 +95,7 @@ class Region:
     rewrites: tuple[Rewrite, ...] = ()
     early: frozenset[int] = frozenset()
     fetched: int = 0
+    loop: Callable[[Operation], HeldLoop | None] = lambda op: None
 
 
 class _Kernels:
@@ -146,6 +151,7 @@ class Surroundings:
         options: How to plan and run.
         background: Does what no step has to wait for.
         splits: Whether regions are split where operations take long that could run at once.
+        inner: Returns the plans of the functions that an operation holds.
     """
 
     bind: Callable[[Operation], Bound]
@@ -157,6 +163,7 @@ class Surroundings:
     options: Options
     background: Background
     splits: bool = False
+    inner: Callable[[Operation], tuple[Plan, ...]] = lambda op: ()
 
 
 # Takes a value of a step.
@@ -172,6 +179,7 @@ class RegionCall:
         inputs: The tensors that come from other nodes.
         exports: The tensors that other nodes take.
         outlets: What takes exports as soon as they are there, by their indices among results.
+        holds: Whether there are loops inside.
     """
 
     def __init__(
@@ -218,6 +226,7 @@ class RegionCall:
             for i, t in enumerate(self._given)
             if t.dtype.kind not in _UNSHAPED and not t.shape.is_fully_defined()
         )
+        self.holds = any(op.schema.holds for op in self.operations)
         self._effects = self._find_effects()
         self._programs: dict[tuple[Any, ...], Program] = {}
         self._only: Program | None = None
@@ -272,10 +281,17 @@ class RegionCall:
                 return SENT
 
             given.append(emit)
-        results = self.run(given)
+        if self.holds:
+            results: list[Any] = within_step(step.cancellation, self.run, given)
+        else:
+            results = self.run(given)
         for index, value in zip(self.fetches, results, strict=False):
             step.fetches[index] = value
         return results[len(self.fetches) :]
+
+    def inner(self, op: Operation) -> tuple[Plan, ...]:
+        """Return the plans of the functions that an operation inside holds."""
+        return self._around.inner(op)
 
     def compute(self, *values: Any) -> list[Any]:
         """Run as a node of a plan, where it takes nothing from the step and hands it nothing."""
@@ -341,6 +357,21 @@ class RegionCall:
         if program is None:
             given = [feeds[i] for i in self.feeds]
             program = self._programs.get(tuple([_shape(given[i]) for i in self._varying]))
+        return None if isinstance(program, MeasuredProgram) else program
+
+    def settled_for(self, specs: Sequence[TensorSpec]) -> Program | None:
+        """Return the program for feeds of known shapes, if it is there to stay.
+
+        Args:
+            specs: What is known of all feeds of the plan.
+        """
+        program = self._only
+        if program is None:
+            given = [specs[i] for i in self.feeds]
+            shapes = [given[i].shape for i in self._varying]
+            if not all(shape.is_fully_defined() for shape in shapes):
+                return None
+            program = self._programs.get(tuple([tuple(shape.known) for shape in shapes]))
         return None if isinstance(program, MeasuredProgram) else program
 
     def _fed_shapes_vary(self, shapes: tuple[Any, ...]) -> bool:
@@ -451,7 +482,14 @@ class RegionCall:
             rewrites,
             frozenset(self.outlets),
             self._fetched,
+            self._loop,
         )
+
+    def _loop(self, op: Operation) -> HeldLoop | None:
+        # lazy: few regions have loops inside
+        from headrace.runtime.held import held_loop
+
+        return held_loop(op, self._around.inner(op))
 
 
 class _Handing:

@@ -11,6 +11,7 @@ errors are told: the body of such a loop has no effects, so that nothing is done
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from headrace.records import dataclass
@@ -18,7 +19,9 @@ from headrace.runtime.capabilities import LoopingProgram
 from headrace.runtime.tensor_list import ListValue
 
 if TYPE_CHECKING:
+    from headrace.runtime.counting import Count
     from headrace.runtime.plan import Plan
+    from headrace.runtime.region import RegionCall
 
 # To set up many rounds takes as long as a few of them.
 _FEWEST = 4
@@ -42,6 +45,31 @@ class LoopForm:
     carried: int
     counters: tuple[tuple[int, int], ...] = ()
     asks: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldLoop:
+    """A loop inside of a region, for devices that run it without Python.
+
+    Attributes:
+        cond: The region of its condition, as far as that must be asked before the first round; None
+            where the rounds are counted. It takes the loop's first inputs.
+        body: The region of its body.
+        form: How it hands values on.
+        arguments: Which of the loop's inputs each argument of the body is in the first round.
+        variables: For each variable of the loop which of the carried ones it is, None for one that
+            only counts.
+        count: Says how many rounds there are, or at most are.
+        steps: What each round adds to a variable that only counts, by its number.
+    """
+
+    cond: RegionCall | None
+    body: RegionCall
+    form: LoopForm
+    arguments: tuple[int, ...]
+    variables: tuple[int | None, ...]
+    count: Count | None
+    steps: Mapping[int, Any] = field(default_factory=dict)
 
 
 class LoopRun(Protocol):

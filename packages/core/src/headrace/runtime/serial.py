@@ -13,6 +13,7 @@ from typing import Any, final
 
 import numpy as np
 
+from headrace.runtime.cancellation import CURRENT
 from headrace.runtime.failures import located
 from headrace.runtime.plan import Departure, Mode, Plan, PlanNode, Stretch
 from headrace.runtime.stalls import Wait
@@ -90,6 +91,7 @@ def _run_invocations(
     """Run what a node that holds functions asks for, one run after the other."""
     invocations = node.call(*values)
     cancellation = step.cancellation
+    before, CURRENT.cancellation = CURRENT.cancellation, cancellation
     try:
         run = next(invocations)
         send = invocations.send
@@ -106,6 +108,8 @@ def _run_invocations(
     except StopIteration as stop:
         results: list[Any] = stop.value
         return results
+    finally:
+        CURRENT.cancellation = before
 
 
 def named(error: BaseException, node: PlanNode, values: Sequence[Any], plan: Plan) -> BaseException:

@@ -6,7 +6,9 @@ others; where they do not, a part is shown as it was compiled last.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from headrace.device_name import DeviceName
@@ -101,6 +103,9 @@ def _of_step(
         for node in plans.pop().nodes:
             used.update((op.type, op.device_name.kind) for op in node.ops)
             plans += node.inner
+            if node.region is not None and node.region.holds:
+                held = [op for op in node.region.operations if op.schema.holds]
+                plans += [inner for op in held for inner in node.region.inner(op)]
     keys = {*used, *(kind for _, kind in used)}
     return [found for found in replacements if found.key in keys]
 
@@ -176,15 +181,20 @@ class _Walk:
             inner = _Walk(program.plan, given, f"{number}.")
             self._take(node, [inner.results.get(i) for i in range(program.plan.fetches)])
             note = "cut where shapes depend on data"
-            inside = tuple(inner.parts)
-            told = tuple(region.history())
+            told, parts = tuple(region.history()), tuple(inner.parts)
             return Part(
-                number, title, device, after, line=line, note=note, compiled=told, inside=inside
+                number, title, device, after, line=line, note=note, compiled=told, inside=parts
             )
         report = compiled = None
+        inside: tuple[Part, ...] = ()
         if isinstance(program, DescribedProgram):
             report, compiled = program.describe(), program.region
             self._take(node, [_sizes(t.spec) for t in compiled.outputs])
+            held = [op for op in compiled.graph.operations if op.schema.holds]
+            inside = tuple(
+                self._holder(op, region.inner(op), [_sizes(t.spec) for t in op.inputs], where)[0]
+                for op, where in zip(held, _numbers(number), strict=False)
+            )
         works = report.works if report is not None else ()
         compiled_when = [report.compiled] if report is not None and report.compiled else []
         return Part(
@@ -197,6 +207,7 @@ class _Walk:
             rewrites=compiled.rewrites if compiled is not None else (),
             line=line,
             compiled=(*region.history(), *compiled_when),
+            inside=inside,
         )
 
     def _take(self, node: PlanNode, shapes: Sequence[Sizes]) -> None:
@@ -211,30 +222,43 @@ class _Walk:
     def _operation(self, node: PlanNode, number: str, after: tuple[str, ...]) -> Part:
         op, device = node.op, str(node.op.device_name)
         given = [self._shapes.get(slot) for slot in node.inputs]
-        inside: list[Part] = []
+        waits = node.mode in (Mode.BLOCKING, Mode.CALLS_OUT)
         if node.inner:
-            yielded = self._functions(node, given, number, inside)
+            part, yielded = self._holder(op, node.inner, given, number)
+            part = replace(part, after=after, waits=waits)
         else:
-            yielded = _inferred(op, given)
+            title, yielded = f"{op.type} {op.name!r}", _inferred(op, given)
+            works = (plain_work(op, device, node.provider.project),)
+            part = Part(number, title, device, after, waits=waits, works=works, line=str(op.site))
         self._shapes.update(zip(node.outputs, yielded, strict=False))
+        return part
+
+    def _holder(
+        self, op: Operation, plans: Sequence[Plan], given: Sequence[Sizes], number: str
+    ) -> tuple[Part, list[Sizes]]:
+        """Return the part of an operation that holds functions, and the shapes of its outputs."""
+        inside: list[Part] = []
+        yielded = self._functions(op, plans, given, number, inside)
         return Part(
             number,
             f"{op.type} {op.name!r}",
-            device,
-            after,
-            waits=node.mode in (Mode.BLOCKING, Mode.CALLS_OUT),
-            works=() if node.inner else (plain_work(op, device, node.provider.project),),
+            str(op.device_name),
             line=str(op.site),
             inside=tuple(inside),
-            rounds=_rounds(node) if op.type == "While" else "",
-        )
+            rounds=_rounds(op, plans) if op.type == "While" else "",
+        ), yielded
 
     def _functions(
-        self, node: PlanNode, given: Sequence[Sizes], number: str, inside: list[Part]
+        self,
+        op: Operation,
+        plans: Sequence[Plan],
+        given: Sequence[Sizes],
+        number: str,
+        inside: list[Part],
     ) -> list[Sizes]:
         """Follow the functions that an operation holds; return the shapes of its outputs."""
-        op, walks = node.op, []
-        for plan, (name, feeds) in zip(node.inner, _arguments(op, given), strict=True):
+        walks = []
+        for plan, (name, feeds) in zip(plans, _arguments(op, given), strict=True):
             walk = _Walk(plan, feeds, f"{number}.{name}")
             walks.append(walk)
             inside += walk.parts
@@ -246,7 +270,7 @@ class _Walk:
             after = {i: body.results.get(place) for place, i in enumerate(others)}
             same = [after.get(i, shape) == shape for i, shape in enumerate(first)]
         else:
-            first = [walks[0].results.get(i) for i in range(len(node.outputs))]
+            first = [walks[0].results.get(i) for i in range(len(op.outputs))]
             same = [all(w.results.get(i) == shape for w in walks) for i, shape in enumerate(first)]
         static = [_sizes(t.spec) for t in op.outputs]
         return [
@@ -255,13 +279,18 @@ class _Walk:
         ]
 
 
-def _rounds(node: PlanNode) -> str:
+def _rounds(op: Operation, plans: Sequence[Plan]) -> str:
     """Return how the rounds of a loop run."""
-    asked = condition_behind(node.op) is not None
-    if count_of(node.op) is None and not asked:
+    asked = condition_behind(op) is not None
+    if count_of(op) is None and not asked:
         return "runs round by round: its condition is asked before each"
-    _, body = node.inner
-    return runner_of(node.op, body, counters_apart(node.op), asks=asked).told()
+    _, body = plans
+    return runner_of(op, body, counters_apart(op), asks=asked).told()
+
+
+def _numbers(number: str) -> Iterator[str]:
+    """Return the numbers of the parts inside of one."""
+    return (f"{number}.{i}" for i in itertools.count(1))
 
 
 def _arguments(op: Operation, given: Sequence[Sizes]) -> list[tuple[str, Sequence[Sizes]]]:
