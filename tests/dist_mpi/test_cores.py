@@ -8,7 +8,7 @@ import os
 import pytest
 
 from headrace_mpi.links import cores
-from headrace_mpi.links.cores import LONGEST_S, LOOK_S, SOON_S, Elsewhere
+from headrace_mpi.links.cores import LONGEST_S, LOOK_S, SOON_S, WANTED_S, Elsewhere
 
 pytestmark = pytest.mark.skipif(
     cores.current_core() < 0, reason="this system does not tell where threads run"
@@ -45,11 +45,11 @@ def test_who_is_moved_back_tries_again_less_often(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cores, "current_core", lambda: here)
     monkeypatch.setattr(cores, "leave_core", lambda core: left.append((now, core)))
     elsewhere, now = Elsewhere(), 0.0
-    elsewhere.keep_off(4, now)
+    elsewhere.keep_off(4, now, 0)
     assert not left
     while now < 20 * LONGEST_S:
         now += LOOK_S / 4
-        elsewhere.keep_off(3, now)
+        elsewhere.keep_off(3, now, 0)
     gaps = [later - earlier for (earlier, _), (later, _) in itertools.pairwise(left)]
     assert all(gap >= LOOK_S for gap in gaps)
     assert [round(gap, 2) for gap in gaps] == sorted(round(gap, 2) for gap in gaps)
@@ -59,11 +59,37 @@ def test_who_is_moved_back_tries_again_less_often(monkeypatch: pytest.MonkeyPatc
     end = now + 4 * LONGEST_S
     while now < end:
         now += LOOK_S
-        elsewhere.keep_off(3, now)
+        elsewhere.keep_off(3, now, 0)
     assert len(left) == count
     here = 3
     end = now + 2 * SOON_S
     while now < end:
         now += LOOK_S / 4
-        elsewhere.keep_off(3, now)
+        elsewhere.keep_off(3, now, 0)
     assert len(left) - count > 2
+
+
+def test_nobody_moves_to_cores_that_other_programs_want(monkeypatch: pytest.MonkeyPatch) -> None:
+    here, left = 5, []
+    monkeypatch.setattr(cores, "current_core", lambda: here)
+    monkeypatch.setattr(cores, "leave_core", left.append)
+    elsewhere, now, late = Elsewhere(), 0.0, 0
+    # Late now and then, as when others of the job wake up.
+    for _ in range(20):
+        now, late = now + 0.1, late + 1
+        elsewhere.keep_off(3, now, late)
+    here = 3
+    for _ in range(5):
+        now, late = now + LONGEST_S, late + 1
+        elsewhere.keep_off(3, now, late)
+    assert len(left) == 5
+    for _ in range(3):
+        now, late = now + LOOK_S, late + 1
+        elsewhere.keep_off(5, now, late)
+    end = now + WANTED_S
+    while now < end - 2 * LOOK_S:
+        now += LOOK_S
+        elsewhere.keep_off(3, now, late)
+    assert len(left) == 5
+    elsewhere.keep_off(3, end + LOOK_S, late)
+    assert len(left) == 6

@@ -52,6 +52,29 @@ def test_ranks_poll_as_long_as_answers_took() -> None:
     assert not longest.spins(2 * ANSWER_S, moving=False)
 
 
+def test_nothing_is_learned_where_cores_come_back_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 10.0
+
+    def pass_by(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr("headrace_mpi.transport.patience.time", clock)
+    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", lambda: pass_by(0.001))
+    patience = Patience(2, alone=True)
+    patience.came(0.0005)
+    patience.spins(0.0, moving=False)
+    assert patience.late == 1
+    for _ in range(10):
+        patience.came(0.0009)
+    now += 0.1
+    assert not patience.spins(0.0005, moving=False)
+    now += 2.0
+    patience.came(0.0009)
+    assert patience.spins(0.0005, moving=False)
+
+
 @pytest.mark.usefixtures("free_cores")
 @pytest.mark.parametrize("patience", [Patience(2), Patience(0, alone=True)])
 def test_only_ranks_with_cores_of_their_own_learn(patience: Patience) -> None:

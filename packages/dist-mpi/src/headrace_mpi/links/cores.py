@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import functools
 import os
+from collections import deque
 from collections.abc import Callable
 from typing import Any, final
 
@@ -19,6 +20,10 @@ LOOK_S = 0.002
 LONGEST_S = 0.256
 # Who is on the core again by then was moved back.
 SOON_S = 0.02
+# Other programs want the cores if these came back late so often in so short a time; then all stay
+# where they are for a while.
+_OFTEN, _OFTEN_S = 3, 0.02
+WANTED_S = 1.0
 
 
 @functools.cache
@@ -57,17 +62,27 @@ class Elsewhere:
         self._look_at = 0.0
         self._pause_s = LOOK_S
         self._left = -SOON_S
+        self._late = 0
+        # When the core came back late.
+        self._taken: deque[float] = deque([-_OFTEN_S], _OFTEN)
+        self._stays_until = 0.0
 
-    def keep_off(self, core: int, now: float) -> None:
+    def keep_off(self, core: int, now: float, late: int) -> None:
         """Leave a core if the calling thread runs there; it is not looked each time.
 
         Args:
             core: The core.
             now: The time.
+            late: How often the core on which the thread ran came back late when it was given away.
         """
         if now < self._look_at:
             return
-        if current_core() == core:
+        if late != self._late:
+            self._late = late
+            self._taken.append(now)
+            if len(self._taken) == _OFTEN and now - self._taken[0] < _OFTEN_S:
+                self._stays_until = now + WANTED_S
+        if now >= self._stays_until and current_core() == core:
             leave_core(core)
             soon = now - self._left < max(SOON_S, 2 * self._pause_s)
             self._pause_s = min(2 * self._pause_s, LONGEST_S) if soon else LOOK_S

@@ -371,7 +371,7 @@ class Transport:
                 passed_over = self._asked.passed_over
                 core = self._asked.busy_core
                 if core >= 0:
-                    self._elsewhere.keep_off(core, now)
+                    self._elsewhere.keep_off(core, now, self._patience.late)
             if passed_over or not self._patience.spins(idle, moving=moving):
                 nap_s = self._patience.nap_s(idle, passed_over=passed_over)
                 self._nap(waiter, MIN_NAP_S if moving else nap_s)
