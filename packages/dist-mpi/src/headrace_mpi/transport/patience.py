@@ -24,8 +24,8 @@ BELL_SPIN_S = 0.0002
 ANSWER_S = 0.001
 _MORE = 1.5
 _FORGETS = 0.9
-# For how long a core counts as wanted by others after it came back late.
-_WANTED_S = 1.0
+# For how many times as long as a core that came back late is left to others nothing is learned.
+_UNSURE = 64
 MIN_NAP_S = 0.00005
 # What a thread of this process has to say may have to wait for the end of a nap.
 BELL_NAP_S = 0.0003
@@ -75,7 +75,7 @@ class Patience:
         self._bell = ranks > 0
         self._near = near and self._bell
         self._spin_s = BELL_SPIN_S if ranks else SPIN_S
-        self._wanted_until = 0.0
+        self._learns_at = 0.0
         self.late = 0
         self._shared_until = 0.0
         self._shared_s = _SHARED_S
@@ -84,7 +84,7 @@ class Patience:
     def came(self, idle_s: float) -> None:
         """Note for how long nothing had come when something came."""
         # Where others want the core it is waited for, too, and not only the answer.
-        if self._learns and time.monotonic() >= self._wanted_until:
+        if self._learns and time.monotonic() >= self._learns_at:
             took = _MORE * idle_s if idle_s <= ANSWER_S else 0.0
             self._spin_s = max(BELL_SPIN_S, took, _FORGETS * self._spin_s)
 
@@ -125,7 +125,7 @@ class Patience:
         again = self._free < _ENOUGH_FREE
         self._shared_s = min(2 * self._shared_s, MAX_SHARED_S) if again else _SHARED_S
         self._shared_until = before + took + self._shared_s
-        self._wanted_until = self._shared_until + _WANTED_S
+        self._learns_at = self._shared_until + _UNSURE * self._shared_s
         self.late += 1
         if self._learns:
             self._spin_s = BELL_SPIN_S
