@@ -426,9 +426,9 @@ class _Lowering:
 
 def _is_quiet(op: Operation) -> bool:
     """Whether an operation computes no numbers: it moves or compares them, or holds tensors."""
-    if op.schema.holds:
+    if op.schema.holds or op.schema.view or op.type == "Const":
         return True
-    if op.schema.view or op.type in _LIST_ITEMS or op.type in ("Concat", "Const", "Split"):
+    if op.type in _LIST_ITEMS or op.type in ("Concat", "Split"):
         return True
     whole = all(t.dtype.is_integer or t.dtype.is_bool for t in op.inputs)
     return whole and op.schema.elementwise and all(t.dtype.is_bool for t in op.outputs)
