@@ -113,3 +113,17 @@ def test_numbers_are_written_together_as_they_are_one_by_one(form, dtype, odd):
         assert found.tolist() == [session.run(hr.as_string(each, **form)) for each in values]
     if not odd and form == {"precision": 3}:
         assert found.tolist()[2:4] == [b"1.500", b"-2.250"]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64", "uint64"])
+@pytest.mark.parametrize("more", [[], [4095], [4096], [-1], [[0]]], ids=str)
+def test_whole_numbers_are_written_as_python_writes_them(more, dtype):
+    limits = np.iinfo(dtype)
+    values = np.array([[0, 1, 10, 100], [99, 7, 0, 120]]) if more == [[0]] else np.array([0, *more])
+    values = np.clip(values, limits.min, limits.max).astype(dtype)
+    with hr.Session() as session:
+        found = session.run(hr.as_string(values))
+        scalar = session.run(hr.as_string(values.reshape(-1)[-1]))
+    assert found.shape == values.shape
+    assert found.ravel().tolist() == [b"%d" % value for value in values.ravel().tolist()]
+    assert scalar == b"%d" % values.reshape(-1)[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -83,6 +84,18 @@ def to_number(xp: Any, string_tensor: Array, *, out_type: DType) -> Array:
     return mapped(read, string_tensor, out_type.numpy)
 
 
+# Numbers of categories are small, and come again and again: below this they are written once.
+_MOST_WRITTEN = 1 << 12
+
+
+@functools.cache
+def _written() -> Array:
+    """Return small numbers as strings."""
+    found = np.empty(_MOST_WRITTEN, object)
+    found[:] = [b"%d" % number for number in range(_MOST_WRITTEN)]
+    return found
+
+
 @KERNELS.plain("AsString")
 def as_string(
     xp: Any,
@@ -120,8 +133,11 @@ def as_string(
             return (f"%{fill}{size}d" % value).encode()
         return real(float(value)).encode()
 
+    plain = input.dtype.kind in "iu" and not size and not fill
+    if plain and input.size and input.min() >= 0 and input.max() < _MOST_WRITTEN:
+        return _written()[input.ravel()].reshape(input.shape)
     values = widened(input).ravel().tolist()
-    if input.dtype.kind in "iu" and not size and not fill and values:
+    if plain and values:
         # Python writes a list at once, in a fraction of the time of its numbers one by one.
         return filled(str(values)[1:-1].encode().split(b", "), input.shape)
     if input.dtype.kind == "f" and values and np.isfinite(input).all():
