@@ -170,6 +170,20 @@ def test_rows_out_of_range_are_refused():
 
 # -- counts
 
+
+def test_equal_bounds_fix_how_many_weighted_counts_there_are():
+    arr, weights = hr.placeholder("int64", [None]), hr.placeholder("float64", [None, 2])
+    fixed = hr.bincount(arr, weights, minlength=4, maxlength=4)
+    assert fixed.shape.as_list() == [4, 2]
+    assert hr.bincount(arr, weights, minlength=3, maxlength=4).shape.as_list() == [None, 2]
+    with hr.Session() as session:
+        feeds = {arr: [3, 9, 3], weights: [[1, 2], [3, 4], [5, 6]]}
+        want = [[0, 0], [0, 0], [0, 0], [6, 8]]
+        assert session.run(fixed, feeds).tolist() == want
+        with pytest.raises(HeadraceError, match="negative"):
+            session.run(fixed, {**feeds, arr: [3, -1, 3]})
+
+
 COUNTS = {
     "plain": (lambda: hr.bincount([1, 1, 2, 5]), np.int32([0, 2, 1, 0, 0, 1])),
     "whole_floats": (lambda: hr.bincount(np.float64([1, 1, 2])), np.int32([0, 2, 1])),
@@ -179,6 +193,10 @@ COUNTS = {
     "weights_cut": (
         lambda: hr.bincount([1, 5], [1.0, 2.0], maxlength=2),
         np.float32([0, 1]),
+    ),
+    "weights_fixed": (
+        lambda: hr.bincount([[1, 5], [0, 1]], [[1.0, 2.0], [4.0, 0.5]], 3, 3),
+        np.float32([4, 1.5, 0]),
     ),
     "both": (lambda: hr.math.bincount([1], None, 3, 9, hr.int64), np.int64([0, 1, 0])),
     "matrix": (lambda: hr.bincount([[1, 2], [3, 1]], dtype=hr.float64), np.float64([0, 2, 1, 1])),

@@ -10,7 +10,7 @@ from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DTypeError, ShapeError
 from headrace.graph.convert import convert_to_tensor, is_python_literal
-from headrace.graph.scopes import name_scope
+from headrace.graph.scopes import control_dependencies, name_scope
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.array import rank, reshape, shape, squeeze, stack
@@ -18,6 +18,7 @@ from headrace.ops.constant import ones_like
 from headrace.ops.conversion import cast, saturate_cast
 from headrace.ops.declare import Spec, op
 from headrace.ops.elementwise import less, maximum, minimum, select
+from headrace.ops.identity import identity
 from headrace.ops.kinds import Index, Real
 from headrace.ops.segment import index_tensor, unsorted_segment_sum
 from headrace.shapes import Shape
@@ -213,14 +214,24 @@ def bincount(
             most = dtypes.int32.max if maxlength is None else maxlength
             bounds = [saturate_cast(convert_to_tensor(b), dtypes.int32) for b in (least, most)]
             return _counted(numbers, bounds[0], bounds[1], as_dtype(dtype))
-        count = saturate_cast(_bincount_size(numbers), dtypes.int32)
-        if minlength is not None:
-            count = maximum(count, saturate_cast(convert_to_tensor(minlength), dtypes.int32))
+        found = _bincount_size(numbers)
+        least, most = (
+            None if bound is None else saturate_cast(convert_to_tensor(bound), dtypes.int32)
+            for bound in (minlength, maxlength)
+        )
         counted = numbers
-        if maxlength is not None:
-            count = minimum(count, saturate_cast(convert_to_tensor(maxlength), dtypes.int32))
+        if _are_equal(least, most):
+            # How many rows there are is known; numbers are checked all the same.
+            count = most
+            with control_dependencies([found]):
+                counted = identity(numbers)
+        else:
+            count = saturate_cast(found, dtypes.int32)
+            count = count if least is None else maximum(count, least)
+            count = count if most is None else minimum(count, most)
+        if most is not None:
             # Rows with negative ids are dropped.
-            counted = select(less(numbers, cast(count, numbers.dtype)), numbers, -1)
+            counted = select(less(counted, cast(count, numbers.dtype)), counted, -1)
         if weights is None:
             parts = ones_like(numbers, as_dtype(dtype))
         else:
@@ -234,6 +245,13 @@ def bincount(
                         f"{numbers.spec.shape}"
                     )
         return unsorted_segment_sum(parts, counted, count)
+
+
+def _are_equal(least: Tensor | None, most: Tensor | None) -> bool:
+    """Whether two bounds are one constant."""
+    if least is None or most is None or least.spec.value is None or most.spec.value is None:
+        return False
+    return bool(least.spec.value == most.spec.value)
 
 
 def histogram_fixed_width(
