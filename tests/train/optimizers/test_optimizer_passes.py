@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -189,20 +188,3 @@ def test_rows_of_small_and_large_tables_get_the_same_bits(make: Any, executor: s
                     session.run(step, {part: given, rows: [0, 1, -1, 2]})
                 found.append(session.run(table)[:7])
     assert found[0].tobytes() == found[1].tobytes()
-
-
-def test_updates_of_one_variable_are_in_one_kernel_where_many_are_computed() -> None:
-    """What is read by itself belongs to variables for which a kernel had no room any more."""
-    x = hr.placeholder(hr.float32, [9, 21])
-    made = x
-    for k in range(8):
-        scale = hr.get_variable(f"scale{k}", [21])
-        made = hr.tanh(made * scale + hr.get_variable(f"shift{k}", [21]))
-    step = hr.train.FtrlOptimizer(0.01).minimize(hr.reduce_mean(hr.square(made)))
-    with hr.Session(config=hr.Config(threads=1)) as session:
-        session.run(hr.global_variables_initializer())
-        told = str(session.explain(step, {x: np.zeros((9, 21), np.float32)}))
-    found = re.search(r"(\d+) operations in (\d+) kernels, (\d+) by themselves", told)
-    assert found is not None
-    # Of one variable its value and two slots, and perhaps one of the next.
-    assert int(found[3]) <= 4 * int(found[2])

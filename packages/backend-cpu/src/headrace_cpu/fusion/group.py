@@ -12,7 +12,7 @@ import contextlib
 import functools
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from math import prod
 from typing import Protocol
 
@@ -43,8 +43,6 @@ _MOST_ALIKE = 16
 # NumPy calls a function for each piece of neighbors that it moves: a kernel is quicker where they
 # are no longer than this.
 _PIECE_BYTES = 64
-# Operations that an optimizer may compute of the new state of one variable.
-_MOST_FROM_STATE = 32
 # Elements from which on one elementwise operation is worth a kernel.
 _MANY = 1 << 14
 
@@ -206,46 +204,23 @@ def _depth_first(ops: Sequence[Operation]) -> list[Operation]:
     """Put what one result needs together, in place of what many results need first of all.
 
     A group has room for so many operations: where many alike are computed side by side, such as the
-    updates of variables, each is in one kernel, and what it computes on the way is not stored. What
-    updates state is followed by the updates that are computed of the new state.
+    updates of variables, each is in one kernel, and what it computes on the way is not stored.
     """
     inside = set(ops)
-    readers: dict[Operation, list[Operation]] = {}
-    for op in ops:
-        for tensor in data_inputs(op):
-            readers.setdefault(tensor.op, []).append(op)
+    read = {t.op for op in ops for t in data_inputs(op)}
     order: dict[Operation, None] = {}
     for last in ops:
-        waiting = [] if last in readers else [last]
-        while waiting:
-            result = waiting.pop()
-            if result in order:
-                continue
-            stack = [result]
-            while stack:
-                op = stack[-1]
-                before = [t.op for t in data_inputs(op) if t.op in inside and t.op not in order]
-                if before and op not in order:
-                    stack.extend(reversed(before))
-                else:
-                    order[stack.pop()] = None
-            if result.type in UPDATE_RULES:
-                waiting += reversed(_results_of(result.inputs[1].op, readers))
+        if last in read:
+            continue
+        stack = [last]
+        while stack:
+            op = stack[-1]
+            before = [t.op for t in data_inputs(op) if t.op in inside and t.op not in order]
+            if before and op not in order:
+                stack.extend(reversed(before))
+            else:
+                order[stack.pop()] = None
     return list(order)
-
-
-def _results_of(op: Operation, readers: Mapping[Operation, Sequence[Operation]]) -> list[Operation]:
-    """Return what nothing reads of all that is computed of a value, none where that is much."""
-    found: dict[Operation, None] = {op: None}
-    waiting = [op]
-    while waiting:
-        for reader in readers.get(waiting.pop(), ()):
-            if reader not in found:
-                found[reader] = None
-                waiting.append(reader)
-        if len(found) > _MOST_FROM_STATE:
-            return []
-    return [each for each in found if each not in readers]
 
 
 def _scalars_first(ops: Sequence[Operation]) -> list[Operation]:
