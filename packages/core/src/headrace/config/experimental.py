@@ -11,6 +11,7 @@ from headrace.errors import AttributeValueError as _AttributeValueError
 from headrace.errors import UnimplementedError as _UnimplementedError
 from headrace.errors import shown as _shown
 from headrace.given import items as _items
+from headrace.graph.graph import Graph as _Graph
 
 __all__ = [
     "VirtualDeviceConfiguration",
@@ -79,10 +80,9 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
         device_type: "CPU" or "GPU"; None for all.
     """
     # lazy: few programs ask
-    from headrace.graph.graph import Graph
     from headrace.session.session import Session
 
-    with Session(graph=Graph()) as session:
+    with Session(graph=_Graph()) as session:
         found = [LogicalDevice(d.name, d.device_type) for d in session.list_devices()]
     return [device for device in found if device_type in (None, device.device_type)]
 
