@@ -4,9 +4,10 @@ Run it with a Python that has TensorFlow 1.15.5, and nothing of Headrace::
 
     python3.7 tools/tensorflow_names.py packages/tensorflow/src/headrace_tensorflow/names.txt
 
-A line of the table is a module below ``tensorflow.python``, a colon, and names in it that are
-public: under the same name, or, as ``name=public.name``, under another. Modules without such
-names are there as well, as libraries import modules that they may not come to need.
+A line of the table is a module below ``tensorflow.python``, or ``contrib.`` and one of ``contrib``,
+a colon, and names in it that are public: under the same name, or, as ``name=public.name``, under
+another. Private modules without such names are there as well, as libraries import modules that they
+may not come to need.
 """
 
 import sys
@@ -17,6 +18,11 @@ from pathlib import Path
 LEFT_OUT = (
     "autograph", "compiler", "debug", "distribute", "estimator", "feature_column", "keras",
     "module", "ops.gen_", "tools", "tpu",
+)  # fmt: skip
+# The same in contrib, and modules that have public names by chance only.
+LEFT_OUT_OF_CONTRIB = (
+    "autograph", "cluster_resolver", "distribute", "eager", "opt", "quantization", "rpc", "summary",
+    "tpu",
 )  # fmt: skip
 PREFIX = "tensorflow.python."
 
@@ -65,10 +71,27 @@ def table():
         if not name.startswith(PREFIX) or name[len(PREFIX) :].startswith(LEFT_OUT):
             continue
         if isinstance(loaded[full], types.ModuleType):
-            found = names_of(loaded[full])
-            words = [n if n == path else n + "=" + path for n, path in sorted(found.items())]
-            lines.append((name[len(PREFIX) :] + ": " + " ".join(words)).strip())
-    return sorted(set(lines))
+            lines.append(line(name[len(PREFIX) :], names_of(loaded[full])))
+    return sorted({*lines, *contrib()})
+
+
+def line(name, found):
+    """Return a line of the table."""
+    words = [n if n == path else n + "=" + path for n, path in sorted(found.items())]
+    return (name + ": " + " ".join(words)).strip()
+
+
+def contrib():
+    """Yield the lines of the modules of contrib that have public names."""
+    from tensorflow import contrib as package
+
+    for name in dir(package):
+        module = getattr(package, name)
+        known = isinstance(module, types.ModuleType) and ".contrib." in module.__name__
+        if known and name not in LEFT_OUT_OF_CONTRIB:
+            found = names_of(module)
+            if found:
+                yield line("contrib." + name, found)
 
 
 if __name__ == "__main__":

@@ -13,14 +13,17 @@ import pytest
 import headrace as hr
 from headrace_tensorflow.helpers import (
     averages,
+    cells,
     conditions,
     context,
     conversions,
     decorators,
     device_lib,
+    functions,
     inspection,
     metrics,
     shapes,
+    structures,
     timeline,
     variables,
 )
@@ -246,3 +249,103 @@ def test_steps_are_drawn_in_lanes() -> None:
         ("Opb", 1, 105, 20, "b"),
         ("Opc", 0, 111, 3, "c"),
     ]
+
+
+@pytest.mark.needs("autodiff")
+@pytest.mark.parametrize(
+    ("options", "function", "wanted"),
+    [
+        # The gradient is the rule's, not that of what is computed.
+        ({"python_grad_func": lambda op, dy: (dy * op.inputs[1], None)}, lambda x, y: x, [2, None]),
+        ({"grad_func": lambda x, y, dy: (dy * 5, dy * x)}, lambda x, y: x * y, [5, 3]),
+        ({}, lambda x, y: x * y, [2, 3]),
+    ],
+)
+def test_functions_have_gradients_of_their_own(
+    options: dict[str, Any], function: Any, wanted: list[float | None]
+) -> None:
+    made = functions.Defun(hr.float32, hr.float32, func_name="F", **options)(function)
+    x, y = hr.constant(3.0), hr.constant(2.0)
+    out = made(x, y, name="called")
+    assert out.op.name.startswith("called")
+    found = hr.gradients(out, [x, y])
+    with hr.Session() as session:
+        values = [None if g is None or session.run(g) == 0 else session.run(g) for g in found]
+    assert values == wanted
+
+
+@pytest.mark.needs("autodiff")
+def test_functions_make_gradients_of_rows_dense() -> None:
+    made = functions.Defun(python_grad_func=lambda op, dy: hr.convert_to_tensor(dy))(lambda x: x)
+    table = hr.constant([[1.0, 2.0], [3.0, 4.0]])
+    (found,) = hr.gradients(hr.gather(made(table), [1, 1]), [table])
+    with hr.Session() as session:
+        np.testing.assert_array_equal(session.run(found), [[0, 0], [2, 2]])
+
+
+def test_functions_check_what_they_are_given() -> None:
+    made = functions.Defun(hr.float32, hr.float32)(lambda x, y: x + y)
+    with pytest.raises(ValueError, match="expected 2 arguments, got 1"):
+        made(1.0)
+    with pytest.raises(TypeError, match="has dtype int32, expected float32"):
+        made(hr.constant(1), 2.0)
+
+
+def test_structures_end_where_another_one_does() -> None:
+    shallow, deep = {"a": 0, "b": [0, 0]}, {"b": [(1, 2), 3], "a": [4, 5]}
+    assert structures.flatten_up_to(shallow, deep) == [[4, 5], (1, 2), 3]
+    structures.assert_shallow_structure(shallow, deep)
+    packed = structures.map_structure_up_to([0, 0], lambda x, y: (x, y), [[1], 2], ["a", ["b"]])
+    assert packed == [([1], "a"), (2, ["b"])]
+    assert structures.flatten_dict_items({"a": 1, ("b", "c"): (2, 3)}) == {"a": 1, "b": 2, "c": 3}
+
+
+@pytest.mark.parametrize(
+    ("shallow", "deep", "error", "message"),
+    [
+        ([0], 1, TypeError, "input must also be a sequence. Input has type: int"),
+        ([0], (1,), TypeError, "same sequence type. Input structure has type tuple"),
+        ([0, 0], [1], ValueError, "same sequence length. Input structure has length 1"),
+        ({"a": 0}, {"b": 0}, ValueError, "same keys. Input structure has keys"),
+    ],
+)
+def test_structures_that_differ_are_refused(
+    shallow: Any, deep: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        structures.assert_shallow_structure(shallow, deep)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({("a", "b"): [1]}, "Key had 2 elements"), ({"a": 1, ("a",): [2]}, "key a is not unique")],
+)
+def test_dicts_that_do_not_flatten_are_refused(given: dict[Any, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        structures.flatten_dict_items(given)
+
+
+def test_structures_of_none_are_refused() -> None:
+    with pytest.raises(ValueError, match="Cannot map over no sequences"):
+        structures.map_structure_up_to([0], lambda x: x)
+
+
+def test_signatures_are_those_of_what_is_decorated() -> None:
+    spec = inspection.getfullargspec(hr.cast)
+    assert (spec.args, spec.annotations) == (["x", "dtype", "name"], {})
+
+
+def test_states_begin_with_zeros() -> None:
+    count = hr.placeholder(hr.int32, [])
+    state = cells._zero_state_tensors((3, hr.TensorShape([2, 1])), count, hr.float32)
+    assert [t.shape.as_list() for t in state] == [[None, 3], [None, 2, 1]]
+    fixed = cells._zero_state_tensors([4], 2, hr.int32)
+    with hr.Session() as session:
+        values = session.run([*state, *fixed], {count: 5})
+    assert [v.shape for v in values] == [(5, 3), (5, 2, 1), (2, 4)]
+    assert not any(v.any() for v in values)
+
+
+def test_name_scopes_are_told() -> None:
+    with hr.name_scope("a"), hr.name_scope("b"):
+        assert conversions.get_name_scope() == "a/b"

@@ -98,7 +98,8 @@ def test_all_names_come_at_once(tf: ModuleType, module: str) -> None:
         ("tensorflow.compat.v2", r"No module named 'tensorflow\.compat\.v2'"),
         ("tensorflow.nn.nowhere", r"No module named 'tensorflow\.nn\.nowhere'"),
         ("tensorflow.python.nowhere", r"No module named 'tensorflow\.python\.nowhere'"),
-        ("tensorflow.contrib.rnn", r"No module named 'tensorflow\.contrib\.rnn'"),
+        ("tensorflow.contrib.tpu", r"No module named 'tensorflow\.contrib\.tpu'"),
+        ("tensorflow.contrib.rnn.cells", r"No module named 'tensorflow\.contrib\.rnn\.cells'"),
         ("tensorflow.lite", r"No module named 'tensorflow\.lite'"),
     ],
 )
@@ -112,7 +113,8 @@ def test_modules_that_are_not_there_are_refused(tf: ModuleType, name: str, messa
     ("module", "name", "message"),
     [
         ("tensorflow", "keras", "tensorflow has no 'keras' here: Headrace stands in"),
-        ("tensorflow.contrib", "rnn", r"tensorflow\.contrib has no 'rnn' here: .* layers, losses"),
+        ("tensorflow.contrib", "tpu", r"tensorflow\.contrib has no 'tpu' here: .* layers, lookup"),
+        ("tensorflow.contrib.rnn", "Cell", r"contrib\.rnn has no 'Cell' here: .* tf-slim has"),
         ("tensorflow.python.ops.array_ops", "_nothing", r"array_ops has no '_nothing' here"),
         ("tensorflow.core.framework.graph_pb2", "Nothing", "has no message 'Nothing'"),
     ],
@@ -123,6 +125,27 @@ def test_names_that_are_not_there_are_refused(
     found = importlib.import_module(module)
     with pytest.raises(AttributeError, match=message):
         getattr(found, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "public"),
+    [
+        ("rnn.LSTMCell", "nn.rnn_cell.LSTMCell"),
+        ("rnn.static_rnn", "nn.static_rnn"),
+        ("signal.stft", "signal.stft"),
+        ("util.make_tensor_proto", "make_tensor_proto"),
+        ("util.constant_value", "get_static_value"),
+    ],
+)
+@pytest.mark.needs("io")
+def test_contrib_has_what_is_public_under_another_name(
+    tf: ModuleType, name: str, public: str
+) -> None:
+    module, _, inside = name.rpartition(".")
+    found = importlib.import_module(f"tensorflow.contrib.{module}")
+    assert getattr(found, inside) is names.public(public)
+    assert getattr(tf.contrib, module) is found
+    assert inside in dir(found)
 
 
 def test_tf_slim_is_named_where_it_is_missing(

@@ -59,6 +59,9 @@ class Module:
                 return hr.nn.relu(hr.matmul(x, self.w) + self.b)
     """
 
+    # Attributes in which nothing is looked for: libraries extend the set by its name.
+    _TF_MODULE_IGNORED_PROPERTIES: frozenset[str] = frozenset()
+
     def __init__(self, name: Any = None) -> None:
         """Name it.
 
@@ -78,6 +81,10 @@ class Module:
         self._name: str = name
         with name_scope(name) as scope:
             self._scope_name = scope
+
+    def _no_dependency(self, value: Any) -> Any:
+        """Return what an attribute is set to; that it is no part to be saved changes nothing."""
+        return value
 
     @property
     def name(self) -> str:
@@ -125,7 +132,8 @@ class Module:
         while waiting:
             path, module = waiting.pop(0)
             inner: list[tuple[tuple[Any, ...], Module]] = []
-            held = vars(module)
+            ignored = module._TF_MODULE_IGNORED_PROPERTIES  # noqa: SLF001 - of this class
+            held = {key: value for key, value in vars(module).items() if key not in ignored}
             for key in sorted(held, key=attribute_traversal_key):
                 for rest, leaf in _leaves(held[key]):
                     if not with_path:

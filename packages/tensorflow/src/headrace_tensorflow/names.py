@@ -11,6 +11,7 @@ from typing import Any
 
 import headrace as hr
 
+_CONTRIB = "contrib."
 # Where messages are public that their private modules have.
 _MESSAGES = ("", "train", "summary", "saved_model")
 
@@ -18,6 +19,11 @@ _MESSAGES = ("", "train", "summary", "saved_model")
 @cache
 def table() -> dict[str, dict[str, str]]:
     """Return ``{module: {name: public name}}``, modules without ``tensorflow.python``."""
+    return {name: found for name, found in _lines().items() if not name.startswith(_CONTRIB)}
+
+
+@cache
+def _lines() -> dict[str, dict[str, str]]:
     text = files(__package__).joinpath("names.txt").read_text(encoding="utf-8")
     found: dict[str, dict[str, str]] = {}
     for line in text.splitlines():
@@ -25,6 +31,16 @@ def table() -> dict[str, dict[str, str]]:
         pairs = (word.partition("=") for word in words.split())
         found[module] = {name: public or name for name, _, public in pairs}
     return found
+
+
+@cache
+def contrib() -> dict[str, dict[str, str]]:
+    """Return the same for the modules of contrib, without ``tensorflow.contrib``."""
+    return {
+        name.removeprefix(_CONTRIB): found
+        for name, found in _lines().items()
+        if name.startswith(_CONTRIB)
+    }
 
 
 @cache

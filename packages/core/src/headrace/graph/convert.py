@@ -208,6 +208,8 @@ def to_array(value: Any, dtype: DType | None = None, fed: bool = False) -> _NDAr
         return natural
     if dtype.kind == "resource":
         raise DTypeError(f"{_brief(value)} is not a resource handle; pass the variable or queue")
+    if isinstance(value, Shape | TensorShape) and dtype not in (dtypes.int32, dtypes.int64):
+        raise DTypeError(f"a shape is a tensor of int32 or int64, not of {dtype}")
     is_array = isinstance(value, np.generic) or not isinstance(value, _PYTHONS)
     return _cast_literal(natural, dtype, value, fed or is_array)
 
@@ -302,8 +304,10 @@ def _natural_array(value: Any) -> _NDArray:
     if isinstance(value, range):
         value = _listed(value)
     elif isinstance(value, Shape | TensorShape):
-        # Refuses shapes that are not fully defined.
-        value = list(value.known)
+        # Refuses shapes that are not fully defined. One without axes is no list of floats.
+        sizes = value.known
+        wide = any(size > dtypes.int32.max for size in sizes)
+        value = np.array(sizes, np.int64 if wide else np.int32)
     if isinstance(value, np.ndarray) or hasattr(value, "__array__"):
         # Asked of subclasses only: NumPy imports np.ma when it is first named.
         if (

@@ -44,14 +44,18 @@ class Limits:
 class EarlyValues:
     """Computes operations on constants until its limits are reached."""
 
-    def __init__(self, compute: Compute, limits: Limits) -> None:
+    def __init__(
+        self, compute: Compute, limits: Limits, source: Callable[[Tensor], Tensor] | None = None
+    ) -> None:
         """Start with nothing spent.
 
         Args:
             compute: Computes one operation.
             limits: What may be spent.
+            source: Returns the tensor that has the value of another one; each has its own if None.
         """
         self._compute = compute
+        self._source = source
         self._elements = limits.elements
         self._total = limits.total
         self._operations = limits.operations
@@ -134,7 +138,8 @@ class EarlyValues:
     def _step(self, op: Operation) -> Operation | None:
         """Compute an operation whose inputs are known; return one to compute before it."""
         given: list[_NDArray] = []
-        for source in op.inputs:
+        sources = op.inputs if self._source is None else map(self._source, op.inputs)
+        for source in sources:
             if source.spec.value is not None:
                 given.append(source.spec.value)
                 continue
@@ -184,10 +189,25 @@ def static_value(tensor: Tensor) -> _NDArray | None:
 
     None where it is known in a step only, or takes more than a little integer arithmetic.
     """
+    tensor = _captured(tensor)
     if tensor.spec.value is not None:
         return tensor.spec.value
     # Most tensors are not: nothing is set up for those.
-    return EarlyValues(_computed, _LIMITS).value(tensor, _may_be) if _may_be(tensor.op) else None
+    if not _may_be(tensor.op):
+        return None
+    return EarlyValues(_computed, _LIMITS, _captured).value(tensor, _may_be)
+
+
+def _captured(tensor: Tensor) -> Tensor:
+    """Return what a parameter of a function stands for, where that is a tensor around it."""
+    while tensor.op.type == "Parameter":
+        # What was cut out of a function to be run has parameters, too, and tells nothing of them.
+        source = getattr(tensor.op.graph, "source", None)
+        outer = None if source is None else source(tensor)
+        if outer is None:
+            break
+        tensor = outer
+    return tensor
 
 
 def _may_be(op: Operation) -> bool:

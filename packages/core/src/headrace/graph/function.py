@@ -56,6 +56,7 @@ class Function(Graph, FunctionValue):
             self.name, self.ordinal = instead_of.name, instead_of.ordinal
         self.parameters: list[Tensor] = []
         self.captures: dict[Tensor, Tensor] = {}
+        self._sources: dict[Tensor, Tensor] = {}
         self.results: tuple[Tensor, ...] = ()
         self.effects: tuple[Operation, ...] = ()
         self.waits_for: dict[Operation, None] = {}
@@ -174,7 +175,12 @@ class Function(Graph, FunctionValue):
             )
         parameter = self.add_parameter(tensor.spec, op.name)
         self.captures[tensor] = parameter
+        self._sources[parameter] = tensor
         return parameter
+
+    def source(self, parameter: Tensor) -> Tensor | None:
+        """Return the captured tensor for which a parameter was made; None for an argument."""
+        return self._sources.get(parameter)
 
     def capture_control(self, op: Operation) -> Operation | None:
         """Return the operation of this graph to wait for in order to wait for ``op``.

@@ -137,10 +137,9 @@ def init_scope() -> Iterator[None]:
         yield
 
 
-@contextmanager
 def name_scope(
     name: str | None, default_name: str | None = None, values: Sequence[Any] | None = None
-) -> Iterator[str]:
+) -> AbstractContextManager[str]:
     """Prefix the names of operations made in the block.
 
     Args:
@@ -149,11 +148,20 @@ def name_scope(
         default_name: Used where ``name`` is None; without either, all name scopes are left.
         values: Tensors of the graph to use; all must be of one graph.
 
-    Yields:
-        The full prefix, ending in "/" (empty at the top).
+    Returns:
+        A context manager that yields the full prefix, ending in "/" (empty at the top), and whose
+        ``name`` is the name that was chosen.
     """
-    scope = current_scope()
     chosen = name if name is not None else default_name
+    scope = _named(chosen, values)
+    # More than a context manager has.
+    scope.name = chosen  # type: ignore[attr-defined]
+    return scope
+
+
+@contextmanager
+def _named(chosen: str | None, values: Sequence[Any] | None) -> Iterator[str]:
+    scope = current_scope()
     tensors = [v for v in items(values or (), "values") if isinstance(v, Tensor)]
     graph = tensors[0].graph if tensors else scope.graph
     if scope.graph.outermost is not scope.graph:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NoReturn, final
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, final
 
 import numpy as np
 
@@ -133,6 +133,8 @@ class TensorOperators:
             "step. Fetch it with session.run, or compute with it (hr.where, hr.cond)"
         )
 
+    __nonzero__ = __bool__  # Classes that take over what tensors do read Python 2's name, too.
+
     def __iter__(self) -> Iterator[NoReturn]:
         raise SymbolicTensorError(
             f"{shown(self)} cannot be iterated over while the graph is built. Index it (t[0], "
@@ -209,14 +211,14 @@ class Tensor(TensorOperators):
     # With a dictionary: layers and libraries note things of their own on tensors.
     __slots__ = ("__dict__", "__weakref__", "index", "op", "spec")
 
-    # What classes of other libraries take over to be used as tensors are.
-    OVERLOADABLE_OPERATORS: Final = frozenset((
+    # What classes of other libraries take over to be used as tensors are; they change the set.
+    OVERLOADABLE_OPERATORS: ClassVar[set[str]] = {
         "__abs__", "__add__", "__and__", "__div__", "__eq__", "__floordiv__", "__ge__",
         "__getitem__", "__gt__", "__invert__", "__le__", "__lt__", "__matmul__", "__mod__",
         "__mul__", "__ne__", "__neg__", "__or__", "__pow__", "__radd__", "__rand__", "__rdiv__",
         "__rfloordiv__", "__rmatmul__", "__rmod__", "__rmul__", "__ror__", "__rpow__", "__rsub__",
         "__rtruediv__", "__rxor__", "__sub__", "__truediv__", "__xor__",
-    ))  # fmt: skip
+    }  # fmt: skip
 
     op: Operation
     index: int

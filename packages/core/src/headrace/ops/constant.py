@@ -182,7 +182,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     return _fill(shape_argument(dims), value, name=name)
 
 
-def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = "zeros") -> Tensor:
+def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """Make a tensor of zeros (empty strings, false).
 
     Args:
@@ -191,10 +191,10 @@ def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = "zeros") -
         name: The name of the operation.
     """
     kind = as_dtype(dtype)
-    return fill(_shape_tensor(shape), _element(kind, 0), name=name)
+    return fill(_shape_tensor(shape), _element(kind, 0), name=name or "zeros")
 
 
-def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = "ones") -> Tensor:
+def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
     """Make a tensor of ones.
 
     Args:
@@ -202,12 +202,12 @@ def ones(shape: Any, dtype: Any = dtypes.float32, name: str | None = "ones") -> 
         dtype: The dtype.
         name: The name of the operation.
     """
-    return fill(_shape_tensor(shape), _element(as_dtype(dtype), 1), name=name)
+    return fill(_shape_tensor(shape), _element(as_dtype(dtype), 1), name=name or "ones")
 
 
 @dispatched("tensor")
 def zeros_like(
-    tensor: Any, dtype: Any = None, name: str | None = "zeros_like", optimize: bool = True
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
     """Make a tensor of zeros with the shape of another.
 
@@ -220,12 +220,13 @@ def zeros_like(
     del optimize
     like = convert_to_tensor(tensor)
     with in_graph_of([like]):
-        return zeros(shape_of(like), dtype if dtype is not None else like.dtype, name)
+        kind = like.dtype if dtype is None else dtype
+        return zeros(shape_of(like), kind, name or "zeros_like")
 
 
 @dispatched("tensor")
 def ones_like(
-    tensor: Any, dtype: Any = None, name: str | None = "ones_like", optimize: bool = True
+    tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
     """Make a tensor of ones with the shape of another.
 
@@ -238,7 +239,8 @@ def ones_like(
     del optimize
     like = convert_to_tensor(tensor)
     with in_graph_of([like]):
-        return ones(shape_of(like), dtype if dtype is not None else like.dtype, name)
+        kind = like.dtype if dtype is None else dtype
+        return ones(shape_of(like), kind, name or "ones_like")
 
 
 def shape_of(tensor: Tensor) -> Any:

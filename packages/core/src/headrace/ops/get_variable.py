@@ -305,7 +305,7 @@ def _get_whole(
         aggregation=sharing[1],
     )
     variables[name] = variable
-    if regularizer is not None:
+    if regularizer:  # What is false stands for none, as an empty dict of regularizers does.
         with colocate_with(variable.handle), name_scope(f"{name}/Regularizer/"):
             loss = regularizer(variable)
         if loss is not None:

@@ -23,3 +23,13 @@ def _get_graph_from_inputs(op_input_list: Any, graph: hr.Graph | None = None) ->
         return graph
     graphs = (getattr(value, "graph", None) for value in op_input_list)
     return next((found for found in graphs if found is not None), hr.get_default_graph())
+
+
+def get_name_scope() -> str:
+    """Return the name scope in force, as ``a/b``, empty outside of all."""
+    return hr.get_default_graph().get_name_scope()
+
+
+def register_dense_tensor_like_type(tensor_type: type) -> None:
+    """Take note of a class of tensors: what can be converted counts as one here."""
+    del tensor_type

@@ -16,7 +16,15 @@ class ArgSpec(NamedTuple):
     defaults: tuple[Any, ...] | None
 
 
+def getfullargspec(obj: Any) -> inspect.FullArgSpec:  # type: ignore[no-redef]
+    """Return the arguments of what a function decorates.
+
+    Without annotations: TensorFlow's functions have none, and libraries compare theirs with them.
+    """
+    return inspect.getfullargspec(inspect.unwrap(obj))._replace(annotations={})
+
+
 def getargspec(obj: Any) -> ArgSpec:
     """Return the arguments of what a function decorates, those that are named only among them."""
-    found = inspect.getfullargspec(inspect.unwrap(obj))
+    found = getfullargspec(obj)
     return ArgSpec([*found.args, *found.kwonlyargs], found.varargs, found.varkw, found.defaults)

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import headrace as hr
 from headrace import DType, Operation, Tensor, Variable
 from headrace_train.optimizers.elementwise import Elements, ElementwiseOptimizer, Step
 from headrace_train.optimizers.hyperparameters import Hyperparameter
+
+
+class _Hyperparameter:
+    """What classes that are derived read as a tensor; what they set on themselves comes first."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, optimizer: AdamOptimizer | None, kind: type[AdamOptimizer]) -> Any:
+        return self if optimizer is None else optimizer._hyperparameter(self._name, hr.float32)  # noqa: SLF001 - its own
 
 
 class AdamOptimizer(ElementwiseOptimizer):
@@ -30,6 +41,11 @@ class AdamOptimizer(ElementwiseOptimizer):
     """
 
     _idle_rows_move = True
+
+    _lr_t = _Hyperparameter("learning_rate")
+    _beta1_t = _Hyperparameter("beta1")
+    _beta2_t = _Hyperparameter("beta2")
+    _epsilon_t = _Hyperparameter("epsilon")
 
     def __init__(
         self,
@@ -99,6 +115,13 @@ class AdamOptimizer(ElementwiseOptimizer):
                 grown = power * self._hyperparameter(beta, power.dtype)
                 last.append(power.assign(grown, name=f"grow_{beta}_power").op)
         return hr.group(*last, name=name_scope)
+
+    def _get_beta_accumulators(self) -> tuple[Variable | None, Variable | None]:
+        """Return the variables of ``beta1**t`` and ``beta2**t``; None before there are some."""
+        return (
+            self._get_non_slot_variable("beta1_power"),
+            self._get_non_slot_variable("beta2_power"),
+        )
 
     def _start_of(self, beta: str, dtype: DType) -> Callable[[], Tensor]:
         return lambda: self._hyperparameters.start(beta, dtype)
