@@ -311,8 +311,9 @@ class Program:
     def _loop_call(
         self, op: Operation, share: Share, call: Callable[..., Any]
     ) -> Callable[..., Any]:
-        """Return what runs a loop inside."""
-        if self._compilation is None or not self._compilation.done:
+        """Return what runs a loop inside, or anything else that holds functions."""
+        compiled = self._compilation is not None and self._compilation.done
+        if op.type != "While" or not compiled:
             return share.lent(call)
         # lazy: few programs have loops, and the first runs no kernels
         from headrace_cpu.rounds.call import LoopCall
