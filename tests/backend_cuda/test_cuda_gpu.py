@@ -161,4 +161,4 @@ def test_training_on_the_digits(session, optimizer):
         session.run(step, {x: images, t: labels})
     test = {x: data.test.images, t: data.test.labels}
     assert session.run(right, test) >= 0.93
-    assert {name.kind for name in session._pinned.values()} == {"cuda"}
+    assert {name.kind for name in session._planner._pinned.values()} == {"cuda"}

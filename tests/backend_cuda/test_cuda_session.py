@@ -89,7 +89,7 @@ def test_variables_live_on_the_gpu(session):
     session.run(v.initializer)
     session.run(hr.assign_add(v, np.ones((3, 2))))
     np.testing.assert_array_equal(session.run(v), np.arange(6.0).reshape(3, 2) + 1)
-    assert all(str(name).endswith("cuda:0") for name in session._pinned.values())
+    assert all(str(name).endswith("cuda:0") for name in session._planner._pinned.values())
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint16", "int64", "uint64", "float16", "complex64"])
@@ -191,7 +191,7 @@ def test_training_runs_on_the_gpu(session):
     for _ in range(30):
         session.run(step, feeds)
     assert session.run(loss, feeds) < first / 4
-    assert {name.kind for name in session._pinned.values()} == {"cuda"}
+    assert {name.kind for name in session._planner._pinned.values()} == {"cuda"}
 
 
 def test_each_gpu_is_active_for_its_own_nodes(pretended_gpus):
