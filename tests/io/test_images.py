@@ -161,7 +161,12 @@ def test_frames_of_a_gif_are_decoded():
     first = hr.image.decode_image(data, expand_animations=False)
     assert np.array_equal(run(first), expected[0])
     assert first.shape.rank == 3
-    assert np.array_equal(run(hr.image.decode_png(data)), expected[0])
+    for call in ("decode_png", "decode_jpeg"):
+        with pytest.raises(errors.InvalidArgumentError, match="has 3 frames: only decode_gif and"):
+            run(getattr(hr.image, call)(data))
+    out = io.BytesIO()
+    frames[0].save(out, "GIF")
+    assert np.array_equal(run(hr.image.decode_png(out.getvalue())), expected[0])
     scaled = run(hr.image.decode_image(data, dtype=hr.float32))
     np.testing.assert_allclose(scaled, expected / 255.0)
 

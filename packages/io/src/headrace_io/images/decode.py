@@ -75,7 +75,7 @@ def _loaded(image: Any, data: bytes) -> Any:
 
 
 def decode_still(data: bytes, channels: int, *, deep: bool, ratio: int = 1) -> Array:
-    """Return a PNG, JPEG or GIF image, [height, width, channels]; of a GIF the first frame.
+    """Return a PNG, JPEG or GIF image, [height, width, channels]; a GIF of one frame.
 
     Args:
         data: The bytes.
@@ -84,7 +84,7 @@ def decode_still(data: bytes, channels: int, *, deep: bool, ratio: int = 1) -> A
         ratio: How many times smaller to decode a JPEG image: 1, 2, 4 or 8.
 
     Raises:
-        InvalidArgumentError: if it is no such image, or has not these channels.
+        InvalidArgumentError: if it is no such image, has not these channels, or several frames.
         UnimplementedError: if Pillow cannot.
     """
     if format_of(data) == "PNG" and deep_png.is_needed(data, channels, deep=deep):
@@ -93,6 +93,11 @@ def decode_still(data: bytes, channels: int, *, deep: bool, ratio: int = 1) -> A
     image = opened(data, ("PNG", "JPEG", "GIF"))
     if image.format == "JPEG":
         return _deepened(_jpeg(image, data, channels, ratio), deep=deep)
+    if image.format == "GIF" and _count(image, data) > 1:
+        raise InvalidArgumentError(
+            f"the GIF image has {_count(image, data)} frames: only decode_gif and decode_image "
+            "take several"
+        )
     image = _loaded(image, data)
     if image.mode in ("I;16", "I", "F"):
         pixels = np.asarray(image).astype(np.uint16)[..., None]
@@ -171,14 +176,22 @@ def decode_frames(data: bytes) -> Array:
     if format_of(data) in ("PNG", "JPEG"):
         return decode_still(data, 3, deep=False)[None]
     image = opened(data, ("GIF", "PNG", "JPEG"))
-    frames = []
+    count, frames = _count(image, data), []
     try:
-        for number in range(image.n_frames):
+        for number in range(count):
             image.seek(number)
             frames.append(np.array(image.convert("RGB")))
     except Exception as error:
         raise _damaged("GIF", data, error) from error
     return np.stack(frames)
+
+
+def _count(image: Any, data: bytes) -> int:
+    """Return the number of frames of a GIF image."""
+    try:
+        return int(image.n_frames)
+    except Exception as error:
+        raise _damaged("GIF", data, error) from error
 
 
 def decode_bmp(data: bytes, channels: int) -> Array:

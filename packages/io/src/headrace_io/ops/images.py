@@ -57,7 +57,7 @@ def _check_jpeg(
 
 @op("DecodePng", public="image.decode_png", no_gradient=_DECODED)
 def decode_png(contents: String, channels: int = 0, dtype: DType = hr.uint8) -> Spec:
-    """Decode a PNG image; JPEG images are taken, too, and of GIF images the first frame.
+    """Decode a PNG image; JPEG images are taken, too, and GIF images of one frame.
 
     Args:
         contents: [], the bytes of the image. Raises when it runs on what is none.
@@ -80,7 +80,7 @@ def decode_jpeg(
     acceptable_fraction: float = 1,
     dct_method: str = "",
 ) -> Spec:
-    """Decode a JPEG image; PNG images are taken, too, and of GIF images the first frame.
+    """Decode a JPEG image; PNG images are taken, too, and GIF images of one frame.
 
     Args:
         contents: [], the bytes of the image. Raises when it runs on what is none.
