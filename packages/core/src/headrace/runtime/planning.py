@@ -41,7 +41,6 @@ from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.device import Device
 from headrace.runtime.device_options import Around, within
 from headrace.runtime.executor import AloneProgram
-from headrace.runtime.held import fits_into_region, run_held
 from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.numerics import checked
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
@@ -332,6 +331,9 @@ class _PlanBuilder:
 
         def call(op: Operation) -> Bound:
             if op.type in INVOCATIONS:
+                # lazy: few steps have loops
+                from headrace.runtime.held import run_held
+
                 return Bound(Mode.PLAIN, functools.partial(run_held, self.held[_held_as(op)][0]))
             return bind(op, own(op), self.kernels, self.state, self.options, self.call)
 
@@ -536,7 +538,12 @@ class _PlanBuilder:
         """Whether an operation that holds functions is part of a region."""
         if self.options.recorder is not None or op.device_name not in self.compiling:
             return False
-        return holds_loops(self.devices[op.device_name]) and fits_into_region(op, self.inner[op])
+        if not holds_loops(self.devices[op.device_name]):
+            return False
+        # lazy: few steps have loops
+        from headrace.runtime.held import fits_into_region
+
+        return fits_into_region(op, self.inner[op])
 
     def _bind(self, op: Operation, device: Device) -> Bound:
         return bind(op, device, self.kernels, self.state, self.options, self.call)
