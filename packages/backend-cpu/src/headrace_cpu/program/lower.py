@@ -322,7 +322,7 @@ class _Lowering:
         self.out.kernels[op] = kernel
         keep = op.schema.keeps_inputs or any(t.dtype.kind == "list" for t in op.outputs)
         # What a function is given is its caller's to keep.
-        keep = keep and not op.schema.holds
+        keep = keep and op.type != "While"
         given = []
         for tensor in op.inputs:
             text = self._array(tensor)
@@ -426,7 +426,7 @@ class _Lowering:
 
 def _is_quiet(op: Operation) -> bool:
     """Whether an operation computes no numbers: it moves or compares them, or holds tensors."""
-    if op.schema.holds or op.schema.view or op.type == "Const":
+    if op.schema.view or op.type in ("Const", "While"):
         return True
     if op.type in _LIST_ITEMS or op.type in ("Concat", "Split"):
         return True

@@ -72,7 +72,7 @@ class Program:
         self._arenas: list[Any] = []
         self._environment = {**self._memory.environment, **lowered.dtypes}
         native = settings.deterministic or any(
-            item.instruction is not None or item.op.schema.holds for item in items
+            item.instruction is not None or item.op.type == "While" for item in items
         )
         self._compilation = self._to_compile(settings) if native else None
         # How many runs are left before kernels are compiled, None where nothing is left to do.
@@ -296,7 +296,7 @@ class Program:
 
     def _placed(self, op: Operation, call: Callable[..., Any]) -> Callable[..., Any]:
         """Return what computes an operation here; sweeps want to know what is read of it."""
-        if op.schema.holds and self._share is not None:
+        if op.type == "While" and self._share is not None:
             return self._loop_call(op, self._share, call)
         within = getattr(call, "within", None)
         if within is None:
@@ -311,9 +311,8 @@ class Program:
     def _loop_call(
         self, op: Operation, share: Share, call: Callable[..., Any]
     ) -> Callable[..., Any]:
-        """Return what runs a loop inside, or anything else that holds functions."""
-        compiled = self._compilation is not None and self._compilation.done
-        if op.type != "While" or not compiled:
+        """Return what runs a loop inside."""
+        if self._compilation is None or not self._compilation.done:
             return share.lent(call)
         # lazy: few programs have loops, and the first runs no kernels
         from headrace_cpu.rounds.call import LoopCall

@@ -82,7 +82,7 @@ class Values:
             if self.home.get(root) is Home.BUFFER:
                 self.home[root] = Home.RESULT
         for item in items:
-            if item.instruction is None and item.op.schema.holds:
+            if item.instruction is None and item.op.type == "While":
                 # What functions are given may come out of them again, and be kept.
                 for root in map(self.root, item.op.inputs):
                     if self.home.get(root) is Home.BUFFER:

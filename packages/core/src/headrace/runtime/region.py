@@ -226,7 +226,7 @@ class RegionCall:
             for i, t in enumerate(self._given)
             if t.dtype.kind not in _UNSHAPED and not t.shape.is_fully_defined()
         )
-        self.holds = any(op.schema.holds for op in self.operations)
+        self.holds = any(op.type == "While" for op in self.operations)
         self._effects = self._find_effects()
         self._programs: dict[tuple[Any, ...], Program] = {}
         self._only: Program | None = None

@@ -104,7 +104,7 @@ def _of_step(
             used.update((op.type, op.device_name.kind) for op in node.ops)
             plans += node.inner
             if node.region is not None and node.region.holds:
-                held = [op for op in node.region.operations if op.schema.holds]
+                held = [op for op in node.region.operations if op.type == "While"]
                 plans += [inner for op in held for inner in node.region.inner(op)]
     keys = {*used, *(kind for _, kind in used)}
     return [found for found in replacements if found.key in keys]
@@ -190,7 +190,7 @@ class _Walk:
         if isinstance(program, DescribedProgram):
             report, compiled = program.describe(), program.region
             self._take(node, [_sizes(t.spec) for t in compiled.outputs])
-            held = [op for op in compiled.graph.operations if op.schema.holds]
+            held = [op for op in compiled.graph.operations if op.type == "While"]
             inside = tuple(
                 self._holder(op, region.inner(op), [_sizes(t.spec) for t in op.inputs], where)[0]
                 for op, where in zip(held, _numbers(number), strict=False)
