@@ -17,9 +17,6 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from tests.children import started_by
-from tests.mpi_environment import MPI_ENV
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -220,6 +217,9 @@ def mpirun() -> MpiRun:
 
     A job that outlives ``timeout_s`` is killed, and fails the test with the stacks of its ranks.
     """
+    # Here, since plugin_examples are run with this file, and from folders without tests.
+    from tests.children import started_by
+    from tests.mpi_environment import MPI_ENV
 
     def launch(
         size: int,

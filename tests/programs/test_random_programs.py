@@ -86,7 +86,7 @@ def check(seed: int, library: Any = Building, runtime: Any = None, compiled: boo
         for config in configs:
             with hr.Session(graph=graph, config=config) as session:
                 if runtime is not None:
-                    session._runtime = runtime()
+                    session._runtime = session._planner._runtime = runtime()
                 found, sloped, curved = session.run([target, total, bent], feeds)
                 np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
                 np.testing.assert_allclose(sloped, slope, rtol=1e-7, atol=1e-7)

@@ -39,7 +39,7 @@ def in_tasks() -> Any:
 
     session = local()
     jobs = ps_and_workers(2, 1)
-    session._runtime = SoloNode(jobs, jobs.chief).open_runtime()
+    session._runtime = session._planner._runtime = SoloNode(jobs, jobs.chief).open_runtime()
     return session
 
 

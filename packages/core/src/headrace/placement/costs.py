@@ -183,7 +183,7 @@ def _measured(given: Any) -> tuple[Measured, ...]:
         for device in stats.dev_stats:
             name = DeviceName.parse(device.device)
             for node in device.node_stats:
-                key = (name, tuple(node.computes) or (node.node_name,))
+                key = (name, node.computes or (node.node_name,))
                 took = node.op_end_rel_nanos - node.op_start_rel_nanos
                 totals[key] = totals.get(key, 0.0) + took / 1e9
     return tuple(

@@ -64,7 +64,7 @@ class NodeExecStats(Message):
         op_start_rel_nanos: When the kernel began, from then on.
         op_end_rel_nanos: When the kernel ended.
         all_end_rel_nanos: When everything was done.
-        computes: The names of all operations that it computed; TensorFlow has no such field.
+        computes: The names of all operations that it computed; no field of the message.
     """
 
     FIELDS: ClassVar[dict[str, Any]] = {
@@ -79,8 +79,19 @@ class NodeExecStats(Message):
         "op_start_rel_nanos": 0,
         "op_end_rel_nanos": 0,
         "all_end_rel_nanos": 0,
-        "computes": list,
     }
+
+    computes: tuple[str, ...]
+
+    def __init__(self, *, computes: Iterable[str] = (), **values: Any) -> None:
+        """Set fields.
+
+        Args:
+            computes: As the attribute.
+            **values: Fields of the message by name.
+        """
+        super().__init__(**values)
+        object.__setattr__(self, "computes", tuple(computes))
 
 
 class DeviceStepStats(Message):
@@ -164,7 +175,7 @@ def step_stats(events: Iterable[Event]) -> StepStats:
                 all_start_nanos=began + offset,
                 op_end_rel_nanos=ended - began,
                 all_end_rel_nanos=ended - began,
-                computes=[op.name for op in work.ops],
+                computes=(op.name for op in work.ops),
             )
         )
     return StepStats(dev_stats=list(devices.values()))
