@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import sys
 import inspect
 import pickle
 import typing
@@ -158,8 +159,9 @@ def test_records_of_few_fields_are_compared_field_by_field(names):
         assert cls(*values) == cls(*values)
         assert hash(cls(*values)) == hash(tuple(values))
         assert (cls(*[v + 1 for v in values]) == cls(*values)) == (not names)
-        # As in tuples, what is the same is equal.
-        assert cls(*[same for _ in names]) == cls(*[same for _ in names])
+        # As in tuples, what is the same is equal; from Python 3.13 on not in its own.
+        if cls is made[1] or sys.version_info < (3, 13):
+            assert cls(*[same for _ in names]) == cls(*[same for _ in names])
         assert cls(*values).__eq__(1) is NotImplemented
 
 
