@@ -25,9 +25,7 @@ with hr.Session() as session:
         for _ in range(5):
             session.run(grad, fed)
         return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-    # Since loops are part of programs, memory settles after some fifty steps where kernels were
-    # compiled first, with Python 3.13; it did after five.
-    for _ in range(20):
+    for _ in range(4):
         faults()
     print(keep_freed_memory(), min(faults() for _ in range(4)))
 """

@@ -164,6 +164,7 @@ class LoopRun:
     def results(self) -> tuple[list[Any], list[ListValue]] | None:
         """Return the carried values and the lists of what was kept; None where a round failed."""
         if self._failed:
+            self._setting.drop()
             return None
         program, setting = self._program, self._setting
         body = program.body
@@ -179,4 +180,6 @@ class LoopRun:
         ):
             setting.release()
             program.placed.append(self._placed)
+        else:
+            setting.drop()
         return found

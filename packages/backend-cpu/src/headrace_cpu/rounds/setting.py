@@ -99,6 +99,15 @@ class Setting:
         for source in self._sources:
             source.release()
 
+    def drop(self) -> None:
+        """Let go of what only another run would ask for, and refers to the setting in a circle.
+
+        The memory of the run would otherwise stay until cycles are collected.
+        """
+        self._sources.clear()
+        self._behind.clear()
+        self._leading.clear()
+
     def _source(
         self,
         find: Callable[[], Any],
