@@ -179,3 +179,31 @@ def test_an_order_that_does_not_fit_is_told():
                 session.run(wanted, {x: a, order: [0, 1, 2, 5, 4]})
             found = session.run(wanted[0], {x: a, order: [4, 3, 2, 1, 0]})
             np.testing.assert_allclose(found[::-1], np.exp(a), rtol=1e-6)
+
+
+def test_what_does_not_come_again_is_freed_with_the_run(monkeypatch):
+    """At once, and not when cycles are collected: a step would find new pages for its arrays."""
+    settings, begin = [], setting.Setting.__init__
+
+    def noted(self, *given):
+        begin(self, *given)
+        settings.append(weakref.ref(self))
+
+    monkeypatch.setattr(setting.Setting, "__init__", noted)
+    # As for what is too large to be kept in one array.
+    monkeypatch.setattr(setting, "room", lambda *given: None)
+    with hr.Graph().as_default():
+        x, order, wanted = made(scanned)
+        with hr.Session(config=hr.Config(**CONFIG)) as session:
+            for a, b in feeds(2):
+                session.run(wanted, {x: a, order: b})
+            gc.collect()
+            gc.disable()
+            try:
+                settings.clear()
+                for a, b in feeds(3):
+                    session.run(wanted, {x: a, order: b})
+                assert settings
+                assert [ref for ref in settings if ref() is not None] == []
+            finally:
+                gc.enable()
