@@ -29,9 +29,7 @@ def program(cluster: Any, model: hr.CostModel | None) -> tuple[list[Any], str, i
         w = hr.Variable(rng.normal(size=(6, 6)).astype(np.float32), name="w")
         with hr.device("/job:ps"):
             shared = hr.Variable(np.float32(1.5), name="shared")
-        towers = [
-            hr.matmul(hr.sqrt(hr.square(x + float(i)) + 1.0), w, name=f"tower{i}") for i in range(4)
-        ]
+        towers = [hr.matmul(hr.tanh(x + float(i)), w, name=f"tower{i}") for i in range(4)]
         loss = hr.reduce_sum(hr.square(hr.add_n(towers) * shared), name="loss")
         step = hr.train.GradientDescentOptimizer(1e-3).minimize(loss)
         config = hr.Config(placement_costs=model)

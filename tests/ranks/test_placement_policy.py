@@ -20,12 +20,7 @@ POLICIES = {
 }
 
 
-def rooted(x: Any) -> Any:
-    """An activation of operations that are rounded correctly, alone and in kernels."""
-    return hr.sqrt(hr.square(x) + 1.0) - 1.0
-
-
-def trained(cluster: Any, rules: list[tuple[Any, str]], activation: Any = rooted) -> list[Any]:
+def trained(cluster: Any, rules: list[tuple[Any, str]]) -> list[Any]:
     """Values after three steps of a small net with a loop in it, from the same start."""
     rng = np.random.default_rng(0)
     start = [rng.normal(size=shape).astype(np.float32) for shape in ((6, 4), (4, 3))]
@@ -34,7 +29,7 @@ def trained(cluster: Any, rules: list[tuple[Any, str]], activation: Any = rooted
         x = hr.placeholder(hr.float32, [5, 6])
         w1, w2 = hr.Variable(start[0], name="w1"), hr.Variable(start[1], name="w2")
         scale = hr.Variable(np.float32(1.5), name="scale")
-        logits = hr.matmul(activation(hr.matmul(x, w1)), w2, name="logits")
+        logits = hr.matmul(hr.tanh(hr.matmul(x, w1)), w2, name="logits")
         _, scaled = hr.while_loop(lambda i, _: i < 2, lambda i, y: (i + 1, y * scale), (0, logits))
         loss = hr.reduce_sum(hr.square(scaled), name="loss")
         step = hr.train.MomentumOptimizer(0.01, 0.5).minimize(loss)
@@ -57,16 +52,6 @@ def test_the_same_bits_with_any_policy(cluster: Any) -> None:
     for name, found in results.items():
         for ours, theirs in zip(found, expected, strict=True):
             np.testing.assert_array_equal(ours, theirs, err_msg=name)
-
-
-def test_functions_differ_in_their_last_bits_at_most(cluster: Any) -> None:
-    """A kernel or NumPy computes them, as it comes: that depends on what is beside them."""
-    if not cluster.is_chief:
-        return
-    expected = trained(cluster, [], hr.tanh)
-    for name, rules in POLICIES.items():
-        for ours, theirs in zip(trained(cluster, rules, hr.tanh), expected, strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-5, err_msg=name)
 
 
 def test_a_task_that_is_not_there_is_named(cluster: Any) -> None:

@@ -33,9 +33,7 @@ from headrace_cpu.sweeps.turned import moves_elements
 
 # What NumPy does slowly: worth a kernel by itself.
 _SLOW_ALONE = frozenset({"Select", "OneHot"})
-# What it does in several passes: a kernel takes about a half of the
-# time from so many elements on (measured with 2048 and 8192 float32).
-_SLOW_FUNCTIONS = frozenset({"Sigmoid", "Softplus"})
+# Pieces of so many elements in all are worth a kernel that moves them.
 _SEVERAL = 1 << 11
 # So many kernels may differ in nothing but the numbers in them; further ones read theirs from
 # memory, and are one: compiling takes about 50 ms for each.
@@ -435,6 +433,14 @@ def _worth(ops: Sequence[Operation]) -> bool:
     op = real[0]
     if op.type == "AssignVariable" or op.type == "Concat":
         return False
+    if op.type in _SLOW_ALONE or op.schema.changes or reduces(op) or _is_inexact(op):
+        return True
     size = max(prod(shape_of(t)) for t in (*data_inputs(op), *op.outputs))
-    least = _SEVERAL if op.type in _SLOW_FUNCTIONS else _MANY
-    return op.type in _SLOW_ALONE or op.schema.changes or reduces(op) or size >= least
+    return size >= _MANY
+
+
+def _is_inexact(op: Operation) -> bool:
+    """Whether its last bits depend on who computes it: they should not on what is beside it."""
+    schema = op.schema
+    rounds = any(t.dtype.is_floating or t.dtype.is_complex for t in op.outputs)
+    return rounds and schema.elementwise and schema.expression is not None and not schema.exact
