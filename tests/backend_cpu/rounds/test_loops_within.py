@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import _thread
-import signal
 import threading
 import time
 
@@ -395,14 +394,6 @@ def test_a_loop_within_notices_that_its_time_is_over():
                     session.run(y, {least: 0.0}, options=hr.RunOptions(timeout_in_ms=300))
                 assert time.monotonic() - began < 5
             assert session.run(y, {least: 9.0}) == 1.0
-
-
-@pytest.fixture
-def interrupts():
-    """Have Ctrl-C raise, also where these tests run in the background, which ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interrupts")
