@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.plugins.host import host, use_host
+from tests.solo_target import SOLO, TASKS
 
 from .generate import SHAPES, Generator, run
 from .libraries import Building, Computing, Placing
@@ -38,13 +40,13 @@ def _along(gradients: list[Any], directions: list[Any]) -> list[Any]:
     return [hr.reduce_sum(g * d) for g, d in pairs if g is not None]
 
 
-def check(seed: int, library: Any = Building, runtime: Any = None, compiled: bool = False) -> None:
+def check(seed: int, library: Any = Building, target: str = "", compiled: bool = False) -> None:
     """Compare a program, and its derivatives, with plain Python, run by either executor.
 
     Args:
         seed: Which program.
         library: What builds it.
-        runtime: Returns the runtime of a session, None for the session's own.
+        target: Of the sessions.
         compiled: Whether kernels are generated at once, rather than for what runs often.
     """
     inputs, statements, result = Generator(seed).program()
@@ -72,8 +74,8 @@ def check(seed: int, library: Any = Building, runtime: Any = None, compiled: boo
         ]
         built: dict[int, Any] = dict(zip(inputs, fed, strict=True))
         run(library, statements, built)
-        target = built[result]
-        terms = _along(hr.gradients(target, fed), directions)
+        value = built[result]
+        terms = _along(hr.gradients(value, fed), directions)
         total = hr.add_n(terms) if terms else hr.constant(0.0, hr.float64)
         # Every fifth program is differentiated twice, in the same direction.
         bent = _along(hr.gradients(total, fed), directions) if seed % 5 == 0 else []
@@ -84,10 +86,8 @@ def check(seed: int, library: Any = Building, runtime: Any = None, compiled: boo
             hr.Config(executor="plain"),
         )
         for config in configs:
-            with hr.Session(graph=graph, config=config) as session:
-                if runtime is not None:
-                    session._runtime = session._planner._runtime = runtime()
-                found, sloped, curved = session.run([target, total, bent], feeds)
+            with hr.Session(target, graph=graph, config=config) as session:
+                found, sloped, curved = session.run([value, total, bent], feeds)
                 np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
                 np.testing.assert_allclose(sloped, slope, rtol=1e-7, atol=1e-7)
         if bent:
@@ -110,18 +110,14 @@ def test_programs_on_two_devices_equal_plain_python(
 @pytest.mark.needs("dist-mpi")
 @pytest.mark.parametrize("first", GROUPS)
 def test_programs_on_three_tasks_equal_plain_python(first: int) -> None:
-    from headrace_mpi.jobs import ps_and_workers
-    from headrace_mpi.node import SoloNode
-
-    tasks = ["/job:ps/task:0", "/job:ps/task:1", "/job:worker/task:0", None]
-    jobs = ps_and_workers(2, 1)
-    check_scattered(first, tasks, SoloNode(jobs, jobs.chief).open_runtime)
+    with use_host(host().with_plugin("solo", "tests.solo_target")):
+        check_scattered(first, [*TASKS, None], SOLO)
 
 
-def check_scattered(first: int, devices: list[Any], runtime: Any = None) -> None:
+def check_scattered(first: int, devices: list[Any], target: str = "") -> None:
     for seed in range(first, first + FEW):
         try:
-            check(seed, Placing(seed, devices), runtime)
+            check(seed, Placing(seed, devices), target)
         except Exception as error:
             error.add_note(f"program {seed}: {Generator(seed).program()}")
             raise

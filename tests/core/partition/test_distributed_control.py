@@ -14,12 +14,13 @@ from headrace.documents.document import dump
 from headrace.errors import ExecutionError, PlacementError
 from headrace.graph.function import functions_in
 from headrace.graph.graph import Graph
+from headrace.plugins.host import host, use_host
 from headrace.session.prepare import place_and_partition, step_graph
+from tests.solo_target import SOLO, TASKS
 
 pytestmark = [pytest.mark.needs("backend-cpu"), pytest.mark.needs("autodiff")]
 
 DEVICES = ("/cpu:0", "/cpu:1", "/cpu:2")
-TASKS = ("/job:worker/task:0", "/job:ps/task:0", "/job:ps/task:1")
 
 
 @pytest.fixture(autouse=True)
@@ -34,13 +35,8 @@ def local() -> Any:
 
 
 def in_tasks() -> Any:
-    from headrace_mpi.jobs import ps_and_workers
-    from headrace_mpi.node import SoloNode
-
-    session = local()
-    jobs = ps_and_workers(2, 1)
-    session._runtime = session._planner._runtime = SoloNode(jobs, jobs.chief).open_runtime()
-    return session
+    with use_host(host().with_plugin("solo", "tests.solo_target")):
+        return hr.Session(SOLO, config=hr.Config(verify=True))
 
 
 Places = tuple[tuple[str, ...], Callable[[], Any]]
