@@ -150,6 +150,16 @@ def test_scopes_of_another_graph_are_left_in_order() -> None:
         second.__exit__(None, None, None)
 
 
+def test_blocks_that_ask_for_one_device_are_left_in_order() -> None:
+    with hr.Graph().as_default():
+        first, second = hr.device("/device:cpu:0"), hr.device("/device:cpu:0")
+        first.__enter__()
+        second.__enter__()
+        with pytest.raises(NestingError, match="a block of device is left before one"):
+            first.__exit__(None, None, None)
+        second.__exit__(None, None, None)
+
+
 def test_scopes_of_a_graph_apply_in_a_thread_that_has_no_graph_yet() -> None:
     graph, names = hr.Graph(), []
 

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, ExecutionError, ShapeError
+from headrace.errors import (
+    AttributeValueError,
+    DTypeError,
+    ExecutionError,
+    ShapeError,
+    ShapeTypeError,
+)
 from tests.core.ops.values import evaluate, fed, same
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
@@ -81,7 +87,7 @@ ERRORS = {
     "constant much": (lambda: hr.constant([1, 2, 3], shape=[2]), ShapeError, "does not fill"),
     "constant verified": (
         lambda: hr.constant([1, 2, 3, 4], shape=[2, 2], verify_shape=True),
-        ShapeError,
+        ShapeTypeError,
         "expected a value of shape",
     ),
     "zeros negative": (lambda: hr.zeros([-1]), ShapeError, ">= 0"),

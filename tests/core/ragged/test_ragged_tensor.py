@@ -129,6 +129,11 @@ def test_dispatch_is_open_to_other_kinds_of_values(session) -> None:
         del KINDS[Doubled]
 
 
+def test_a_second_ellipsis_is_an_index_too_many() -> None:
+    with pytest.raises(IndexError, match=r"one \.\.\. at most"):
+        hr.ragged.constant([[1, 2], [3]])[..., ..., 0]
+
+
 @pytest.mark.parametrize(
     ("build", "match"),
     [

@@ -129,7 +129,7 @@ def test_a_tensor_that_does_not_fit_itself_is_refused(fill, error, message):
 def test_values_that_do_not_fit_a_shape_are_refused():
     with pytest.raises(errors.ShapeError, match=r"shape \[2\] has 2 elements, got 3 values"):
         hr.make_tensor_proto([1, 2, 3], shape=[2])
-    with pytest.raises(errors.ShapeError, match=r"must have the shape \[2\], got \[1\]"):
+    with pytest.raises(errors.ShapeTypeError, match=r"must have the shape \[2\], got \[1\]"):
         hr.make_tensor_proto([1], shape=[2], verify_shape=True)
     assert hr.make_tensor_proto(1, shape=[2], verify_shape=True, allow_broadcast=True).int_val == [
         1

@@ -273,6 +273,10 @@ class ShapeError(InvalidArgumentError):
     """Shapes that do not fit each other or the op."""
 
 
+class ShapeTypeError(ShapeError, TypeError):
+    """A value of another shape than was asked for."""
+
+
 class NoDimensionError(ShapeError, IndexError):
     """A dimension that a shape does not have, or an axis that a tensor does not have."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import headrace as hr
-from headrace.errors import AttributeValueError, DTypeError, ShapeError
+from headrace.errors import AttributeValueError, DTypeError, ShapeError, ShapeTypeError
 from headrace_io import protos
 from headrace_io.dtype_protos import dtype_of, number_of, shape_proto
 
@@ -89,8 +89,8 @@ def make_tensor_proto(
         listed.
 
     Raises:
-        ShapeError: if there are more values than the shape has, or the shape is not the one asked
-            for.
+        ShapeError: if there are more values than the shape has.
+        ShapeTypeError: if ``verify_shape`` is set and they have another shape.
         DTypeError: if a value does not fit the dtype.
     """
     if isinstance(values, protos.TensorProto):
@@ -99,7 +99,9 @@ def make_tensor_proto(
     array = _array(values, held)
     wanted = array.shape if shape is None else tuple(int(d) for d in hr.Shape(shape).known)
     if verify_shape and wanted != array.shape and not (allow_broadcast and array.size == 1):
-        raise ShapeError(f"the values must have the shape {list(wanted)}, got {list(array.shape)}")
+        raise ShapeTypeError(
+            f"the values must have the shape {list(wanted)}, got {list(array.shape)}"
+        )
     size = math.prod(wanted)
     if array.size > size:
         raise ShapeError(

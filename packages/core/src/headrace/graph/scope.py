@@ -107,7 +107,7 @@ def entered(scope: Scope, *own: str) -> Iterator[Scope]:
 
 def _leave_crosswise(now: Scope, scope: Scope, before: Any, own: tuple[str, ...]) -> None:
     """Leave a block while scopes are in force that were entered inside of it."""
-    if own != ("name",) and any(getattr(now, field) != getattr(scope, field) for field in own):
+    if own != ("name",) and any(getattr(now, field) is not getattr(scope, field) for field in own):
         what = "another graph" if own == ("others",) else own[0].replace("_", " ")
         raise NestingError(
             f"a block of {what} is left before one that was entered inside of it; leave them in "

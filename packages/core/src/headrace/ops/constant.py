@@ -10,7 +10,14 @@ import numpy as np
 
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
-from headrace.errors import AttributeValueError, DTypeError, HeadraceError, ShapeError, shown
+from headrace.errors import (
+    AttributeValueError,
+    DTypeError,
+    HeadraceError,
+    ShapeError,
+    ShapeTypeError,
+    shown,
+)
 from headrace.graph.convert import (
     as_tensor,
     constant_of,
@@ -64,6 +71,7 @@ def constant(
     Raises:
         DTypeError: if the value does not fit the dtype.
         ShapeError: if the value does not fit the shape.
+        ShapeTypeError: if ``verify_shape`` is set and the value has another one.
     """
     held = quantized_dtype(value) if dtype is None else as_dtype(dtype)
     array = to_array(value, held)
@@ -72,7 +80,9 @@ def constant(
         if len(wanted) > MAX_RANK or not is_addressable(Shape(wanted)):
             raise ShapeError(f"constant: no array has the shape {Shape(wanted)}")
         if verify_shape and array.shape != wanted:
-            raise ShapeError(f"expected a value of shape {list(wanted)}, got {list(array.shape)}")
+            raise ShapeTypeError(
+                f"expected a value of shape {list(wanted)}, got {list(array.shape)}"
+            )
         try:
             array = _filled_up(array, wanted)
         except (ValueError, MemoryError) as error:

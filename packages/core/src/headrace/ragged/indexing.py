@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.errors import ArgumentTypeError, ShapeError, shown
+from headrace.errors import ArgumentTypeError, NoDimensionError, ShapeError, shown
 from headrace.graph.convert import convert_to_tensor
 from headrace.graph.schema import OPERATORS
 from headrace.graph.scopes import name_scope
@@ -37,7 +37,7 @@ def getitem(rt: RaggedTensor, key: Any) -> Any:
     """
     keys = list(key) if isinstance(key, tuple | list) else [key]
     if sum(k is Ellipsis for k in keys) > 1:
-        raise ShapeError("a ragged tensor is indexed with one ... at most")
+        raise NoDimensionError("a ragged tensor is indexed with one ... at most")
     with name_scope(None, "RaggedGetItem"):
         return _get(rt, _without_ellipsis(keys, rt))
 
