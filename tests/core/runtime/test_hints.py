@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
+from headrace.runtime.devices.limits import MachineLimits
 from headrace.runtime.hints import hints
-from headrace.runtime.limits import MachineLimits
 from headrace.runtime.profile_row import ProfileRow
 
 ROW = ProfileRow(

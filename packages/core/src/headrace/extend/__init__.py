@@ -58,7 +58,7 @@ from headrace.plugins.registries.names import NameRegistry
 from headrace.plugins.registries.settings import SettingRegistry
 from headrace.plugins.registries.targets import TargetRegistry
 from headrace.plugins.tables import GradientTable, KernelTable
-from headrace.runtime.device import Device
+from headrace.runtime.devices.device import Device
 from headrace.runtime.state import KernelContext
 from headrace.runtime.tensor_list import ListValue
 from headrace.shapes import Shape

@@ -14,7 +14,10 @@ from headrace.runtime.background import (
 from headrace.runtime.cancellation import (
     current_cancellation,
 )
-from headrace.runtime.capabilities import (
+from headrace.runtime.counting import (
+    moved,
+)
+from headrace.runtime.devices.capabilities import (
     CompilingDevice,
     DescribedProgram,
     EagerDevice,
@@ -25,14 +28,14 @@ from headrace.runtime.capabilities import (
     ThreadedDevice,
     UnorderedDevice,
 )
-from headrace.runtime.counting import (
-    moved,
-)
-from headrace.runtime.device import (
+from headrace.runtime.devices.device import (
     Device,
     HostArray,
 )
-from headrace.runtime.device_options import (
+from headrace.runtime.devices.limits import (
+    MachineLimits,
+)
+from headrace.runtime.devices.options import (
     Around,
     DeviceOption,
     switch_option,
@@ -40,9 +43,6 @@ from headrace.runtime.device_options import (
 )
 from headrace.runtime.failures import (
     located,
-)
-from headrace.runtime.limits import (
-    MachineLimits,
 )
 from headrace.runtime.options import (
     DEFAULT_OPTIONS,

@@ -23,7 +23,7 @@ from headrace.runtime.binding import (
 from headrace.runtime.cancellation import (
     Cancellation,
 )
-from headrace.runtime.device import (
+from headrace.runtime.devices.device import (
     HostArray,
 )
 from headrace.runtime.failures import (

@@ -25,7 +25,7 @@ from headrace.passes.step_graph import StepGraph
 from headrace.placement.costs import CostModel
 from headrace.placement.estimates import Estimates
 from headrace.placement.place import stands_anywhere
-from headrace.runtime.limits import MachineLimits
+from headrace.runtime.devices.limits import MachineLimits
 
 if TYPE_CHECKING:
     from headrace.placement.place import Machine, Placement

@@ -10,7 +10,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.placement.costs import CostModel, DeviceSpeed, LinkSpeed
 from headrace.placement.work import Sizes
-from headrace.runtime.limits import MachineLimits
+from headrace.runtime.devices.limits import MachineLimits
 
 # Where nobody says or measures anything: a core of today, and what lies between devices.
 _SPEED: Final = DeviceSpeed(10e9, 50e9, 1e-6)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from headrace.errors import ConfigError, HeadraceError, PluginError, shown
 from headrace.plugins.blame import blamed, noted, origin
 from headrace.plugins.ownership import Provider
-from headrace.runtime.capabilities import LimitedDevice
+from headrace.runtime.devices.capabilities import LimitedDevice
 
 if TYPE_CHECKING:
     from headrace.device_name import DeviceName
     from headrace.plugins.registries.devices import DeviceKind
     from headrace.plugins.registries.targets import Target
-    from headrace.runtime.device import Device
-    from headrace.runtime.limits import MachineLimits
+    from headrace.runtime.devices.device import Device
+    from headrace.runtime.devices.limits import MachineLimits
     from headrace.runtime.runtime import Runtime
     from headrace.session.config import Config
 

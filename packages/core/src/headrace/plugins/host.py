@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     import pluggy
 
     from headrace.device_name import DeviceName
-    from headrace.runtime.device import Device
-    from headrace.runtime.limits import MachineLimits
+    from headrace.runtime.devices.device import Device
+    from headrace.runtime.devices.limits import MachineLimits
     from headrace.runtime.runtime import Runtime
     from headrace.session.config import Config
 

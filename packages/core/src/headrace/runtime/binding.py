@@ -21,9 +21,9 @@ from headrace.plugins.tables import Kernel
 from headrace.records import dataclass
 from headrace.runtime import builtin
 from headrace.runtime.called import CalledFunction
-from headrace.runtime.device import Device
+from headrace.runtime.devices.device import Device
+from headrace.runtime.devices.host_inputs import on_host
 from headrace.runtime.guarded_blocking import GuardedBlocking
-from headrace.runtime.host_inputs import on_host
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Mode
 from headrace.runtime.receiver import Receiver

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph.operation import Operation
-from headrace.runtime.device import Device
+from headrace.runtime.devices.device import Device
 from headrace.runtime.receiver import Sender
 from headrace.runtime.rendezvous import DEAD, SENT, Edge
 

@@ -14,8 +14,8 @@ from headrace.device_name import DeviceName
 from headrace.errors import DeterminismError
 from headrace.graph.operation import Operation
 from headrace.passes.races import Use, unordered
-from headrace.runtime.capabilities import sums_in_any_order
-from headrace.runtime.device import Device
+from headrace.runtime.devices.capabilities import sums_in_any_order
+from headrace.runtime.devices.device import Device
 
 
 def refuse_chance(operations: Sequence[Operation], devices: Mapping[DeviceName, Device]) -> None:

@@ -19,8 +19,8 @@ from headrace.plugins.host import PluginHost, host
 from headrace.runtime.abreast import ABREAST
 from headrace.runtime.cancellation import Cancellation
 from headrace.runtime.deadlines import deadline
-from headrace.runtime.device import Device, HostArray
-from headrace.runtime.device_options import Around, surroundings
+from headrace.runtime.devices.device import Device, HostArray
+from headrace.runtime.devices.options import Around, surroundings
 from headrace.runtime.executor import execute
 from headrace.runtime.nested import function_partitions
 from headrace.runtime.options import DEFAULT_OPTIONS, Options

@@ -17,7 +17,7 @@ from headrace.graph.function import Function
 from headrace.graph.operation import Operation
 from headrace.runtime.asking import condition_behind
 from headrace.runtime.counting import Count, Counted, bound_of, count_of, counters_apart
-from headrace.runtime.device import Device
+from headrace.runtime.devices.device import Device
 from headrace.runtime.rounds import LoopRunner, slices
 from headrace.runtime.tensor_list import ListValue, swapped
 

@@ -16,7 +16,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.runtime.builtin import ARGUMENTS
 from headrace.runtime.containers import VariableCell
-from headrace.runtime.device import Device
+from headrace.runtime.devices.device import Device
 from headrace.runtime.tensor_list import ListValue
 
 _KINDS = ("float", "complex")

@@ -27,19 +27,19 @@ from headrace.runtime import builtin
 from headrace.runtime.beside import Beside
 from headrace.runtime.binding import Bound, activated, bind, bind_preferred, is_blocking
 from headrace.runtime.called import CalledFunction
-from headrace.runtime.capabilities import (
+from headrace.runtime.chain import Chain, chain
+from headrace.runtime.containers import VariableCell
+from headrace.runtime.cut import Role, Unit, cut
+from headrace.runtime.determinism import refuse_chance, refuse_races
+from headrace.runtime.devices.capabilities import (
     CompilingDevice,
     ThreadedDevice,
     holds_host_arrays,
     holds_loops,
     lets_outputs_go,
 )
-from headrace.runtime.chain import Chain, chain
-from headrace.runtime.containers import VariableCell
-from headrace.runtime.cut import Role, Unit, cut
-from headrace.runtime.determinism import refuse_chance, refuse_races
-from headrace.runtime.device import Device
-from headrace.runtime.device_options import Around, within
+from headrace.runtime.devices.device import Device
+from headrace.runtime.devices.options import Around, within
 from headrace.runtime.executor import AloneProgram
 from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.numerics import checked

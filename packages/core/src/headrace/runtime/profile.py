@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from headrace.records import dataclass
+from headrace.runtime.devices.limits import MachineLimits
 from headrace.runtime.hints import hints
-from headrace.runtime.limits import MachineLimits
 from headrace.runtime.profile_row import ProfileRow
 from headrace.runtime.report import Work, amount, duration
 

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from time import perf_counter_ns as clock
 from typing import Any, final
 
-from headrace.runtime.capabilities import holds_host_arrays
-from headrace.runtime.device import Device
+from headrace.runtime.devices.capabilities import holds_host_arrays
+from headrace.runtime.devices.device import Device
 from headrace.runtime.rendezvous import DEAD, Edge
 from headrace.runtime.tensor_list import ListValue
 

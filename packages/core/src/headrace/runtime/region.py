@@ -29,7 +29,7 @@ from headrace.records import dataclass
 from headrace.runtime.background import Background
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
 from headrace.runtime.cancellation import within_step
-from headrace.runtime.capabilities import CompilingDevice, holds_host_arrays
+from headrace.runtime.devices.capabilities import CompilingDevice, holds_host_arrays
 from headrace.runtime.failures import StateUses
 from headrace.runtime.history import told
 from headrace.runtime.options import Options
@@ -40,7 +40,7 @@ from headrace.shapes import Shape
 
 if TYPE_CHECKING:
     from headrace.runtime.binding import Bound
-    from headrace.runtime.device import Device
+    from headrace.runtime.devices.device import Device
     from headrace.runtime.plan import Plan
     from headrace.runtime.rounds import HeldLoop
 

@@ -15,7 +15,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, final
 
 from headrace.records import dataclass
-from headrace.runtime.capabilities import LoopingProgram
+from headrace.runtime.devices.capabilities import LoopingProgram
 from headrace.runtime.tensor_list import ListValue
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from headrace.device_name import DeviceName
 from headrace.graph.graph import Graph
 from headrace.placement.place import Machine
-from headrace.runtime.device import HostArray
+from headrace.runtime.devices.device import HostArray
 
 
 class RegisteredStep(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, final, overload
 
-from headrace.runtime.device import Device, HostArray
+from headrace.runtime.devices.device import Device, HostArray
 
 
 class Swapped:

@@ -13,7 +13,7 @@ from headrace.placement.counting import checked_counts
 from headrace.placement.policy import PlacementPolicy, as_policy
 from headrace.plugins.host import host
 from headrace.records import dataclass
-from headrace.runtime.device_options import checked
+from headrace.runtime.devices.options import checked
 from headrace.runtime.options import Options
 from headrace.runtime.order import RELAXED, bound_of
 from headrace.settings import CHECK_RACES, COMPILE_AFTER, COMPILE_WAIT, EXECUTOR, WAIT_REPORT

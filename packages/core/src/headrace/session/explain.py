@@ -21,9 +21,9 @@ from headrace.passes.rewrites import Rewrite
 from headrace.plugins.ownership import Replacement
 from headrace.runtime.asking import condition_behind
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
-from headrace.runtime.capabilities import DescribedProgram, PlannedProgram
 from headrace.runtime.counting import count_of, counters_apart
-from headrace.runtime.device import HostArray
+from headrace.runtime.devices.capabilities import DescribedProgram, PlannedProgram
+from headrace.runtime.devices.device import HostArray
 from headrace.runtime.invocations import runner_of
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.report import Work, plain_work

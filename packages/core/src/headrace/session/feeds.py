@@ -25,7 +25,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.indexed_slices import IndexedSlices
 from headrace.graph.sparse_tensor import SparseTensor
 from headrace.graph.tensor import Tensor
-from headrace.runtime.device import HostArray
+from headrace.runtime.devices.device import HostArray
 from headrace.session.tensor_handle import TensorHandle
 from headrace.shapes import Shape
 

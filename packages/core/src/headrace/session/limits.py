@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from headrace.placement.place import Machine
 from headrace.plugins.host import host
-from headrace.runtime.limits import MachineLimits
+from headrace.runtime.devices.limits import MachineLimits
 from headrace.runtime.profile import LimitsOf
 
 

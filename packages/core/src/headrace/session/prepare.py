@@ -24,7 +24,7 @@ from headrace.passes.trim import trim_unread
 from headrace.placement.counting import as_counted
 from headrace.placement.place import Machine, Placement
 from headrace.plugins.host import host
-from headrace.runtime.device_options import surroundings, within
+from headrace.runtime.devices.options import surroundings, within
 from headrace.session.config import Config
 
 

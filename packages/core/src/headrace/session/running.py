@@ -11,7 +11,7 @@ from headrace.errors import DeadTensorError, NodeDef, OpError, ResourceExhausted
 from headrace.graph.graph import Graph
 from headrace.graph.tensor import Tensor
 from headrace.records import dataclass
-from headrace.runtime.device import HostArray
+from headrace.runtime.devices.device import HostArray
 from headrace.runtime.rendezvous import DEAD
 from headrace.runtime.runtime import RegisteredStep
 from headrace.session.feeds import Binder, feed_parts

@@ -15,8 +15,8 @@ from headrace.plugins.ownership import (
 from headrace.records import dataclass
 
 if TYPE_CHECKING:
-    from headrace.runtime.device import Device
-    from headrace.runtime.device_options import DeviceOption
+    from headrace.runtime.devices.device import Device
+    from headrace.runtime.devices.options import DeviceOption
 from headrace.plugins.registries.registry import Registry
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from headrace.graph.operation import Operation
-from headrace.runtime.device import Device
+from headrace.runtime.devices.device import Device
 
 
 def on_host(

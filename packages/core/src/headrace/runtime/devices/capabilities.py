@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from headrace.runtime.device import Device
-    from headrace.runtime.limits import MachineLimits
+    from headrace.runtime.devices.device import Device
+    from headrace.runtime.devices.limits import MachineLimits
     from headrace.runtime.options import Options
     from headrace.runtime.plan import Plan
     from headrace.runtime.region import Program, Region

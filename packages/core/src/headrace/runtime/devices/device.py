@@ -15,7 +15,7 @@ HostArray = np.ndarray[Any, np.dtype[Any]]
 class Device(Protocol):
     """A device that runs kernels, holds their results, and moves them to and from the host.
 
-    What it may offer beyond that is in ``headrace.runtime.capabilities``.
+    What it may offer beyond that is in ``headrace.runtime.devices.capabilities``.
 
     Attributes:
         name: The full name.

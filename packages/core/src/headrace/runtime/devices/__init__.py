@@ -1,0 +1,1 @@
+"""Devices: what each must do, what it may offer besides, its options and its limits."""
