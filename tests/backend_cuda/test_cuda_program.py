@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.runtime import containers
+from headrace.runtime.state import containers
 from headrace_cuda.program.platform import CudaSource
 from headrace_cuda.testing.host_compiler import host_compiler, host_functions
 from headrace_cuda.testing.platform import FakePlatform

@@ -13,7 +13,7 @@ from headrace.extend import KernelTable, hookimpl
 from headrace.ops.indexing import decode
 from headrace.plugins import host as host_module
 from headrace.plugins.host import PluginHost
-from headrace.runtime.containers import VariableCell
+from headrace.runtime.state.containers import VariableCell
 
 KERNELS = KernelTable()
 GATES: dict[str, threading.Event] = {}

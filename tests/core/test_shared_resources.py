@@ -8,7 +8,7 @@ import pytest
 import headrace as hr
 from headrace.errors import PluginError, ResourceError
 from headrace.extend import KernelTable
-from headrace.runtime.containers import Container, Declaration
+from headrace.runtime.state.containers import Container, Declaration
 
 pytestmark = pytest.mark.needs("backend-cpu")
 

@@ -14,9 +14,9 @@ import headrace as hr
 from headrace.device_name import DeviceName
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
-from headrace.runtime.containers import ContainerSet
 from headrace.runtime.engine import Engine
 from headrace.runtime.executor import StartedRun
+from headrace.runtime.state.containers import ContainerSet
 from headrace.shapes import Shape
 from headrace_mpi.steps.registration import pack_registration
 from headrace_mpi.steps.rendezvous import Exchange, first_step

@@ -18,7 +18,7 @@ from headrace.runtime.executor import execute
 from headrace.runtime.options import Options
 from headrace.runtime.plan import Plan
 from headrace.runtime.rendezvous import LocalRendezvous
-from headrace.runtime.state import SessionState
+from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.step import Step
 from headrace.session.prepare import place_and_partition, step_graph
 

@@ -10,7 +10,7 @@ from headrace.errors import PluginError
 from headrace.extend import KernelTable, ListValue
 from headrace.plugins.border import Guard, is_foreign, read_only
 from headrace.plugins.ownership import Provider
-from headrace.runtime.tensor_list import Swapped
+from headrace.runtime.state.tensor_list import Swapped
 
 PROVIDER = Provider("fancy", "pack_fancy", "pack-fancy 1.0")
 

@@ -8,7 +8,7 @@ import pytest
 
 from headrace.errors import CancelledError
 from headrace.runtime.cancellation import Cancellation
-from headrace.runtime.state import KernelContext, SessionState
+from headrace.runtime.state.session_state import KernelContext, SessionState
 from headrace.runtime.waiting import WaitingLine
 
 

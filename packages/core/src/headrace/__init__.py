@@ -151,7 +151,7 @@ if TYPE_CHECKING:
     from headrace.plugins.names import testing as testing
     from headrace.plugins.names import train as train
     from headrace.ragged.tensor import RaggedTensor as RaggedTensor
-    from headrace.runtime.containers import reset_containers as reset_containers
+    from headrace.runtime.state.containers import reset_containers as reset_containers
     from headrace.session.config import Config as Config
     from headrace.session.config_proto import ConfigProto as ConfigProto
     from headrace.session.config_proto import GPUOptions as GPUOptions
@@ -245,7 +245,7 @@ _RUNNING = {
     "PlacementRule": "placement.policy",
     "IndexedSlicesValue": "session.fetches",
     "Session": "session.session",
-    "reset_containers": "runtime.containers",
+    "reset_containers": "runtime.state.containers",
     "TensorSpec": "specs.tensor_spec",
     "TypeSpec": "specs.type_spec",
     "Module": "module",

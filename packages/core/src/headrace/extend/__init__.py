@@ -59,8 +59,8 @@ from headrace.plugins.registries.settings import SettingRegistry
 from headrace.plugins.registries.targets import TargetRegistry
 from headrace.plugins.tables import GradientTable, KernelTable
 from headrace.runtime.devices.device import Device
-from headrace.runtime.state import KernelContext
-from headrace.runtime.tensor_list import ListValue
+from headrace.runtime.state.session_state import KernelContext
+from headrace.runtime.state.tensor_list import ListValue
 from headrace.shapes import Shape
 
 __all__ = [

@@ -29,14 +29,14 @@ from headrace.runtime.devices.device import (
 from headrace.runtime.failures import (
     family,
 )
-from headrace.runtime.state import (
+from headrace.runtime.state.session_state import (
     KernelContext,
 )
-from headrace.runtime.string_rows import (
+from headrace.runtime.state.string_rows import (
     StringRows,
     rows_of,
 )
-from headrace.runtime.tensor_list import (
+from headrace.runtime.state.tensor_list import (
     ListValue,
     MissingItems,
     StackedItems,

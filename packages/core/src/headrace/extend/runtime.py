@@ -13,9 +13,6 @@ from headrace.runtime.chief import (
     is_chief,
     join_cluster,
 )
-from headrace.runtime.containers import (
-    ContainerSet,
-)
 from headrace.runtime.deadlines import (
     deadline,
 )
@@ -67,7 +64,10 @@ from headrace.runtime.runtime import (
     RegisteredStep,
     Runtime,
 )
-from headrace.runtime.state import (
+from headrace.runtime.state.containers import (
+    ContainerSet,
+)
+from headrace.runtime.state.session_state import (
     SessionState,
 )
 from headrace.runtime.step import (

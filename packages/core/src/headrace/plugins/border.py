@@ -21,7 +21,7 @@ from headrace.graph.spec import TensorSpec
 from headrace.plugins.blame import line_of_error
 from headrace.plugins.ownership import OWN_PACKAGES, Provider, package_of
 from headrace.plugins.tables import Kernel
-from headrace.runtime.tensor_list import ListValue, Swapped
+from headrace.runtime.state.tensor_list import ListValue, Swapped
 from headrace.shapes import Shape
 
 _SEQUENCES = (list, tuple)

@@ -28,7 +28,7 @@ from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Mode
 from headrace.runtime.receiver import Receiver
 from headrace.runtime.rendezvous import Edge
-from headrace.runtime.state import KernelContext, SessionState
+from headrace.runtime.state.session_state import KernelContext, SessionState
 
 # Returns what runs a function that a kernel calls, on the device ``home`` of the node.
 Call = Callable[..., CalledFunction]

@@ -15,12 +15,12 @@ from typing import Any, final
 from headrace.errors import CancelledError, UninitializedError
 from headrace.graph.operation import Operation
 from headrace.records import dataclass
-from headrace.runtime.containers import VariableCell
 from headrace.runtime.failures import located
 from headrace.runtime.inbox import Inbox
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.serial import SEQUENCES, Execute, named, run_nodes
 from headrace.runtime.stalls import Wait, describes
+from headrace.runtime.state.containers import VariableCell
 from headrace.runtime.step import Step
 
 

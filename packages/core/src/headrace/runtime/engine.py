@@ -29,7 +29,7 @@ from headrace.runtime.plan import Plan
 from headrace.runtime.planning import build_plan, devices_in
 from headrace.runtime.rendezvous import LocalRendezvous, Rendezvous
 from headrace.runtime.stalls import StallWatch
-from headrace.runtime.state import SessionState
+from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.step import Step
 
 if TYPE_CHECKING:

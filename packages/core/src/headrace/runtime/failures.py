@@ -20,7 +20,7 @@ from headrace.errors import (
     listing,
 )
 from headrace.graph.operation import Operation
-from headrace.runtime.containers import VariableCell
+from headrace.runtime.state.containers import VariableCell
 
 # What kernels and functions raise in Python's words, and the family that TensorFlow makes of it.
 _FAMILIES: tuple[tuple[type[Exception], type[OpError]], ...] = (

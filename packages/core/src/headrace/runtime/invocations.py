@@ -19,7 +19,7 @@ from headrace.runtime.asking import condition_behind
 from headrace.runtime.counting import Count, Counted, bound_of, count_of, counters_apart
 from headrace.runtime.devices.device import Device
 from headrace.runtime.rounds import LoopRunner, slices
-from headrace.runtime.tensor_list import ListValue, swapped
+from headrace.runtime.state.tensor_list import ListValue, swapped
 
 if TYPE_CHECKING:
     from headrace.runtime.plan import Plan

@@ -15,9 +15,9 @@ from headrace.errors import NumericsError
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.runtime.builtin import ARGUMENTS
-from headrace.runtime.containers import VariableCell
 from headrace.runtime.devices.device import Device
-from headrace.runtime.tensor_list import ListValue
+from headrace.runtime.state.containers import VariableCell
+from headrace.runtime.state.tensor_list import ListValue
 
 _KINDS = ("float", "complex")
 

@@ -28,7 +28,6 @@ from headrace.runtime.beside import Beside
 from headrace.runtime.binding import Bound, activated, bind, bind_preferred, is_blocking
 from headrace.runtime.called import CalledFunction
 from headrace.runtime.chain import Chain, chain
-from headrace.runtime.containers import VariableCell
 from headrace.runtime.cut import Role, Unit, cut
 from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.devices.capabilities import (
@@ -48,7 +47,8 @@ from headrace.runtime.plan import Mode, Plan, PlanNode, readers, stretches
 from headrace.runtime.receiver import Receiver
 from headrace.runtime.region import Program, RegionCall, Surroundings, is_handle
 from headrace.runtime.rendezvous import Edge
-from headrace.runtime.state import SessionState
+from headrace.runtime.state.containers import VariableCell
+from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.turns import Turns
 
 # These take no time.

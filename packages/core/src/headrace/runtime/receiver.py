@@ -10,7 +10,7 @@ from typing import Any, final
 from headrace.runtime.devices.capabilities import holds_host_arrays
 from headrace.runtime.devices.device import Device
 from headrace.runtime.rendezvous import DEAD, Edge
-from headrace.runtime.tensor_list import ListValue
+from headrace.runtime.state.tensor_list import ListValue
 
 
 def moved(value: Any, move: Callable[[Any], Any]) -> Any:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 
 from headrace.records import dataclass
 from headrace.runtime.devices.capabilities import LoopingProgram
-from headrace.runtime.tensor_list import ListValue
+from headrace.runtime.state.tensor_list import ListValue
 
 if TYPE_CHECKING:
     from headrace.runtime.counting import Count

@@ -13,7 +13,7 @@ import numpy as np
 
 from headrace.graph.spec import TensorSpec
 from headrace.runtime.background import Background
-from headrace.runtime.containers import (
+from headrace.runtime.state.containers import (
     PROCESS_CONTAINERS,
     Container,
     ContainerSet,

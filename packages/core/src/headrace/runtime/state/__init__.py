@@ -1,0 +1,1 @@
+"""State: containers of variables and resources, and values that no array holds."""
