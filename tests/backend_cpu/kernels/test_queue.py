@@ -28,7 +28,7 @@ from headrace.ops.queue import (
     queue_is_closed,
     queue_size,
 )
-from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.concurrency.cancellation import Cancellation
 from headrace.shapes import Shape
 from headrace_cpu.queues import FIFOQueue
 

@@ -10,7 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import CancelledError
-from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.concurrency.cancellation import Cancellation
 from headrace_cpu.queues import FIFOQueue, PaddingFIFOQueue, RandomShuffleQueue
 from headrace_cpu.queues.slots import LARGEST, Slots
 

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import headrace as hr
+from headrace.runtime.concurrency.wakeup import Wakeup
 from headrace.runtime.engine import LocalStep
-from headrace.runtime.wakeup import Wakeup
 from tests.children import run_program
 
 pytestmark = [pytest.mark.needs("autodiff", "backend-cpu"), pytest.mark.usefixtures("interrupts")]

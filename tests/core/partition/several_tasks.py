@@ -12,7 +12,7 @@ import pytest
 import headrace as hr
 from headrace.device_name import DeviceName
 from headrace.graph.graph import Graph
-from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.concurrency.cancellation import Cancellation
 from headrace.runtime.engine import Engine
 from headrace.runtime.executor import execute
 from headrace.runtime.options import Options

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.runtime.background import Background
+from headrace.runtime.concurrency.background import Background
 from headrace.runtime.history import told
 from tests.children import run_program, run_python
 from tests.waiting import wait_until
@@ -87,7 +87,7 @@ def test_a_process_ends_when_the_work_is_done() -> None:
     ended = run(
         """
         import sys, time
-        from headrace.runtime.background import Background
+        from headrace.runtime.concurrency.background import Background
         Background().submit([lambda: time.sleep(0.1)] * 3, lambda: print("all"))
         """
     )
@@ -98,7 +98,7 @@ def test_a_process_that_fails_does_not_wait_for_what_was_not_begun() -> None:
     ended = run(
         """
         import time
-        from headrace.runtime.background import Background
+        from headrace.runtime.concurrency.background import Background
         Background().submit([lambda: time.sleep(0.2)] * 500, lambda: print("all"))
         raise ValueError("mine")
         """
@@ -124,7 +124,7 @@ def test_work_that_runs_texts_leaves_how_a_process_ends(
     program = tmp_path / "program.py"
     program.write_text(
         "import sys, time\n"
-        "from headrace.runtime.background import Background\n"
+        "from headrace.runtime.concurrency.background import Background\n"
         "begun = []\n"
         "def piece():\n"
         "    begun.append(0)\n"
@@ -143,7 +143,7 @@ def test_a_forked_process_holds_no_lock_and_is_told_what_it_lost() -> None:
     ended = run(
         """
         import os, time, threading, warnings
-        from headrace.runtime.background import Background
+        from headrace.runtime.concurrency.background import Background
         warnings.simplefilter("ignore")
         lock, lost = threading.Lock(), []
         def piece():

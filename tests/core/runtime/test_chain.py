@@ -12,7 +12,7 @@ from headrace.errors import (
     UninitializedError,
 )
 from headrace.runtime import executor
-from headrace.runtime.abreast import ABREAST
+from headrace.runtime.concurrency.concurrent_steps import ABREAST
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs("backend-cpu")

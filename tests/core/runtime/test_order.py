@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headrace.errors import CancelledError, ConfigError, DeadlineExceededError
-from headrace.runtime.cancellation import Cancellation
-from headrace.runtime.order import Bound, Gate, Order, bound_of
+from headrace.runtime.concurrency.cancellation import Cancellation
+from headrace.runtime.concurrency.step_order import Bound, Gate, Order, bound_of
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import threading
 import pytest
 
 from headrace.errors import CancelledError
-from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.concurrency.cancellation import Cancellation
+from headrace.runtime.concurrency.wait_queue import WaitingLine
 from headrace.runtime.state.session_state import KernelContext, SessionState
-from headrace.runtime.waiting import WaitingLine
 
 
 def waiting(line, name, answers, cancellation=None):

@@ -16,7 +16,7 @@ from headrace.errors import (
     NoDeviceError,
     SessionClosedError,
 )
-from headrace.runtime.deadlines import Deadlines
+from headrace.runtime.concurrency.deadlines import Deadlines
 
 cpu = pytest.mark.needs("backend-cpu")
 queues = pytest.mark.needs("backend-cpu", "train")

@@ -4,15 +4,15 @@ from headrace.device_name import (
     DeviceName,
 )
 from headrace.plugins.registries.devices import DeviceKind, DeviceRegistry
-from headrace.runtime.abreast import (
-    ABREAST,
-    Abreast,
-)
-from headrace.runtime.background import (
+from headrace.runtime.concurrency.background import (
     Background,
 )
-from headrace.runtime.cancellation import (
+from headrace.runtime.concurrency.cancellation import (
     current_cancellation,
+)
+from headrace.runtime.concurrency.concurrent_steps import (
+    ABREAST,
+    Abreast,
 )
 from headrace.runtime.counting import (
     moved,

@@ -20,7 +20,7 @@ from headrace.plugins.tables import (
 from headrace.runtime.binding import (
     NodeView,
 )
-from headrace.runtime.cancellation import (
+from headrace.runtime.concurrency.cancellation import (
     Cancellation,
 )
 from headrace.runtime.devices.device import (

@@ -6,15 +6,27 @@ from headrace.passes.usage import (
 from headrace.placement.place import (
     Machine,
 )
-from headrace.runtime.cancellation import (
-    Cancellation,
-)
 from headrace.runtime.chief import (
     is_chief,
     join_cluster,
 )
-from headrace.runtime.deadlines import (
+from headrace.runtime.concurrency.cancellation import (
+    Cancellation,
+)
+from headrace.runtime.concurrency.deadlines import (
     deadline,
+)
+from headrace.runtime.concurrency.step_order import (
+    RELAXED,
+    Bound,
+    Gate,
+    Order,
+    disagreement,
+    still_running,
+)
+from headrace.runtime.concurrency.wakeup import (
+    Bell,
+    Wakeup,
 )
 from headrace.runtime.engine import (
     Engine,
@@ -37,14 +49,6 @@ from headrace.runtime.nested import (
 from headrace.runtime.options import (
     DEFAULT_OPTIONS,
     Options,
-)
-from headrace.runtime.order import (
-    RELAXED,
-    Bound,
-    Gate,
-    Order,
-    disagreement,
-    still_running,
 )
 from headrace.runtime.plan import (
     Plan,
@@ -86,10 +90,6 @@ from headrace.runtime.trace_traffic import (
 )
 from headrace.runtime.traceable import (
     Traceable,
-)
-from headrace.runtime.wakeup import (
-    Bell,
-    Wakeup,
 )
 from headrace.session.config import (
     Config,

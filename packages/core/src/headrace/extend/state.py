@@ -7,12 +7,12 @@ from headrace.graph.saveable import Saveable
 from headrace.graph.spec import handle_spec
 from headrace.ops.random import op_seeds
 from headrace.runtime.called import CalledFunction
-from headrace.runtime.cancellation import Cancellation
-from headrace.runtime.deadlines import call_after
+from headrace.runtime.concurrency.cancellation import Cancellation
+from headrace.runtime.concurrency.deadlines import call_after
+from headrace.runtime.concurrency.wait_queue import Waiter, WaitingLine
 from headrace.runtime.state.containers import Container, ContainerSet, VariableCell
 from headrace.runtime.state.element_source import ElementSource
 from headrace.runtime.state.session_state import KernelContext, SessionState, drawing_from, entropy
-from headrace.runtime.waiting import Waiter, WaitingLine
 
 __all__ = [
     "CalledFunction",

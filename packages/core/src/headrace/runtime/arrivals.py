@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from headrace.errors import CancelledError
-from headrace.runtime.callouts import call_out
-from headrace.runtime.cancellation import within_step
-from headrace.runtime.inbox import Inbox
+from headrace.runtime.concurrency.callouts import call_out
+from headrace.runtime.concurrency.cancellation import within_step
+from headrace.runtime.concurrency.inbox import Inbox
+from headrace.runtime.concurrency.stalls import Wait, describes
 from headrace.runtime.invocations import Invocations
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.rendezvous import DEAD
 from headrace.runtime.serial import SEQUENCES, Execute, named
-from headrace.runtime.stalls import Wait, describes
 from headrace.runtime.step import Step, inner_step
 
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
-from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.concurrency.cancellation import Cancellation
 from headrace.runtime.executor import execute
 from headrace.runtime.plan import Plan
 from headrace.runtime.rendezvous import LocalRendezvous

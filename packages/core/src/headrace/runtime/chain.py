@@ -15,11 +15,11 @@ from typing import Any, final
 from headrace.errors import CancelledError, UninitializedError
 from headrace.graph.operation import Operation
 from headrace.records import dataclass
+from headrace.runtime.concurrency.inbox import Inbox
+from headrace.runtime.concurrency.stalls import Wait, describes
 from headrace.runtime.failures import located
-from headrace.runtime.inbox import Inbox
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.serial import SEQUENCES, Execute, named, run_nodes
-from headrace.runtime.stalls import Wait, describes
 from headrace.runtime.state.containers import VariableCell
 from headrace.runtime.step import Step
 

@@ -16,19 +16,19 @@ from headrace.graph.graph import Graph
 from headrace.placement.counting import as_counted
 from headrace.placement.place import Machine
 from headrace.plugins.host import PluginHost, host
-from headrace.runtime.abreast import ABREAST
-from headrace.runtime.cancellation import Cancellation
-from headrace.runtime.deadlines import deadline
+from headrace.runtime.concurrency.cancellation import Cancellation
+from headrace.runtime.concurrency.concurrent_steps import ABREAST
+from headrace.runtime.concurrency.deadlines import deadline
+from headrace.runtime.concurrency.stalls import StallWatch
+from headrace.runtime.concurrency.step_order import Order
 from headrace.runtime.devices.device import Device, HostArray
 from headrace.runtime.devices.options import Around, surroundings
 from headrace.runtime.executor import execute
 from headrace.runtime.nested import function_partitions
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
-from headrace.runtime.order import Order
 from headrace.runtime.plan import Plan
 from headrace.runtime.planning import build_plan, devices_in
 from headrace.runtime.rendezvous import LocalRendezvous, Rendezvous
-from headrace.runtime.stalls import StallWatch
 from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.step import Step
 

@@ -16,15 +16,15 @@ from typing import Any, Protocol, final
 
 from headrace.errors import CancelledError
 from headrace.runtime.arrivals import ArrivalRun
-from headrace.runtime.cancellation import Cancellation
 from headrace.runtime.chain import ChainRun
-from headrace.runtime.exits import Exits
+from headrace.runtime.concurrency.cancellation import Cancellation
+from headrace.runtime.concurrency.exits import Exits
+from headrace.runtime.concurrency.stalls import Wait, describes
+from headrace.runtime.concurrency.wakeup import Wakeup
 from headrace.runtime.plan import Plan
 from headrace.runtime.rendezvous import LocalRendezvous
 from headrace.runtime.serial import SerialRun, run_in_order
-from headrace.runtime.stalls import Wait, describes
 from headrace.runtime.step import Step
-from headrace.runtime.wakeup import Wakeup
 
 
 class Run(Protocol):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import PluginError
 from headrace.plugins.border import Guard, read_only
-from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.concurrency.cancellation import Cancellation
 
 if TYPE_CHECKING:
     from headrace.runtime.step import Step

@@ -13,7 +13,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import has_effect
 from headrace.runtime.asking import condition_behind
-from headrace.runtime.cancellation import CURRENT
+from headrace.runtime.concurrency.cancellation import CURRENT
 from headrace.runtime.counting import bound_of, count_of, counters_apart
 from headrace.runtime.invocations import Invocations
 from headrace.runtime.rounds import HeldLoop, LoopForm

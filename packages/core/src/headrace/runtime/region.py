@@ -26,9 +26,9 @@ from headrace.passes.specialize import specialize
 from headrace.passes.step_graph import StepGraph, verify
 from headrace.plugins.ownership import Provider
 from headrace.records import dataclass
-from headrace.runtime.background import Background
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
-from headrace.runtime.cancellation import within_step
+from headrace.runtime.concurrency.background import Background
+from headrace.runtime.concurrency.cancellation import within_step
 from headrace.runtime.devices.capabilities import CompilingDevice, holds_host_arrays
 from headrace.runtime.failures import StateUses
 from headrace.runtime.history import told

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from headrace.errors import CancelledError
 from headrace.graph.operation import Operation
-from headrace.runtime.wakeup import Wakeup
+from headrace.runtime.concurrency.wakeup import Wakeup
 
 
 class Edge(NamedTuple):

@@ -13,10 +13,10 @@ from typing import Any, final
 
 import numpy as np
 
-from headrace.runtime.cancellation import CURRENT
+from headrace.runtime.concurrency.cancellation import CURRENT
+from headrace.runtime.concurrency.stalls import Wait
 from headrace.runtime.failures import located
 from headrace.runtime.plan import Departure, Mode, Plan, PlanNode, Stretch
-from headrace.runtime.stalls import Wait
 from headrace.runtime.step import Step, inner_step
 
 _PLAIN, _INVOKES = Mode.PLAIN, Mode.INVOKES

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.concurrency.cancellation import Cancellation
+from headrace.runtime.concurrency.stalls import StallWatch
+from headrace.runtime.concurrency.wakeup import Wakeup
 from headrace.runtime.invocations import Invocation
 from headrace.runtime.plan import PlanNode
 from headrace.runtime.rendezvous import Rendezvous
-from headrace.runtime.stalls import StallWatch
-from headrace.runtime.wakeup import Wakeup
 
 
 class Step:

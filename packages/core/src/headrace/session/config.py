@@ -13,9 +13,9 @@ from headrace.placement.counting import checked_counts
 from headrace.placement.policy import PlacementPolicy, as_policy
 from headrace.plugins.host import host
 from headrace.records import dataclass
+from headrace.runtime.concurrency.step_order import RELAXED, bound_of
 from headrace.runtime.devices.options import checked
 from headrace.runtime.options import Options
-from headrace.runtime.order import RELAXED, bound_of
 from headrace.settings import CHECK_RACES, COMPILE_AFTER, COMPILE_WAIT, EXECUTOR, WAIT_REPORT
 
 _EXECUTORS = ("plan", "plain")

@@ -11,9 +11,9 @@ from headrace.errors import ConfigError, UnimplementedError, located, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.passes.usage import Usage, usage_of
-from headrace.runtime.cancellation import Cancellation
-from headrace.runtime.deadlines import deadline
-from headrace.runtime.order import Bound, Order, bound_of, seconds_left
+from headrace.runtime.concurrency.cancellation import Cancellation
+from headrace.runtime.concurrency.deadlines import deadline
+from headrace.runtime.concurrency.step_order import Bound, Order, bound_of, seconds_left
 from headrace.runtime.runtime import RegisteredStep, Runtime
 from headrace.session.config import Config
 from headrace.session.running import RunStep

@@ -12,9 +12,9 @@ from headrace.errors import FailedPreconditionError, HeadraceError, located
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
-from headrace.runtime.callouts import idle_callers
-from headrace.runtime.exits import watches
-from headrace.runtime.stalls import Wait, describes
+from headrace.runtime.concurrency.callouts import idle_callers
+from headrace.runtime.concurrency.exits import watches
+from headrace.runtime.concurrency.stalls import Wait, describes
 
 _MOST_LISTED = 3
 # What can be done about a resource of which an operation waits to take something.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from headrace.graph.spec import TensorSpec
-from headrace.runtime.background import Background
+from headrace.runtime.concurrency.background import Background
 from headrace.runtime.state.containers import (
     PROCESS_CONTAINERS,
     Container,

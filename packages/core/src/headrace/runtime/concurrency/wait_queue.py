@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, final
 
-from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.concurrency.cancellation import Cancellation
 
 
 @final

@@ -20,7 +20,7 @@ from types import CodeType, FrameType
 from typing import TypeAlias, final
 
 from headrace.errors import CancelledError
-from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.concurrency.cancellation import Cancellation
 
 # How often it looks.
 _INTERVAL = 0.05

@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, NamedTuple, TypeVar, final
 
 from headrace.errors import ConfigError, DeadlineExceededError, shown
-from headrace.runtime.cancellation import Cancellation
+from headrace.runtime.concurrency.cancellation import Cancellation
 
 RELAXED = "relaxed"
 SEQUENTIAL = "sequential"

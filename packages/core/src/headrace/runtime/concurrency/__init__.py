@@ -1,0 +1,1 @@
+"""Threads, and waiting: for other threads, for steps, for an end."""
