@@ -10,7 +10,7 @@ import pytest
 
 from headrace.device_name import DeviceName
 from headrace.errors import CancelledError
-from headrace.runtime.rendezvous import DEAD, Edge
+from headrace.runtime.transfers.rendezvous import DEAD, Edge
 from headrace_mpi.steps.rendezvous import Exchange, Routes, client_of, first_step
 from headrace_mpi.transport import wire
 from headrace_mpi.transport.bundles import BUNDLED_BYTES, MAX_BUNDLE_BYTES, unbundle

@@ -17,9 +17,9 @@ from headrace.runtime.engine import Engine
 from headrace.runtime.executor import execute
 from headrace.runtime.options import Options
 from headrace.runtime.plan import Plan
-from headrace.runtime.rendezvous import LocalRendezvous
 from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.step import Step
+from headrace.runtime.transfers.rendezvous import LocalRendezvous
 from headrace.session.prepare import place_and_partition, step_graph
 
 CLIENT = DeviceName("worker", 0)

@@ -14,7 +14,7 @@ from headrace.partition.partition import partition
 from headrace.passes.prune import extract
 from headrace.placement.place import place
 from headrace.runtime.engine import Engine
-from headrace.runtime.rendezvous import LocalRendezvous
+from headrace.runtime.transfers.rendezvous import LocalRendezvous
 
 CPU0, CPU1 = (DeviceName("localhost", 0, "cpu", i) for i in range(2))
 TOY = DeviceName("localhost", 0, "toy", 0)

@@ -57,13 +57,6 @@ from headrace.runtime.planning import (
     build_plan,
     devices_in,
 )
-from headrace.runtime.rendezvous import (
-    DEAD,
-    Edge,
-    Place,
-    Receive,
-    Together,
-)
 from headrace.runtime.runtime import (
     RegisteredStep,
     Runtime,
@@ -90,6 +83,13 @@ from headrace.runtime.trace_traffic import (
 )
 from headrace.runtime.traceable import (
     Traceable,
+)
+from headrace.runtime.transfers.rendezvous import (
+    DEAD,
+    Edge,
+    Place,
+    Receive,
+    Together,
 )
 from headrace.session.config import (
     Config,

@@ -17,9 +17,9 @@ from headrace.runtime.concurrency.inbox import Inbox
 from headrace.runtime.concurrency.stalls import Wait, describes
 from headrace.runtime.invocations import Invocations
 from headrace.runtime.plan import Mode, Plan, PlanNode
-from headrace.runtime.rendezvous import DEAD
 from headrace.runtime.serial import SEQUENCES, Execute, named
 from headrace.runtime.step import Step, inner_step
+from headrace.runtime.transfers.rendezvous import DEAD
 
 
 class _Execution:

@@ -26,9 +26,9 @@ from headrace.runtime.devices.host_inputs import on_host
 from headrace.runtime.guarded_blocking import GuardedBlocking
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Mode
-from headrace.runtime.receiver import Receiver
-from headrace.runtime.rendezvous import Edge
 from headrace.runtime.state.session_state import KernelContext, SessionState
+from headrace.runtime.transfers.rendezvous import Edge
+from headrace.runtime.transfers.send_receive import Receiver
 
 # Returns what runs a function that a kernel calls, on the device ``home`` of the node.
 Call = Callable[..., CalledFunction]

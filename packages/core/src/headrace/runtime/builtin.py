@@ -9,8 +9,8 @@ import numpy as np
 
 from headrace.graph.operation import Operation
 from headrace.runtime.devices.device import Device
-from headrace.runtime.receiver import Sender
-from headrace.runtime.rendezvous import DEAD, SENT, Edge
+from headrace.runtime.transfers.rendezvous import DEAD, SENT, Edge
+from headrace.runtime.transfers.send_receive import Sender
 
 # What hands values in to a plan, and out of it.
 ARGUMENTS, RESULTS = ("Feed", "Parameter"), ("Fetch", "Return")

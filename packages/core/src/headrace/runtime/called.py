@@ -9,8 +9,8 @@ from typing import Any, final
 from headrace.runtime.concurrency.cancellation import Cancellation
 from headrace.runtime.executor import execute
 from headrace.runtime.plan import Plan
-from headrace.runtime.rendezvous import LocalRendezvous
 from headrace.runtime.step import Step
+from headrace.runtime.transfers.rendezvous import LocalRendezvous
 
 
 @final

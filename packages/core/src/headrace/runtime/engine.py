@@ -28,9 +28,9 @@ from headrace.runtime.nested import function_partitions
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Plan
 from headrace.runtime.planning import build_plan, devices_in
-from headrace.runtime.rendezvous import LocalRendezvous, Rendezvous
 from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.step import Step
+from headrace.runtime.transfers.rendezvous import LocalRendezvous, Rendezvous
 
 if TYPE_CHECKING:
     from headrace.runtime.trace import Recorder

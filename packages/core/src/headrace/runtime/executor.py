@@ -22,9 +22,9 @@ from headrace.runtime.concurrency.exits import Exits
 from headrace.runtime.concurrency.stalls import Wait, describes
 from headrace.runtime.concurrency.wakeup import Wakeup
 from headrace.runtime.plan import Plan
-from headrace.runtime.rendezvous import LocalRendezvous
 from headrace.runtime.serial import SerialRun, run_in_order
 from headrace.runtime.step import Step
+from headrace.runtime.transfers.rendezvous import LocalRendezvous
 
 
 class Run(Protocol):

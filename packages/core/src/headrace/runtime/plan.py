@@ -17,9 +17,9 @@ from headrace.graph.operation import Operation
 from headrace.plugins.ownership import CORE, Provider
 from headrace.records import dataclass
 from headrace.runtime.failures import StateUses
-from headrace.runtime.receiver import Receiver, Sender
 from headrace.runtime.region import Program, RegionCall
-from headrace.runtime.rendezvous import Edge
+from headrace.runtime.transfers.rendezvous import Edge
+from headrace.runtime.transfers.send_receive import Receiver, Sender
 
 if TYPE_CHECKING:
     from headrace.runtime.beside import Beside

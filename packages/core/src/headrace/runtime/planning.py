@@ -44,11 +44,11 @@ from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.numerics import checked
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Mode, Plan, PlanNode, readers, stretches
-from headrace.runtime.receiver import Receiver
 from headrace.runtime.region import Program, RegionCall, Surroundings, is_handle
-from headrace.runtime.rendezvous import Edge
 from headrace.runtime.state.containers import VariableCell
 from headrace.runtime.state.session_state import SessionState
+from headrace.runtime.transfers.rendezvous import Edge
+from headrace.runtime.transfers.send_receive import Receiver
 from headrace.runtime.turns import Turns
 
 # These take no time.

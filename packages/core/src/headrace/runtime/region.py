@@ -33,8 +33,8 @@ from headrace.runtime.devices.capabilities import CompilingDevice, holds_host_ar
 from headrace.runtime.failures import StateUses
 from headrace.runtime.history import told
 from headrace.runtime.options import Options
-from headrace.runtime.rendezvous import SENT
 from headrace.runtime.splitting import MeasuredProgram, Paces, bare
+from headrace.runtime.transfers.rendezvous import SENT
 from headrace.runtime.unhindered import unhindered
 from headrace.shapes import Shape
 

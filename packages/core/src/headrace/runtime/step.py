@@ -10,7 +10,7 @@ from headrace.runtime.concurrency.stalls import StallWatch
 from headrace.runtime.concurrency.wakeup import Wakeup
 from headrace.runtime.invocations import Invocation
 from headrace.runtime.plan import PlanNode
-from headrace.runtime.rendezvous import Rendezvous
+from headrace.runtime.transfers.rendezvous import Rendezvous
 
 
 class Step:

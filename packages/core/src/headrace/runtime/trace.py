@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from headrace.graph.operation import Operation
 from headrace.regular_files import is_device
 from headrace.runtime.profile import LimitsOf, Profile, Totals
-from headrace.runtime.receiver import Receiver
 from headrace.runtime.report import Work, clock, plain_work
+from headrace.runtime.transfers.send_receive import Receiver
 
 if TYPE_CHECKING:
     from headrace.runtime.trace_traffic import Flow, Span

@@ -21,7 +21,7 @@ from headrace.partition.rounds import may_branch, turns
 from headrace.passes.effects import has_effect
 from headrace.runtime.cut import Turn, Unit
 from headrace.runtime.invocations import INVOCATIONS
-from headrace.runtime.rendezvous import Edge
+from headrace.runtime.transfers.rendezvous import Edge
 
 _TRANSFERS = ("Send", "Recv")
 

@@ -12,8 +12,8 @@ from headrace.graph.graph import Graph
 from headrace.graph.tensor import Tensor
 from headrace.records import dataclass
 from headrace.runtime.devices.device import HostArray
-from headrace.runtime.rendezvous import DEAD
 from headrace.runtime.runtime import RegisteredStep
+from headrace.runtime.transfers.rendezvous import DEAD
 from headrace.session.feeds import Binder, feed_parts
 from headrace.session.fetches import Fetches
 

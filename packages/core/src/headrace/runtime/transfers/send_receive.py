@@ -9,8 +9,8 @@ from typing import Any, final
 
 from headrace.runtime.devices.capabilities import holds_host_arrays
 from headrace.runtime.devices.device import Device
-from headrace.runtime.rendezvous import DEAD, Edge
 from headrace.runtime.state.tensor_list import ListValue
+from headrace.runtime.transfers.rendezvous import DEAD, Edge
 
 
 def moved(value: Any, move: Callable[[Any], Any]) -> Any:

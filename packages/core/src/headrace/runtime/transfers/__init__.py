@@ -1,0 +1,1 @@
+"""Transfers: where values meet that one device sends and another one receives."""
