@@ -109,7 +109,11 @@ COUNTS = {
 NEVER = [
     *("email", "importlib.metadata", "importlib.resources", "subprocess", "zipfile"),
     *("llvmlite", "h5py", "google.protobuf", "PIL", "mpi4py", "cupy"),
-    *("headrace.session.config_proto", "headrace.runtime.trace", "headrace.session.explain"),
+    *(
+        "headrace.session.config_proto",
+        "headrace.runtime.profiling.trace",
+        "headrace.session.explain",
+    ),
 ]
 
 

@@ -46,7 +46,7 @@ FAMILIES = [
 # Imported by the functions that need it: environment variables, documents, explanations, traces.
 LATER = [
     *("base64", "importlib.metadata", "json", "pathlib", "pluggy", "pprint", "unicodedata"),
-    *("headrace.placement.reasons", "headrace.runtime.trace", "headrace.session.explain"),
+    *("headrace.placement.reasons", "headrace.runtime.profiling.trace", "headrace.session.explain"),
     *(f"headrace.{name}" for name in FAMILIES),
 ]
 

@@ -14,7 +14,7 @@ from headrace.errors import HeadraceError
 from headrace.extend import Floating, KernelTable, Spec, hookimpl, op
 from headrace.plugins import host as host_module
 from headrace.plugins.host import PluginHost
-from headrace.runtime.paces import RUNS, Pace, saved_s
+from headrace.runtime.profiling.timing import RUNS, Pace, saved_s
 
 # Long enough to be worth a thread, whatever else the machine does.
 PAUSE_S = 0.01

@@ -10,7 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace.ops.queue import fifo_queue, queue_dequeue, queue_enqueue
-from headrace.runtime import trace as recording
+from headrace.runtime.profiling import trace as recording
 from headrace.shapes import Shape
 
 X = np.ones((8, 4), np.float32)

@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from headrace.runtime.devices.limits import MachineLimits
-from headrace.runtime.hints import hints
-from headrace.runtime.profile_row import ProfileRow
+from headrace.runtime.profiling.profile_hints import hints
+from headrace.runtime.profiling.profile_row import ProfileRow
 
 ROW = ProfileRow(
     name="fused_0", computes="Add, Mul", calls=10, seconds=0.01, share=1.0, bytes=10**7,

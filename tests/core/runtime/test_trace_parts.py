@@ -7,10 +7,10 @@ import threading
 from pathlib import Path
 
 import headrace as hr
-from headrace.runtime.report import plain_work
-from headrace.runtime.trace import Recorder
-from headrace.runtime.trace_parts import pack_events, unpack_events
-from headrace.runtime.trace_traffic import Flow, Span
+from headrace.runtime.profiling.report import plain_work
+from headrace.runtime.profiling.trace import Recorder
+from headrace.runtime.profiling.trace_parts import pack_events, unpack_events
+from headrace.runtime.profiling.trace_traffic import Flow, Span
 
 
 def test_what_another_process_recorded_comes_back_in_our_time() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from headrace.drawing.axis import marks
 from headrace.drawing.canvas import Canvas, fitting, fitting_name, text_width
-from headrace.runtime.report import Buffer, ProgramReport, Work, amount
+from headrace.runtime.profiling.report import Buffer, ProgramReport, Work, amount
 
 _MARGIN = 16.0
 _ARENA = 230.0

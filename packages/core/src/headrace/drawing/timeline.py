@@ -13,7 +13,7 @@ from headrace.drawing.axis import marks
 from headrace.drawing.canvas import Canvas, fitting, text_width
 from headrace.errors import DocumentError, told
 from headrace.records import dataclass
-from headrace.runtime.report import duration
+from headrace.runtime.profiling.report import duration
 
 _MARGIN = 16.0
 _LANE = 24.0

@@ -48,18 +48,18 @@ from headrace.runtime.options import (
     DEFAULT_OPTIONS,
     Options,
 )
-from headrace.runtime.region import (
-    Program,
-    Region,
-    is_handle,
-)
-from headrace.runtime.report import (
+from headrace.runtime.profiling.report import (
     Buffer,
     ProgramReport,
     Work,
     bytes_of,
     clock,
     plain_work,
+)
+from headrace.runtime.region import (
+    Program,
+    Region,
+    is_handle,
 )
 from headrace.runtime.rounds import (
     HeldLoop,

@@ -57,6 +57,20 @@ from headrace.runtime.planning import (
     build_plan,
     devices_in,
 )
+from headrace.runtime.profiling.trace import (
+    Recorder,
+)
+from headrace.runtime.profiling.trace_parts import (
+    pack_events,
+    unpack_events,
+)
+from headrace.runtime.profiling.trace_traffic import (
+    Flow,
+    Span,
+)
+from headrace.runtime.profiling.traceable import (
+    Traceable,
+)
 from headrace.runtime.runtime import (
     RegisteredStep,
     Runtime,
@@ -69,20 +83,6 @@ from headrace.runtime.state.session_state import (
 )
 from headrace.runtime.step import (
     Step,
-)
-from headrace.runtime.trace import (
-    Recorder,
-)
-from headrace.runtime.trace_parts import (
-    pack_events,
-    unpack_events,
-)
-from headrace.runtime.trace_traffic import (
-    Flow,
-    Span,
-)
-from headrace.runtime.traceable import (
-    Traceable,
 )
 from headrace.runtime.transfers.rendezvous import (
     DEAD,

@@ -20,7 +20,7 @@ from headrace.passes.step_graph import Rewriter, StepGraph
 from headrace.placement.place import Machine
 from headrace.placement.policy import PlacementPolicy, PlacementRule
 from headrace.placement.together import groups
-from headrace.runtime.report import amount
+from headrace.runtime.profiling.report import amount
 
 
 @final

@@ -16,7 +16,7 @@ from headrace.placement.place import (
     possible_devices,
 )
 from headrace.placement.together import Handles, groups
-from headrace.runtime.report import duration
+from headrace.runtime.profiling.report import duration
 
 
 def placement_reasons(

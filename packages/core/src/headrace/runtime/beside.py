@@ -17,8 +17,8 @@ from queue import SimpleQueue
 from typing import Any, final
 
 from headrace.runtime.concurrency.callouts import call_out
-from headrace.runtime.paces import LONG_S, RUNS, Pace, saved_s
 from headrace.runtime.plan import Mode, Plan, PlanNode
+from headrace.runtime.profiling.timing import LONG_S, RUNS, Pace, saved_s
 from headrace.runtime.serial import Execute, run_in_order, run_nodes
 from headrace.runtime.step import Step
 

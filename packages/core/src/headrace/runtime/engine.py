@@ -33,7 +33,7 @@ from headrace.runtime.step import Step
 from headrace.runtime.transfers.rendezvous import LocalRendezvous, Rendezvous
 
 if TYPE_CHECKING:
-    from headrace.runtime.trace import Recorder
+    from headrace.runtime.profiling.trace import Recorder
 
 LOCAL_TASK = DeviceName("localhost", 0)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from headrace.records import dataclass
 
 if TYPE_CHECKING:
-    from headrace.runtime.trace import Recorder
+    from headrace.runtime.profiling.trace import Recorder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -428,7 +428,7 @@ class _PlanBuilder:
             return call
         waits = any(plan.waits for plan in self.inner.get(op, ()))
         # lazy: recording is for sessions that ask for it
-        from headrace.runtime.trace import measured
+        from headrace.runtime.profiling.trace import measured
 
         return measured(recorder, op, str(device.name), mode, call, waits)
 

@@ -13,7 +13,7 @@ from typing import Any, final
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.passes.step_graph import StepGraph
-from headrace.runtime.paces import LONG_S, RUNS, Pace, saved_s
+from headrace.runtime.profiling.timing import LONG_S, RUNS, Pace, saved_s
 
 # Fewer elements than these are not worth a look; where it is not known how many, it may be many.
 _FEW = 1024

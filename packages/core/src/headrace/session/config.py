@@ -256,7 +256,7 @@ class Config:
             )
         if self.trace is not None or self.profile:
             # lazy: recording is for sessions that ask for it
-            from headrace.runtime.trace import Recorder
+            from headrace.runtime.profiling.trace import Recorder
 
             object.__setattr__(self, "_recorder", Recorder(self.trace))
 

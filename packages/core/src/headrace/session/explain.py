@@ -26,7 +26,7 @@ from headrace.runtime.devices.capabilities import DescribedProgram, PlannedProgr
 from headrace.runtime.devices.device import HostArray
 from headrace.runtime.invocations import runner_of
 from headrace.runtime.plan import Mode, Plan, PlanNode
-from headrace.runtime.report import Work, plain_work
+from headrace.runtime.profiling.report import Work, plain_work
 from headrace.session.explanation import Explanation, Part, Placed, Transfer
 from headrace.session.feeds import binder, feed_parts, feed_tensors
 from headrace.shapes import Shape

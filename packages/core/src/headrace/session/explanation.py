@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from headrace.errors import HeadraceError, listing
 from headrace.records import dataclass
-from headrace.runtime.report import ProgramReport, Work, amount
+from headrace.runtime.profiling.report import ProgramReport, Work, amount
 
 if TYPE_CHECKING:
     from headrace.passes.rewrites import Rewrite

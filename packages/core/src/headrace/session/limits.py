@@ -7,7 +7,7 @@ from collections.abc import Callable
 from headrace.placement.place import Machine
 from headrace.plugins.host import host
 from headrace.runtime.devices.limits import MachineLimits
-from headrace.runtime.profile import LimitsOf
+from headrace.runtime.profiling.profile import LimitsOf
 
 
 def limits_on(machine: Machine, threads: int | None) -> LimitsOf:

@@ -10,7 +10,7 @@ from headrace.errors import ConfigError, shown
 from headrace.session.messages import Message
 
 if TYPE_CHECKING:
-    from headrace.runtime.trace import Event
+    from headrace.runtime.profiling.trace import Event
 
 # The longest time, of a year, that a clock is asked to wait for.
 _LONGEST_MS = 366 * 24 * 3600 * 1000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 from headrace.errors import UnimplementedError
+from headrace.runtime.profiling.trace import Recorder
+from headrace.runtime.profiling.traceable import Traceable
 from headrace.runtime.runtime import Runtime
-from headrace.runtime.trace import Recorder
-from headrace.runtime.traceable import Traceable
 
 
 class TracedRuntime:

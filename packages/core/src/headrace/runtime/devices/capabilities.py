@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from headrace.runtime.devices.limits import MachineLimits
     from headrace.runtime.options import Options
     from headrace.runtime.plan import Plan
+    from headrace.runtime.profiling.report import ProgramReport
     from headrace.runtime.region import Program, Region
-    from headrace.runtime.report import ProgramReport
     from headrace.runtime.rounds import LoopForm, Rounds
 
 

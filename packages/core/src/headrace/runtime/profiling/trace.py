@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.graph.operation import Operation
 from headrace.regular_files import is_device
-from headrace.runtime.profile import LimitsOf, Profile, Totals
-from headrace.runtime.report import Work, clock, plain_work
+from headrace.runtime.profiling.profile import LimitsOf, Profile, Totals
+from headrace.runtime.profiling.report import Work, clock, plain_work
 from headrace.runtime.transfers.send_receive import Receiver
 
 if TYPE_CHECKING:
-    from headrace.runtime.trace_traffic import Flow, Span
+    from headrace.runtime.profiling.trace_traffic import Flow, Span
 
 # A trace of more is slow to show; a step of a large network has a thousand.
 MAX_EVENTS = 200_000
@@ -249,7 +249,7 @@ class Recorder:
                 found.append({**whole, "args": _arguments(work, moved)})
         if self._flows or self._spans:
             # lazy: steps of one process send nothing
-            from headrace.runtime.trace_traffic import traffic_events
+            from headrace.runtime.profiling.trace_traffic import traffic_events
 
             found += traffic_events(self._flows, self._spans, self._start, len(processes))
         for device, process in processes.items():

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 
 from headrace.records import dataclass
 from headrace.runtime.devices.limits import MachineLimits
-from headrace.runtime.hints import hints
-from headrace.runtime.profile_row import ProfileRow
-from headrace.runtime.report import Work, amount, duration
+from headrace.runtime.profiling.profile_hints import hints
+from headrace.runtime.profiling.profile_row import ProfileRow
+from headrace.runtime.profiling.report import Work, amount, duration
 
 # Operations that hold others: their time is that of what is inside, which is listed by itself.
 _HOLDERS = ("Call", "If", "While")

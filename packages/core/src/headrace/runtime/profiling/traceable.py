@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from headrace.runtime.runtime import Runtime
 
 if TYPE_CHECKING:
-    from headrace.runtime.trace import Recorder
+    from headrace.runtime.profiling.trace import Recorder
 
 
 @runtime_checkable

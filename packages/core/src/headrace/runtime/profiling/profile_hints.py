@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.runtime.profile_row import ProfileRow
-from headrace.runtime.report import amount, duration
+from headrace.runtime.profiling.profile_row import ProfileRow
+from headrace.runtime.profiling.report import amount, duration
 
 # From here on a kernel is as quick as what bounds it.
 _BOUND = 0.6

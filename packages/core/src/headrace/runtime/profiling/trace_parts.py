@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from headrace.records import dataclass
-from headrace.runtime.report import Work
-from headrace.runtime.trace import Event
+from headrace.runtime.profiling.report import Work
+from headrace.runtime.profiling.trace import Event
 
 
 @dataclass(frozen=True, slots=True, eq=False)

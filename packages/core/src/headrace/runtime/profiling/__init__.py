@@ -1,0 +1,1 @@
+"""Profiling: what steps do and how long it takes, recorded, measured and told."""
