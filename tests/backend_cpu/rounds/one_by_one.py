@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.runtime.rounds import LoopRunner
+from headrace.runtime.control_flow.device_loops import LoopRunner
 from headrace_cpu.rounds.call import LoopCall
 
 

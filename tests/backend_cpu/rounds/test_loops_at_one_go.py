@@ -12,8 +12,8 @@ import pytest
 
 import headrace as hr
 from headrace.errors import DeadlineExceededError, HeadraceError
-from headrace.runtime import rounds
-from headrace.runtime.rounds import LoopRunner
+from headrace.runtime.control_flow import device_loops as rounds
+from headrace.runtime.control_flow.device_loops import LoopRunner
 from headrace_cpu.rounds import columns
 from headrace_cpu.rounds import run as one_run
 from tests.backend_cpu.rounds.one_by_one import round_by_round

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.runtime.counting import count_of, counters_apart
+from headrace.runtime.control_flow.trip_count import count_of, counters_apart
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 

@@ -14,7 +14,13 @@ from headrace.runtime.concurrency.concurrent_steps import (
     ABREAST,
     Abreast,
 )
-from headrace.runtime.counting import (
+from headrace.runtime.control_flow.device_loops import (
+    HeldLoop,
+    LoopForm,
+    LoopRun,
+    Rounds,
+)
+from headrace.runtime.control_flow.trip_count import (
     moved,
 )
 from headrace.runtime.devices.capabilities import (
@@ -60,12 +66,6 @@ from headrace.runtime.region import (
     Program,
     Region,
     is_handle,
-)
-from headrace.runtime.rounds import (
-    HeldLoop,
-    LoopForm,
-    LoopRun,
-    Rounds,
 )
 
 __all__ = [

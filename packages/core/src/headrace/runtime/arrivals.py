@@ -15,7 +15,7 @@ from headrace.runtime.concurrency.callouts import call_out
 from headrace.runtime.concurrency.cancellation import within_step
 from headrace.runtime.concurrency.inbox import Inbox
 from headrace.runtime.concurrency.stalls import Wait, describes
-from headrace.runtime.invocations import Invocations
+from headrace.runtime.control_flow.invocations import Invocations
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.serial import SEQUENCES, Execute, named
 from headrace.runtime.step import Step, inner_step

@@ -28,6 +28,7 @@ from headrace.runtime.beside import Beside
 from headrace.runtime.binding import Bound, activated, bind, bind_preferred, is_blocking
 from headrace.runtime.called import CalledFunction
 from headrace.runtime.chain import Chain, chain
+from headrace.runtime.control_flow.invocations import INVOCATIONS
 from headrace.runtime.cut import Role, Unit, cut
 from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.devices.capabilities import (
@@ -40,7 +41,6 @@ from headrace.runtime.devices.capabilities import (
 from headrace.runtime.devices.device import Device
 from headrace.runtime.devices.options import Around, within
 from headrace.runtime.executor import AloneProgram
-from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.numerics import checked
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Mode, Plan, PlanNode, readers, stretches
@@ -332,7 +332,7 @@ class _PlanBuilder:
         def call(op: Operation) -> Bound:
             if op.type in INVOCATIONS:
                 # lazy: few steps have loops
-                from headrace.runtime.held import run_held
+                from headrace.runtime.control_flow.region_loops import run_held
 
                 return Bound(Mode.PLAIN, functools.partial(run_held, self.held[_held_as(op)][0]))
             return bind(op, own(op), self.kernels, self.state, self.options, self.call)
@@ -541,7 +541,7 @@ class _PlanBuilder:
         if not holds_loops(self.devices[op.device_name]):
             return False
         # lazy: few steps have loops
-        from headrace.runtime.held import fits_into_region
+        from headrace.runtime.control_flow.region_loops import fits_into_region
 
         return fits_into_region(op, self.inner[op])
 

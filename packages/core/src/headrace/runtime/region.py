@@ -40,9 +40,9 @@ from headrace.shapes import Shape
 
 if TYPE_CHECKING:
     from headrace.runtime.binding import Bound
+    from headrace.runtime.control_flow.device_loops import HeldLoop
     from headrace.runtime.devices.device import Device
     from headrace.runtime.plan import Plan
-    from headrace.runtime.rounds import HeldLoop
 
 # Runs a compiled region: takes a value for each input, returns one for each output.
 Program = Callable[[Sequence[Any]], list[Any]]
@@ -487,7 +487,7 @@ class RegionCall:
 
     def _loop(self, op: Operation) -> HeldLoop | None:
         # lazy: few regions have loops inside
-        from headrace.runtime.held import held_loop
+        from headrace.runtime.control_flow.region_loops import held_loop
 
         return held_loop(op, self._around.inner(op))
 

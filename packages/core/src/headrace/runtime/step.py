@@ -8,7 +8,7 @@ from typing import Any
 from headrace.runtime.concurrency.cancellation import Cancellation
 from headrace.runtime.concurrency.stalls import StallWatch
 from headrace.runtime.concurrency.wakeup import Wakeup
-from headrace.runtime.invocations import Invocation
+from headrace.runtime.control_flow.invocations import Invocation
 from headrace.runtime.plan import PlanNode
 from headrace.runtime.transfers.rendezvous import Rendezvous
 

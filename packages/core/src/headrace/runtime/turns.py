@@ -19,8 +19,8 @@ from typing import final
 from headrace.graph.operation import Operation
 from headrace.partition.rounds import may_branch, turns
 from headrace.passes.effects import has_effect
+from headrace.runtime.control_flow.invocations import INVOCATIONS
 from headrace.runtime.cut import Turn, Unit
-from headrace.runtime.invocations import INVOCATIONS
 from headrace.runtime.transfers.rendezvous import Edge
 
 _TRANSFERS = ("Send", "Recv")

@@ -19,12 +19,12 @@ from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.passes.rewrites import Rewrite
 from headrace.plugins.ownership import Replacement
-from headrace.runtime.asking import condition_behind
 from headrace.runtime.builtin import ARGUMENTS, RESULTS
-from headrace.runtime.counting import count_of, counters_apart
+from headrace.runtime.control_flow.invocations import runner_of
+from headrace.runtime.control_flow.rotation import condition_behind
+from headrace.runtime.control_flow.trip_count import count_of, counters_apart
 from headrace.runtime.devices.capabilities import DescribedProgram, PlannedProgram
 from headrace.runtime.devices.device import HostArray
-from headrace.runtime.invocations import runner_of
 from headrace.runtime.plan import Mode, Plan, PlanNode
 from headrace.runtime.profiling.report import Work, plain_work
 from headrace.session.explanation import Explanation, Part, Placed, Transfer

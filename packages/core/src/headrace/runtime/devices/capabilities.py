@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from headrace.runtime.control_flow.device_loops import LoopForm, Rounds
     from headrace.runtime.devices.device import Device
     from headrace.runtime.devices.limits import MachineLimits
     from headrace.runtime.options import Options
     from headrace.runtime.plan import Plan
     from headrace.runtime.profiling.report import ProgramReport
     from headrace.runtime.region import Program, Region
-    from headrace.runtime.rounds import LoopForm, Rounds
 
 
 @runtime_checkable

@@ -15,10 +15,16 @@ import numpy as np
 from headrace.errors import InvalidInputError
 from headrace.graph.function import Function
 from headrace.graph.operation import Operation
-from headrace.runtime.asking import condition_behind
-from headrace.runtime.counting import Count, Counted, bound_of, count_of, counters_apart
+from headrace.runtime.control_flow.device_loops import LoopRunner, slices
+from headrace.runtime.control_flow.rotation import condition_behind
+from headrace.runtime.control_flow.trip_count import (
+    Count,
+    Counted,
+    bound_of,
+    count_of,
+    counters_apart,
+)
 from headrace.runtime.devices.device import Device
-from headrace.runtime.rounds import LoopRunner, slices
 from headrace.runtime.state.tensor_list import ListValue, swapped
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from headrace.graph.tensor import Tensor
 from headrace.passes.effects import has_effect
 from headrace.passes.insides import add_copies, name_apart
 from headrace.records import dataclass
-from headrace.runtime.counting import count_of
+from headrace.runtime.control_flow.trip_count import count_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)

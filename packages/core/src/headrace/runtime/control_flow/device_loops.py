@@ -19,7 +19,7 @@ from headrace.runtime.devices.capabilities import LoopingProgram
 from headrace.runtime.state.tensor_list import ListValue
 
 if TYPE_CHECKING:
-    from headrace.runtime.counting import Count
+    from headrace.runtime.control_flow.trip_count import Count
     from headrace.runtime.plan import Plan
     from headrace.runtime.region import RegionCall
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import has_effect
-from headrace.runtime.asking import condition_behind
 from headrace.runtime.concurrency.cancellation import CURRENT
-from headrace.runtime.counting import bound_of, count_of, counters_apart
-from headrace.runtime.invocations import Invocations
-from headrace.runtime.rounds import HeldLoop, LoopForm
+from headrace.runtime.control_flow.device_loops import HeldLoop, LoopForm
+from headrace.runtime.control_flow.invocations import Invocations
+from headrace.runtime.control_flow.rotation import condition_behind
+from headrace.runtime.control_flow.trip_count import bound_of, count_of, counters_apart
 
 if TYPE_CHECKING:
     from headrace.runtime.plan import Plan

@@ -1,0 +1,1 @@
+"""Control flow: how the functions that operations hold run, and loops in few calls."""
