@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headrace.runtime.concurrency.background import Background
-from headrace.runtime.history import told
+from headrace.runtime.regions.compilation_history import told
 from tests.children import run_program, run_python
 from tests.waiting import wait_until
 

@@ -62,7 +62,7 @@ from headrace.runtime.profiling.report import (
     clock,
     plain_work,
 )
-from headrace.runtime.region import (
+from headrace.runtime.regions.region import (
     Program,
     Region,
     is_handle,

@@ -17,7 +17,7 @@ from headrace.graph.operation import Operation
 from headrace.plugins.ownership import CORE, Provider
 from headrace.records import dataclass
 from headrace.runtime.failures import StateUses
-from headrace.runtime.region import Program, RegionCall
+from headrace.runtime.regions.region import Program, RegionCall
 from headrace.runtime.transfers.rendezvous import Edge
 from headrace.runtime.transfers.send_receive import Receiver, Sender
 

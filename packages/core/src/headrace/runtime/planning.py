@@ -44,7 +44,7 @@ from headrace.runtime.executor import AloneProgram
 from headrace.runtime.numerics import checked
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
 from headrace.runtime.plan import Mode, Plan, PlanNode, readers, stretches
-from headrace.runtime.region import Program, RegionCall, Surroundings, is_handle
+from headrace.runtime.regions.region import Program, RegionCall, Surroundings, is_handle
 from headrace.runtime.state.containers import VariableCell
 from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.transfers.rendezvous import Edge

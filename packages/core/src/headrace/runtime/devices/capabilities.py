@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from headrace.runtime.options import Options
     from headrace.runtime.plan import Plan
     from headrace.runtime.profiling.report import ProgramReport
-    from headrace.runtime.region import Program, Region
+    from headrace.runtime.regions.region import Program, Region
 
 
 @runtime_checkable
