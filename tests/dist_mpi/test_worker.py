@@ -15,7 +15,7 @@ from headrace.device_name import DeviceName
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
 from headrace.runtime.engine import Engine
-from headrace.runtime.executor import StartedRun
+from headrace.runtime.execution.executor import StartedRun
 from headrace.runtime.state.containers import ContainerSet
 from headrace.shapes import Shape
 from headrace_mpi.steps.registration import pack_registration

@@ -14,11 +14,11 @@ from headrace.device_name import DeviceName
 from headrace.graph.graph import Graph
 from headrace.runtime.concurrency.cancellation import Cancellation
 from headrace.runtime.engine import Engine
-from headrace.runtime.executor import execute
+from headrace.runtime.execution.executor import execute
+from headrace.runtime.execution.plan import Plan
+from headrace.runtime.execution.step import Step
 from headrace.runtime.options import Options
-from headrace.runtime.plan import Plan
 from headrace.runtime.state.session_state import SessionState
-from headrace.runtime.step import Step
 from headrace.runtime.transfers.rendezvous import LocalRendezvous
 from headrace.session.prepare import place_and_partition, step_graph
 

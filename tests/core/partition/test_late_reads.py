@@ -10,8 +10,8 @@ import pytest
 import headrace as hr
 from headrace.device_name import DeviceName
 from headrace.extend.state import VariableCell
+from headrace.runtime.execution.plan import Plan
 from headrace.runtime.options import Options
-from headrace.runtime.plan import Plan
 from tests.core.partition.several_tasks import COMPILED, PLAIN, Tasks, on
 
 pytestmark = [pytest.mark.needs("backend-cpu")]

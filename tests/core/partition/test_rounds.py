@@ -12,7 +12,7 @@ import pytest
 import headrace as hr
 from headrace.device_name import DeviceName
 from headrace.graph.graph import Graph
-from headrace.runtime.plan import Plan
+from headrace.runtime.execution.plan import Plan
 from tests.core.partition.several_tasks import CLIENT, COMPILED, PLAIN, TASKS, Tasks, on
 
 pytestmark = [pytest.mark.needs("backend-cpu")]

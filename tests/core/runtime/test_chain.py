@@ -11,8 +11,8 @@ from headrace.errors import (
     OutOfRangeError,
     UninitializedError,
 )
-from headrace.runtime import executor
 from headrace.runtime.concurrency.concurrent_steps import ABREAST
+from headrace.runtime.execution import executor
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.needs("backend-cpu")

@@ -33,9 +33,15 @@ from headrace.runtime.engine import (
     LocalRuntime,
     LocalStep,
 )
-from headrace.runtime.executor import (
+from headrace.runtime.execution.executor import (
     StartedRun,
     execute,
+)
+from headrace.runtime.execution.plan import (
+    Plan,
+)
+from headrace.runtime.execution.step import (
+    Step,
 )
 from headrace.runtime.losses import (
     outlive_tasks,
@@ -49,9 +55,6 @@ from headrace.runtime.nested import (
 from headrace.runtime.options import (
     DEFAULT_OPTIONS,
     Options,
-)
-from headrace.runtime.plan import (
-    Plan,
 )
 from headrace.runtime.planning import (
     build_plan,
@@ -80,9 +83,6 @@ from headrace.runtime.state.containers import (
 )
 from headrace.runtime.state.session_state import (
     SessionState,
-)
-from headrace.runtime.step import (
-    Step,
 )
 from headrace.runtime.transfers.rendezvous import (
     DEAD,

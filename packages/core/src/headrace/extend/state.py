@@ -6,10 +6,10 @@ from headrace.graph.blocks_dropped import within as within_block
 from headrace.graph.saveable import Saveable
 from headrace.graph.spec import handle_spec
 from headrace.ops.random import op_seeds
-from headrace.runtime.called import CalledFunction
 from headrace.runtime.concurrency.cancellation import Cancellation
 from headrace.runtime.concurrency.deadlines import call_after
 from headrace.runtime.concurrency.wait_queue import Waiter, WaitingLine
+from headrace.runtime.execution.called_function import CalledFunction
 from headrace.runtime.state.containers import Container, ContainerSet, VariableCell
 from headrace.runtime.state.element_source import ElementSource
 from headrace.runtime.state.session_state import KernelContext, SessionState, drawing_from, entropy

@@ -20,12 +20,12 @@ from headrace.plugins.registries.kernels import KernelRegistry
 from headrace.plugins.tables import Kernel
 from headrace.records import dataclass
 from headrace.runtime import builtin
-from headrace.runtime.called import CalledFunction
 from headrace.runtime.devices.device import Device
 from headrace.runtime.devices.host_inputs import on_host
+from headrace.runtime.execution.called_function import CalledFunction
+from headrace.runtime.execution.plan import Mode
 from headrace.runtime.guarded_blocking import GuardedBlocking
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
-from headrace.runtime.plan import Mode
 from headrace.runtime.state.session_state import KernelContext, SessionState
 from headrace.runtime.transfers.rendezvous import Edge
 from headrace.runtime.transfers.send_receive import Receiver

@@ -23,13 +23,13 @@ from headrace.runtime.concurrency.stalls import StallWatch
 from headrace.runtime.concurrency.step_order import Order
 from headrace.runtime.devices.device import Device, HostArray
 from headrace.runtime.devices.options import Around, surroundings
-from headrace.runtime.executor import execute
+from headrace.runtime.execution.executor import execute
+from headrace.runtime.execution.plan import Plan
+from headrace.runtime.execution.step import Step
 from headrace.runtime.nested import function_partitions
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
-from headrace.runtime.plan import Plan
 from headrace.runtime.planning import build_plan, devices_in
 from headrace.runtime.state.session_state import SessionState
-from headrace.runtime.step import Step
 from headrace.runtime.transfers.rendezvous import LocalRendezvous, Rendezvous
 
 if TYPE_CHECKING:

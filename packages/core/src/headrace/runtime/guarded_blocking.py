@@ -17,7 +17,7 @@ from headrace.plugins.border import Guard, read_only
 from headrace.runtime.concurrency.cancellation import Cancellation
 
 if TYPE_CHECKING:
-    from headrace.runtime.step import Step
+    from headrace.runtime.execution.step import Step
 
 _NOTHING: Any = object()
 

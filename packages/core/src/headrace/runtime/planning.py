@@ -24,10 +24,7 @@ from headrace.passes.evaluate import kernel_dtype
 from headrace.passes.step_graph import StepGraph, with_fetches
 from headrace.placement.place import Machine
 from headrace.runtime import builtin
-from headrace.runtime.beside import Beside
 from headrace.runtime.binding import Bound, activated, bind, bind_preferred, is_blocking
-from headrace.runtime.called import CalledFunction
-from headrace.runtime.chain import Chain, chain
 from headrace.runtime.control_flow.invocations import INVOCATIONS
 from headrace.runtime.cut import Role, Unit, cut
 from headrace.runtime.determinism import refuse_chance, refuse_races
@@ -40,10 +37,13 @@ from headrace.runtime.devices.capabilities import (
 )
 from headrace.runtime.devices.device import Device
 from headrace.runtime.devices.options import Around, within
-from headrace.runtime.executor import AloneProgram
+from headrace.runtime.execution.called_function import CalledFunction
+from headrace.runtime.execution.chain import Chain, chain
+from headrace.runtime.execution.executor import AloneProgram
+from headrace.runtime.execution.parallel import Beside
+from headrace.runtime.execution.plan import Mode, Plan, PlanNode, readers, stretches
 from headrace.runtime.numerics import checked
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
-from headrace.runtime.plan import Mode, Plan, PlanNode, readers, stretches
 from headrace.runtime.regions.region import Program, RegionCall, Surroundings, is_handle
 from headrace.runtime.state.containers import VariableCell
 from headrace.runtime.state.session_state import SessionState

@@ -25,7 +25,7 @@ from headrace.runtime.control_flow.rotation import condition_behind
 from headrace.runtime.control_flow.trip_count import count_of, counters_apart
 from headrace.runtime.devices.capabilities import DescribedProgram, PlannedProgram
 from headrace.runtime.devices.device import HostArray
-from headrace.runtime.plan import Mode, Plan, PlanNode
+from headrace.runtime.execution.plan import Mode, Plan, PlanNode
 from headrace.runtime.profiling.report import Work, plain_work
 from headrace.session.explanation import Explanation, Part, Placed, Transfer
 from headrace.session.feeds import binder, feed_parts, feed_tensors

@@ -20,7 +20,7 @@ from headrace.runtime.state.tensor_list import ListValue
 
 if TYPE_CHECKING:
     from headrace.runtime.control_flow.trip_count import Count
-    from headrace.runtime.plan import Plan
+    from headrace.runtime.execution.plan import Plan
     from headrace.runtime.regions.region import RegionCall
 
 # To set up many rounds takes as long as a few of them.

@@ -28,7 +28,7 @@ from headrace.runtime.devices.device import Device
 from headrace.runtime.state.tensor_list import ListValue, swapped
 
 if TYPE_CHECKING:
-    from headrace.runtime.plan import Plan
+    from headrace.runtime.execution.plan import Plan
 
 # An invocation: the plan, its arguments, and what tells it from other runs of the same operation.
 Invocation = tuple["Plan", tuple[Any, ...], str]

@@ -19,7 +19,7 @@ from headrace.runtime.control_flow.rotation import condition_behind
 from headrace.runtime.control_flow.trip_count import bound_of, count_of, counters_apart
 
 if TYPE_CHECKING:
-    from headrace.runtime.plan import Plan
+    from headrace.runtime.execution.plan import Plan
 
 
 def held_loop(op: Operation, plans: Sequence[Plan]) -> HeldLoop | None:

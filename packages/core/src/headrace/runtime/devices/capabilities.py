@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from headrace.runtime.control_flow.device_loops import LoopForm, Rounds
     from headrace.runtime.devices.device import Device
     from headrace.runtime.devices.limits import MachineLimits
+    from headrace.runtime.execution.plan import Plan
     from headrace.runtime.options import Options
-    from headrace.runtime.plan import Plan
     from headrace.runtime.profiling.report import ProgramReport
     from headrace.runtime.regions.region import Program, Region
 

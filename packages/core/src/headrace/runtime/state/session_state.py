@@ -22,7 +22,7 @@ from headrace.runtime.state.containers import (
 
 if TYPE_CHECKING:
     from headrace.graph.function import Function
-    from headrace.runtime.called import CalledFunction
+    from headrace.runtime.execution.called_function import CalledFunction
 
 T = TypeVar("T")
 _WORD = 1 << 64

@@ -17,11 +17,11 @@ from headrace.graph.operation import Operation
 from headrace.records import dataclass
 from headrace.runtime.concurrency.inbox import Inbox
 from headrace.runtime.concurrency.stalls import Wait, describes
+from headrace.runtime.execution.plan import Mode, Plan, PlanNode
+from headrace.runtime.execution.serial import SEQUENCES, Execute, named, run_nodes
+from headrace.runtime.execution.step import Step
 from headrace.runtime.failures import located
-from headrace.runtime.plan import Mode, Plan, PlanNode
-from headrace.runtime.serial import SEQUENCES, Execute, named, run_nodes
 from headrace.runtime.state.containers import VariableCell
-from headrace.runtime.step import Step
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,15 +15,15 @@ from types import FrameType
 from typing import Any, Protocol, final
 
 from headrace.errors import CancelledError
-from headrace.runtime.arrivals import ArrivalRun
-from headrace.runtime.chain import ChainRun
 from headrace.runtime.concurrency.cancellation import Cancellation
 from headrace.runtime.concurrency.exits import Exits
 from headrace.runtime.concurrency.stalls import Wait, describes
 from headrace.runtime.concurrency.wakeup import Wakeup
-from headrace.runtime.plan import Plan
-from headrace.runtime.serial import SerialRun, run_in_order
-from headrace.runtime.step import Step
+from headrace.runtime.execution.chain import ChainRun
+from headrace.runtime.execution.dataflow import ArrivalRun
+from headrace.runtime.execution.plan import Plan
+from headrace.runtime.execution.serial import SerialRun, run_in_order
+from headrace.runtime.execution.step import Step
 from headrace.runtime.transfers.rendezvous import LocalRendezvous
 
 

@@ -16,9 +16,9 @@ from headrace.runtime.concurrency.cancellation import within_step
 from headrace.runtime.concurrency.inbox import Inbox
 from headrace.runtime.concurrency.stalls import Wait, describes
 from headrace.runtime.control_flow.invocations import Invocations
-from headrace.runtime.plan import Mode, Plan, PlanNode
-from headrace.runtime.serial import SEQUENCES, Execute, named
-from headrace.runtime.step import Step, inner_step
+from headrace.runtime.execution.plan import Mode, Plan, PlanNode
+from headrace.runtime.execution.serial import SEQUENCES, Execute, named
+from headrace.runtime.execution.step import Step, inner_step
 from headrace.runtime.transfers.rendezvous import DEAD
 
 

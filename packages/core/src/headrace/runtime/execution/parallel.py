@@ -17,10 +17,10 @@ from queue import SimpleQueue
 from typing import Any, final
 
 from headrace.runtime.concurrency.callouts import call_out
-from headrace.runtime.plan import Mode, Plan, PlanNode
+from headrace.runtime.execution.plan import Mode, Plan, PlanNode
+from headrace.runtime.execution.serial import Execute, run_in_order, run_nodes
+from headrace.runtime.execution.step import Step
 from headrace.runtime.profiling.timing import LONG_S, RUNS, Pace, saved_s
-from headrace.runtime.serial import Execute, run_in_order, run_nodes
-from headrace.runtime.step import Step
 
 # What following the graph costs for each node beyond running the plan in its order.
 _NODE_S = 3e-6

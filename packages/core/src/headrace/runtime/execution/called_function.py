@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, final
 
 from headrace.runtime.concurrency.cancellation import Cancellation
-from headrace.runtime.executor import execute
-from headrace.runtime.plan import Plan
-from headrace.runtime.step import Step
+from headrace.runtime.execution.executor import execute
+from headrace.runtime.execution.plan import Plan
+from headrace.runtime.execution.step import Step
 from headrace.runtime.transfers.rendezvous import LocalRendezvous
 
 

@@ -22,8 +22,8 @@ from headrace.runtime.transfers.rendezvous import Edge
 from headrace.runtime.transfers.send_receive import Receiver, Sender
 
 if TYPE_CHECKING:
-    from headrace.runtime.beside import Beside
-    from headrace.runtime.chain import Chain
+    from headrace.runtime.execution.chain import Chain
+    from headrace.runtime.execution.parallel import Beside
 
 
 class Mode(IntEnum):

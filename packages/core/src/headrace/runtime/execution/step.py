@@ -9,7 +9,7 @@ from headrace.runtime.concurrency.cancellation import Cancellation
 from headrace.runtime.concurrency.stalls import StallWatch
 from headrace.runtime.concurrency.wakeup import Wakeup
 from headrace.runtime.control_flow.invocations import Invocation
-from headrace.runtime.plan import PlanNode
+from headrace.runtime.execution.plan import PlanNode
 from headrace.runtime.transfers.rendezvous import Rendezvous
 
 

@@ -15,9 +15,9 @@ import numpy as np
 
 from headrace.runtime.concurrency.cancellation import CURRENT
 from headrace.runtime.concurrency.stalls import Wait
+from headrace.runtime.execution.plan import Departure, Mode, Plan, PlanNode, Stretch
+from headrace.runtime.execution.step import Step, inner_step
 from headrace.runtime.failures import located
-from headrace.runtime.plan import Departure, Mode, Plan, PlanNode, Stretch
-from headrace.runtime.step import Step, inner_step
 
 _PLAIN, _INVOKES = Mode.PLAIN, Mode.INVOKES
 # What kernels of ops with any number of outputs return, where there is but one.

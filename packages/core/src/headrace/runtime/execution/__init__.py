@@ -1,0 +1,1 @@
+"""Execution: plans, and the ways in which they run."""
