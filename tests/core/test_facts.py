@@ -27,7 +27,7 @@ from headrace.passes.fold import MAX_REPEATED_ELEMENTS, fold
 from headrace.passes.hoist import hoist_invariants
 from headrace.passes.prune import extract, prune
 from headrace.passes.simplify.engine import simplify
-from headrace.runtime.determinism import refuse_chance
+from headrace.runtime.planning.determinism import refuse_chance
 from headrace.shapes import Shape
 
 

@@ -11,7 +11,7 @@ import headrace as hr
 from headrace.device_name import DeviceName
 from headrace.errors import ConfigError, DeterminismError
 from headrace.ops.queue import fifo_queue, queue_dequeue
-from headrace.runtime.determinism import refuse_chance
+from headrace.runtime.planning.determinism import refuse_chance
 from headrace.shapes import Shape
 from tests.children import run_program
 

@@ -9,7 +9,7 @@ import pytest
 
 import headrace as hr
 from headrace.graph.operation import Operation
-from headrace.runtime.cut import Role, Unit, cut
+from headrace.runtime.planning.clustering import Role, Unit, cut
 
 
 def random_graph(seed: int) -> tuple[list[Operation], dict[Operation, Role]]:

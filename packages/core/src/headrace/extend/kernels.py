@@ -17,9 +17,6 @@ from headrace.plugins.tables import (
     Kernel,
     KernelTable,
 )
-from headrace.runtime.binding import (
-    NodeView,
-)
 from headrace.runtime.concurrency.cancellation import (
     Cancellation,
 )
@@ -28,6 +25,9 @@ from headrace.runtime.devices.device import (
 )
 from headrace.runtime.failures import (
     family,
+)
+from headrace.runtime.planning.binding import (
+    NodeView,
 )
 from headrace.runtime.state.session_state import (
     KernelContext,

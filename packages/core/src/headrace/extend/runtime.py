@@ -49,14 +49,14 @@ from headrace.runtime.losses import (
     tell_loss,
     watch_losses,
 )
-from headrace.runtime.nested import (
-    function_partitions,
-)
 from headrace.runtime.options import (
     DEFAULT_OPTIONS,
     Options,
 )
-from headrace.runtime.planning import (
+from headrace.runtime.planning.nested_functions import (
+    function_partitions,
+)
+from headrace.runtime.planning.planning import (
     build_plan,
     devices_in,
 )

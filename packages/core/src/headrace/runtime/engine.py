@@ -26,9 +26,9 @@ from headrace.runtime.devices.options import Around, surroundings
 from headrace.runtime.execution.executor import execute
 from headrace.runtime.execution.plan import Plan
 from headrace.runtime.execution.step import Step
-from headrace.runtime.nested import function_partitions
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
-from headrace.runtime.planning import build_plan, devices_in
+from headrace.runtime.planning.nested_functions import function_partitions
+from headrace.runtime.planning.planning import build_plan, devices_in
 from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.transfers.rendezvous import LocalRendezvous, Rendezvous
 

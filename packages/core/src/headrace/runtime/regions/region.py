@@ -39,10 +39,10 @@ from headrace.runtime.unhindered import unhindered
 from headrace.shapes import Shape
 
 if TYPE_CHECKING:
-    from headrace.runtime.binding import Bound
     from headrace.runtime.control_flow.device_loops import HeldLoop
     from headrace.runtime.devices.device import Device
     from headrace.runtime.execution.plan import Plan
+    from headrace.runtime.planning.binding import Bound
 
 # Runs a compiled region: takes a value for each input, returns one for each output.
 Program = Callable[[Sequence[Any]], list[Any]]

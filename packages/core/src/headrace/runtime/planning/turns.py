@@ -20,7 +20,7 @@ from headrace.graph.operation import Operation
 from headrace.partition.rounds import may_branch, turns
 from headrace.passes.effects import has_effect
 from headrace.runtime.control_flow.invocations import INVOCATIONS
-from headrace.runtime.cut import Turn, Unit
+from headrace.runtime.planning.clustering import Turn, Unit
 from headrace.runtime.transfers.rendezvous import Edge
 
 _TRANSFERS = ("Send", "Recv")

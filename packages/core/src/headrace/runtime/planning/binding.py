@@ -24,8 +24,8 @@ from headrace.runtime.devices.device import Device
 from headrace.runtime.devices.host_inputs import on_host
 from headrace.runtime.execution.called_function import CalledFunction
 from headrace.runtime.execution.plan import Mode
-from headrace.runtime.guarded_blocking import GuardedBlocking
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
+from headrace.runtime.planning.guarded_blocking import GuardedBlocking
 from headrace.runtime.state.session_state import KernelContext, SessionState
 from headrace.runtime.transfers.rendezvous import Edge
 from headrace.runtime.transfers.send_receive import Receiver

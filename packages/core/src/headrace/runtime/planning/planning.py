@@ -24,10 +24,7 @@ from headrace.passes.evaluate import kernel_dtype
 from headrace.passes.step_graph import StepGraph, with_fetches
 from headrace.placement.place import Machine
 from headrace.runtime import builtin
-from headrace.runtime.binding import Bound, activated, bind, bind_preferred, is_blocking
 from headrace.runtime.control_flow.invocations import INVOCATIONS
-from headrace.runtime.cut import Role, Unit, cut
-from headrace.runtime.determinism import refuse_chance, refuse_races
 from headrace.runtime.devices.capabilities import (
     CompilingDevice,
     ThreadedDevice,
@@ -42,14 +39,17 @@ from headrace.runtime.execution.chain import Chain, chain
 from headrace.runtime.execution.executor import AloneProgram
 from headrace.runtime.execution.parallel import Beside
 from headrace.runtime.execution.plan import Mode, Plan, PlanNode, readers, stretches
-from headrace.runtime.numerics import checked
 from headrace.runtime.options import DEFAULT_OPTIONS, Options
+from headrace.runtime.planning.binding import Bound, activated, bind, bind_preferred, is_blocking
+from headrace.runtime.planning.clustering import Role, Unit, cut
+from headrace.runtime.planning.determinism import refuse_chance, refuse_races
+from headrace.runtime.planning.numerics import checked
+from headrace.runtime.planning.turns import Turns
 from headrace.runtime.regions.region import Program, RegionCall, Surroundings, is_handle
 from headrace.runtime.state.containers import VariableCell
 from headrace.runtime.state.session_state import SessionState
 from headrace.runtime.transfers.rendezvous import Edge
 from headrace.runtime.transfers.send_receive import Receiver
-from headrace.runtime.turns import Turns
 
 # These take no time.
 _ENDS = builtin.ARGUMENTS + builtin.RESULTS

@@ -1,0 +1,1 @@
+"""Planning: from the partitions of a step to the plan of one process."""
