@@ -7,14 +7,14 @@ import weakref
 
 import pytest
 
-import headrace.runtime.unhindered as module
-from headrace.runtime.unhindered import unhindered
+import headrace.runtime.garbage_collection as module
+from headrace.runtime.garbage_collection import unhindered
 from tests.children import run_program
 
 # Prints whether a full collection ran, how many more old objects there are, and what is frozen.
 _PROGRAM = """
 import gc
-from headrace.runtime.unhindered import unhindered
+from headrace.runtime.garbage_collection import unhindered
 
 collected = []
 gc.callbacks.append(lambda phase, info: collected.append(info["generation"]))

@@ -63,7 +63,7 @@ from headrace.ordering import (
 from headrace.passes.inline import (
     check_repeated,
 )
-from headrace.runtime.unhindered import (
+from headrace.runtime.garbage_collection import (
     unhindered,
 )
 

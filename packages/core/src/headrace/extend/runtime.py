@@ -43,7 +43,7 @@ from headrace.runtime.execution.plan import (
 from headrace.runtime.execution.step import (
     Step,
 )
-from headrace.runtime.losses import (
+from headrace.runtime.lost_tasks import (
     outlive_tasks,
     outlives_tasks,
     tell_loss,

@@ -30,10 +30,10 @@ from headrace.graph.scopes import get_default_graph, too_deep, use_graph
 from headrace.graph.tensor import Tensor
 from headrace.plugins.host import host
 from headrace.runtime.engine import LocalRuntime
+from headrace.runtime.garbage_collection import unhindered
 from headrace.runtime.profiling.profile import Profile
 from headrace.runtime.runtime import Runtime
 from headrace.runtime.state.containers import reset_containers
-from headrace.runtime.unhindered import unhindered
 from headrace.session.config import Config
 from headrace.session.default_configs import default_config
 from headrace.session.explanation import Explanation

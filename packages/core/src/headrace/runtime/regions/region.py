@@ -31,11 +31,11 @@ from headrace.runtime.concurrency.background import Background
 from headrace.runtime.concurrency.cancellation import within_step
 from headrace.runtime.devices.capabilities import CompilingDevice, holds_host_arrays
 from headrace.runtime.failures import StateUses
+from headrace.runtime.garbage_collection import unhindered
 from headrace.runtime.options import Options
 from headrace.runtime.regions.compilation_history import told
 from headrace.runtime.regions.splitting import MeasuredProgram, Paces, bare
 from headrace.runtime.transfers.rendezvous import SENT
-from headrace.runtime.unhindered import unhindered
 from headrace.shapes import Shape
 
 if TYPE_CHECKING:
