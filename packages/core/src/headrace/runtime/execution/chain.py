@@ -3,7 +3,7 @@
 So does a step that takes a batch out of a queue, or reads records and puts them into one. The nodes
 run in an order, as in ``serial.py``: what the first that waits needs, then what does not need it,
 which goes on while it waits, and so on. Nothing has to be counted or queued, as it has where
-several nodes wait at a time (``arrivals.py``).
+several nodes wait at a time (``dataflow.py``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Running nodes beside each other: each on a thread of its own, where that ends the step earlier.
 
-A plan measures its nodes in its first runs (``paces.py``). Where some take long, leave cores to
+A plan measures its nodes in its first runs (``timing.py``). Where some take long, leave cores to
 others and do not wait for each other, later runs hand each of these to another thread, as soon as
 its inputs are there. Everything else runs on the step's own thread, in the order of the plan as far
 as that is possible. A plan whose steps do not get shorter by that goes back to one thread.

@@ -1,7 +1,7 @@
 """Paces: how long operations take, measured while a step runs for the first times.
 
-From that follows which operations are worth a thread of their own (``beside.py``): those that take
-long, and leave cores to others.
+From that follows which operations are worth a thread of their own (``parallel.py``): those that
+take long, and leave cores to others.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Splitting a region at operations that take long, so that these run beside each other.
 
 A region runs one operation after the other. Where it has some that a kernel of their own computes,
-take long, leave cores to others and do not wait for each other (``paces.py``), its graph is planned
-anew with these running by themselves, and ``beside.py`` sees to the rest.
+take long, leave cores to others and do not wait for each other (``timing.py``), its graph is
+planned anew with these running by themselves, and ``parallel.py`` sees to the rest.
 """
 
 from __future__ import annotations
