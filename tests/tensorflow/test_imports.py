@@ -73,6 +73,23 @@ def test_private_modules_have_public_names(
     assert getattr(found, name) is names.public(public)
 
 
+def test_generated_functions_build_single_ops(tf: ModuleType) -> None:
+    from tensorflow.python.ops import gen_array_ops, gen_nn_ops
+
+    x = hr.placeholder(hr.float32, [4, 1, 1, 1])
+    made = gen_array_ops.batch_to_space_nd(x, [2, 2], [[0, 0], [0, 0]], name="mine")
+    assert (made.op.name, made.shape.as_list()) == ("mine", [1, 2, 2, 1])
+    assert gen_nn_ops.top_kv2([1.0, 3.0], k=1).indices.dtype is hr.int32
+    assert gen_array_ops.Squeeze is hr.raw_ops.Squeeze
+    assert gen_array_ops._slice([1, 2, 3], [1], [1]).shape.as_list() == [1]
+    with pytest.raises(AttributeError, match="no op for TensorFlow's generated function 'foo'"):
+        _ = gen_array_ops.foo
+    with pytest.raises(TypeError, match="got several values for input"):
+        gen_array_ops.squeeze([1], input=[1])
+    with pytest.raises(TypeError, match="squeeze takes 3 arguments, got 4"):
+        gen_array_ops.squeeze([1], [0], "a", "b")
+
+
 def test_private_modules_have_the_modules_that_they_import(tf: ModuleType) -> None:
     ops = importlib.import_module("tensorflow.python.ops")
     array_ops = importlib.import_module("tensorflow.python.ops.array_ops")

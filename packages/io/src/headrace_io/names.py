@@ -92,6 +92,7 @@ def targets() -> dict[str, str]:
         "graph_util": "headrace_io.graph_util",
         "io": "headrace_io",
         "python_io": "headrace_io.python_io",
+        "raw_ops": "headrace_io.raw_ops",
         "resource_loader": "headrace_io.resource_loader",
     }
     for namespace, names in ELSEWHERE.items():

@@ -71,6 +71,8 @@ _PUBLIC = {
     "util.nest": "nest",
 }
 _PROGRAMS = ("platform.app", "platform.flags")
+# Modules with a function for each op, which TensorFlow generates.
+_GENERATED = re.compile(r"ops\.gen_\w+")
 
 
 @cache
@@ -84,7 +86,7 @@ def module(full: str) -> ModuleType | None:
     """Return the module of a whole name, as ``tensorflow.python.ops``; None if there is none."""
     package, _, inside = full.partition(".")[2].partition(".")
     # Messages are in "core": in which modules and packages of it, no table tells.
-    there = package == "core" or not inside or inside in _known()
+    there = package == "core" or not inside or inside in _known() or _GENERATED.fullmatch(inside)
     return Private(full, package, inside) if there else None
 
 
@@ -120,6 +122,8 @@ class Private(ModuleType):
             ours = importlib.import_module(f"headrace_tensorflow.helpers.{_OURS[inside]}")
             if hasattr(ours, name):
                 return getattr(ours, name)
+        if _GENERATED.fullmatch(inside):
+            return importlib.import_module("headrace_tensorflow.helpers.generated").function(name)
         if inside in _PROGRAMS:
             own = getattr(importlib.import_module("headrace_tensorflow.programs"), inside[9:])
             return getattr(own, name)

@@ -166,7 +166,7 @@ class _Scope:
                 continue
             node = self.body.nodes[name]
             try:
-                self._build(name, node)
+                self.add(name)
             except HeadraceError as error:
                 if isinstance(error, GraphError) or getattr(error, "of_node", False):
                     raise
@@ -214,7 +214,9 @@ class _Scope:
 
     # -- one node
 
-    def _build(self, name: str, linked: Linked) -> None:
+    def add(self, name: str) -> None:
+        """Build one node, what it depends on being there."""
+        linked = self.body.nodes[name]
         message = linked.message
         controls = [op for other in linked.controls for op in self.operations(other)]
         if linked.op in ENTER:
@@ -304,6 +306,31 @@ class _Scope:
         made = [hr.identity(found[0])] if len(found) == 1 else list(hr.identity_n(found))
         graph.rename(made[0].op, name, first)
         return made
+
+
+def build_node(message: Any, inputs: Sequence[Any]) -> list[Any] | Operation:
+    """Build a single node in the default graph.
+
+    Args:
+        message: The ``NodeDef``, whose op has a translation, with the full name of the operation.
+        inputs: What stands for its inputs, in order.
+
+    Returns:
+        What stands for its outputs; the operation where it has none.
+
+    Raises:
+        AttributeValueError: if the node is not what its op takes.
+    """
+    names = [f"{message.name}/{index}" for index in range(len(inputs))]
+    linked = Linked(message, [(name, "", 0) for name in names], [])
+    body = Body({message.name: linked}, names)
+    scope = _Scope(TensorFlowReader(), body, dict(zip(names, inputs, strict=True)), ())
+    try:
+        scope.add(message.name)
+    except DocumentError as error:
+        raise AttributeValueError(f"{message.op} {message.name!r}: {error}") from error
+    results = scope.results[message.name]
+    return results or scope.made[message.name][0]
 
 
 def _translated(function: Callable[[Any], Any], node: Node) -> Any:
