@@ -18,6 +18,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import tensorflow
 from tensorflow.python.framework import dtypes, op_def_registry, tensor_shape, tensor_util
 
@@ -43,7 +44,8 @@ def one(kind, value):
     if kind == "tensor":
         return tensor_util.MakeNdarray(value).tolist()
     if kind == "f":
-        return float(repr(value)[:12])
+        # The shortest decimal that has the same float32: what the op's definition says.
+        return float(str(np.float32(value)))
     if kind == "func":
         return value.name
     return value

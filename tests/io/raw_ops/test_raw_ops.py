@@ -34,7 +34,7 @@ def test_what_is_built_is_what_graphs_are_read_with() -> None:
     assert {"Add", "Conv2D", "VarHandleOp", "TopKV2"} <= set(listed) <= known()
     # Loops are built of several of them, and none alone.
     assert not {"Enter", "Exit"} & set(listed)
-    assert all(callable(getattr(hr.raw_ops, name)) for name in listed)
+    assert [getattr(hr.raw_ops, name).__name__ for name in listed] == listed
 
 
 def test_names_of_arguments_are_those_of_tensorflows_functions() -> None:
@@ -108,6 +108,20 @@ def test_they_have_gradients_and_stand_in_branches_and_functions() -> None:
     np.testing.assert_array_equal(found[0], [1.0])
     np.testing.assert_array_equal(found[1], [1.0])
     np.testing.assert_array_equal(found[2], [0.0, 1.0])
+
+
+def test_numbers_that_are_given_are_those_of_the_op() -> None:
+    raw = hr.raw_ops
+    leaky, near, text = run(
+        [
+            raw.LeakyRelu(features=[-1.0]),
+            raw.ApproximateEqual(x=[1.0], y=[1.3], tolerance=0.31),
+            raw.AsString(input=[0.5], precision=2),
+        ]
+    )
+    np.testing.assert_array_equal(leaky, np.float32([-0.2]))
+    np.testing.assert_array_equal(near, [True])
+    assert list(text) == [b"0.50"]
 
 
 ERRORS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {

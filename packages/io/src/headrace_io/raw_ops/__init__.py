@@ -6,16 +6,16 @@ translation. Inputs and attributes are given by name, as TensorFlow 1.15's ``tf.
 
 from __future__ import annotations
 
-from typing import Any
+import typing as _typing
 
-from headrace_io.raw_ops.building import names, raw_op
+from headrace_io.raw_ops import building as _building
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    return raw_op(name)
+    return _building.raw_op(name)
 
 
 def __dir__() -> list[str]:
-    return list(names())
+    return list(_building.names())

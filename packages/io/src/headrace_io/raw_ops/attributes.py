@@ -51,6 +51,10 @@ def _message(kind: str, value: Any) -> Any:
         made.tensor.CopyFrom(make_tensor_proto(value))
     elif kind == "string":
         made.s = value
+    elif kind == "float":
+        made.f = value
+    elif kind == "list(float)" and value:
+        made.list.f.extend(value)
     elif isinstance(value, list) and not value:
         made.list.SetInParent()
     else:

@@ -25,7 +25,7 @@ def same(name: str) -> Callable[..., Any]:
 for _name in (
     *("Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atan2", "Atanh", "BesselI0e"),
     *("BesselI1e", "Betainc", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Ceil", "Cos", "Cosh"),
-    *("Digamma", "Div", "DivNoNan", "Erf", "Erfc", "Exp", "Expm1", "Floor", "FloorDiv", "FloorMod"),
+    *("Digamma", "DivNoNan", "Erf", "Erfc", "Exp", "Expm1", "Floor", "FloorDiv", "FloorMod"),
     *("Greater", "GreaterEqual", "Igamma", "IgammaGradA", "Igammac", "Invert", "IsFinite", "IsInf"),
     *("IsNan", "LeftShift", "Less", "LessEqual", "Lgamma", "Log", "Log1p", "LogicalAnd"),
     *("LogicalNot", "LogicalOr", "NextAfter", "Polygamma", "PopulationCount", "Pow", "Reciprocal"),
@@ -38,7 +38,6 @@ for _name, _function in (
     ("Mul", hr.multiply),
     ("MulNoNan", hr.math.multiply_no_nan),
     ("Neg", hr.negative),
-    ("RealDiv", hr.realdiv),
     ("Maximum", hr.maximum),
     ("Minimum", hr.minimum),
     ("Round", hr.round),
@@ -68,9 +67,27 @@ for _name, _function in (
     ROWS.call(_name, _function)
 
 
-@ROWS.add("Equal", "NotEqual", ignored="incompatible_shape_error")
+@ROWS.add("Div", "RealDiv")
+def _div(node: Any) -> Any:
+    # Of integers the quotient of C, as their kernels have it.
+    whole = node.tensor(0).dtype.is_integer
+    return hr.truncatediv(*node.tensors) if whole else hr.realdiv(*node.tensors)
+
+
+@ROWS.add("Equal", "NotEqual")
 def _equal(node: Any) -> Any:
-    return call_op(node.op, *node.tensors)
+    x, y = node.tensors
+    checked = node.attr("incompatible_shape_error", True)
+    if not checked and not _may_broadcast(x.shape, y.shape):
+        return hr.constant(node.op == "NotEqual")
+    return call_op(node.op, x, y)
+
+
+def _may_broadcast(x: Any, y: Any) -> bool:
+    if x.rank is None or y.rank is None:
+        return True
+    pairs = zip(reversed(x.as_list()), reversed(y.as_list()), strict=False)
+    return all(a == b or a in (1, None) or b in (1, None) for a, b in pairs)
 
 
 @ROWS.add("InvGrad", "ReciprocalGrad")
