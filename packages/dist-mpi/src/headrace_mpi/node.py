@@ -49,8 +49,9 @@ from headrace_mpi.membership.survival import CONTINUE, END, Survival, birth, end
 from headrace_mpi.membership.ulfm import failed_ranks
 from headrace_mpi.membership.watch import Watch
 from headrace_mpi.settings import LOST_AFTER, MIN_WORKERS, RESTARTS, SLOW_AFTER, STALL_AFTER
+from headrace_mpi.steps.client import Client
 from headrace_mpi.steps.rendezvous import Exchange
-from headrace_mpi.steps.runtime import Client, ClusterRuntime
+from headrace_mpi.steps.runtime import ClusterRuntime
 from headrace_mpi.steps.stalls import StepStalls
 from headrace_mpi.steps.worker import WorkerService
 from headrace_mpi.transport.transport import Transport

@@ -22,7 +22,7 @@ from headrace_mpi.membership.saving import GRACE_S, SAVING_S, SAY_S
 if TYPE_CHECKING:
     from headrace_mpi.membership.members import Member
     from headrace_mpi.membership.survival import Survival
-    from headrace_mpi.steps.runtime import Client
+    from headrace_mpi.steps.client import Client
     from headrace_mpi.transport.transport import Transport
     from headrace_mpi.world import World
 
