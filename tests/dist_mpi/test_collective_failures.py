@@ -26,6 +26,8 @@ from headrace.errors import (
     ShapeError,
     TaskLostError,
 )
+from headrace.extend.runtime import Cancellation, Wakeup
+from headrace_mpi.collectives import algorithms
 from tests.dist_mpi.threaded_ranks import Rank, good, run_ranks
 
 pytestmark = pytest.mark.needs("backend-cpu")
@@ -363,3 +365,35 @@ def test_one_in_a_branch_of_a_graph_that_was_read_is_refused(optimize: bool) -> 
         session = hr.Session(config=hr.Config(optimize=optimize))
         with session, pytest.raises(PluginError, match=text):
             session.run(y)
+
+
+def test_a_step_that_fails_before_others_told_their_plan_leaves_the_next_one_good() -> None:
+    plan = ("0: AllReduce sum float32[2] 'x'",)
+
+    def program(rank: Rank) -> list[Any]:
+        def total(give_up: bool) -> Any:
+            found: list[Any] = []
+            cancellation, woken = Cancellation(), Wakeup()
+
+            def done(value: Any) -> None:
+                found.append(value)
+                woken.wake()
+
+            rank.group.run(
+                *(plan, 0, 1, "AllReduce 'x'"),
+                lambda link: algorithms.all_reduce(link, [np.ones(2)], "sum"),
+                cancellation,
+                done,
+            )
+            if give_up:
+                # Nothing of the other rank was received yet.
+                cancellation.cancel(AbortedError("enough"))
+            rank.group.wait(woken, 5.0)
+            return found[0]
+
+        return [total(give_up=rank.rank == 0), total(give_up=False)]
+
+    (_, first), (told, second) = good(run_ranks(2, program, timeout_s=5.0))
+    assert isinstance(told, AbortedError)
+    assert "enough" in str(told)
+    np.testing.assert_array_equal([*first, *second], np.full((2, 2), 2.0))

@@ -72,7 +72,8 @@ class Group:
         rank: The number of this process in the group.
         size: How many ranks it has.
         others: The numbers of the others.
-        agreed: The hashes of plans that all ranks are known to have.
+        having: For hashes of plans, the other ranks that are known to have the plan.
+        announced: The hashes of plans that this rank has told the others.
         plans: The plans of hashes, as far as known.
         digests: For ranks and steps, the hash of the plan that the rank runs.
         readable: The process id of ranks whose memory this one can read, and they its.
@@ -99,7 +100,8 @@ class Group:
         self.rank = self._number[transport.rank]
         self.size = len(self._members)
         self.others = [rank for rank in range(self.size) if rank != self.rank]
-        self.agreed: set[int] = set()
+        self.having: dict[int, set[int]] = {}
+        self.announced: set[int] = set()
         self.plans: dict[int, tuple[str, ...]] = {}
         self.digests: dict[tuple[int, int], int] = {}
         self.readable: dict[int, int] = {}
@@ -141,10 +143,11 @@ class Group:
         """Return the code of a dtype on the wire."""
         return wire.code_of(dtype)
 
-    def note_plan(self, rank: int, frame: Frame) -> None:
-        """Remember what a rank told of its step and of its memory."""
+    def _note_plan(self, rank: int, frame: Frame) -> None:
+        """Remember what a rank told of its step and of its memory: it does so once."""
         fields = json.loads(frame.payload)
         self.plans[frame.iteration] = tuple(fields["plan"])
+        self.having.setdefault(frame.iteration, set()).add(rank)
         if rank not in self.readable:
             self.readable[rank] = self.probe.reads(fields["card"])
 
@@ -237,6 +240,11 @@ class Group:
             if frame.kind is not Kind.COLLECTIVE_FAILED and frame.step >= self._begun:
                 self.digests[rank, frame.step] = frame.iteration
             ticket = self._now
+            if frame.kind is Kind.COLLECTIVE_PLAN:
+                # Also of a step that is over here: the rank will not tell it again.
+                self._note_plan(rank, frame)
+                if ticket is not None and frame.step < ticket.number:
+                    ticket.agree()
             if frame.step > self._begun:
                 self._early.setdefault(frame.step, []).append((rank, frame))
             elif ticket is not None and frame.step == ticket.number:

@@ -73,18 +73,30 @@ class Ticket:
         self.moved = time.monotonic()
         self._group = group
         self._left = -1
-        self._agreed = self.digest in group.agreed
-        self._told: set[int] = set()
+        self._agreed = not self._untold()
         self._differing: set[int] = set()
         self._exchanges: dict[int, Exchange] = {}
         self._inbox: dict[int, dict[tuple[int, int], Value]] = {}
-        if not self._agreed:
+        if self.digest not in group.announced:
+            group.announced.add(self.digest)
             card = json.dumps({"plan": plan, "card": group.probe.card}).encode()
             for rank in group.others:
                 group.send(rank, self._frame(Kind.COLLECTIVE_PLAN, 0, card))
 
     def _frame(self, kind: Kind, edge: int, payload: Any) -> Frame:
         return Frame(kind, self.number, edge, self.digest, payload=payload)
+
+    def _untold(self) -> list[int]:
+        """Return the ranks that are not known to have the plan."""
+        return sorted(set(self._group.others) - self._group.having.get(self.digest, set()))
+
+    def agree(self) -> None:
+        """Begin to exchange values, if all ranks are known now to have the plan."""
+        if self._agreed or self._untold() or self.over:
+            return
+        self._agreed = True
+        for exchange in list(self._exchanges.values()):
+            self._run(exchange)
 
     @property
     def over(self) -> bool:
@@ -136,7 +148,7 @@ class Ticket:
 
     def waits(self) -> list[tuple[str, list[int]]]:
         """Return the collectives that wait, each with the ranks that it waits for."""
-        missing = sorted(set(self._group.others) - self._told)
+        missing = self._untold()
         found = []
         for exchange in self._exchanges.values():
             known = self._inbox.get(exchange.place, {})
@@ -163,20 +175,13 @@ class Ticket:
             where = self._group.name(rank)
             self.fail(faults.unpack(frame.payload, where), told_by=rank)
             return
-        if frame.kind is Kind.COLLECTIVE_PLAN:
-            self._group.note_plan(rank, frame)
         if frame.iteration != self.digest:
             self._differing.add(rank)
         if self._differing:
             self._tell_difference()
             return
         if frame.kind is Kind.COLLECTIVE_PLAN:
-            self._told.add(rank)
-            if not self._agreed and len(self._told) == len(self._group.others):
-                self._agreed = True
-                self._group.agreed.add(self.digest)
-                for exchange in list(self._exchanges.values()):
-                    self._run(exchange)
+            self.agree()
             return
         place, phase = divmod(frame.edge, _PHASES)
         value = self._value(rank, phase, frame.payload)
