@@ -54,7 +54,6 @@ from headrace.runtime.transfers.send_receive import Receiver
 # These take no time.
 _ENDS = builtin.ARGUMENTS + builtin.RESULTS
 _TRANSFERS = ("Send", "Recv")
-_LARGE_BYTES = 1 << 16
 
 
 class Nest(Protocol):
@@ -178,6 +177,8 @@ class _PlanBuilder:
         self.sends: dict[Edge, int] = {}
         # Of tensors that regions let go before they end, what takes them.
         self.outlets: dict[Tensor, list[Any]] = {}
+        # What starts while the region that makes its inputs still runs.
+        self.starting: Collection[Operation] = ()
         self.waits = False
         self.branches = False
         self.in_turn = False
@@ -273,9 +274,14 @@ class _PlanBuilder:
                         readers.setdefault(tensor, set()).add(unit)
         # What a region makes for other tasks only can be sent before the region has ended. A dead
         # value is nothing that a region makes.
-        leaving = set()
-        if not may_die:
-            leaving = {t for t, us in readers.items() if _is_large(t) and _all_leave(us, came)}
+        leaving: set[Tensor] = set()
+        if not may_die and (sends or any(op.schema.concerted for op in order)):
+            # lazy: most steps are of one task
+            from headrace.runtime.leaving import sent_early, starting_early
+
+            leaving = sent_early(readers, came)
+            self.starting = starting_early(order, place, readers)
+            leaving.update(t for op in self.starting for t in op.inputs)
         for unit in units:
             if unit.region:
                 self._add_region(unit, readers, leaving)
@@ -390,6 +396,13 @@ class _PlanBuilder:
         if is_handle(op):
             self._preset(op, [call()])
             return
+        if op in self.starting and all(t in self.outlets for t in op.inputs):
+            # lazy: most steps are of one task
+            from headrace.runtime.early_start import EarlyStart
+
+            call = EarlyStart(call, len(op.inputs))
+            for place, tensor in enumerate(op.inputs):
+                self.outlets[tensor].append(call.outlet(place))
         index = len(self.nodes)
         outputs = tuple(self._new_slot() for _ in op.outputs)
         control = self._new_slot()
@@ -566,22 +579,3 @@ def _held_as(op: Operation) -> Hashable:
 
 def _name(attr: tuple[str, Any]) -> str:
     return attr[0]
-
-
-def _is_large(tensor: Tensor) -> bool:
-    """Whether sending a tensor early is worth a call for it; small ones leave together."""
-    if tensor.dtype.kind in ("resource", "list"):
-        return True
-    count = tensor.shape.num_elements()
-    return count is None or count * tensor.dtype.numpy.itemsize >= _LARGE_BYTES
-
-
-def _all_leave(units: Collection[Unit], came: Collection[Edge]) -> bool:
-    """Whether units do nothing but send to other tasks.
-
-    Args:
-        units: Who reads a tensor.
-        came: The transfers that this process receives.
-    """
-    ops = [op for unit in units for op in unit.ops]
-    return all(op.type == "Send" and Edge.of(op) not in came for op in ops)

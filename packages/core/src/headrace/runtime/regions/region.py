@@ -166,8 +166,8 @@ class Surroundings:
     inner: Callable[[Operation], tuple[Plan, ...]] = lambda op: ()
 
 
-# Takes a value of a step.
-Outlet = Callable[[Any, Any], None]
+# Takes a value of a step; returns what the region hands over in its place, None for nothing.
+Outlet = Callable[[Any, Any], Any]
 
 
 class RegionCall:
@@ -276,9 +276,10 @@ class RegionCall:
         if outlets:
 
             def emit(index: int, value: Any) -> Any:
+                left = None
                 for outlet in outlets[index]:
-                    outlet(step, value)
-                return SENT
+                    left = outlet(step, value)
+                return SENT if left is None else left
 
             given.append(emit)
         if self.holds:
