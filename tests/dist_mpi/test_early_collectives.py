@@ -10,7 +10,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import HeadraceError, InvalidArgumentError
-from headrace.runtime.early_start import EarlyStart
+from headrace.runtime.execution.early_start import EarlyStart
 from headrace_mpi.collectives.functions import bucketed_all_reduce
 from tests.dist_mpi.threaded_ranks import Rank, good, run_ranks
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from headrace.errors import CancelledError, InvalidArgumentError
-from headrace.runtime.cancellation import Cancellation
-from headrace.runtime.early_start import EarlyStart
-from headrace.runtime.rendezvous import LocalRendezvous
-from headrace.runtime.step import Step
+from headrace.runtime.concurrency.cancellation import Cancellation
+from headrace.runtime.execution.early_start import EarlyStart
+from headrace.runtime.execution.step import Step
+from headrace.runtime.transfers.rendezvous import LocalRendezvous
 
 
 class Kernel:

@@ -277,7 +277,7 @@ class _PlanBuilder:
         leaving: set[Tensor] = set()
         if not may_die and (sends or any(op.schema.concerted for op in order)):
             # lazy: most steps are of one task
-            from headrace.runtime.leaving import sent_early, starting_early
+            from headrace.runtime.planning.leaving import sent_early, starting_early
 
             leaving = sent_early(readers, came)
             self.starting = starting_early(order, place, readers)
@@ -398,7 +398,7 @@ class _PlanBuilder:
             return
         if op in self.starting and all(t in self.outlets for t in op.inputs):
             # lazy: most steps are of one task
-            from headrace.runtime.early_start import EarlyStart
+            from headrace.runtime.execution.early_start import EarlyStart
 
             call = EarlyStart(call, len(op.inputs))
             for place, tensor in enumerate(op.inputs):

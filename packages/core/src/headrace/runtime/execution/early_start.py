@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, final
 
-from headrace.runtime.step import Step
+from headrace.runtime.execution.step import Step
 
 Done = Callable[[Any], None]
 

@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace.runtime.cut import Unit
-from headrace.runtime.rendezvous import Edge
+from headrace.runtime.planning.clustering import Unit
+from headrace.runtime.transfers.rendezvous import Edge
 
 _LARGE_BYTES = 1 << 16
 
