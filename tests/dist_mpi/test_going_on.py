@@ -87,16 +87,47 @@ def test_a_job_goes_on_without_a_worker(
     assert job.err.rstrip().endswith("headrace: the job came to its end without worker:1")
 
 
+@pytest.mark.parametrize(
+    "how",
+    ["killed", *(pytest.param(how, marks=pytest.mark.slow) for how in ("exit-0", "stopped"))],
+)
+def test_a_worker_takes_the_place_of_a_lost_chief(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    if how == "stopped":
+        monkeypatch.setenv("HEADRACE_SLOW_AFTER", "2")
+        monkeypatch.setenv("HEADRACE_LOST_AFTER", "4")
+    job = launch(tmp_path, LOSE, *("-n", "4", "--ps", "1"), words=(HOWS[how][0], "worker:0"))
+    assert job.end(120) == 0, job.err
+    assert job.out == ["[worker:1] went on True /job:worker/task:0"]
+    told = re.findall(r"\[(\S+)\] headrace: rank . of 4 .* is the chief from now on", job.err)
+    assert told == ["worker:1"], job.err
+    assert job.err.rstrip().endswith("headrace: the job came to its end without worker:0")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("victim", ["ps:0", "worker:0"])
-def test_a_job_ends_without_its_ps_or_chief(tmp_path: Path, victim: str) -> None:
+@pytest.mark.parametrize(
+    ("how", "code", "told"),
+    [("left", 3, "left with exit code 3"), ("failed", 1, "ValueError: too late")],
+)
+def test_a_chief_whose_program_fails_ends_the_job(
+    tmp_path: Path, how: str, code: int, told: str
+) -> None:
+    job = launch(tmp_path, LOSE, *("-n", "3", "--ps", "1"), words=(HOWS[how][0], "worker:0"))
+    assert job.end(120) == code, job.err
+    assert told in job.err
+
+
+@pytest.mark.slow
+def test_a_job_ends_without_its_ps(tmp_path: Path) -> None:
     code, _ = HOWS["killed"]
-    job = launch(tmp_path, LOSE, *("-n", "3", "--ps", "1"), words=(code, victim))
+    job = launch(tmp_path, LOSE, *("-n", "3", "--ps", "1"), words=(code, "ps:0"))
     assert job.end(120) == 75, job.err
-    lost = victim.replace(":", "/task:")
-    told = re.findall(rf"\[(\S+)\] headrace: rank . of 3 .* ends: /job:{lost} .* was lost", job.err)
+    told = re.findall(
+        r"\[(\S+)\] headrace: rank . of 3 .* ends: /job:ps/task:0 .* was lost", job.err
+    )
     assert len(told) == 2, job.err
-    assert f"headrace: the job lost {victim}; the job ended with exit code 75" in job.err
+    assert "headrace: the job lost ps:0; the job ended with exit code 75" in job.err
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from headrace_mpi.launcher.output import Account
 from headrace_mpi.launcher.request import parse
 from headrace_mpi.launcher.start import LOST, Outcome
 from headrace_mpi.membership.saving import Saving
+from headrace_mpi.membership.succession import Succession
 from headrace_mpi.membership.survival import Survival, birth, checked_policy, end_process
 
 JOBS = Jobs((("ps", 1), ("evaluator", 1), ("worker", 4)))
@@ -33,15 +34,15 @@ def survival(policy: str = "continue", least: int = 0) -> Survival:
         ("end", 0, [3], "the job needs it"),
         ("continue", 0, [0], "the job needs it"),
         ("continue", 0, [1], "the job needs it"),
-        ("continue", 0, [CHIEF], "the job needs it"),
+        ("continue", 0, [CHIEF], ""),
+        ("continue", 0, [CHIEF, 3, 4], ""),
+        ("continue", 0, [CHIEF, 3, 4, 5], "no worker is left that could be the chief"),
         ("continue", 0, [3, 4, 5], ""),
         ("continue", 2, [3, 4], ""),
         ("continue", 2, [3, 4, 5], "1 workers are left, fewer than the 2 that are needed"),
     ],
 )
-def test_workers_but_the_chief_can_be_spared(
-    policy: str, least: int, lost: list[int], why: str
-) -> None:
+def test_workers_can_be_spared(policy: str, least: int, lost: list[int], why: str) -> None:
     known = survival(policy, least)
     told = [known.lose(rank) for rank in lost]
     assert told == [""] * (len(lost) - 1) + [why]
@@ -50,8 +51,56 @@ def test_workers_but_the_chief_can_be_spared(
 
 
 def test_who_may_be_lost() -> None:
-    assert [rank for rank in range(6) if survival().may_lose(rank)] == [3, 4, 5]
+    assert [rank for rank in range(6) if survival().may_lose(rank)] == [2, 3, 4, 5]
     assert not any(survival("end").may_lose(rank) for rank in range(6))
+
+
+def test_a_chief_that_has_the_variables_is_needed() -> None:
+    alone = Jobs((("worker", 3),))
+    known = Survival("continue", alone.tasks, alone.chief, 0)
+    assert [rank for rank in range(3) if known.may_lose(rank)] == [1, 2]
+    assert known.lose(0) == "the job needs it"
+
+
+def succession(*jobs: tuple[str, int]) -> Succession:
+    named = Jobs(jobs)
+    return Succession(named.tasks, named.chief)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "happens", "chief"),
+    [
+        (JOBS.counts, [], 2),
+        (JOBS.counts, ["lose 3"], 2),
+        (JOBS.counts, ["lose 2"], 3),
+        (JOBS.counts, ["lose 3", "lose 2"], 4),
+        (JOBS.counts, ["lose 2", "lose 3", "lose 4", "lose 5"], None),
+        # A worker that has left knows no more, and does no more.
+        (JOBS.counts, ["leave 3", "lose 2"], 4),
+        # Told the other way round, it comes to the same.
+        (JOBS.counts, ["lose 2", "leave 3"], 4),
+        (JOBS.counts, ["lose 2", "leave 3", "leave 4", "leave 5"], None),
+        # A chief that has left had done its work.
+        (JOBS.counts, ["end 2", "lose 2"], 2),
+        (JOBS.counts, ["lose 2", "end 3", "lose 3"], 3),
+        ((("chief", 1), ("ps", 1), ("worker", 2)), [], 0),
+        ((("chief", 1), ("ps", 1), ("worker", 2)), ["lose 0"], 2),
+        ((("worker", 2), ("ps", 1), ("master", 1)), ["lose 3"], 0),
+        ((("ps", 2),), [], 0),
+        ((("ps", 2),), ["lose 0"], None),
+    ],
+)
+def test_who_is_the_chief(
+    jobs: tuple[tuple[str, int], ...], happens: list[str], chief: int | None
+) -> None:
+    known = succession(*jobs)
+    for event in happens:
+        what, rank = event.split()
+        if what == "lose":
+            known.lose(int(rank))
+        else:
+            known.leave(int(rank), as_chief=what == "end")
+    assert known.chief == chief
 
 
 @pytest.mark.parametrize(
@@ -107,6 +156,9 @@ def test_a_lost_process_that_is_stopped_is_ended() -> None:
         ({0: "left 75", 1: "left 75", 2: "left 75"}, 75, Outcome(LOST, 4, ("worker:2",))),
         # A mistake of the chief's program is one of the job's.
         ({1: "left 3"}, 3, Outcome(3, 4)),
+        # The chief is lost, and a worker has taken its place.
+        ({1: "", 2: "left 0", 3: "left 0"}, 0, Outcome(0, 4, without=("worker:0",))),
+        ({1: "", 2: "left 1", 3: ""}, 1, Outcome(1, 4)),
     ],
 )
 def test_exit_codes_where_workers_may_be_lost(
@@ -115,7 +167,7 @@ def test_exit_codes_where_workers_may_be_lost(
     account = Account(4, ["ps:0", "worker:0", "worker:1", "worker:2"])
     for rank in range(4):
         account.hear(rank, "here")
-        if rank > 1:
+        if rank:
             account.hear(rank, "spare")
         told = notes.get(rank, "left 0" if rank < 2 else "")
         account.hear(rank, told)

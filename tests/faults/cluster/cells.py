@@ -79,7 +79,7 @@ class Cell:
         if self.phase == "start":
             # No cluster is there yet that could go on.
             return (1, 70) if error else (70, 75)
-        if self.role == "worker":
+        if self.role == "worker" or (self.role == "chief" and not error):
             return (0,)
         if not error:
             # At the very end the others are done, and say so.
@@ -198,8 +198,13 @@ def _compare(cell: Cell, told: _Told, code: int, end: float) -> tuple[str, float
     else:
         knew = told.times(r"goes on without a worker: ")
         seconds = max(knew) - faults[0] if knew else 0.0
-        if not told.times(r"\[worker:0\] loss \d"):
+        # Another worker takes the place of a lost chief, unless that had done all there was to do.
+        moved = cell.role == "chief" and cell.phase != "exit"
+        chief = "worker:1" if moved else "worker:0"
+        if not told.times(rf"\[{chief}\] loss \d"):
             return f"the chief did not come to its end: {told.text[-1500:]}", seconds
+        if len(told.times(rf"\[{chief}\] .* is the chief from now on")) != moved:
+            return f"{chief} did not say that it is the chief: {told.text[-1500:]}", seconds
         if cell.phase != "exit" and len(knew) != 3:
             return f"{len(knew)} of 3 survivors said so: {told.text[-1500:]}", seconds
     return "", seconds

@@ -29,7 +29,7 @@ with hr.dist.Cluster(on_worker_loss="continue") as cluster:
         with hr.train.MonitoredTrainingSession(
             cluster.target,
             cluster.is_chief,
-            folder if cluster.is_chief else None,
+            folder,
             scaffold=hr.train.Scaffold(saver=hr.train.Saver(sharded=True)),
             hooks=hooks,
             save_checkpoint_steps=5,

@@ -430,7 +430,7 @@ def test_of_a_job_the_chief_writes(tmp_path, monkeypatch):
         writer.add_summary(scalar(), 1)
         writer.flush()
     assert not (tmp_path / "other").exists()
-    leave = join_cluster(chief=True)
+    leave = join_cluster(lambda: True)
     with hr.summary.FileWriter(tmp_path / "chief") as writer:
         writer.add_summary(scalar(), 1)
     leave()
@@ -443,13 +443,28 @@ def test_of_a_job_the_chief_writes(tmp_path, monkeypatch):
 
 def test_a_cluster_says_who_is_its_chief(tmp_path, monkeypatch):
     monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
-    leave = join_cluster(chief=False)
+    leave = join_cluster(lambda: False)
     try:
         hr.summary.FileWriter(tmp_path / "other").close()
     finally:
         leave()
     hr.summary.FileWriter(tmp_path / "alone").close()
     assert [path.name for path in files_in(tmp_path)] == ["alone"]
+
+
+def test_a_process_that_becomes_the_chief_writes_from_then_on(tmp_path):
+    chief = False
+    leave = join_cluster(lambda: chief)
+    try:
+        with hr.summary.FileWriter(tmp_path / "run") as writer:
+            writer.add_summary(scalar(), 1)
+            writer.flush()
+            assert files_in(tmp_path) == []
+            chief = True
+            writer.add_summary(scalar(), 2)
+    finally:
+        leave()
+    assert kinds_in(tmp_path / "run") == ["file_version", "summary"]
 
 
 # -- the cache

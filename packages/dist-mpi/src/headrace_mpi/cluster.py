@@ -77,9 +77,11 @@ class Cluster:
             start_deadline_s: Seconds after which ranks that are still missing are reported and
                 the job is ended; by default those of ``HEADRACE_START_TIMEOUT``.
             on_worker_loss: "end" to end the job where any rank is lost; "continue" to go on
-                without a worker that is killed, leaves, fails or stops. The loss of the chief, or
-                of a task of another job, ends the job in any case. Needs a launch that tolerates
-                faults, as ``python -m headrace run`` does.
+                without a worker that is killed, leaves, fails or stops. Where that was the chief,
+                the first worker that is left takes its place (``is_chief``), as long as there is a
+                ``ps`` that has the variables; a chief whose program raises an exception ends the
+                job. The loss of a task of another job ends the job in any case. Needs a launch that
+                tolerates faults, as ``python -m headrace run`` does.
 
         Raises:
             ClusterError: if there are too few or too many ranks, the ranks' programs do not
@@ -120,7 +122,8 @@ class Cluster:
             else RankNode(world, self._jobs, task, deadline_s, policy)
         )
         self._closed = False
-        self._leave_cluster = join_cluster(self.is_chief)
+        node = self._node
+        self._leave_cluster = join_cluster(lambda: node.is_chief)
         with _lock:
             _open[self.target] = self
         world.at_close(self.close)
@@ -135,9 +138,10 @@ class Cluster:
         """Whether this task by custom prepares what all share.
 
         That is the task of the job ``chief`` or ``master``, else the first worker, and where there
-        are no workers the first task of all.
+        are no workers the first task of all. It changes where a job goes on without its chief; a
+        ``MonitoredTrainingSession`` then does what there is to do.
         """
-        return DeviceName(self.job_name, self.task_index) == self._jobs.chief
+        return self._node.is_chief
 
     @property
     def num_workers(self) -> int:

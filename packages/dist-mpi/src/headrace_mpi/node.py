@@ -34,6 +34,7 @@ from headrace.extend.runtime import (
     devices_in,
     function_partitions,
     outlive_tasks,
+    tell_chief,
     tell_loss,
 )
 from headrace_mpi.collectives import groups
@@ -66,6 +67,10 @@ _FINISH_S = 5.0
 
 class Node(Protocol):
     """What a cluster needs of the process that it runs in."""
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process is the chief now."""
 
     def machine(self) -> Machine:
         """Return the devices of all tasks."""
@@ -136,6 +141,8 @@ class RankNode:
         self.exchange = exchange
         stalls = StepStalls(self.client, self.client.where(world.rank), STALL_AFTER.read())
         self.survival = Survival(on_worker_loss, played, jobs.chief, MIN_WORKERS.read())
+        # Whether that was told to whoever listens.
+        self._is_chief = self.is_chief
         self._loss_told = False
         losses = Losses(
             world,
@@ -180,7 +187,8 @@ class RankNode:
         self.watch.start()
         if self.survival.may_lose(world.rank):
             tell("spare")
-            world.hooks.leave_alone = self._fail_alone
+            if not self._is_chief:
+                world.hooks.leave_alone = self._fail_alone
 
     def _on_fault(self, error: BaseException) -> None:
         """Take what MPI tells of lost ranks; any other fault is the job's."""
@@ -207,12 +215,28 @@ class RankNode:
             self.worker.lose_client(rank)
             self.exchange.lose_client(rank)
             tell_loss(DeviceName.parse(member.task))
+            self._take_place()
 
         # Cancelling calls functions of kernels, which may take a while.
         self.transport.post(take_back)
         self._here.discard(rank)
         if not self._here:
             self._all_done.wake()
+
+    def _take_place(self) -> None:
+        """Be the chief from now on where that is this rank's turn."""
+        if self._is_chief or not self.is_chief or self.survival.ending:
+            return
+        self._is_chief = True
+        # Its mistakes are the job's, as those of the first chief were.
+        self._world.hooks.leave_alone = None
+        self._world.hooks.say("is the chief from now on")
+        tell_chief()
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this rank is the chief now."""
+        return self.survival.succession.chief == self._world.rank
 
     def lost(self) -> tuple[str, ...]:
         """Return the names of the tasks that are lost."""
@@ -292,8 +316,10 @@ class RankNode:
             groups.leave(self.group)
             if self.group is not None:
                 self.group.close("it is done")
+            as_chief = self.is_chief
+            self.survival.succession.leave(self._world.rank, as_chief=as_chief)
             for rank in self._others:
-                self.transport.send(rank, Frame(Kind.SHUTDOWN))
+                self.transport.send(rank, Frame(Kind.SHUTDOWN, edge=int(as_chief)))
             if self._loss_told:
                 self._say_ending()
         while self._here:
@@ -308,6 +334,9 @@ class RankNode:
             time.sleep(0.001)
 
     def _on_done(self, rank: int, frame: Frame) -> None:
+        self.survival.succession.leave(rank, as_chief=bool(frame.edge))
+        # One that left without knowing that it was to be the chief, was not.
+        self._take_place()
         self._here.discard(rank)
         self._all_end.wake()
         if not self._here:
@@ -338,6 +367,7 @@ class SoloNode:
         self._engines = {played: Engine(played) for played in jobs.tasks}
         self._containers = ContainerSet()
         own = self._engines[task]
+        self.is_chief = task == jobs.chief
         names = [name for engine in self._engines.values() for name in engine.device_names()]
         self._machine = own.machine(names)
         self._own = own

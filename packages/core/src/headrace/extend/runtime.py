@@ -9,6 +9,8 @@ from headrace.placement.place import (
 from headrace.runtime.chief import (
     is_chief,
     join_cluster,
+    tell_chief,
+    watch_chief,
 )
 from headrace.runtime.concurrency.cancellation import (
     Cancellation,
@@ -150,8 +152,10 @@ __all__ = [
     "pack_events",
     "set_default_config",
     "still_running",
+    "tell_chief",
     "tell_loss",
     "unpack_events",
     "usage_of",
+    "watch_chief",
     "watch_losses",
 ]

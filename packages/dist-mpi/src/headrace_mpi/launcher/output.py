@@ -74,7 +74,7 @@ class Account:
     def without(self) -> list[int] | None:
         """The ranks without which the job came to its end; None where it did not come there."""
         needed = self.names.keys() - self.spare
-        if not self.spare or any(self.left.get(rank) != 0 for rank in needed):
+        if not self.spare or self.failure or any(rank not in self.left for rank in needed):
             return None
         return sorted(rank for rank in self.spare if self.left.get(rank) != 0)
 

@@ -1,8 +1,9 @@
 """Which tasks a cluster goes on without, and until how few workers are left.
 
-The chief and parameter servers hold what the others need: variables, admissions, checkpoints. Their
-loss ends the job, as does that of a task of any job but ``worker``. The loss of a worker costs its
-share of the work only, where the program says so and MPI tolerates it.
+Parameter servers hold what the others need: variables and admissions. Their loss ends the job, as
+does that of a task of any job but ``worker``. The loss of a worker costs its share of the work
+only, where the program says so and MPI tolerates it; where it is that of the chief, another worker
+takes its place.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any, final
 
 from headrace.errors import ClusterError, shown
 from headrace.extend.devices import DeviceName
-from headrace_mpi.jobs import WORKER, Jobs
+from headrace_mpi.jobs import PS, WORKER, Jobs
+from headrace_mpi.membership.succession import Succession
 from headrace_mpi.membership.watch import GONE, process_state
 
 END = "end"
@@ -60,7 +62,11 @@ def checked_policy(wanted: Any, size: int, jobs: Jobs) -> str:
 
 @final
 class Survival:
-    """Knows which ranks live, and without which of them the job goes on."""
+    """Knows which ranks live, and without which of them the job goes on.
+
+    Attributes:
+        succession: Knows which of them is the chief.
+    """
 
     def __init__(
         self, policy: str, tasks: Sequence[DeviceName], chief: DeviceName, least: int
@@ -73,10 +79,13 @@ class Survival:
             chief: The task of the chief.
             least: With how few workers the job goes on, the chief among them if it is one.
         """
+        self.succession = Succession(tasks, chief)
+        # Without a parameter server, the chief has the variables.
+        may_move = any(task.job == PS for task in tasks)
         self._spared = {
             rank
             for rank, task in enumerate(tasks)
-            if policy == CONTINUE and task.job == WORKER and task != chief
+            if policy == CONTINUE and (may_move if task == chief else task.job == WORKER)
         }
         self._workers = {rank for rank, task in enumerate(tasks) if task.job == WORKER}
         self._least = least
@@ -105,12 +114,16 @@ class Survival:
         Returns:
             Why that ends the job; empty where it goes on.
         """
+        self.succession.lose(rank)
         with self._lock:
             self._lost.add(rank)
             left = len(self._workers - self._lost)
             if rank not in self._spared:
                 self._ending = True
                 return "the job needs it"
+            if self.succession.chief is None:
+                self._ending = True
+                return "no worker is left that could be the chief"
             if left < self._least:
                 self._ending = True
                 return f"{left} workers are left, fewer than the {self._least} that are needed"

@@ -105,6 +105,17 @@ class SessionRunHook:
             coord: What ends threads that the hook starts.
         """
 
+    def become_chief(self, session: Session, coord: Coordinator) -> None:
+        """Do what a chief does from now on: the chief is lost, and this worker takes its place.
+
+        It is called between ``after_create_session`` and ``end``, at most once, perhaps while a
+        step runs and by another thread, and may add to the default graph.
+
+        Args:
+            session: The session, without hooks.
+            coord: What ends threads that the hook starts.
+        """
+
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Return what to add to the step that is about to run, None for nothing.
 

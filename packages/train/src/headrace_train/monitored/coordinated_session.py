@@ -60,6 +60,10 @@ class CoordinatedSession:
             raise
         self._hooked = HookedSession(self.session, hooks)
 
+    def use(self, hooks: Sequence[SessionRunHook]) -> None:
+        """Call other hooks from the next step on, which know of the session already."""
+        self._hooked.hooks = hooks
+
     def stop_requested(self) -> bool:
         """Return whether the coordinator was asked to stop.
 

@@ -27,13 +27,14 @@ class HookedSession:
     Attributes:
         session: The session, without hooks.
         stopped: Whether a hook requested a stop.
+        hooks: The hooks, in order; another list counts from the next step on.
     """
 
     def __init__(self, session: Any, hooks: Sequence[SessionRunHook]) -> None:
         """Join a session and hooks."""
         self.session = session
         self.stopped = False
-        self._hooks = hooks
+        self.hooks = hooks
         # Steps by what they fetch, prepared, so that a loop of one step pays little for its hooks.
         self._prepared: dict[Any, Any] = {}
         self._prepares = type(session) is Session
@@ -54,7 +55,8 @@ class HookedSession:
         places = []
         feeds: dict[Any, Any] = {}
         asked = options
-        for hook in self._hooks:
+        hooks = self.hooks
+        for hook in hooks:
             request = hook.before_run(context)
             place = 0
             if request is not None:
@@ -78,7 +80,7 @@ class HookedSession:
         results = self._run(wanted, feeds, asked, run_metadata)
         seen = self._options if asked is None else asked
         learnt = self._run_metadata if run_metadata is None else run_metadata
-        for hook, place in zip(self._hooks, places, strict=True):
+        for hook, place in zip(hooks, places, strict=True):
             value = results[place] if place else None
             hook.after_run(context, SessionRunValues(value, seen, learnt))
         if context.stop_requested:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Any, Self, final
 
@@ -25,6 +27,7 @@ from headrace_train.hooks.session_run_hook import OwningHook, SessionRunHook
 from headrace_train.monitored.coordinated_session import LOST, CoordinatedSession
 from headrace_train.monitored.scaffold import Scaffold
 from headrace_train.monitored.session_creators import ChiefSessionCreator, SessionCreator
+from headrace_train.monitored.succession import Successor, SuccessorSessionCreator
 from headrace_train.resumption.termination import Termination
 
 _log = logging.getLogger("headrace.train")
@@ -96,13 +99,18 @@ class _MonitoredSession:
         self._current: CoordinatedSession | None = None
         self._closed = False
         self._termination: Termination | None = None
+        self._creator = session_creator or ChiefSessionCreator()
+        self._successor: Successor | None = None
         try:
             for hook in self._hooks:
                 hook.begin()
-            self._creator = session_creator or ChiefSessionCreator()
+            if isinstance(self._creator, SuccessorSessionCreator):
+                become_chief = functools.partial(self._become_chief, self._creator)
+                self._successor = Successor(self._creator, become_chief)
             self._current = self._made()
-            if any(isinstance(hook, OwningHook) for hook in self._hooks):
-                self._termination = Termination()
+            if self._successor is not None:
+                self._successor.look()
+            self._listen()
         except BaseException:
             self._release()
             raise
@@ -135,6 +143,8 @@ class _MonitoredSession:
         """
         if self._termination is not None and self._termination.requested:
             self._termination.check()
+        if self._successor is not None:
+            self._listen()
         while True:
             current = self._current or self._anew()
             try:
@@ -224,7 +234,36 @@ class _MonitoredSession:
         if self._closed:
             raise FailedPreconditionError("the session is closed; make another one")
         self._current = self._made()
+        if self._successor is not None:
+            self._successor.look()
         return self._current
+
+    def _listen(self) -> None:
+        """Take note of SIGTERM, where a hook has something to save."""
+        if self._termination is None and any(isinstance(h, OwningHook) for h in self._hooks):
+            self._termination = Termination()
+
+    def _become_chief(self, creator: SuccessorSessionCreator) -> bool:
+        """Do what the chief does from now on; False where there is no session to do it in."""
+        current = self._current
+        if current is None or self._closed:
+            return False
+        try:
+            hooks = creator.chief_hooks()
+            with self._graph.as_default(), _open_to_changes(self._graph):
+                # Others may wait for these.
+                for hook in self._hooks:
+                    hook.become_chief(current.session, current.coord)
+                for hook in hooks:
+                    hook.begin()
+            self._hooks = [*hooks, *self._hooks]
+            for hook in hooks:
+                hook.after_create_session(current.session, current.coord)
+            current.use(self._hooks)
+        except BaseException as error:
+            # The next step, or the end of the session, raises it.
+            current.coord.request_stop(error)
+        return True
 
     def _lose(self, error: BaseException) -> None:
         """Close a session that is lost; raise what happened where no other should be made."""
@@ -241,6 +280,8 @@ class _MonitoredSession:
 
     def _close(self, error: BaseException | None) -> None:
         """End everything; ``error`` is that of the program, None where all is well."""
+        if self._successor is not None:
+            self._successor.close(look=error is None)
         session = self._tf_sess()
         try:
             try:
@@ -383,6 +424,18 @@ class SingularMonitoredSession(_MonitoredSession):
     def raw_session(self) -> Any:
         """Return the session without hooks."""
         return self._tf_sess()
+
+
+@contextlib.contextmanager
+def _open_to_changes(graph: Graph) -> Iterator[None]:
+    """Let a graph that is finalized take operations for a while."""
+    finalized = graph.finalized
+    unfinalize(graph)
+    try:
+        yield
+    finally:
+        if finalized:
+            graph.finalize()
 
 
 def _check_step_fn(step_fn: Callable[..., Any]) -> None:

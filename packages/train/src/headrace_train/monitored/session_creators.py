@@ -69,6 +69,22 @@ class ChiefSessionCreator(SessionCreator):
             init_fn=self._scaffold.init_fn,
         )
 
+    def take_over_session(self) -> Session:
+        """Make the session of a worker that becomes the chief.
+
+        The model stays as it is if it is ready, for others train it. Otherwise the chief was lost
+        before it was, and the session is made as ``create_session`` makes it.
+
+        Raises:
+            FailedPreconditionError: if variables have no value then.
+            CheckpointError: if the checkpoint cannot be restored.
+        """
+        self._scaffold.finalize()
+        if self._session_manager is None:
+            self._session_manager = _manager(self._scaffold)
+        ready = self._session_manager.ready_session(self._master, self._config)
+        return self.create_session() if ready is None else ready
+
 
 class WorkerSessionCreator(SessionCreator):
     """Makes sessions of a model that the chief restores or initializes."""
@@ -106,6 +122,11 @@ class WorkerSessionCreator(SessionCreator):
         return self._session_manager.wait_for_session(
             self._master, config=self._config, max_wait_secs=self._max_wait_secs
         )
+
+    def stop_waiting(self) -> None:
+        """Let ``create_session`` raise ``CancelledError`` where it waits for the model."""
+        if self._session_manager is not None:
+            self._session_manager.stop_waiting()
 
 
 def _manager(scaffold: Scaffold) -> SessionManager:

@@ -16,8 +16,10 @@ import headrace as hr
 from headrace import Graph, Session
 from headrace.errors import (
     AttributeValueError,
+    CancelledError,
     DeadlineExceededError,
     FailedPreconditionError,
+    OpError,
     UninitializedError,
     told,
 )
@@ -67,6 +69,9 @@ class SessionManager:
         self._graph = graph if graph is not None else hr.get_default_graph()
         self._recovery_wait_secs = recovery_wait_secs
         self._local_init_run_options = local_init_run_options
+        # The session that waits for the model, and whether none should.
+        self._waiting: Session | None = None
+        self._stopped = False
 
     def prepare_session(
         self,
@@ -212,13 +217,16 @@ class SessionManager:
 
         Raises:
             DeadlineExceededError: if the model is not ready in time.
+            CancelledError: if it is not to wait any longer.
         """
         most = math.inf if max_wait_secs is None else max_wait_secs
         until = time.monotonic() + most
         while True:
-            session = Session(master, graph=self._graph, config=config)
+            session = self._waiting = Session(master, graph=self._graph, config=config)
             event = ready_event(self._graph)
             try:
+                if self._stopped:
+                    raise CancelledError("the chief is not waited for any longer")
                 told = 0 if event is None else event.told(session)
                 reason = self._initialize_local(session)
                 if reason is None:
@@ -234,13 +242,46 @@ class SessionManager:
                 if event is not None:
                     # Who prepared it otherwise does not tell, so that it is to be looked at again.
                     event.await_next(session, told, min(self._recovery_wait_secs, left))
-            except BaseException:
+            except BaseException as error:
                 session.close()
+                if self._stopped and isinstance(error, OpError):
+                    # What was cancelled fails in one way or another.
+                    raise CancelledError("the chief is not waited for any longer") from error
                 raise
+            finally:
+                self._waiting = None
             with suppress(Exception):
                 session.close()
             if event is None:
                 time.sleep(self._recovery_wait_secs)
+
+    def stop_waiting(self) -> None:
+        """Let ``wait_for_session`` raise ``CancelledError``, now and later."""
+        self._stopped = True
+        waiting = self._waiting
+        if waiting is not None:
+            with suppress(Exception):
+                waiting.close()
+
+    def ready_session(self, master: str, config: Any = None) -> Session | None:
+        """Make a session of a model that is ready; None if it is not.
+
+        Args:
+            master: The target of the session.
+            config: Its settings.
+        """
+        session = Session(master, graph=self._graph, config=config)
+        try:
+            reason = self._initialize_local(session) or not_ready(self._ready_op, session)
+            if reason is None:
+                # Who prepared it may have been lost before it told of that.
+                self._tell(session)
+                return session
+        except BaseException:
+            session.close()
+            raise
+        session.close()
+        return None
 
     def _tell(self, session: Session) -> None:
         """Tell whoever waits for the model that it is ready."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, Final
 
 from headrace.extend.arguments import items
+from headrace_train.checkpoint import get_checkpoint_state
 from headrace_train.hooks.checkpoint_saver import CheckpointSaverHook
 from headrace_train.hooks.session_run_hook import SessionRunHook
 from headrace_train.hooks.step_counter import StepCounterHook
@@ -18,6 +21,10 @@ from headrace_train.monitored.session_creators import (
     SessionCreator,
     WorkerSessionCreator,
 )
+from headrace_train.monitored.succession import SuccessorSessionCreator, may_become_chief
+from headrace_train.resumption.chief_lock import await_free
+
+_log = logging.getLogger("headrace.train")
 
 
 class _UseDefault:
@@ -56,13 +63,17 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
     variables also the positions of iterators and random streams: the same program, started again,
     goes on where it was.
 
+    In a cluster that goes on without a lost chief, the worker that takes its place goes on with
+    what it trained, and saves and summarizes from then on: give all processes the same arguments.
+
     Args:
         master: The target of the session.
         is_chief: Whether this process is the chief.
         checkpoint_dir: The folder of checkpoints; none are saved or restored if None.
         scaffold: The pieces that the session needs; found or made if None.
         hooks: Hooks of all processes.
-        chief_only_hooks: Hooks of the chief, which are called before all others.
+        chief_only_hooks: Hooks of the chief, which are called before all others; those of a worker
+            begin when it becomes the chief.
         save_checkpoint_secs: Seconds from one checkpoint to the next; 600 if no interval is given.
         save_summaries_steps: Steps from one summary to the next; 100 if no interval is given.
         save_summaries_secs: Seconds from one summary to the next.
@@ -94,43 +105,58 @@ def MonitoredTrainingSession(  # noqa: N802 - TensorFlow's name
     summary_steps, summary_secs = _intervals(save_summaries_steps, save_summaries_secs, (100, None))
     steps, secs = _intervals(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
     scaffold = scaffold or Scaffold()
-    creator: SessionCreator
-    if not is_chief:
-        creator = WorkerSessionCreator(
-            scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs
-        )
-        return MonitoredSession(
-            session_creator=creator,
-            hooks=hooks,
-            stop_grace_period_secs=stop_grace_period_secs,
-        )
-    creator = ChiefSessionCreator(
+    summary_dir = summary_dir or checkpoint_dir
+
+    def chief_hooks() -> list[SessionRunHook]:
+        made = items(chief_only_hooks, "chief_only_hooks") if chief_only_hooks else []
+        if summary_dir and _given(log_step_count_steps):
+            made.append(StepCounterHook(output_dir=summary_dir, every_n_steps=log_step_count_steps))
+        if summary_dir and (_given(summary_steps) or _given(summary_secs)):
+            made.append(
+                SummarySaverHook(
+                    scaffold=scaffold,
+                    save_steps=summary_steps,
+                    save_secs=summary_secs,
+                    output_dir=summary_dir,
+                )
+            )
+        if checkpoint_dir and (_given(secs) or _given(steps)):
+            made.append(
+                CheckpointSaverHook(
+                    checkpoint_dir,
+                    save_steps=steps,
+                    save_secs=secs,
+                    scaffold=scaffold,
+                    consistent=consistent,
+                )
+            )
+        return made
+
+    def succeeding_hooks() -> list[SessionRunHook]:
+        if checkpoint_dir is None:
+            _log.warning("this process is the chief now, and saves nothing: no checkpoint_dir")
+        else:
+            await_free(Path(checkpoint_dir))
+            state = get_checkpoint_state(os.fspath(checkpoint_dir))
+            if state is not None and hasattr(scaffold.saver, "recover_last_checkpoints"):
+                # So that no more are kept than the first chief would have kept.
+                scaffold.saver.recover_last_checkpoints(state.all_model_checkpoint_paths)
+        return chief_hooks()
+
+    used = items(hooks or (), "hooks")
+    chief = ChiefSessionCreator(
         scaffold=scaffold, checkpoint_dir=checkpoint_dir, master=master, config=config
     )
-    used = items(chief_only_hooks, "chief_only_hooks") if chief_only_hooks else []
-    summary_dir = summary_dir or checkpoint_dir
-    if summary_dir and _given(log_step_count_steps):
-        used.append(StepCounterHook(output_dir=summary_dir, every_n_steps=log_step_count_steps))
-    if summary_dir and (_given(summary_steps) or _given(summary_secs)):
-        used.append(
-            SummarySaverHook(
-                scaffold=scaffold,
-                save_steps=summary_steps,
-                save_secs=summary_secs,
-                output_dir=summary_dir,
-            )
+    creator: SessionCreator = chief
+    if is_chief:
+        used = [*chief_hooks(), *used]
+    else:
+        worker = WorkerSessionCreator(
+            scaffold=scaffold, master=master, config=config, max_wait_secs=max_wait_secs
         )
-    if checkpoint_dir and (_given(secs) or _given(steps)):
-        used.append(
-            CheckpointSaverHook(
-                checkpoint_dir,
-                save_steps=steps,
-                save_secs=secs,
-                scaffold=scaffold,
-                consistent=consistent,
-            )
-        )
-    used.extend(items(hooks or (), "hooks"))
+        creator = worker
+        if may_become_chief():
+            creator = SuccessorSessionCreator(worker, chief, succeeding_hooks)
     return MonitoredSession(
         session_creator=creator, hooks=used, stop_grace_period_secs=stop_grace_period_secs
     )

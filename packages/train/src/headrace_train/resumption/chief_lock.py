@@ -8,6 +8,7 @@ import gc
 import os
 import socket
 import threading
+import time
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, final
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from headrace import Graph
 
 _NAME = ".chief"
+MOST_S = 10.0
+_LOOK_S = 0.02
 
 # Of each folder that this process holds: the graph, and the descriptor of the lock.
 _HELD: dict[Path, tuple[weakref.ref[Graph], int]] = {}
@@ -67,6 +70,30 @@ class ChiefLock:
             if held is None:
                 _HELD[self._folder] = weakref.ref(graph), _taken(self._folder, folder)
             _COUNTS[self._folder] = _COUNTS.get(self._folder, 0) + 1
+
+
+def await_free(folder: Path) -> None:
+    """Wait until no other process saves into a folder, for at most ``MOST_S`` seconds.
+
+    A process that is lost has the folder until the system has ended it.
+    """
+    until = time.monotonic() + MOST_S
+    while time.monotonic() < until:
+        try:
+            descriptor = os.open(folder / _NAME, os.O_RDWR | os.O_CLOEXEC)
+        except OSError:
+            # Nobody ever did, or whoever takes it will be told.
+            return
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOOK_S)
+        except OSError:
+            return
+        else:
+            return
+        finally:
+            os.close(descriptor)
 
 
 def _taken(folder: Path, named: Path) -> int:

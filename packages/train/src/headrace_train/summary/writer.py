@@ -94,10 +94,7 @@ class FileWriter:
         whole(max_queue, "max_queue")
         real(flush_secs, "flush_secs")
         self._arguments = (Path(self._logdir), max_queue, flush_secs, filename_suffix or "")
-        # lazy: what runs steps is imported when a program first makes a session
-        from headrace.extend.runtime import is_chief
-
-        self._writes = is_chief() or SUMMARY_RANKS.read() == "all"
+        self._all_write = SUMMARY_RANKS.read() == "all"
         if not self._writes:
             _LOG.info("this process is not the chief: nothing is written to %s", self._logdir)
         self._tags_of_runs: set[str] = set()
@@ -223,8 +220,8 @@ class FileWriter:
             OpError: if earlier events could not be written; see ``flush``.
         """
         found = as_message("Event", event, "the event")
-        if self._check_open() and self._shared is not None:
-            self._shared.writer.add(found.SerializeToString())
+        if self._check_open() and (shared := self._begun()) is not None:
+            shared.writer.add(found.SerializeToString())
 
     def flush(self) -> None:
         """Return when all events so far are in the file.
@@ -286,6 +283,22 @@ class FileWriter:
             self._at_end = when_collected(self, _close, self._shared)
         self._closed = False
 
+    @property
+    def _writes(self) -> bool:
+        # lazy: what runs steps is imported when a program first makes a session
+        from headrace.extend.runtime import is_chief
+
+        return self._all_write or is_chief()
+
+    def _begun(self) -> SharedWriter | None:
+        """Return what writes, None in a process that writes nothing.
+
+        A process that has become the chief begins its file with the first event.
+        """
+        if self._shared is None and self._writes:
+            self._open()
+        return self._shared
+
     def _check_open(self) -> bool:
         if self._closed:
             warnings.warn(_CLOSED, stacklevel=3)
@@ -302,8 +315,8 @@ class FileWriter:
         event.wall_time = time.time()
         if self._closed:
             warnings.warn(_CLOSED, stacklevel=3)
-        elif self._shared is not None:
-            self._shared.writer.add(event.SerializeToString())
+        elif (shared := self._begun()) is not None:
+            shared.writer.add(event.SerializeToString())
 
 
 def _close(shared: SharedWriter) -> None:

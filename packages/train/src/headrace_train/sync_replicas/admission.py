@@ -97,6 +97,10 @@ class Admission:
 
     def _start(self) -> None:
         self._step = 0
+        # Whether the first tokens were given out, and whether the chief is not the first one.
+        self._given = self._taken_over = False
+        # Ends the step that applies gradients.
+        self._applier: Cancellation | None = None
         self._ended = self._resting = False
         self._left: list[int] = []
         self._lost: set[int] = set()
@@ -135,16 +139,48 @@ class Admission:
             self._step = step
             self._began = time.monotonic()
 
+    def take_over(self, step: int, tokens: int) -> None:
+        """Go on with another chief, as the one before is lost.
+
+        What that one was applying, perhaps in part, is brought once more: the replicas that wait
+        for the next step compute this one again.
+
+        Args:
+            step: The step that the variables are at.
+            tokens: How many tokens the chief was to give out at the beginning.
+        """
+        with self._lock:
+            stale = self._finishers.clear()
+            self._taken_over = True
+            self._resting = False
+            self._pauses = 0
+            if self._applying or step != self._step:
+                self._bring_again(step)
+            served = [] if self._given else self._add(step, tokens, initial=True)
+            served += self._serve()
+        gone = CancelledError(f"{self.name!r} goes on with another chief")
+        _answer([*((waiter, gone) for waiter in stale), *served])
+
+    def _bring_again(self, step: int) -> None:
+        """Let the replicas bring what a lost chief did not apply in full, under the lock."""
+        kept = [] if self._applying else [p for p in self._places if p.local_step >= step]
+        self._places, self._full, self._applying = kept, False, False
+        self._brought.intersection_update(place.number for place in kept)
+        self._step = step
+        self._again = set(range(self._total)).difference(self._left)
+        self._began = time.monotonic()
+
     def join(self, replica: int, task: int = UNKNOWN) -> None:
         """Take part, or again after having left.
 
         Args:
             replica: Which it is.
-            task: The index of the worker that runs it, ``UNKNOWN`` for others.
+            task: The index of the worker that runs it, ``CHIEF`` where a chief does, ``UNKNOWN``
+                for others.
         """
         with self._lock:
             replica = self._known(replica)
-            if task >= 0:
+            if task >= 0 or task == CHIEF:
                 self._replicas[task] = replica
             if replica in self._left:
                 self._left.remove(replica)
@@ -160,15 +196,20 @@ class Admission:
 
     def lose_task(self, task: DeviceName) -> None:
         """Take no part for a worker that is lost, and return what it was admitted for."""
-        if task.job != WORKER or task.task is None or task.task >= self._total:
-            return
         with self._lock:
-            replica = self._replicas.get(task.task, UNKNOWN)
+            beside = task.job in CHIEFS and CHIEF in self._replicas
+            if not beside and (task.job != WORKER or task.task is None or task.task >= self._total):
+                return
+            replica = self._replicas.get(CHIEF if beside else task.task or 0, UNKNOWN)
             if replica == UNKNOWN or replica not in self._left:
                 self._left.append(replica)
             if replica != UNKNOWN:
                 self._lost.add(replica)
                 self._return(replica)
+            applier = self._applier if self._applying else None
+            if self._taken_over and applier is not None and applier.reason is not None:
+                # It came to apply before this process knew that it was lost.
+                self._bring_again(self._step)
             served = self._serve()
         _answer(served)
 
@@ -232,7 +273,7 @@ class Admission:
             cancellation: Ends the waiting.
         """
         with self._lock:
-            waiter = self._finishers.add(done, cancellation)
+            waiter = self._finishers.add(done, cancellation, wanted=cancellation)
             served = self._serve()
         waiter.watch()
         _answer(served)
@@ -394,6 +435,7 @@ class Admission:
         return self._total - 1 if replica == CHIEF else max(replica, UNKNOWN)
 
     def _add(self, step: int, tokens: int, *, initial: bool) -> list[tuple[Waiter, Any]]:
+        self._given = self._given or initial
         self._tokens.extend([_Token(step, initial, tokens)] * tokens)
         return self._serve()
 
@@ -408,7 +450,7 @@ class Admission:
         if self._full and self._there and not held:
             waiter = self._finishers.pop()
             if waiter is not None:
-                self._applying = True
+                self._applying, self._applier = True, waiter.wanted
                 numbers = [place.number for place in sorted(self._places, key=_in_order)]
                 served.append((waiter, numbers))
         for replica, line in self._lines.items():

@@ -57,10 +57,13 @@ class SyncReplicasHook(SessionRunHook):
             )
         self._ready_for_local_init_op = optimizer.ready_for_local_init_op
         self._local_init_op: Any = optimizer.local_step_init_op
-        self._init_tokens_op = None
+        self._init_tokens_op: Any = None
         if self._is_chief:
-            self._local_init_op = optimizer.chief_init_op
-            self._init_tokens_op = optimizer.get_init_tokens_op(self._num_tokens)
+            self._begin_as_chief()
+
+    def _begin_as_chief(self) -> None:
+        self._local_init_op = self._sync_optimizer.chief_init_op
+        self._init_tokens_op = self._sync_optimizer.get_init_tokens_op(self._num_tokens)
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Begin.
@@ -85,7 +88,28 @@ class SyncReplicasHook(SessionRunHook):
             return
         optimizer.check_tasks([device.name for device in session.list_devices()])
         session.run(self._init_tokens_op)
-        optimizer.get_chief_queue_runner().create_threads(
+        self._apply(session, coord)
+
+    def become_chief(self, session: Any, coord: Any) -> None:
+        """Apply the gradients from now on, in place of a chief that is lost.
+
+        What that one was applying is computed and brought once more; where it was lost in the
+        middle of that, some variables have moved already.
+
+        Args:
+            session: The session, without hooks.
+            coord: What ends the thread that applies the gradients.
+        """
+        if self._is_chief:
+            return
+        self._is_chief = True
+        self._begin_as_chief()
+        session.run(self._sync_optimizer.take_over_op(self._num_tokens))
+        self._apply(session, coord)
+
+    def _apply(self, session: Any, coord: Any) -> None:
+        """Start the thread that applies the gradients."""
+        self._sync_optimizer.get_chief_queue_runner().create_threads(
             session, coord=coord, daemon=True, start=True
         )
 

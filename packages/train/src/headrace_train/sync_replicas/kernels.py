@@ -35,6 +35,12 @@ def open_(ctx: KernelContext, admission: Admission, global_step: Any) -> None:
     admission.open(_number(global_step, "global_step"))
 
 
+@KERNELS.stateful("SyncReplicasTakeOver", answers=True)
+def take_over(ctx: KernelContext, admission: Admission, global_step: Any, num_tokens: Any) -> None:
+    """Go on for a chief that is lost."""
+    admission.take_over(_number(global_step, "global_step"), _count(num_tokens))
+
+
 @KERNELS.stateful("SyncReplicasJoin", answers=True)
 def join(ctx: KernelContext, admission: Admission, replica: Any, task: Any) -> None:
     """Take part."""

@@ -41,6 +41,7 @@ from headrace_train.sync_replicas.replicas import (
     sync_replicas_open,
     sync_replicas_pause,
     sync_replicas_resume,
+    sync_replicas_take_over,
     sync_replicas_task,
     sync_replicas_token,
 )
@@ -312,20 +313,34 @@ class SyncReplicasOptimizer(Optimizer):
             raise SyncReplicasOrderError(
                 "get_init_tokens_op() should be called after apply_gradients()."
             )
-        count = whole_number(num_tokens, "num_tokens")
-        needed = self._wanted - self._total
-        if count == -1:
-            count = self._wanted
-        elif count < needed:
-            raise AttributeValueError(
-                f"Too few tokens to finish the first step: {count} (given) vs {needed} (needed)"
-            )
+        count = self._tokens_at_first(num_tokens)
         if count <= 0:
             return hr.no_op(name="no_init_tokens")
         with hr.device(_task_of(self._global_step)), hr.name_scope(""):
             return _operation(
                 sync_replicas_add_tokens(self._handle, self._global_step, count, name=_TOKENS)
             )
+
+    def take_over_op(self, num_tokens: int = -1) -> Operation:
+        """Return what goes on for a chief that is lost, in a graph that is not finalized.
+
+        Args:
+            num_tokens: As for ``get_init_tokens_op``.
+        """
+        count = max(self._tokens_at_first(num_tokens), 0)
+        with hr.device(_task_of(self._global_step)), hr.name_scope(f"{self._name}/"):
+            return _operation(sync_replicas_take_over(self._handle, self._global_step, count))
+
+    def _tokens_at_first(self, num_tokens: int) -> int:
+        count = whole_number(num_tokens, "num_tokens")
+        needed = self._wanted - self._total
+        if count == -1:
+            return self._wanted
+        if count < needed:
+            raise AttributeValueError(
+                f"Too few tokens to finish the first step: {count} (given) vs {needed} (needed)"
+            )
+        return count
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SyncReplicasHook:
         """Return the hook that begins and ends the training of a monitored session.

@@ -58,6 +58,17 @@ def sync_replicas_open(handle: Resource, global_step: Index) -> None:
     """
 
 
+@op("SyncReplicasTakeOver", effects="changes", public="", no_gradient=_COUNTS)
+def sync_replicas_take_over(handle: Resource, global_step: Index, num_tokens: Index) -> None:
+    """Go on for a chief that is lost: what it was applying is to be brought again.
+
+    Args:
+        handle: [], what admits replicas.
+        global_step: [], the step.
+        num_tokens: [], how many tokens it was to give out at the beginning.
+    """
+
+
 @op("SyncReplicasJoin", effects="changes", public="", no_gradient=_COUNTS)
 def sync_replicas_join(handle: Resource, replica: Index, task: Index) -> None:
     """Take part, also after having left before.
