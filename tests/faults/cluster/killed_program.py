@@ -37,7 +37,7 @@ with hr.dist.Cluster(on_worker_loss=goes_on) as cluster:
         with hr.train.MonitoredTrainingSession(
             cluster.target,
             cluster.is_chief,
-            str(folder / "run") if cluster.is_chief else None,
+            str(folder / "run"),
             hooks=hooks,
             save_checkpoint_steps=20 if mode == "sync" else 100,
             save_checkpoint_secs=None,

@@ -139,7 +139,7 @@ def kill_workers(folder: Path, kills: int, seed: int) -> Told:
     chief, anew = 0, 0
     try:
         for kill in range(kills):
-            # Any worker, the chief too: its loss ends a start of the job, and the next goes on.
+            # Any worker, the chief too, whose place another one takes.
             if not job.until(lambda: len(job.living("worker")) > 1 and job.losses()):
                 return Told(f"no worker lived before kill {kill}: {job.said[-1500:]}")
             time.sleep(draw.uniform(0.0, 0.5))

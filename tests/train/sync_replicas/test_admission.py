@@ -11,7 +11,7 @@ import pytest
 from headrace.errors import CancelledError, DeadlineExceededError, OutOfRangeError
 from headrace.extend.devices import DeviceName
 from headrace.extend.runtime import Cancellation, outlive_tasks, tell_loss
-from headrace_train.sync_replicas.admission import UNKNOWN, Admission
+from headrace_train.sync_replicas.admission import CHIEF, UNKNOWN, Admission
 
 REFUSED = -1
 
@@ -371,3 +371,88 @@ def test_a_chief_that_begins_anew_is_not_held_back_by_its_past() -> None:
     answers.admitted()
     admission.admit(0, 3)
     assert answers == [[0]]
+
+
+# -- another chief
+
+
+def test_another_chief_goes_on_where_the_step_was() -> None:
+    admission, answers = made(2, 2)
+    admission.open(0)
+    admission.add_tokens(0, 2)
+    admission.pause(lambda result: None, None)
+    gone: list[Any] = []
+    admission.admitted(gone.append, None)
+    assert admission.admit(0, 0) == 0
+    admission.take_over(0, 2)
+    assert isinstance(gone[0], CancelledError)
+    # What was brought counts, nobody holds the step up, and no further tokens are given out.
+    assert admission.admit(1, 0) == 1
+    answers.admitted()
+    assert answers == [[0, 1]]
+    answers.token(0)
+    answers.token(0)
+    assert answers[1:] == [0]
+    admission.finish(1, 2)
+    assert answers[1:] == [0, 1]
+
+
+def test_another_chief_begins_where_none_has() -> None:
+    admission, answers = made(2, 2)
+    answers.token(1)
+    assert answers == []
+    admission.take_over(5, 2)
+    assert answers == [5]
+    assert admission.admit(0, 4) == REFUSED
+
+
+@pytest.mark.parametrize("step", [3, 4])
+def test_what_a_lost_chief_was_applying_is_computed_again(step: int) -> None:
+    admission, answers = made(2, 2)
+    admission.open(3)
+    gone: list[Any] = []
+    for replica in (0, 1):
+        assert admission.admit(replica, 3) == replica
+        answers.token(replica, number=replica)
+    admission.admitted(gone.append, None)
+    assert gone == [[0, 1]]
+    assert answers == []
+    # It may have counted the step already.
+    admission.take_over(step, 0)
+    assert answers == [step, step]
+    assert [admission.admit(replica, step) for replica in (0, 1)] == [2, 3]
+    answers.admitted()
+    assert answers == [step, step, [2, 3]]
+
+
+def test_a_lost_chief_that_came_late_to_apply_holds_nobody_up() -> None:
+    admission, answers = made(2, 3)
+    for replica in range(3):
+        admission.join(replica, replica)
+    admission.take_over(1, 0)
+    gone: list[Any] = []
+    cancellation = Cancellation()
+    admission.admitted(gone.append, cancellation)
+    for replica in (1, 2):
+        admission.admit(replica, 1)
+        answers.token(replica, number=replica - 1)
+    assert gone == [[0, 1]]
+    cancellation.cancel(CancelledError("its rank was lost"))
+    admission.lose_task(DeviceName("worker", 0))
+    assert answers == [1, 1]
+    assert [admission.admit(replica, 1) for replica in (1, 2)] == [2, 3]
+    answers.admitted()
+    assert answers == [1, 1, [2, 3]]
+
+
+def test_a_lost_chief_beside_the_workers_is_a_replica_less() -> None:
+    admission, answers = made(3, 3)
+    admission.lose_task(DeviceName("chief", 0))
+    assert admission.counters()[4] == 3
+    admission.join(CHIEF, CHIEF)
+    admission.lose_task(DeviceName("chief", 0))
+    assert admission.counters()[4] == 2
+    admission.admit(0, 0)
+    admission.admit(1, 0)
+    answers.admitted()
+    assert answers == [[0, 1]]

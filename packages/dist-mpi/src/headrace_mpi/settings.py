@@ -75,7 +75,7 @@ MIN_WORKERS = Setting(
     whole_number(least=0),
     0,
     "set by `python -m headrace run --min-workers`: with how few workers a cluster that goes on "
-    "without lost ones does so (default 0: without any but the chief)",
+    "without lost ones does so (default 0: as long as one is left that can be the chief)",
 )
 RESTARTS = Setting(
     "HEADRACE_RESTARTS",

@@ -144,6 +144,7 @@ class _MonitoredSession:
         if self._termination is not None and self._termination.requested:
             self._termination.check()
         if self._successor is not None:
+            self._successor.look()
             self._listen()
         while True:
             current = self._current or self._anew()

@@ -99,8 +99,10 @@ class Successor:
 
     def look(self) -> None:
         """Become the chief if it is time, and the session is there."""
+        if self._done or not is_chief():
+            return
         with self._lock:
-            if not self._done and is_chief():
+            if not self._done:
                 self._done = self._become_chief()
 
     def close(self, *, look: bool) -> None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, final
 
@@ -27,6 +26,7 @@ from headrace.errors import CancelledError, DeadlineExceededError, OutOfRangeErr
 from headrace.extend.devices import DeviceName
 from headrace.extend.runtime import outlives_tasks, watch_losses
 from headrace.extend.state import Cancellation, Waiter, WaitingLine, call_after
+from headrace_train.sync_replicas.tokens import Tokens
 
 # Whose tasks are replicas; a chief beside the workers is the last of them.
 WORKER = "worker"
@@ -45,15 +45,6 @@ class _Place(NamedTuple):
     earlier: int
     number: int
     local_step: int
-
-
-class _Token(NamedTuple):
-    """What lets a replica go on."""
-
-    step: int
-    # Whether it is one of those with which training begins, and how many there were of its kind.
-    initial: bool
-    of: int
 
 
 @final
@@ -97,8 +88,8 @@ class Admission:
 
     def _start(self) -> None:
         self._step = 0
-        # Whether the first tokens were given out, and whether the chief is not the first one.
-        self._given = self._taken_over = False
+        # Whether another chief has taken the place of the first one.
+        self._taken_over = False
         # Ends the step that applies gradients.
         self._applier: Cancellation | None = None
         self._ended = self._resting = False
@@ -113,9 +104,7 @@ class Admission:
         self._full = self._applying = False
         # How often it was asked to apply nothing.
         self._pauses = 0
-        self._tokens: deque[_Token] = deque()
-        # How many tokens of a kind a replica has taken.
-        self._taken: Counter[tuple[int, int, bool]] = Counter()
+        self._tokens = Tokens(self._total, self._each)
         self._last_step: dict[int, int] = {}
         self._came = self._began = time.monotonic()
         self._longest_s = 0.0
@@ -135,7 +124,6 @@ class Admission:
                 kept = [] if gone else [p for p in self._places if p.local_step >= step]
                 self._places, self._full, self._applying = kept, False, False
                 self._tokens.clear()
-                self._taken.clear()
             self._step = step
             self._began = time.monotonic()
 
@@ -156,8 +144,9 @@ class Admission:
             self._pauses = 0
             if self._applying or step != self._step:
                 self._bring_again(step)
-            served = [] if self._given else self._add(step, tokens, initial=True)
-            served += self._serve()
+            if not self._tokens.given_at_first:
+                self._tokens.add(step, tokens, initial=True)
+            served = self._serve()
         gone = CancelledError(f"{self.name!r} goes on with another chief")
         _answer([*((waiter, gone) for waiter in stale), *served])
 
@@ -323,10 +312,9 @@ class Admission:
             self._brought.clear()
             self._again.clear()
             self._step = step
-            # Who did not take a token of an earlier step would compute for nothing with it.
-            self._tokens = deque(token for token in self._tokens if token.initial)
-            self._taken = Counter({k: n for k, n in self._taken.items() if k[2]})
-            served = self._add(step, tokens, initial=False)
+            self._tokens.end_step()
+            self._tokens.add(step, tokens, initial=False)
+            served = self._serve()
         _answer(served)
 
     # -- tokens
@@ -334,7 +322,8 @@ class Admission:
     def add_tokens(self, step: int, tokens: int) -> None:
         """Give out tokens by which replicas may begin; arguments as for ``finish``."""
         with self._lock:
-            served = self._add(step, tokens, initial=True)
+            self._tokens.add(step, tokens, initial=True)
+            served = self._serve()
         _answer(served)
 
     def token(
@@ -434,11 +423,6 @@ class Admission:
     def _known(self, replica: int) -> int:
         return self._total - 1 if replica == CHIEF else max(replica, UNKNOWN)
 
-    def _add(self, step: int, tokens: int, *, initial: bool) -> list[tuple[Waiter, Any]]:
-        self._given = self._given or initial
-        self._tokens.extend([_Token(step, initial, tokens)] * tokens)
-        return self._serve()
-
     def _serve(self) -> list[tuple[Waiter, Any]]:
         """Return who gets what."""
         served: list[tuple[Waiter, Any]] = []
@@ -460,12 +444,10 @@ class Admission:
                     waiter = line.pop()
                     assert waiter is not None
                     served.append((waiter, self._step))
-            while line and (token := self._next(replica)) is not None:
-                self._tokens.remove(token)
-                self._taken[replica, token.step, token.initial] += 1
+            while line and (step := self._tokens.take(replica)) is not None:
                 waiter = line.pop()
                 assert waiter is not None
-                served.append((waiter, token.step))
+                served.append((waiter, step))
         if over:
             for line in (self._finishers, *self._lines.values()):
                 served += [(waiter, self._end()) for waiter in line.clear()]
@@ -473,15 +455,6 @@ class Admission:
             stopped = CancelledError(f"{self.name!r} applies no gradients: the chief was stopped")
             served += [(waiter, stopped) for waiter in self._finishers.clear()]
         return served
-
-    def _next(self, replica: int) -> _Token | None:
-        """Return the token that a replica may take, if there is one."""
-        for token in self._tokens:
-            taken = self._taken[replica, token.step, token.initial]
-            share = -(-token.of // self._total) if token.initial else self._each
-            if replica == UNKNOWN or taken < share:
-                return token
-        return None
 
     def _end(self) -> OutOfRangeError:
         return OutOfRangeError(
