@@ -66,6 +66,7 @@ def test_decompositions_multiply_to_what_they_are_of(dtype, n, batch):
 def test_solutions_solve(dtype, lower, adjoint, k):
     rng = np.random.default_rng(k)
     cases = [((), (), 40), ((3,), (3,), 7), ((), (2, 2), 9), ((9,), (), 6), ((1,), (4,), 5)]
+    cases += [((), (), 131), ((2,), (2,), 48), ((), (9,), 65)]
     for matrices, sides, n in cases:
         x = rng.normal(size=(*matrices, n, n)) / n + np.eye(n)
         triangle = np.tril(x) if lower else np.triu(x)

@@ -113,9 +113,14 @@ class Table:
             given: Its arguments: places, or whole numbers, numbers of the dtype, and letters.
             times: How often it is repeated.
         """
-        arguments = tuple(map(self._place, given))
         letter = LETTERS[self.dtype.name]
-        self.entries.append((self.lapack.addresses[letter + name], times, arguments))
+        self.call_address(self.lapack.addresses[letter + name], *given, times=times)
+
+    def call_address(
+        self, function: int, *given: Place | int | float | str, times: int = 1
+    ) -> None:
+        """Add a call of a function at an address, as ``call`` does."""
+        self.entries.append((function, times, tuple(map(self._place, given))))
 
     def _place(self, value: Place | int | float | str) -> Place:
         if isinstance(value, Place):

@@ -1,8 +1,8 @@
 """Plans of triangular matrices: Cholesky decompositions, and equations solved by substitution.
 
 Matrices in C's order are the transposes of what Fortran sees: a lower triangle is an upper one
-there, and a solution from the left one from the right. Large matrices are cut into blocks and their
-right sides into columns, always in the same way, so that results do not depend on threads.
+there, and a solution from the left one from the right. Large matrices are halved and their right
+sides cut into columns, always in the same way, so that results do not depend on threads.
 
 References:
     G. H. Golub, C. F. Van Loan, Matrix Computations, fourth edition, 2013, 4.2.9 (by blocks)
@@ -19,10 +19,12 @@ import numpy as np
 
 from headrace_cpu.lapack.library import loaded_lapack
 from headrace_cpu.lapack.plan import Draft, Plan
+from headrace_cpu.lapack.substitution import substitute
 from headrace_cpu.lapack.table import Place
+from headrace_cpu.lapack.turning import turn
 
-# Matrices from this size on are decomposed by blocks, of this size.
-_BLOCKED_FROM, _BLOCK = 256, 128
+# Matrices from this size on are halved until they are blocks, of this size at most.
+_HALVED_FROM, _BLOCK = 80, 64
 # Into how many parts the work on one matrix is cut, and how many columns are a part at least.
 _PARTS, _FEWEST_COLUMNS = 8, 96
 # A batch of so many matrices needs no parts of one.
@@ -47,68 +49,91 @@ def cholesky(batch: tuple[int, ...], n: int, dtype: np.dtype[Any]) -> Plan | Non
     table = draft.table
     given, made = draft.input(0, whole), draft.output(0, whole)
     diagonal = draft.report("finite", (count, n))
-    parts = 1 if count >= _MANY else 2
-    bounds = [n * i // parts for i in range(parts + 1)]
-    for low, high in itertools.pairwise(bounds):
-        # What Fortran sees as columns: a rectangle, and the triangle below it.
-        here = n * low * size
-        if low:
-            table.call("lacpy", "A", low, high - low, given + here, n, made + here, n, times=count)
-        corner = here + low * size
-        width = high - low
-        table.call("lacpy", "U", width, width, given + corner, n, made + corner, n, times=count)
-    table.border()
+    if n >= _HALVED_FROM:
+        _by_halves(draft, given, made, n, count)
+    else:
+        table.call("lacpy", "U", n, n, given, n, made, n, times=count)
+        table.border()
+        failures = draft.failures(count)
+        table.call("potrf", "U", n, made, n, failures, times=count)
     if n > 1:
         below = made + size
         table.call("laset", "L", n - 1, n - 1, 0.0, 0.0, below, n, times=count)
-    if n >= _BLOCKED_FROM and count < _MANY:
-        _by_blocks(draft, made, count, n)
-    else:
-        failures = draft.failures(count)
-        table.call("potrf", "U", n, made, n, failures, times=count)
     table.call("copy", n, made, n + 1, diagonal, 1, times=count)
     return draft.plan([(*batch, n, n)], count * n**3 / 3)
 
 
-def _by_blocks(draft: Draft, made: Place, count: int, n: int) -> None:
-    """Decompose matrices block by block, each followed by all that it changes."""
+def _by_halves(draft: Draft, given: Place, made: Place, n: int, count: int) -> None:
+    """Decompose matrices by halves, turned round: so the rows of a half lie beside one another."""
     table, size = draft.table, draft.size
-    steps = -(-n // _BLOCK)
-    failures = draft.failures(count * steps)
-    table.border()
-    for step, first in enumerate(range(0, n, _BLOCK)):
-        width = min(_BLOCK, n - first)
-        behind = first + width
-        rest = n - behind
-        corner = made + (first * n + first) * size
-        failed = failures + step * count * 8
-        table.call("potrf", "U", width, corner, n, failed, times=count)
+    turned = draft.scratch(count * n * n * size, n * n * size)
+
+    def whole(source: Place, target: Place) -> None:
+        for low, high in _pairs(cuts(n)) if count < _MANY else [(0, n)]:
+            columns, rows = source + low * n * size, target + low * size
+            turn(table, n, high - low, (columns, n), (rows, n), times=count)
         table.border()
-        if not rest:
-            break
-        # Columns behind the block, whose rows are those of the block.
-        for low, high in _pairs(cuts(rest)):
-            row = made + ((behind + low) * n + first) * size
-            table.call(
-                *("trsm", "L", "U", "T", "N", width, high - low, 1.0, corner, n, row, n),
-                times=count,
+
+    whole(given, turned)
+    _Halves(draft, turned, n, count).decompose(0, n)
+    whole(turned, made)
+
+
+class _Halves:
+    """Lower triangles, in Fortran's order, that are decomposed where they are."""
+
+    def __init__(self, draft: Draft, matrix: Place, n: int, count: int) -> None:
+        self._table, self._size = draft.table, draft.size
+        self._matrix, self._n, self._count = matrix, n, count
+        blocks = -(-n // _BLOCK)
+        self._failures = [draft.failures(count * blocks) + i * count * 8 for i in range(blocks)]
+
+    def _at(self, row: int, column: int) -> Place:
+        return self._matrix + (row + column * self._n) * self._size
+
+    def decompose(self, first: int, last: int) -> None:
+        """Decompose a square on the diagonal."""
+        n, table, width = self._n, self._table, last - first
+        corner = self._at(first, first)
+        if width <= _BLOCK:
+            failed = self._failures[first // _BLOCK]
+            table.call("potrf", "L", width, corner, n, failed, times=self._count)
+            table.border()
+            return
+        middle = first + -(-width // (2 * _BLOCK)) * _BLOCK
+        self.decompose(first, middle)
+        for low, high in self._parts(cuts(last - middle)):
+            substitute(
+                *(table, middle - first, high - low),
+                *((corner, n), (self._at(middle + low, first), n)),
+                upper=False,
+                transposed=True,
+                times=self._count,
             )
         table.border()
-        for low, high in _pairs(_even(rest)):
-            row = made + ((behind + low) * n + first) * size
-            square = made + ((behind + low) * n + behind + low) * size
+        self._subtract(first, middle, last)
+        table.border()
+        self.decompose(middle, last)
+
+    def _parts(self, bounds: list[int]) -> list[tuple[int, int]]:
+        return _pairs(bounds) if self._count < _MANY else [(bounds[0], bounds[-1])]
+
+    def _subtract(self, first: int, middle: int, last: int) -> None:
+        """Subtract from the second half's square the product of what is left of it."""
+        n, inner = self._n, middle - first
+        for low, high in self._parts(_even(last - middle)):
+            rows = self._at(middle + low, first)
             if low:
-                start = made + (behind * n + first) * size
-                above = made + ((behind + low) * n + behind) * size
-                table.call(
-                    *("gemm", "T", "N", low, high - low, width, -1.0, start, n, row, n),
-                    *(1.0, above, n),
-                    times=count,
+                self._table.call(
+                    *("gemm", "N", "T", high - low, low, inner, -1.0, rows, n),
+                    *(self._at(middle, first), n, 1.0, self._at(middle + low, middle), n),
+                    times=self._count,
                 )
-            table.call(
-                *("syrk", "U", "T", high - low, width, -1.0, row, n, 1.0, square, n), times=count
+            square = self._at(middle + low, middle + low)
+            self._table.call(
+                *("syrk", "L", "N", high - low, inner, -1.0, rows, n, 1.0, square, n),
+                times=self._count,
             )
-        table.border()
 
 
 def _pairs(bounds: list[int]) -> list[tuple[int, int]]:
@@ -178,7 +203,6 @@ def triangular(
     single = of_matrix == 0
     diagonal = draft.report("nonzero", (1 if single else count, n))
     draft.table.call("copy", n, matrix, n + 1, diagonal, 1, times=1 if single else count)
-    triangle, turned = "U" if lower else "L", "T" if adjoint else "N"
     bounds = cuts(k) if count < _MANY else [0, k]
     for low, high in _pairs(bounds):
         skip = low * size
@@ -187,12 +211,15 @@ def triangular(
     draft.table.border()
     if k == 1:
         other = "N" if adjoint else "T"
+        triangle = "U" if lower else "L"
         draft.table.call("trsv", triangle, other, "N", n, matrix, n, made, 1, times=count)
     else:
         for low, high in _pairs(bounds):
             here = made + low * size
-            draft.table.call(
-                *("trsm", "R", triangle, turned, "N", high - low, n, 1.0, matrix, n, here, k),
+            substitute(
+                *(draft.table, n, high - low, (matrix, n), (here, k)),
+                upper=lower,
+                transposed=adjoint,
                 times=count,
             )
     return draft.plan([(*batch, n, k)], count * n * n * k)

@@ -58,8 +58,8 @@ class Vector:
     def __sub__(self, other: Vector) -> Vector:
         return self.code.vector(f"fsub {self.code.kind} {self.name}, {other.name}")
 
-    def __mul__(self, factor: float) -> Vector:
-        number = self.code.constant(factor)
+    def __mul__(self, factor: Vector | float) -> Vector:
+        number = factor.name if isinstance(factor, Vector) else self.code.constant(factor)
         return self.code.vector(f"fmul {self.code.kind} {self.name}, {number}")
 
     def __neg__(self) -> Vector:
@@ -154,8 +154,8 @@ class Assembly:
         self._count = 0
         self._block = "entry"
 
-    def text(self, name: str) -> str:
-        """Return the module that defines the kernel."""
+    def text(self, name: str, more: str = "") -> str:
+        """Return the module that defines the kernel, of a block and of ``more`` parameters."""
         kind, suffix, bits = self.kind, self._suffix, f"<{self.lanes} x i1>"
         head = (
             "declare i32 @omp_get_thread_num()",
@@ -166,7 +166,7 @@ class Assembly:
             f"declare {kind} @llvm.masked.load.{suffix}.p0(ptr, i32, {bits}, {kind})",
             f"declare void @llvm.masked.store.{suffix}.p0({kind}, ptr, i32, {bits})",
             f"declare {self.element} @llvm.vector.reduce.fadd.{suffix}({self.element}, {kind})",
-            f"define void @{name}(i64 %block) {{",
+            f"define void @{name}({', '.join(filter(None, ('i64 %block', more)))}) {{",
             "entry:",
         )
         return "\n".join((*head, *self._lines, "  ret void", "}", "!0 = !{i32 1}"))
@@ -314,6 +314,11 @@ class Assembly:
         """Load an element into all places of a vector."""
         value = self.new(f"load {self.element}, ptr {self.at(base, offset)}")
         return self._spread(value)
+
+    def reciprocal(self, base: str, offset: Index | int = 0) -> Vector:
+        """Load an element, and return what is one divided by it in all places of a vector."""
+        value = self.new(f"load {self.element}, ptr {self.at(base, offset)}")
+        return self._spread(self.new(f"fdiv {self.element} 1.0, {value}"))
 
     def _spread(self, value: str) -> Vector:
         one = self.new(f"insertelement {self.kind} poison, {self.element} {value}, i64 0")
