@@ -54,6 +54,12 @@ class Matmul:
         return 2 * self.rows * self.columns * self.inner
 
     @property
+    def deep(self) -> bool:
+        """Whether it sums up products of many more rows than the result has rows or columns."""
+        many = max(1024, 4 * self.rows, 4 * self.columns)
+        return self.transposed_a and not self.transposed_b and self.inner >= many
+
+    @property
     def wakes_threads(self) -> bool:
         """Whether it is so large that OpenBLAS would use threads of its own."""
         vector = self.rows == 1 or self.columns == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from headrace import Operation, Tensor
 from headrace.extend.records import dataclass
@@ -17,6 +18,19 @@ from headrace_cpu.native.memory import address
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction, NativeCall
+
+if TYPE_CHECKING:
+    from headrace_cpu.matmul.deep import Deep
+
+
+def pays_deep(matmul: Matmul, threads: int) -> bool:
+    """Whether the kernel for small results of many rows is quicker than others."""
+    if not matmul.deep:
+        return False
+    # No first step waits for what other programs need.
+    from headrace_cpu.matmul import deep
+
+    return deep.pays(matmul, threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,7 @@ class _Way(Enum):
     NARROW = "a kernel for few columns"
     STREAMED = "a kernel for few rows and a large matrix"
     PANELS = "a kernel for many columns"
+    DEEP = "a kernel for a small result of much"
     DOUBLE = "a kernel for float64"
     SHARED = "BLAS, by several threads of the pool"
     BLAS = "BLAS"
@@ -100,6 +115,8 @@ class MatmulInstruction(Instruction):
         self._way = self._chosen(handed_out)
         if self._way is _Way.PANELS:
             self.scratch = self._panels.scratch(threads)
+        elif self._way is _Way.DEEP:
+            self.scratch = self._deep.scratch(self._deep.threads(threads))
         elif self._way is _Way.DOUBLE:
             self.scratch = self._double.scratch(self._double.threads(threads))
 
@@ -122,6 +139,8 @@ class MatmulInstruction(Instruction):
             return _Way.STREAMED
         if self.rate is None and panels.pays(matmul) and not handed_out:
             return _Way.PANELS
+        if pays_deep(matmul, threads):
+            return _Way.DEEP
         if double.pays(matmul):
             return _Way.DOUBLE
         return _Way.SHARED if shared.pays(matmul, self._blas, threads) else _Way.BLAS
@@ -138,12 +157,20 @@ class MatmulInstruction(Instruction):
         return Panels(self.matmul)
 
     @property
+    def _deep(self) -> Deep:
+        from headrace_cpu.matmul.deep import Deep
+
+        return Deep(self.matmul, self.rate is not None)
+
+    @property
     def _double(self) -> Double:
         return Double(self.matmul, self.rate is not None)
 
     def _source(self) -> KernelSource:
         if self._way is _Way.PANELS:
             return self._panels.source()
+        if self._way is _Way.DEEP:
+            return self._deep.source()
         if self._way is _Way.DOUBLE:
             return self._double.source()
         if self._way is _Way.SHARED:
@@ -202,6 +229,8 @@ class MatmulInstruction(Instruction):
             threads = self._threads
             if self._way is _Way.NARROW:
                 threads = 1 if narrow.threads(self.matmul, threads) == 1 else threads
+            elif self._way is _Way.DEEP:
+                threads = self._deep.threads(threads)
             elif self._way is _Way.DOUBLE:
                 threads = self._double.threads(threads)
             call = block.launch(self._kernel, threads)

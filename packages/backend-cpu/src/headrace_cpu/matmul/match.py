@@ -11,7 +11,7 @@ from headrace import Operation, Tensor
 from headrace.extend.records import dataclass
 from headrace_cpu.matmul import narrow, panels, streamed
 from headrace_cpu.matmul.blas import Blas, Matmul, loaded_blas
-from headrace_cpu.matmul.instruction import MatmulInstruction, Rate
+from headrace_cpu.matmul.instruction import MatmulInstruction, Rate, pays_deep
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.matches import Matches
 from headrace_cpu.program.matching import Candidate
@@ -31,7 +31,7 @@ def wants_update(candidate: Candidate) -> bool:
 
 
 def make_uneven_update(candidate: Candidate) -> Instruction | None:
-    """Return a matmul of few columns, or of few rows, that is added to a variable."""
+    """Return a matmul that is added to a variable, of few columns or a small one of many rows."""
     return _update(candidate, uneven_only=True)
 
 
@@ -44,7 +44,8 @@ def _update(candidate: Candidate, *, uneven_only: bool) -> Instruction | None:
     found, blas = _accumulation(candidate.matches, candidate.op), loaded_blas()
     if found is None or blas is None:
         return None
-    if uneven_only and not narrow.pays(found.matmul):
+    matmul, threads = found.matmul, candidate.settings.threads
+    if uneven_only and not (narrow.pays(matmul) or pays_deep(matmul, threads)):
         return None
     return found.instruction(blas, candidate.settings)
 
@@ -70,11 +71,12 @@ def wants_products(candidate: Candidate) -> bool:
 def make_uneven_matmul(candidate: Candidate) -> Instruction | None:
     """Return a matmul for whose sizes there are kernels of our own.
 
-    These are matmuls of few columns, of few rows with a large matrix, and of very many columns.
+    These are matmuls of few columns, of few rows with a large matrix, of very many columns, and
+    small ones of very many rows.
     """
     matmul, threads = matmul_of(candidate.op), candidate.settings.threads
     assert matmul is not None
-    if narrow.pays(matmul) or streamed.pays(matmul, threads):
+    if narrow.pays(matmul) or streamed.pays(matmul, threads) or pays_deep(matmul, threads):
         return make_matmul(candidate)
     handed_out = _handed_out(candidate.matches, candidate.op.outputs[0])
     return make_matmul(candidate) if panels.pays(matmul) and not handed_out else None
