@@ -22,9 +22,9 @@ from headrace.extend import (
 )
 from headrace.graph.function import functions_of
 from headrace.graph.spec import handle_spec
-from headrace.passes.dedupe import dedupe
-from headrace.passes.fold import MAX_REPEATED_ELEMENTS, fold
-from headrace.passes.hoist import hoist_invariants
+from headrace.passes.common_subexpressions import dedupe
+from headrace.passes.constant_folding import MAX_REPEATED_ELEMENTS, fold
+from headrace.passes.loop_invariants import hoist_invariants
 from headrace.passes.prune import extract, prune
 from headrace.passes.simplify.engine import simplify
 from headrace.runtime.planning.determinism import refuse_chance

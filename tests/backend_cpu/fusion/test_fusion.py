@@ -12,10 +12,10 @@ import pytest
 import headrace as hr
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace.passes.dedupe import dedupe
+from headrace.passes.common_subexpressions import dedupe
+from headrace.passes.constant_folding import fold
 from headrace.passes.evaluate import evaluate
-from headrace.passes.fold import fold
-from headrace.passes.inline import inline_calls
+from headrace.passes.inline_calls import inline_calls
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import StepGraph
 from headrace.plugins.host import host

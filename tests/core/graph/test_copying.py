@@ -7,7 +7,7 @@ import pytest
 import headrace as hr
 from headrace.errors import GraphError
 from headrace.extend.graphs import Function, copied, identity_after, inside, with_inputs
-from headrace.passes.dedupe import dedupe
+from headrace.passes.common_subexpressions import dedupe
 from headrace.passes.prune import extract
 
 

@@ -13,7 +13,7 @@ from headrace.documents.document import dump, load
 from headrace.errors import PluginError, ShapeError
 from headrace.extend import Index, Spec, TensorSpec, op
 from headrace.graph.early import EarlyValues, Limits
-from headrace.passes.fold import fold
+from headrace.passes.constant_folding import fold
 from headrace.passes.prune import extract
 
 MUCH = Limits(elements=100, total=10_000, operations=1_000)

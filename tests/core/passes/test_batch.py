@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.passes.batch import batch_sums
-from headrace.passes.inline import inline_calls
+from headrace.passes.batch_sums import batch_sums
+from headrace.passes.inline_calls import inline_calls
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import verify
-from headrace.passes.trim import trim_loops
+from headrace.passes.trim_loops import trim_loops
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 

@@ -7,11 +7,11 @@ import pytest
 
 import headrace as hr
 from headrace.errors import HeadraceError
-from headrace.passes.choose import choose_branches
-from headrace.passes.inline import inline_calls
+from headrace.passes.if_conversion import choose_branches
+from headrace.passes.inline_calls import inline_calls
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import verify
-from headrace.passes.trim import trim_unread
+from headrace.passes.trim_loops import trim_unread
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 

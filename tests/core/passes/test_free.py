@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import headrace as hr
+from headrace.passes.constant_folding import fold
 from headrace.passes.evaluate import evaluate
-from headrace.passes.fold import fold
-from headrace.passes.free import free_constants
+from headrace.passes.free_constants import free_constants
 from headrace.passes.prune import extract
 from headrace.passes.step_graph import StepGraph, verify
 from headrace.plugins.host import host

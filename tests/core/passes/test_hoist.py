@@ -8,8 +8,8 @@ import pytest
 import headrace as hr
 from headrace.errors import HeadraceError
 from headrace.passes import pipeline
-from headrace.passes.hoist import hoist_invariants
-from headrace.passes.inline import inline_calls
+from headrace.passes.inline_calls import inline_calls
+from headrace.passes.loop_invariants import hoist_invariants
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import verify
 from tests.steps import run_ready

@@ -7,7 +7,7 @@ import pytest
 
 import headrace as hr
 from headrace.graph.schema import call_op
-from headrace.passes.narrow import narrow_products
+from headrace.passes.narrow_products import narrow_products
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import verify
 

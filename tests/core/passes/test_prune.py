@@ -9,9 +9,9 @@ import pytest
 
 import headrace as hr
 from headrace.errors import ExecutionError, GraphError
-from headrace.passes.dedupe import dedupe
+from headrace.passes.common_subexpressions import dedupe
+from headrace.passes.constant_folding import MAX_ELEMENTS, fold
 from headrace.passes.evaluate import evaluate
-from headrace.passes.fold import MAX_ELEMENTS, fold
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import StepGraph, verify
 

@@ -7,10 +7,10 @@ import pytest
 
 import headrace as hr
 from headrace.errors import ExecutionError
-from headrace.passes.inline import inline_calls
+from headrace.passes.inline_calls import inline_calls
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import StepGraph, verify
-from headrace.passes.trim import trim_loops
+from headrace.passes.trim_loops import trim_loops
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 

@@ -4,7 +4,7 @@ The gradient of a function is a function: it takes the gradients that arrive at 
 whatever tensors of the inside the rules need, and returns the gradients of the parameters. It is
 built like any gradient, except that its nodes do not extend the graph that they differentiate:
 each tensor of the inside that they use becomes an argument. Where such a tensor is computed by the
-forward run, a second *view* of the operation yields it (see ``headrace.passes.inline``).
+forward run, a second *view* of the operation yields it (see ``headrace.passes.inline_calls``).
 """
 
 from __future__ import annotations

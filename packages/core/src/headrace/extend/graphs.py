@@ -60,7 +60,7 @@ from headrace.ordering import (
     CycleError,
     in_order,
 )
-from headrace.passes.inline import (
+from headrace.passes.inline_calls import (
     check_repeated,
 )
 from headrace.runtime.garbage_collection import (

@@ -1,6 +1,6 @@
 """Runtimes: what runs the steps of a session, and the parts of which the local one is made."""
 
-from headrace.passes.usage import (
+from headrace.passes.variable_usage import (
     usage_of,
 )
 from headrace.placement.place import (

@@ -26,7 +26,7 @@ from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.partition.partition import Partitioner
 from headrace.partition.rounds import may_wait, readiness
-from headrace.passes.branches import inline_branches
+from headrace.passes.inline_branches import inline_branches
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import Rewriter, StepGraph
 from headrace.placement.lists import lists_together

@@ -23,19 +23,19 @@ from typing import TYPE_CHECKING, Any, final
 from headrace.errors import HeadraceError
 from headrace.graph.operation import Operation
 from headrace.graph.site import UNKNOWN_SITE
-from headrace.passes.batch import batch_sums
-from headrace.passes.choose import choose_branches
-from headrace.passes.dedupe import dedupe
+from headrace.passes.batch_sums import batch_sums
+from headrace.passes.common_subexpressions import dedupe
+from headrace.passes.constant_folding import fold
 from headrace.passes.evaluate import Evaluate, evaluate
-from headrace.passes.fold import fold
-from headrace.passes.free import free_constants
-from headrace.passes.hoist import hoist_invariants
-from headrace.passes.inline import inline_calls
-from headrace.passes.narrow import narrow_products
+from headrace.passes.free_constants import free_constants
+from headrace.passes.if_conversion import choose_branches
+from headrace.passes.inline_calls import inline_calls
+from headrace.passes.loop_invariants import hoist_invariants
+from headrace.passes.narrow_products import narrow_products
 from headrace.passes.prune import prune
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.step_graph import StepGraph, verify
-from headrace.passes.trim import trim_loops, trim_unread
+from headrace.passes.trim_loops import trim_loops, trim_unread
 from headrace.plugins.blame import blamed
 from headrace.plugins.ownership import CORE, Provider
 from headrace.records import dataclass

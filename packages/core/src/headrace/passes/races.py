@@ -18,7 +18,7 @@ from headrace.graph.function import Function, functions_in
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace.passes.inline import join_views
+from headrace.passes.inline_calls import join_views
 from headrace.passes.prune import extract
 from headrace.passes.step_graph import StepGraph
 from headrace.records import dataclass

@@ -10,7 +10,7 @@ from typing import Any, final
 from headrace.errors import ConfigError, UnimplementedError, located, shown
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
-from headrace.passes.usage import Usage, usage_of
+from headrace.passes.variable_usage import Usage, usage_of
 from headrace.runtime.concurrency.cancellation import Cancellation
 from headrace.runtime.concurrency.deadlines import deadline
 from headrace.runtime.concurrency.step_order import Bound, Order, bound_of, seconds_left

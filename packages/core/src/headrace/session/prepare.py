@@ -15,12 +15,12 @@ from headrace.partition.joins import joined
 from headrace.partition.partition import partition
 from headrace.partition.rounds import may_wait
 from headrace.partition.spread import place_spread
-from headrace.passes.inline import inline_calls
+from headrace.passes.inline_calls import inline_calls
 from headrace.passes.pipeline import Stage
 from headrace.passes.prune import extract
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.step_graph import StepGraph
-from headrace.passes.trim import trim_unread
+from headrace.passes.trim_loops import trim_unread
 from headrace.placement.counting import as_counted
 from headrace.placement.place import Machine, Placement
 from headrace.plugins.host import host

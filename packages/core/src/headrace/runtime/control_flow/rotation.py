@@ -15,7 +15,7 @@ from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import has_effect
-from headrace.passes.insides import add_copies, name_apart
+from headrace.passes.function_copies import add_copies, name_apart
 from headrace.records import dataclass
 from headrace.runtime.control_flow.trip_count import count_of
 

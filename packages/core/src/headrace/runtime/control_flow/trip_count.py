@@ -19,7 +19,7 @@ from headrace.graph.function import Function
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import has_effect
-from headrace.passes.insides import function_of
+from headrace.passes.function_copies import function_of
 from headrace.passes.prune import extract
 from headrace.records import dataclass
 from headrace.scalars.functions import SCALAR_FUNCTIONS

@@ -16,7 +16,7 @@ from headrace.graph.function import Function
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import dependents_on_effects
-from headrace.passes.inline import inline_calls
+from headrace.passes.inline_calls import inline_calls
 from headrace.passes.prune import extract
 from headrace.passes.step_graph import StepGraph
 from headrace.records import dataclass

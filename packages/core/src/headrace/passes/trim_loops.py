@@ -19,8 +19,8 @@ from typing import Any
 from headrace.graph.function import Function, functions_of
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace.passes.demand import Branches, Demand, Inside, Loop, demand_of, is_open
-from headrace.passes.insides import function_of
+from headrace.passes.function_copies import function_of
+from headrace.passes.liveness import Branches, Demand, Inside, Loop, demand_of, is_open
 from headrace.passes.step_graph import Rewriter, StepGraph
 
 

@@ -21,12 +21,12 @@ from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec, list_spec
 from headrace.graph.tensor import Tensor
-from headrace.passes.demand import is_open
-from headrace.passes.inline import inline_calls
-from headrace.passes.insides import function_of
+from headrace.passes.function_copies import function_of
+from headrace.passes.inline_calls import inline_calls
+from headrace.passes.liveness import is_open
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import Rewriter, StepGraph
-from headrace.passes.trim import trim_loops
+from headrace.passes.trim_loops import trim_loops
 from headrace.records import dataclass
 
 _MATRIX = 2

@@ -20,7 +20,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec, constant_spec, list_spec
 from headrace.graph.tensor import Tensor
-from headrace.passes.inline import ancestors, inline_calls
+from headrace.passes.inline_calls import ancestors, inline_calls
 from headrace.passes.step_graph import Rewriter, StepGraph
 from headrace.shapes import SCALAR
 

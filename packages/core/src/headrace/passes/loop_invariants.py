@@ -18,10 +18,10 @@ from headrace.device_name import DeviceName
 from headrace.graph.function import Function
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace.passes.demand import is_open
-from headrace.passes.inline import inline_calls
-from headrace.passes.insides import function_of
-from headrace.passes.narrow import narrow_products
+from headrace.passes.function_copies import function_of
+from headrace.passes.inline_calls import inline_calls
+from headrace.passes.liveness import is_open
+from headrace.passes.narrow_products import narrow_products
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import Rewriter, StepGraph
 from headrace.records import dataclass

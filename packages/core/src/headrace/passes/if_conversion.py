@@ -22,8 +22,8 @@ from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
-from headrace.passes.inline import called_size, inline_calls
-from headrace.passes.insides import name_apart
+from headrace.passes.function_copies import name_apart
+from headrace.passes.inline_calls import called_size, inline_calls
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import Rewriter, StepGraph
 from headrace.records import dataclass
