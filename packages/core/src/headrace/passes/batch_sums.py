@@ -1,4 +1,4 @@
-"""Batched sums: what a loop only adds up of products is computed at one go behind the loop.
+"""Batched sums: products that a loop only adds up are one product behind the loop.
 
 The gradient of a loop adds up the gradient of each weight matrix, a product with as few rows as a
 batch has examples, iteration by iteration. Nothing in the loop reads the sum. Here the loop yields

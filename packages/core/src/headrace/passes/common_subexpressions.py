@@ -1,4 +1,4 @@
-"""Merging nodes that compute the same: one op, the same inputs, the same attributes."""
+"""Common subexpression elimination: nodes of one op, inputs and attributes become one node."""
 
 from __future__ import annotations
 

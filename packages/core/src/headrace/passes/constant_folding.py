@@ -1,4 +1,4 @@
-"""Constant folding: computing ahead what depends on constants alone."""
+"""Constant folding: computing before a step runs what depends on constants alone."""
 
 from __future__ import annotations
 

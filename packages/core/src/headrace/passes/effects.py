@@ -1,4 +1,4 @@
-"""Which operations a step runs for more than their outputs."""
+"""Side effects: which operations a step runs for more than their outputs."""
 
 from __future__ import annotations
 

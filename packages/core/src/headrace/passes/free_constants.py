@@ -1,4 +1,4 @@
-"""Freeing constants from control edges that those who read them have, too."""
+"""Constants without control edges that those who read them have, too."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making functions anew out of their insides, and names for what is put among others."""
+"""Copies of functions with a rewritten body, and unique names for operations added to them."""
 
 from __future__ import annotations
 

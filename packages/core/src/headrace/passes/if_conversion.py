@@ -1,4 +1,4 @@
-"""Choosing: conditions whose branches cost less than deciding which of them to run.
+"""If-conversion: both branches are computed where they cost less than the choice of one.
 
 A condition runs one of two functions: its predicate is asked in Python, and what surrounds it is
 compiled apart. Where both branches take less time than that, both are computed, and every result

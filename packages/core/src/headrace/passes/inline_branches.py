@@ -1,4 +1,4 @@
-"""Putting conditions inline, as Switch and Merge, where their branches need several devices.
+"""Inlining of conditions, as Switch and Merge, where their branches need several devices.
 
 An ``If`` is one operation on one device, and its functions are planned there. That cannot be where
 a branch asks for another task, or where the state that it uses lives on several devices. Then the

@@ -1,4 +1,4 @@
-"""Putting the inside of called functions in place of the calls, and joining views of one run.
+"""Inlining of calls: the body of a function stands in place of its call; views become one.
 
 A gradient needs tensors from inside a call, condition or loop. Its rule adds a second operation
 that yields them, too, and says of which operation's run it is another view. Both, and the views

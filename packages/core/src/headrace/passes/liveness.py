@@ -1,4 +1,4 @@
-"""What is needed of a graph: its operations, and the parts of its conditions and loops.
+"""Liveness: what is needed of a graph, and of the parts of its conditions and loops.
 
 A step needs what its fetches and targets depend on. That goes into functions: of a condition those
 results that something reads, and what each branch computes for these; of a loop the variables that

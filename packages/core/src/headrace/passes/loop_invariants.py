@@ -1,4 +1,4 @@
-"""Hoisting: what is the same in each round of a loop is computed once, before the loop.
+"""Loop-invariant code motion: what is the same in each iteration is computed before the loop.
 
 A loop computes anew, round by round, what depends on nothing that changes: the transpose of a
 weight, the part of it that a gradient multiplies with, a scale. Here such operations move in front

@@ -1,4 +1,4 @@
-"""Narrow products: of a product that is split, of which only one part is needed, only that part.
+"""Narrow products: of a product that is split, only the part that is needed is computed.
 
 The gradient of joined inputs, as of what a recurrent cell multiplies with its weights, is a product
 that is split into the gradients of each. Often only one of them is asked for. The rows of a

@@ -1,4 +1,4 @@
-"""Pruning: keeping only what the fetches and targets need, cut off at the feeds."""
+"""Dead code elimination: keeping only what fetches and targets need, cut off at the feeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trimming conditions and loops to what a step needs of them.
+"""Dead loop variables: conditions and loops without what a step does not need of them.
 
 A step runs what its fetches and targets depend on, and nothing else, also inside of conditions and
 loops (``trim_unread``): a result of a branch, or a variable of a loop, that nothing reads is not

@@ -1,4 +1,4 @@
-"""What a step does with the variables that it shares with other steps."""
+"""Which variables that it shares with other steps a step reads and writes."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_an_error_that_stays_names_its_line_and_one_that_goes_is_not_raised():
     )
     with hr.Session() as session:
         assert session.run(outputs[2]) == 4.0
-        with pytest.raises(ExecutionError, match=r"(?s)index 2.*test_trim\.py"):
+        with pytest.raises(ExecutionError, match=r"(?s)index 2.*test_trim_loops\.py"):
             session.run(outputs[1])
 
 
