@@ -8,7 +8,7 @@ import pytest
 import headrace as hr
 from headrace.errors import PluginError
 from headrace.extend import KernelTable, ListValue
-from headrace.plugins.border import Guard, is_foreign, read_only
+from headrace.plugins.kernel_checks import Guard, is_foreign, read_only
 from headrace.plugins.ownership import Provider
 from headrace.runtime.state.tensor_list import Swapped
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.plugins.entries import FoundEntry, found_entries
+from headrace.plugins.entry_points import FoundEntry, found_entries
 from tests.children import run_program
 
 GROUP = "headrace"

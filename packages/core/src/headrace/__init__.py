@@ -62,7 +62,7 @@ from headrace.graph.scopes import (
 from headrace.graph.sparse_tensor import SparseTensor, SparseTensorValue
 from headrace.graph.tensor import Tensor
 from headrace.graph.tensor_shape import TensorShape, dimension_at_index
-from headrace.plugins.importing import install as _install_namespaces
+from headrace.plugins.namespace_imports import install as _install_namespaces
 from headrace.rendering import Rendering as _Rendering
 from headrace.shapes import Shape
 from headrace.tracebacks import install as _fold_tracebacks

@@ -1,11 +1,11 @@
 """The plugin host: hooks to implement, registries to fill, and what the host collected."""
 
-from headrace.plugins.blame import (
-    blamed,
-    origin,
-)
 from headrace.plugins.contract import (
     API_VERSION,
+)
+from headrace.plugins.error_attribution import (
+    blamed,
+    origin,
 )
 from headrace.plugins.hookspecs import (
     hookimpl,

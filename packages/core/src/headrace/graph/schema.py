@@ -13,7 +13,7 @@ from headrace.dtypes import DType
 from headrace.errors import GraphError, HeadraceError, PluginError, ShapeError, shown
 from headrace.graph.attributes import canonical, may_hold_function
 from headrace.graph.spec import MAX_RANK, TensorSpec, is_addressable, like
-from headrace.plugins.blame import described, line_of_error
+from headrace.plugins.error_attribution import described, line_of_error
 from headrace.plugins.ownership import OWN_PACKAGES, package_of
 from headrace.records import dataclass
 

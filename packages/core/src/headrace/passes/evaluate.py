@@ -10,7 +10,7 @@ import numpy as np
 
 from headrace.dtypes import DType
 from headrace.graph.operation import Operation
-from headrace.plugins.border import Guard, is_foreign
+from headrace.plugins.kernel_checks import Guard, is_foreign
 
 if TYPE_CHECKING:
     from headrace.plugins.registries.kernels import KernelRegistry

@@ -36,7 +36,7 @@ from headrace.passes.prune import prune
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.step_graph import StepGraph, verify
 from headrace.passes.trim_loops import trim_loops, trim_unread
-from headrace.plugins.blame import blamed
+from headrace.plugins.error_attribution import blamed
 from headrace.plugins.ownership import CORE, Provider
 from headrace.records import dataclass
 

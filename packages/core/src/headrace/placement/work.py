@@ -11,7 +11,7 @@ from headrace.graph.function import functions_within
 from headrace.graph.operation import Operation
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
-from headrace.plugins.blame import described, line_of_error
+from headrace.plugins.error_attribution import described, line_of_error
 from headrace.plugins.ownership import package_of
 from headrace.records import dataclass
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import ConfigError, HeadraceError, PluginError, shown
-from headrace.plugins.blame import blamed, noted, origin
+from headrace.plugins.error_attribution import blamed, noted, origin
 from headrace.plugins.ownership import Provider
 from headrace.runtime.devices.capabilities import LimitedDevice
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import PluginError, TargetError
 from headrace.plugins import calls
-from headrace.plugins.blame import described
-from headrace.plugins.collecting import GROUP, Collection
-from headrace.plugins.entries import Entry
+from headrace.plugins.discovery import GROUP, Collection
+from headrace.plugins.entry_points import Entry
+from headrace.plugins.error_attribution import described
 from headrace.plugins.ownership import (
     Distribution,
     Replacement,

@@ -17,7 +17,7 @@ from headrace.errors import shown
 from headrace.records import dataclass
 
 if TYPE_CHECKING:
-    from headrace.plugins.entries import Entry
+    from headrace.plugins.entry_points import Entry
 
 CORE_PACKAGE = "headrace"
 

@@ -5,7 +5,7 @@ and ``headrace.testing.fuzz`` those of its modules. The stubs beside these modul
 bring to type checkers and editors.
 """
 
-from headrace.plugins.provided import provided
+from headrace.plugins.package_alias import provided
 
 _kit = provided("headrace_testing", "headrace.testing", "headrace-testing")
 __doc__ = _kit.__doc__

@@ -22,7 +22,7 @@ from headrace.passes.simplify.rules import Rule, RuleTable, tried
 from headrace.passes.simplify.table import RULES
 from headrace.passes.simplify.workgraph import Node, Value, WorkGraph
 from headrace.passes.step_graph import StepGraph
-from headrace.plugins.blame import blamed
+from headrace.plugins.error_attribution import blamed
 from headrace.plugins.ownership import CORE
 
 # Rules look this many edges up from the node that they replace.

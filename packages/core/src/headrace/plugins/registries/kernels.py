@@ -10,7 +10,8 @@ from typing import Any
 from headrace.dtypes import DType
 from headrace.errors import PluginError, shown
 from headrace.graph.schema import OPS
-from headrace.plugins.blame import described, line_of_error
+from headrace.plugins.error_attribution import described, line_of_error
+from headrace.plugins.expression_kernels import stated_factory
 from headrace.plugins.ownership import (
     CORE,
     CORE_PACKAGE,
@@ -21,7 +22,6 @@ from headrace.plugins.ownership import (
     package_of,
 )
 from headrace.plugins.registries.registry import Given, Owners, Registry
-from headrace.plugins.stated import stated_factory
 from headrace.plugins.tables import Kernel
 from headrace.records import dataclass
 

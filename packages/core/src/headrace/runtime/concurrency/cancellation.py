@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.interrupts import uninterrupted
-from headrace.plugins.blame import described, line_of_error
+from headrace.plugins.error_attribution import described, line_of_error
 
 # Guards all flags: each step has one, and nothing is done under it that takes time.
 _lock = threading.Lock()

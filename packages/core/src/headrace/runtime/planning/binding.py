@@ -13,8 +13,8 @@ from headrace.errors import HeadraceError, NoKernelError, PluginError, shown
 from headrace.graph.operation import Operation
 from headrace.interrupts import uninterrupted
 from headrace.placement.place import kernel_dtype
-from headrace.plugins.blame import described, line_of_error, noted
-from headrace.plugins.border import Guard, is_foreign
+from headrace.plugins.error_attribution import described, line_of_error, noted
+from headrace.plugins.kernel_checks import Guard, is_foreign
 from headrace.plugins.ownership import CORE, Provider, package_of
 from headrace.plugins.registries.kernels import KernelRegistry
 from headrace.plugins.tables import Kernel

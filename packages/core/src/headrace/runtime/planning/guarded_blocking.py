@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from headrace.errors import PluginError
-from headrace.plugins.border import Guard, read_only
+from headrace.plugins.kernel_checks import Guard, read_only
 from headrace.runtime.concurrency.cancellation import Cancellation
 
 if TYPE_CHECKING:

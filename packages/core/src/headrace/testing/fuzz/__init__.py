@@ -1,6 +1,6 @@
 """The fuzzer: ``headrace_testing.fuzz`` of the package headrace-testing."""
 
-from headrace.plugins.provided import provided
+from headrace.plugins.package_alias import provided
 
 _fuzz = provided("headrace_testing.fuzz", "headrace.testing.fuzz", "headrace-testing")
 __doc__ = _fuzz.__doc__

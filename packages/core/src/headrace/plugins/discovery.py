@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from headrace.graph.schema import OPS
 from headrace.interrupts import uninterrupted
-from headrace.plugins.blame import described, line_of_error
 from headrace.plugins.contract import check_version
-from headrace.plugins.entries import Entry, found_entries
+from headrace.plugins.entry_points import Entry, found_entries
+from headrace.plugins.error_attribution import described, line_of_error
 from headrace.plugins.ownership import (
     CORE_PACKAGE,
     OWN_PACKAGES,

@@ -18,7 +18,7 @@ import numpy as np
 from headrace.errors import HeadraceError, PluginError, shown
 from headrace.graph.operation import Operation
 from headrace.graph.spec import TensorSpec
-from headrace.plugins.blame import line_of_error
+from headrace.plugins.error_attribution import line_of_error
 from headrace.plugins.ownership import OWN_PACKAGES, Provider, package_of
 from headrace.plugins.tables import Kernel
 from headrace.runtime.state.tensor_list import ListValue, Swapped
