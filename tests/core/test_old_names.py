@@ -11,7 +11,7 @@ import pytest
 
 import headrace as hr
 from headrace.errors import ArgumentTypeError, AttributeValueError, DTypeError, UnimplementedError
-from headrace.graph import conversions
+from headrace.graph import conversion_registry as conversions
 from tests.children import run_program
 
 

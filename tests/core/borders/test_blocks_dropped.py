@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import headrace as hr
-from headrace.graph import blocks_dropped
-from headrace.graph.apart import Arrays, arrays_apart, put_apart
-from headrace.graph.site import Site, pinned_site, user_site
+from headrace.graph import context_blocks as blocks_dropped
+from headrace.graph.creation_site import Site, pinned_site, user_site
+from headrace.graph.external_arrays import Arrays, arrays_apart, put_apart
 from tests.children import run_program
 
 BLOCKS: dict[str, Callable[[], AbstractContextManager[Any]]] = {

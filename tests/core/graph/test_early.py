@@ -12,7 +12,7 @@ import headrace as hr
 from headrace.documents.document import dump, load
 from headrace.errors import PluginError, ShapeError
 from headrace.extend import Index, Spec, TensorSpec, op
-from headrace.graph.early import EarlyValues, Limits
+from headrace.graph.static_values import EarlyValues, Limits
 from headrace.passes.constant_folding import fold
 from headrace.passes.prune import extract
 

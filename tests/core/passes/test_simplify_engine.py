@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace.graph.site import Site
+from headrace.graph.creation_site import Site
 from headrace.passes.prune import extract
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.simplify.engine import simplify

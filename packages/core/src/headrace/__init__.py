@@ -40,7 +40,7 @@ from headrace.dtypes import (
 )
 from headrace.errors import HeadraceError, OpError
 from headrace.functions import *
-from headrace.graph.conversions import register_tensor_conversion_function
+from headrace.graph.conversion_registry import register_tensor_conversion_function
 from headrace.graph.convert import convert_to_tensor, is_tensor
 from headrace.graph.default_session import get_default_session
 from headrace.graph.graph import Graph
@@ -105,10 +105,10 @@ if TYPE_CHECKING:
     from headrace import spectral as spectral
     from headrace import strings as strings
     from headrace.device_spec import DeviceSpec as DeviceSpec
-    from headrace.graph.convert_parts import (
+    from headrace.graph.composite_conversions import (
         convert_to_tensor_or_indexed_slices as convert_to_tensor_or_indexed_slices,
     )
-    from headrace.graph.convert_parts import (
+    from headrace.graph.composite_conversions import (
         convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
     )
     from headrace.logging import get_logger as get_logger
@@ -253,8 +253,8 @@ _RUNNING = {
     "IndexedSlicesSpec": "specs.composites",
     "RaggedTensorSpec": "specs.composites",
     "TensorArraySpec": "specs.composites",
-    "convert_to_tensor_or_sparse_tensor": "graph.convert_parts",
-    "convert_to_tensor_or_indexed_slices": "graph.convert_parts",
+    "convert_to_tensor_or_sparse_tensor": "graph.composite_conversions",
+    "convert_to_tensor_or_indexed_slices": "graph.composite_conversions",
     "op_scope": "ops.old_scopes",
     "variable_op_scope": "ops.old_scopes",
     "get_logger": "logging",

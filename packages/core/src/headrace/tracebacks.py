@@ -16,7 +16,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 from headrace.errors import HeadraceError, InternalError
-from headrace.graph.site import is_library
+from headrace.graph.creation_site import is_library
 
 HINT = "headrace: frames of the library are left out; HEADRACE_TRACEBACK=full shows them\n"
 

@@ -14,11 +14,11 @@ from headrace.dtypes import DType
 from headrace.errors import DocumentError, GraphError, HeadraceError, shorten
 from headrace.graph.attributes import brief, decode, fits, hint_name, is_integer, read_shape
 from headrace.graph.collections import usual_collections
+from headrace.graph.creation_site import Site, user_site
 from headrace.graph.function import MAX_NESTED, Function, functions_of
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS, REQUIRED, AttrParam, Kind, OpSchema
-from headrace.graph.site import Site, user_site
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.ops.save_slice_info import SaveSliceInfo

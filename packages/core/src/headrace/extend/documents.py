@@ -11,7 +11,7 @@ from headrace.documents.reader import (
     OutputLimit,
     checked_specs,
 )
-from headrace.graph.apart import (
+from headrace.graph.external_arrays import (
     Arrays,
     arrays_apart,
 )

@@ -13,6 +13,10 @@ from headrace.graph.copying import (
     identity_after,
     with_inputs,
 )
+from headrace.graph.creation_site import (
+    pinned_site,
+    user_site,
+)
 from headrace.graph.function import (
     MAX_NESTED,
     Function,
@@ -41,10 +45,6 @@ from headrace.graph.scopes import (
     inside,
     name_scope,
     use_graph,
-)
-from headrace.graph.site import (
-    pinned_site,
-    user_site,
 )
 from headrace.graph.sparse_tensor import (
     SparseTensor,

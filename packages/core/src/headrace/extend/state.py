@@ -1,8 +1,8 @@
 """What outlives steps: containers, the resources in them, who waits for them, random streams."""
 
 from headrace.collected import apart, when_collected
-from headrace.graph.blocks_dropped import read as block_value
-from headrace.graph.blocks_dropped import within as within_block
+from headrace.graph.context_blocks import read as block_value
+from headrace.graph.context_blocks import within as within_block
 from headrace.graph.saveable import Saveable
 from headrace.graph.spec import handle_spec
 from headrace.ops.random import op_seeds

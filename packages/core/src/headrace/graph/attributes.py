@@ -21,7 +21,7 @@ from headrace import dtypes
 from headrace.dimension import Dimension
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import AttributeValueError, DocumentError, HeadraceError, told
-from headrace.graph.apart import get_apart, put_apart
+from headrace.graph.external_arrays import get_apart, put_apart
 from headrace.graph.spec import MAX_RANK, TensorSpec
 from headrace.graph.tensor_shape import TensorShape
 from headrace.shapes import Shape

@@ -30,15 +30,15 @@ from headrace.graph.convert import (
     is_python_literal,
     natural_dtype,
 )
-from headrace.graph.early import static_value
+from headrace.graph.creation_site import user_site
 from headrace.graph.function import note_waits
 from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import checked_name, place_by_functions
 from headrace.graph.operation import Operation
 from headrace.graph.schema import AttrParam, InputParam, Kind, OpSchema, call_op
 from headrace.graph.scopes import current_scope, other_graph_of, use_graph
-from headrace.graph.site import user_site
 from headrace.graph.spec import TensorSpec, constant_spec
+from headrace.graph.static_values import static_value
 from headrace.graph.tensor import Tensor
 
 

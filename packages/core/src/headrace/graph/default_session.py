@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from headrace.errors import GraphError, NestingError, shown
-from headrace.graph.blocks_dropped import drop, read
+from headrace.graph.context_blocks import drop, read
 
 _SESSION: ContextVar[Any] = ContextVar("headrace_session", default=None)
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.errors import GraphError, shown
 from headrace.graph.attributes import FunctionValue
+from headrace.graph.creation_site import user_site
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS, OpSchema
-from headrace.graph.site import user_site
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from headrace.device_name import DeviceName
 from headrace.errors import AttributeValueError, GraphError, GraphFinalizedError, shown
 from headrace.given import items, members
+from headrace.graph.creation_site import UNKNOWN_SITE, Site
 from headrace.graph.elements import GraphElements
 from headrace.graph.fixed_list import NOTHING, FixedList
 from headrace.graph.graph_scopes import GraphScopes
@@ -19,7 +20,6 @@ from headrace.graph.operation import Operation
 from headrace.graph.rendering import renderer
 from headrace.graph.schema import OpSchema
 from headrace.graph.scope import use_graph
-from headrace.graph.site import UNKNOWN_SITE, Site
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 

@@ -19,7 +19,7 @@ from headrace.errors import (
 )
 from headrace.given import mapping
 from headrace.graph.attributes import as_text
-from headrace.graph.blocks_dropped import read
+from headrace.graph.context_blocks import read
 from headrace.graph.operation import Operation
 from headrace.graph.scope import SCOPE, Scope, entered
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, final
 from headrace.device_name import DeviceName
 from headrace.errors import GraphError, NoSuchElementError, PluginError, listing, shown
 from headrace.graph.attributes import FunctionValue
+from headrace.graph.creation_site import Site
 from headrace.graph.default_session import default_session
 from headrace.graph.fixed_list import FixedList
 from headrace.graph.rendering import renderer
 from headrace.graph.schema import OpSchema
-from headrace.graph.site import Site
 from headrace.records import dataclass
 
 if TYPE_CHECKING:

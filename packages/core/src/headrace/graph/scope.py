@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from headrace.device_name import DeviceName
 from headrace.errors import NestingError
-from headrace.graph.blocks_dropped import drop, read
+from headrace.graph.context_blocks import drop, read
 from headrace.graph.operation import Operation
 from headrace.records import dataclass
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.errors import GraphError, NestingError, shown
 from headrace.given import items
-from headrace.graph.blocks_dropped import read
+from headrace.graph.context_blocks import read
 from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import DeviceRequest
 from headrace.graph.graph_scopes import as_operation as as_operation

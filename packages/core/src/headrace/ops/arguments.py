@@ -18,8 +18,8 @@ from headrace.graph.convert import (
     convert_to_tensor,
     natural_dtype,
 )
-from headrace.graph.early import static_value as static_value
 from headrace.graph.schema import call_op
+from headrace.graph.static_values import static_value as static_value
 from headrace.graph.tensor import Tensor
 from headrace.shapes import Shape
 

@@ -12,9 +12,9 @@ from headrace.dtypes import DType, as_dtype
 from headrace.errors import ArgumentTypeError, AttributeValueError, GraphError, ShapeError, shown
 from headrace.given import whole
 from headrace.graph.convert import convert_to_tensor
-from headrace.graph.early import static_value
 from headrace.graph.graph import Graph
 from headrace.graph.scopes import get_default_graph, name_scope
+from headrace.graph.static_values import static_value
 from headrace.graph.structure import flatten, pack
 from headrace.graph.tensor import Tensor
 from headrace.module import Module

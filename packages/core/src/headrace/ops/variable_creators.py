@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 from headrace.errors import ArgumentTypeError, shown
-from headrace.graph.blocks_dropped import read, within
+from headrace.graph.context_blocks import read, within
 from headrace.graph.graph import Graph
 from headrace.graph.scopes import get_default_graph
 

@@ -12,8 +12,8 @@ from typing import Any, Final, final
 from headrace import dtypes
 from headrace.dtypes import DType, as_dtype
 from headrace.errors import ArgumentTypeError, AttributeValueError, shown
-from headrace.graph.blocks_dropped import read, within
 from headrace.graph.collections import GraphKeys
+from headrace.graph.context_blocks import read, within
 from headrace.graph.graph import Graph
 from headrace.graph.graph_scopes import checked_name
 from headrace.graph.scopes import current_scope, get_default_graph, name_scope

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from headrace.graph.early import EarlyValues, Limits
 from headrace.graph.operation import Operation
 from headrace.graph.spec import constant_spec
+from headrace.graph.static_values import EarlyValues, Limits
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import dependents_on_effects
 from headrace.passes.evaluate import Evaluate

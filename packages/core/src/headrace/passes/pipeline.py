@@ -21,8 +21,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, final
 
 from headrace.errors import HeadraceError
+from headrace.graph.creation_site import UNKNOWN_SITE
 from headrace.graph.operation import Operation
-from headrace.graph.site import UNKNOWN_SITE
 from headrace.passes.batch_sums import batch_sums
 from headrace.passes.common_subexpressions import dedupe
 from headrace.passes.constant_folding import fold

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.graph.site import Site
+from headrace.graph.creation_site import Site
 from headrace.records import dataclass
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from headrace.graph.early import EarlyValues, Limits
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec, constant_spec
+from headrace.graph.static_values import EarlyValues, Limits
 from headrace.graph.tensor import Tensor
 from headrace.passes.evaluate import Evaluate
 from headrace.passes.step_graph import Rewriter, StepGraph

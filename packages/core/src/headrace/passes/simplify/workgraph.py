@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from headrace.device_name import DeviceName
 from headrace.dtypes import DType
 from headrace.graph.attributes import attribute_key
+from headrace.graph.creation_site import Site
 from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS, OpSchema
-from headrace.graph.site import Site
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
 from headrace.passes.effects import has_effect

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Protocol, final
 
 from headrace.errors import DocumentError, told
-from headrace.graph.blocks_dropped import read, within
+from headrace.graph.context_blocks import read, within
 
 _PREFIX = "blake2b:"
 # Smaller ones cost less in the document than their name does.

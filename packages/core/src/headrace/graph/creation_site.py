@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import field
 from types import FrameType
 
-from headrace.graph.blocks_dropped import read, within
+from headrace.graph.context_blocks import read, within
 from headrace.records import dataclass
 
 # Frames of these packages are Headrace's own; the first frame outside them is the user's.
