@@ -15,7 +15,7 @@ from headrace.extend import KernelTable, hookimpl
 from headrace.ops import kinds
 from headrace.ops.declare import op
 from headrace.passes.prune import extract
-from headrace.placement.by_cost import Simulation
+from headrace.placement.cost_placement import Simulation
 from headrace.placement.place import place
 from headrace.placement.reasons import placement_reasons
 from headrace.plugins import host as host_module

@@ -22,7 +22,7 @@ from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS, OpSchema
 from headrace.graph.spec import TensorSpec, constant_spec
 from headrace.graph.tensor import Tensor
-from headrace.partition.rounds import Crossing, Readiness, crossing, readiness
+from headrace.partition.communication_rounds import Crossing, Readiness, crossing, readiness
 from headrace.passes.step_graph import StepGraph, append_copy
 from headrace.placement.place import is_beside, stands_anywhere
 

@@ -17,9 +17,9 @@ from headrace.graph.function import functions_in, functions_within
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.passes.step_graph import Rewriter, StepGraph
+from headrace.placement.colocation import groups
 from headrace.placement.place import Machine
 from headrace.placement.policy import PlacementPolicy, PlacementRule
-from headrace.placement.together import groups
 from headrace.runtime.profiling.report import amount
 
 

@@ -20,13 +20,13 @@ from headrace.graph.operation import Operation
 from headrace.passes.evaluate import kernel_dtype as kernel_dtype
 from headrace.passes.pipeline import Added, Pipeline
 from headrace.passes.step_graph import StepGraph
-from headrace.placement.together import Handles, groups, joint_request, title
+from headrace.placement.colocation import Handles, groups, joint_request, title
 from headrace.plugins.registries.kernels import KernelRegistry
 from headrace.records import dataclass
 
 if TYPE_CHECKING:
     from headrace.placement.assignment import Assignment
-    from headrace.placement.by_cost import Costs
+    from headrace.placement.cost_placement import Costs
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from headrace.device_name import DeviceName
 from headrace.graph.operation import Operation
 from headrace.passes.step_graph import StepGraph
+from headrace.placement.colocation import Handles, groups
 from headrace.placement.estimates import Estimates
 from headrace.placement.place import (
     Machine,
@@ -15,7 +16,6 @@ from headrace.placement.place import (
     lacking,
     possible_devices,
 )
-from headrace.placement.together import Handles, groups
 from headrace.runtime.profiling.report import duration
 
 

@@ -13,7 +13,7 @@ from headrace.device_name import DeviceName
 from headrace.errors import CancelledError, NoDeviceError
 from headrace.graph.function import Function
 from headrace.graph.graph import Graph
-from headrace.placement.counting import as_counted
+from headrace.placement.device_counts import as_counted
 from headrace.placement.place import Machine
 from headrace.plugins.host import PluginHost, host
 from headrace.runtime.concurrency.cancellation import Cancellation

@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.errors import ConfigError, shown
 from headrace.placement.costs import CostModel, as_costs
-from headrace.placement.counting import checked_counts
+from headrace.placement.device_counts import checked_counts
 from headrace.placement.policy import PlacementPolicy, as_policy
 from headrace.plugins.host import host
 from headrace.records import dataclass

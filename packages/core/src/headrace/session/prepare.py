@@ -11,17 +11,17 @@ from headrace.errors import FeedError, shorten
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
-from headrace.partition.joins import joined
+from headrace.partition.communication_rounds import may_wait
+from headrace.partition.control_joins import joined
+from headrace.partition.distributed_control_flow import place_spread
 from headrace.partition.partition import partition
-from headrace.partition.rounds import may_wait
-from headrace.partition.spread import place_spread
 from headrace.passes.inline_calls import inline_calls
 from headrace.passes.pipeline import Stage
 from headrace.passes.prune import extract
 from headrace.passes.rewrites import Rewrite
 from headrace.passes.step_graph import StepGraph
 from headrace.passes.trim_loops import trim_unread
-from headrace.placement.counting import as_counted
+from headrace.placement.device_counts import as_counted
 from headrace.placement.place import Machine, Placement
 from headrace.plugins.host import host
 from headrace.runtime.devices.options import surroundings, within
@@ -52,7 +52,7 @@ def machine_as_asked(config: Config, graph: Graph) -> Callable[[Machine], Machin
         costs = None
         if model is not None:
             # lazy: few sessions place by cost
-            from headrace.placement.by_cost import Costs
+            from headrace.placement.cost_placement import Costs
             from headrace.session.limits import limits_by_kind
 
             costs = Costs(model, limits_by_kind(found, config.threads))

@@ -3,7 +3,7 @@
 The inside of a function is prepared as a step is: pruned, simplified, placed and partitioned. Its
 operations may ask for any device of the same task; where they ask for none, they run where the
 operation does that holds the function. What asks for another task is spread before
-(``partition/spread.py``).
+(``partition/distributed_control_flow.py``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from headrace.graph.function import Function
 from headrace.graph.graph import Graph
 from headrace.partition.partition import partition
 from headrace.passes.prune import extract
-from headrace.placement.lists import lists_together
+from headrace.placement.list_colocation import lists_together
 from headrace.placement.place import HOME_PRIORITY, Machine, place
 
 

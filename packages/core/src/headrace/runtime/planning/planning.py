@@ -19,7 +19,7 @@ from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.graph.tensor import Tensor
 from headrace.ordering import CycleError, in_order
-from headrace.partition.rounds import may_branch
+from headrace.partition.communication_rounds import may_branch
 from headrace.passes.evaluate import kernel_dtype
 from headrace.passes.step_graph import StepGraph, with_fetches
 from headrace.placement.place import Machine

@@ -1,6 +1,6 @@
 """Turns: the order in which a plan can wait for what comes from other tasks.
 
-Where only receives wait, and what they wait for allows it (``partition/rounds.py``), a plan runs
+Where only receives wait, and what they wait for allows it (``partition/communication_rounds.py``), a plan runs
 its nodes one after the other: all that can run before the first receives, then those receives,
 all that they make possible, and so on. Nothing has to be counted or queued then.
 
@@ -17,7 +17,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import final
 
 from headrace.graph.operation import Operation
-from headrace.partition.rounds import may_branch, turns
+from headrace.partition.communication_rounds import may_branch, turns
 from headrace.passes.effects import has_effect
 from headrace.runtime.control_flow.invocations import INVOCATIONS
 from headrace.runtime.planning.clustering import Turn, Unit

@@ -24,12 +24,12 @@ from headrace.graph.operation import Operation
 from headrace.graph.schema import OPS
 from headrace.graph.spec import TensorSpec
 from headrace.graph.tensor import Tensor
+from headrace.partition.communication_rounds import may_wait, readiness
 from headrace.partition.partition import Partitioner
-from headrace.partition.rounds import may_wait, readiness
 from headrace.passes.inline_branches import inline_branches
 from headrace.passes.prune import extract, prune
 from headrace.passes.step_graph import Rewriter, StepGraph
-from headrace.placement.lists import lists_together
+from headrace.placement.list_colocation import lists_together
 from headrace.placement.place import HOME_PRIORITY, Machine, Placement, place
 
 
