@@ -7,7 +7,7 @@ import warnings
 import pytest
 
 import headrace as hr
-from headrace.session.growth import LIMIT
+from headrace.session.graph_growth import LIMIT
 
 pytestmark = pytest.mark.usefixtures("mini")
 

@@ -96,11 +96,11 @@ from headrace.runtime.transfers.rendezvous import (
 from headrace.session.config import (
     Config,
 )
+from headrace.session.config_forms import (
+    as_config,
+)
 from headrace.session.default_configs import (
     set_default_config,
-)
-from headrace.session.given_config import (
-    as_config,
 )
 from headrace.tracebacks import (
     fold,

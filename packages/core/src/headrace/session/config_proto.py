@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from headrace.device_name import kind_called
 from headrace.placement.device_counts import countable
 from headrace.session.config import Config
-from headrace.session.messages import Message
+from headrace.session.protocol_messages import Message
 from headrace.session.rewriter_config import ExperimentalOptions, RewriterConfig
 
 

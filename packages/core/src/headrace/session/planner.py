@@ -18,7 +18,6 @@ from headrace.session.config import Config
 from headrace.session.explanation import Explanation
 from headrace.session.feeds import binder, check_fed_variables, feed_tensors
 from headrace.session.fetches import Fetches, flatten
-from headrace.session.ordered import Ordering
 from headrace.session.prepare import (
     log_placement,
     machine_as_asked,
@@ -28,6 +27,7 @@ from headrace.session.prepare import (
     step_graph,
 )
 from headrace.session.running import PreparedStep, runner
+from headrace.session.step_ordering import Ordering
 
 if TYPE_CHECKING:
     from headrace.session.tensor_handle import Kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from headrace.session.messages import Message
+from headrace.session.protocol_messages import Message
 
 
 class RewriterConfig(Message):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from headrace.errors import ConfigError, shown
-from headrace.session.messages import Message
+from headrace.session.protocol_messages import Message
 
 if TYPE_CHECKING:
     from headrace.runtime.profiling.trace import Event

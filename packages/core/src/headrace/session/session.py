@@ -35,24 +35,24 @@ from headrace.runtime.profiling.profile import Profile
 from headrace.runtime.runtime import Runtime
 from headrace.runtime.state.containers import reset_containers
 from headrace.session.config import Config
+from headrace.session.config_forms import as_config, check_shared
 from headrace.session.default_configs import default_config
 from headrace.session.explanation import Explanation
 from headrace.session.feeds import feed_tensors, is_hashable
 from headrace.session.fetches import Fetches, fetch_key
-from headrace.session.given_config import as_config, check_shared
-from headrace.session.growth import Growth
-from headrace.session.ordered import Ordering
+from headrace.session.graph_growth import Growth
 from headrace.session.planner import Planner
 from headrace.session.run_options import RunMetadata, RunOptions, checked_options, step_stats
 from headrace.session.running import PreparedStep, attribute
 from headrace.session.stalls import Stalls
+from headrace.session.step_ordering import Ordering
 from headrace.session.tensor_handle import Kept
 
 if TYPE_CHECKING:
     from headrace.session.config_proto import ConfigProto
     from headrace.session.device_attributes import DeviceAttributes
-    from headrace.session.partial import PartialRuns
-    from headrace.session.traced import TracedRuntime
+    from headrace.session.partial_run import PartialRuns
+    from headrace.session.traced_runtime import TracedRuntime
 
 
 class Session:
@@ -183,7 +183,7 @@ class Session:
         recorder = None
         if asked.trace_level != RunOptions.NO_TRACE:
             # lazy: few programs trace single runs
-            from headrace.session.traced import TracedRuntime
+            from headrace.session.traced_runtime import TracedRuntime
 
             with self._lock:
                 if self._traced is None:
@@ -278,7 +278,7 @@ class Session:
         with self._lock:
             if self._partial is None:
                 # lazy: few programs run steps piece by piece
-                from headrace.session.partial import PartialRuns
+                from headrace.session.partial_run import PartialRuns
 
                 self._partial = PartialRuns(self.graph, self._run_piece)
         return self._partial.set_up(fetches, feeds)
