@@ -255,5 +255,6 @@ def test_a_failing_product_names_the_line_of_the_program():
     (grad,) = hr.gradients(hr.reduce_sum(h), [w])
     with hr.Session() as session:
         session.run(w.initializer)
-        with pytest.raises(hr.errors.InvalidInputError, match=r"(?s)out of range.*test_batch_sums\.py"):
+        located = r"(?s)out of range.*test_batch_sums\.py"
+        with pytest.raises(hr.errors.InvalidInputError, match=located):
             session.run(grad, {at: 1})

@@ -1,4 +1,4 @@
-"""Context variables of blocks that a generator may be dropped in.
+"""Blocks that set context variables, and in which a generator may be dropped.
 
 A generator that is suspended inside of a ``with`` block may be collected, wherever the program
 happens to be: up to Python 3.11 also inside of ``ContextVar.set``, while that copies the values of

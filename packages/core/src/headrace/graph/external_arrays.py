@@ -1,4 +1,4 @@
-"""Arrays apart from the document of a graph, each once, named by a hash of its bytes."""
+"""External arrays: kept apart from a graph's document, each once, named by a hash of its bytes."""
 
 from __future__ import annotations
 

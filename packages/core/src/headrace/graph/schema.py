@@ -113,7 +113,8 @@ class OpSchema:
             ``headrace.scalars``.
         reduction: Folds axes of its first input.
         early: Computes it from small arrays of integers while the graph is built,
-            ``f(*inputs, **attrs)``; None for an op that does not say. See ``headrace.graph.static_values``.
+            ``f(*inputs, **attrs)``; None for an op that does not say. See
+            ``headrace.graph.static_values``.
         flops: Counts the floating-point operations of a run, ``f(inputs, outputs)`` of shapes; None
             where one for each element is about right.
         commutative: Its two inputs give the same bits in either order, unless they are strings.

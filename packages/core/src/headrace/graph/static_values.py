@@ -1,4 +1,4 @@
-"""Early values: what follows from constants before a step runs, computed within limits.
+"""Static values: what follows from constants before a step runs, computed within limits.
 
 While a graph is built, shapes depend on such values; before a step runs, what depends on constants
 alone is computed ahead. Either way somebody else's document may hold constants that double from

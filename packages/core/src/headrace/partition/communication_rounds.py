@@ -1,4 +1,4 @@
-"""Rounds: what the values of a step wait for on other tasks, found before it is split.
+"""Rounds of communication: what the values of a step wait for on other tasks.
 
 A value that crosses from one task to another belongs to a *round*: one more than the last value
 from elsewhere on the way to it. Within a step without operations that wait, tasks can therefore

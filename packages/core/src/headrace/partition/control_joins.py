@@ -1,4 +1,4 @@
-"""Waiting for many operations of other devices: joined there, and not one by one from afar.
+"""Joins of control edges: waiting for many operations of other devices by one edge from each.
 
 A NoOp that waits for operations of several devices (what ``hr.group`` makes) would need a token
 from each operation elsewhere. What waits for the NoOp is made to wait for one operation of each of

@@ -1,4 +1,4 @@
-"""Which operations must share a device, and what they ask for together.
+"""Colocation: which operations must share a device, and what they ask for together.
 
 Those are state with all its users, and what the program colocated. What uses state goes where the
 state is, and what is colocated with something where that is, whatever it asks for itself.

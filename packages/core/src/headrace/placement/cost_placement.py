@@ -1,4 +1,4 @@
-"""Placing a step so that it is done as early as it can be, by a cost model.
+"""Placement by a cost model: a step is done as early as it can be.
 
 The step is simulated: each device does one thing at a time, an operation begins when its device is
 free and its inputs are there, and a tensor passes to a device once. Operations go in the order of

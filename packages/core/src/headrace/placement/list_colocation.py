@@ -1,4 +1,4 @@
-"""Keeping lists of tensors, and all that uses them, on one device."""
+"""Colocation of lists of tensors, and all that uses them, on one device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collecting: plugins are loaded, asked for what they bring, and joined in registries.
+"""Discovery: plugins are loaded, asked for what they bring, and joined in registries.
 
 A plugin is in or out as a whole. Where its module does not load, one of its hooks raises, or it
 takes without asking what another package owns, nothing of it stays in any registry.

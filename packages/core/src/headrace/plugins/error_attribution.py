@@ -1,4 +1,4 @@
-"""Blame: errors of a plugin's functions, told with the plugin, the function and the line.
+"""Attribution of errors: those of a plugin's functions name the plugin, the function and the line.
 
 Everything that Headrace calls in a plugin outside the registration is called so that an error says
 whose it is, and reaches only those who use the plugin.

@@ -1,4 +1,4 @@
-"""The border: what kernels of other packages get, and what they may return.
+"""Checks of kernels of other packages: what they get, and what they may return.
 
 A kernel that is not Headrace's own gets its inputs read-only, so that it cannot change what was
 fed, constants, variables, or what other operations read. What it returns is compared with the op's

@@ -1,6 +1,6 @@
-"""Planning, and adding gradients, without the garbage collector.
+"""Planning, and adding gradients, while Python's garbage collector is paused.
 
-It would go through a growing graph ever again.
+The collector would go through a growing graph ever again.
 """
 
 from __future__ import annotations

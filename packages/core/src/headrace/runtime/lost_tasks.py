@@ -1,4 +1,4 @@
-"""Tasks that are lost while the others go on: whoever keeps something for one is told.
+"""Lost tasks: whoever keeps something for a task is told when it is lost and the others go on.
 
 A package that joins tasks tells of a loss here; resources that count on a task, such as those that
 count its gradients, listen. Neither needs to know the other.

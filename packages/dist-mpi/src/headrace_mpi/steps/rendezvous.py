@@ -9,8 +9,8 @@ An edge inside a loop carries one value in each iteration. Both ends go through 
 the same order, so the values of an edge are counted at both ends, and no iteration has a name.
 
 Small values of one *bundle* travel in one frame: those that one rank sends to another in the same
-round of the step, and that the receiver waits for together (``partition/communication_rounds.py`` in core). The
-last of them takes those before it along; none of them is made from what another one lets the
+round of the step, and that the receiver waits for together (``communication_rounds.py`` in core).
+The last of them takes those before it along; none of them is made from what another one lets the
 receiver do, so holding them back holds up nobody.
 """
 

@@ -1,4 +1,4 @@
-"""Work behind the steps: what takes long and no step has to wait for, such as compiling kernels.
+"""Background work: what takes long and no step has to wait for, such as compiling kernels.
 
 A session has one ``Background``. Its threads start when there is work, end when there is none, and
 end with the session: closing it waits until the work is done, so that what is kept on disk is whole

@@ -1,4 +1,4 @@
-"""Threads for what operations call that is the program's own code, and may wait.
+"""Callouts: threads for what operations call that is the program's own code, and may wait.
 
 Such a call runs in a thread of its own only where other operations of its step could run in the
 meantime. Threads are kept for the next call for a while, and never keep a process alive.

@@ -1,4 +1,4 @@
-"""Whether steps have run beside each other in this process, each called by a thread of its own."""
+"""Whether steps of several threads have run concurrently in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other threads hand to a run, which may have been left until something comes."""
+"""An inbox: what other threads hand to a run, which may have been left until something comes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order in which steps of several sessions may begin: how stale updates are, and fences.
+"""Consistency: the order in which steps of several sessions begin, bounds on staleness, fences.
 
 A step that changes variables was computed from what it read when it began. What others change until
 it ends makes it *stale*; a ``Gate`` lets steps begin so that none is stale by more than a bound. A

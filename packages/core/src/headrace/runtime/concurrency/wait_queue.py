@@ -1,4 +1,4 @@
-"""Waiting without a thread: blocking kernels in a line, served by a resource one by one."""
+"""Wait queues: blocking kernels that wait for a resource without a thread, served one by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops whose rounds a device runs at one go, where it can.
+"""Loops of which a device runs many iterations in one call, where it can.
 
 Where the rounds of a loop are counted, or say themselves whether another one follows, and its body
 is one compiled program, the program may be able to run many rounds without coming back to Python.

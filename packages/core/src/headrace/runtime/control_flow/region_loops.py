@@ -1,4 +1,4 @@
-"""Loops inside of regions: run as one operation of a program among others.
+"""Loops inside of compiled regions: run as one operation of a program among others.
 
 A loop whose functions are each one compiled program needs nothing of an executor: it can stand in
 the middle of a region, and so in the body of another loop.

@@ -1,7 +1,7 @@
-"""Loops whose condition must be asked, as it depends on what the rounds compute.
+"""Loop rotation: a condition that must be asked in each iteration stands behind the body.
 
-Its condition then stands behind the body, in one function that a round runs: it takes what the
-round before has made, and says besides whether another round follows. Asked before each round it
+Body and condition are then one function that an iteration runs: it takes what the iteration before
+has made, and says besides whether another one follows. Asked before each iteration the condition
 would be a plan of its own, between two that could else run at one go.
 """
 

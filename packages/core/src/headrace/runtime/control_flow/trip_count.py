@@ -1,4 +1,4 @@
-"""Loops that count: how often they run follows from what they start with.
+"""Trip counts: how often loops that count run follows from what they start with.
 
 Most loops ask in each round whether a counter has reached a number, a plan of its own for one
 comparison. Where the condition only compares counters with numbers that the loop does not change,

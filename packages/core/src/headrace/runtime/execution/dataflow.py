@@ -1,4 +1,4 @@
-"""Running a plan as its inputs arrive: what is ready runs, and what waits holds no thread.
+"""Dataflow execution: a node runs when its inputs are there, and what waits holds no thread.
 
 That is for plans in which something may be dead, or waits for what may come at any time.
 """

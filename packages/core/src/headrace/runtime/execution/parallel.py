@@ -1,4 +1,4 @@
-"""Running nodes beside each other: each on a thread of its own, where that ends the step earlier.
+"""Running nodes in parallel: each on a thread of its own, where that ends the step earlier.
 
 A plan measures its nodes in its first runs (``timing.py``). Where some take long, leave cores to
 others and do not wait for each other, later runs hand each of these to another thread, as soon as

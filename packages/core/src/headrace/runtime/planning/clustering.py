@@ -1,4 +1,4 @@
-"""Cutting a plan's operations into units: what runs at one go, and what runs by itself.
+"""Clustering: a plan's operations in units, of which each runs in one call, or by itself.
 
 Operations that wait for the same things form a region, which a device may compile as a whole.
 Two rules keep regions from holding anything up, or waiting for themselves by way of others:

@@ -1,8 +1,9 @@
 """Turns: the order in which a plan can wait for what comes from other tasks.
 
-Where only receives wait, and what they wait for allows it (``partition/communication_rounds.py``), a plan runs
-its nodes one after the other: all that can run before the first receives, then those receives,
-all that they make possible, and so on. Nothing has to be counted or queued then.
+Where only receives wait, and what they wait for allows it
+(``partition/communication_rounds.py``), a plan runs its nodes one after the other: all that can
+run before the first receives, then those receives, all that they make possible, and so on. Nothing
+has to be counted or queued then.
 
 So do plans without transfers in which each operation that waits needs the one before it, as steps
 that take a batch out of a queue (``chain.py``): what follows each of those is a turn, too.

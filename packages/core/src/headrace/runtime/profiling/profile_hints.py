@@ -1,4 +1,4 @@
-"""Hints: which part of a profile to look at first, and what makes it quicker."""
+"""Hints of profiles: which part to look at first, and what makes it quicker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paces: how long operations take, measured while a step runs for the first times.
+"""Timing: how long operations take, measured while a step runs for the first times.
 
 From that follows which operations are worth a thread of their own (``parallel.py``): those that
 take long, and leave cores to others.

@@ -1,4 +1,4 @@
-"""Histories of regions: for which shapes they were compiled, when, and why again."""
+"""Compilation histories of regions: for which shapes they were compiled, when, and why again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splitting a region at operations that take long, so that these run beside each other.
+"""Splitting a region at operations that take long, so that these run in parallel.
 
 A region runs one operation after the other. Where it has some that a kernel of their own computes,
 take long, leave cores to others and do not wait for each other (``timing.py``), its graph is
