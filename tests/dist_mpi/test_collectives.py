@@ -9,14 +9,15 @@ import numpy as np
 import pytest
 
 import headrace as hr
-from headrace_mpi.collectives.algorithms import DIRECT_BYTES, SMALL_BYTES
+from headrace_mpi.collectives.algorithms import DIRECT_BYTES
+from headrace_mpi.collectives.ticket import READ_BYTES
 from tests.dist_mpi.threaded_ranks import Rank, good, run_ranks
 
 pytestmark = pytest.mark.needs("backend-cpu", "autodiff")
 
 # Rows of tensors of three columns of float64: one that travels in one message, one that goes to
 # all ranks as a whole, and one that goes in pieces.
-ROWS = {"small": 7, "middle": SMALL_BYTES // 16, "large": DIRECT_BYTES // 16}
+ROWS = {"small": 7, "middle": READ_BYTES // 16, "large": DIRECT_BYTES // 16}
 
 
 @pytest.fixture(params=["read", "sent"])
@@ -231,3 +232,31 @@ def test_one_process_needs_no_launcher_and_no_mpi(monkeypatch: pytest.MonkeyPatc
     with hr.Graph().as_default(), hr.Session() as session:
         assert session.run(hr.dist.all_reduce([1.0, 2.0], "mean")).tolist() == [1.0, 2.0]
     assert (hr.dist.rank(), hr.dist.size(), hr.dist.local_rank()) == (0, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("near", "read", "nbytes", "frames"),
+    [
+        (True, True, 4 * READ_BYTES, 1),
+        (False, True, 4 * READ_BYTES, 2),
+        (False, False, 4 * READ_BYTES, 1),
+        (False, True, READ_BYTES, 1),
+    ],
+)
+def test_only_what_is_read_in_other_memory_takes_thanks(
+    near: bool, read: bool, nbytes: int, frames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_READ_MEMORY", "1" if read else "0")
+
+    def program(rank: Rank) -> tuple[Any, int]:
+        x = hr.placeholder(hr.float32, [nbytes // 4])
+        total = hr.dist.all_reduce(x, "max")
+        fed = np.full(nbytes // 4, float(rank.rank), np.float32)
+        with hr.Session() as session:
+            session.run(total, {x: fed})
+            before = len(rank.wires.sent)
+            return session.run(total, {x: fed}), len(rank.wires.sent) - before
+
+    for found, sent in good(run_ranks(2, program, near=near)):
+        assert sent == frames
+        np.testing.assert_array_equal(found, np.ones(nbytes // 4))

@@ -11,15 +11,14 @@ Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms, 2009). Ranks of one
 board (``boards.py``), so that nothing has to be handed around. The order in which a piece is added
 up is that of the ranks.
 
-What was given to others must stay as it is until they have it, so a rank that gives large values
-ends with the thanks of those who got them.
+What others read in this rank's memory must stay as it is until they have it, so a rank that lets
+some do so ends with their thanks. Values that are sent to them need none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from itertools import pairwise
-from math import prod
 
 import numpy as np
 
@@ -31,12 +30,10 @@ from headrace_mpi.collectives.checks import (
     in_order,
     opening_of,
 )
-from headrace_mpi.collectives.parts import Array, Here
+from headrace_mpi.collectives.parts import Array, Here, There
 from headrace_mpi.collectives.reduction import reduce_parts
 from headrace_mpi.collectives.values import Algorithm, Link, Values
 
-# Up to here a value travels in one message with its header, and may be changed at once.
-SMALL_BYTES = 32 * 1024
 # Up to so many bytes from all others, a rank rather takes them whole than in pieces.
 DIRECT_BYTES = 1 << 20
 
@@ -49,17 +46,19 @@ def others_of(link: Link) -> list[int]:
 _NOTHING = np.empty(0, np.uint8)
 
 
-def thanks(link: Link, phase: int, givers: Iterable[int], takers: Sequence[int]) -> Algorithm:
-    """Thank those who gave large values, and wait for the thanks of those who took some."""
-    for rank in givers:
-        link.give(rank, phase, _NOTHING)
-    if takers:
-        yield phase, takers
+def give(link: Link, ranks: Iterable[int], phase: int, array: Array) -> list[int]:
+    """Give an array to ranks, and return those that read it here, until they thank for it."""
+    return [rank for rank in ranks if link.give(rank, phase, array)]
+
+
+def thanks(link: Link, phase: int, given: Values, readers: Sequence[int]) -> Algorithm:
+    """Thank those in whose memory values were read, and wait for the thanks of readers."""
+    for rank, value in given.items():
+        if isinstance(value.part, There):
+            link.give(rank, phase, _NOTHING)
+    if readers:
+        yield phase, readers
     return []
-
-
-def _large(nbytes: int) -> bool:
-    return nbytes > SMALL_BYTES
 
 
 # -- sums and their like
@@ -121,14 +120,12 @@ def reduced(
     """
     others = others_of(link)
     if x.nbytes * len(others) <= DIRECT_BYTES:
-        for rank in others:
-            link.give(rank, phase, x)
+        readers = give(link, others, phase, x)
         given = yield phase, others
         check_alike(link, x, given)
         out = link.buffers.empty(x.shape, x.dtype)
         reduce_parts(in_order(link, given, x.reshape(-1)), reduction, out.reshape(-1))
-        if _large(x.nbytes):
-            yield from thanks(link, phase + 1, others, others)
+        yield from thanks(link, phase + 1, given, readers)
         return out
     # All tell their shapes first, since pieces have none, and the first one where its board is.
     boards = link.boards
@@ -221,15 +218,15 @@ def _reduced_in_pieces(
     mine = pieces[link.rank]
     given = yield phase, others
     reduce_parts(in_order(link, given, flat[mine]), reduction, result[mine])
-    for rank in others:
-        link.give(rank, phase + 1, result[mine])
+    # Who has got a piece of the result has read what was given before.
+    readers = give(link, others, phase + 1, result[mine])
     given = yield phase + 1, others
     for rank, value in given.items():
         room = result[pieces[rank]]
         got = value.part.read(0, room.size, room)
         if got is not room and got.base is not room:
             room[...] = got
-    yield from thanks(link, phase + 2, others, others)
+    yield from thanks(link, phase + 2, given, readers)
     return out
 
 
@@ -244,14 +241,12 @@ def reduce_scatter(link: Link, x: Array, sizes: Sequence[int], reduction: str) -
     check_told(link, opening, given)
     starts = np.cumsum([0, *sizes]).tolist()
     blocks = [x[a:b] for a, b in pairwise(starts)]
-    for rank in others:
-        link.give(rank, 1, blocks[rank].reshape(-1))
+    readers = [rank for rank in others if link.give(rank, 1, blocks[rank].reshape(-1))]
     own = blocks[link.rank]
     given = yield 1, others
     out = link.buffers.empty(own.shape, x.dtype)
     reduce_parts(in_order(link, given, own.reshape(-1)), reduction, out.reshape(-1))
-    large = [rank for rank in others if _large(blocks[rank].nbytes)]
-    yield from thanks(link, 2, others if _large(own.nbytes) else (), large)
+    yield from thanks(link, 2, given, readers)
     return [out]
 
 
@@ -259,16 +254,14 @@ def reduce_to_rank(link: Link, x: Array, root: int) -> Algorithm:
     """Return the sum of all ranks' tensors on the root, zeros on the others."""
     x = np.ascontiguousarray(x).reshape(x.shape)
     if link.rank != root:
-        link.give(root, 0, x)
-        if _large(x.nbytes):
-            yield 1, [root]
+        yield from thanks(link, 1, {}, give(link, [root], 0, x))
         return [np.zeros_like(x)]
     others = others_of(link)
     given = yield 0, others
     check_alike(link, x, given)
     out = link.buffers.empty(x.shape, x.dtype)
     reduce_parts(in_order(link, given, x.reshape(-1)), "sum", out.reshape(-1))
-    yield from thanks(link, 1, others if _large(x.nbytes) else (), ())
+    yield from thanks(link, 1, given, ())
     return [out]
 
 
@@ -279,11 +272,10 @@ def all_gather(link: Link, x: Array) -> Algorithm:
     """Return the rows of all ranks, and how many rows each has."""
     x = np.ascontiguousarray(x).reshape(x.shape)
     others = others_of(link)
-    for rank in others:
-        link.give(rank, 0, x)
+    readers = give(link, others, 0, x)
     given = yield 0, others
     check_alike(link, x, given, rows=True)
-    result = yield from _joined(link, x, given, others if _large(x.nbytes) else ())
+    result = yield from _joined(link, x, given, readers)
     return result
 
 
@@ -293,17 +285,15 @@ def all_to_all(link: Link, x: Array, sizes: Sequence[int]) -> Algorithm:
     others = others_of(link)
     starts = np.cumsum([0, *sizes]).tolist()
     blocks = [x[a:b] for a, b in pairwise(starts)]
-    for rank in others:
-        link.give(rank, 0, blocks[rank])
+    readers = [rank for rank in others if link.give(rank, 0, blocks[rank])]
     given = yield 0, others
     own = blocks[link.rank]
     check_alike(link, own, given, rows=True)
-    takers = [rank for rank in others if _large(blocks[rank].nbytes)]
-    result = yield from _joined(link, own, given, takers)
+    result = yield from _joined(link, own, given, readers)
     return result
 
 
-def _joined(link: Link, own: Array, given: Values, takers: Sequence[int]) -> Algorithm:
+def _joined(link: Link, own: Array, given: Values, readers: Sequence[int]) -> Algorithm:
     """Return the rows of all ranks, one rank after the other, and how many each has."""
     shapes = [own.shape if r == link.rank else given[r].shape for r in range(link.size)]
     rows = [shape[0] for shape in shapes]
@@ -319,25 +309,20 @@ def _joined(link: Link, own: Array, given: Values, takers: Sequence[int]) -> Alg
         got = given[rank].part.read(0, flat.size, flat)
         if isinstance(given[rank].part, Here):
             flat[...] = got
-    givers = [rank for rank, value in given.items() if _large(prod(value.shape) * out.itemsize)]
-    yield from thanks(link, 1, givers, takers)
+    yield from thanks(link, 1, given, readers)
     return [out, np.array(rows, np.int64)]
 
 
 def broadcast(link: Link, x: Array, root: int) -> Algorithm:
     """Return the tensor of the root."""
     x = np.ascontiguousarray(x).reshape(x.shape)
-    large = _large(x.nbytes) or x.dtype.hasobject
     if link.rank == root:
-        others = others_of(link)
-        for rank in others:
-            link.give(rank, 0, x)
-        yield from thanks(link, 1, (), others if large else ())
+        yield from thanks(link, 1, {}, give(link, others_of(link), 0, x))
         return [x]
     given = yield 0, [root]
     check_alike(link, x, given)
     out = given[root].array(link.buffers)
-    yield from thanks(link, 1, [root] if large else (), ())
+    yield from thanks(link, 1, given, ())
     return [out]
 
 

@@ -135,6 +135,10 @@ class Group:
         """Wait until woken, receiving for the group meanwhile; return whether it was in time."""
         return self._transport.wait(waiter, timeout_s)
 
+    def is_near(self, rank: int) -> bool:
+        """Whether a rank gets what is sent to it in memory that it shares with this one."""
+        return self._transport.is_near(self._members[rank])
+
     def dtype(self, code: int) -> np.dtype[Any]:
         """Return the dtype of a code on the wire."""
         return wire.dtype_of(code)
@@ -319,5 +323,5 @@ class _Link:
         self._ticket = ticket
         self._place = place
 
-    def give(self, rank: int, phase: int, array: Array) -> None:
-        self._ticket.give(self._place, rank, phase, array)
+    def give(self, rank: int, phase: int, array: Array) -> bool:
+        return self._ticket.give(self._place, rank, phase, array)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headrace_mpi.collectives.algorithms import others_of, reduced, thanks
+from headrace_mpi.collectives.algorithms import give, others_of, reduced, thanks
 from headrace_mpi.collectives.boards import Board
 from headrace_mpi.collectives.checks import card_in, check_told
 from headrace_mpi.collectives.parts import Array
@@ -192,8 +192,7 @@ def _handed_around(link: Link, piece: Array, mine: slice, shape: tuple[int, int]
     others = others_of(link)
     out = link.buffers.empty(shape, piece.dtype)
     out[mine] = piece
-    for rank in others:
-        link.give(rank, _PIECES, out[mine])
+    readers = give(link, others, _PIECES, out[mine])
     pieces = _pieces(link, shape[0])
     given = yield _PIECES, others
     for rank, value in given.items():
@@ -201,5 +200,5 @@ def _handed_around(link: Link, piece: Array, mine: slice, shape: tuple[int, int]
         got = value.part.read(0, room.size, room)
         if got is not room:
             room[...] = got
-    yield from thanks(link, _THANKS, others, others)
+    yield from thanks(link, _THANKS, given, readers)
     return out

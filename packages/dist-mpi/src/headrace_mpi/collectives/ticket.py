@@ -25,7 +25,6 @@ from headrace.errors import (
     TaskLostError,
     shorten,
 )
-from headrace_mpi.collectives.algorithms import SMALL_BYTES
 from headrace_mpi.collectives.parts import Array, Here, There
 from headrace_mpi.collectives.planning import text_of
 from headrace_mpi.collectives.values import Algorithm, Value
@@ -39,6 +38,10 @@ if TYPE_CHECKING:
 Done = Callable[[Any], None]
 
 _PHASES = 16
+# From here on a rank reads a value in the memory of another rather than have it sent, and has to
+# thank for it. To send it through memory that both share is one copy, too.
+READ_BYTES = 32 * 1024
+READ_BYTES_NEAR = 1 << 20
 # Set in the phase of a frame that says where a value is.
 _REFERENCE = 8
 
@@ -199,14 +202,17 @@ class Ticket:
         part = There(rank, self._group.readable[rank], address, size, dtype.itemsize)
         return Value(part, dtype, tuple(dims))
 
-    def give(self, place: int, rank: int, phase: int, array: Array) -> None:
-        """Send an array, or where it is, to another rank."""
+    def give(self, place: int, rank: int, phase: int, array: Array) -> bool:
+        """Send an array to another rank, or where it is; return whether the rank reads it there."""
         group = self._group
         edge = place * _PHASES + phase
-        if array.nbytes > SMALL_BYTES and group.readable.get(rank) and not array.dtype.hasobject:
+        least = READ_BYTES_NEAR if group.is_near(rank) else READ_BYTES
+        reads = array.nbytes > least and group.readable.get(rank) and not array.dtype.hasobject
+        if reads:
             where = [array.ctypes.data, group.dtype_code(array.dtype), *array.shape]
             edge, array = edge + _REFERENCE, np.array(where, np.int64)
         group.send(rank, self._frame(Kind.COLLECTIVE, edge, array))
+        return bool(reads)
 
     # -- failing
 

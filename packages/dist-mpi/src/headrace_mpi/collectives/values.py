@@ -56,5 +56,9 @@ class Link(Protocol):
     boards: Boards
     what: str
 
-    def give(self, rank: int, phase: int, array: Array) -> None:
-        """Send an array to a rank, which must stay as it is until that rank has thanked for it."""
+    def give(self, rank: int, phase: int, array: Array) -> bool:
+        """Send an array to a rank, or let it read the array where it is.
+
+        Returns:
+            Whether it reads the array: this must stay as it is until the rank thanks for it.
+        """
