@@ -27,8 +27,7 @@ def pays_deep(matmul: Matmul, threads: int) -> bool:
     """Whether the kernel for small results of many rows is quicker than others."""
     if not matmul.deep:
         return False
-    # No first step waits for what other programs need.
-    from headrace_cpu.matmul import deep
+    from headrace_cpu.matmul import deep  # lazy: few products are deep
 
     return deep.pays(matmul, threads)
 
@@ -158,7 +157,7 @@ class MatmulInstruction(Instruction):
 
     @property
     def _deep(self) -> Deep:
-        from headrace_cpu.matmul.deep import Deep
+        from headrace_cpu.matmul.deep import Deep  # lazy: few products are deep
 
         return Deep(self.matmul, self.rate is not None)
 
