@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from headrace_mpi.transport.patience import ANSWER_S, Patience
+from headrace_mpi.transport.patience import ANSWER_S, STAY_S, Patience
 
 
 def test_ranks_poll_for_a_moment() -> None:
@@ -97,12 +97,34 @@ def test_a_core_that_comes_back_late_is_left_to_others(monkeypatch: pytest.Monke
     monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", lambda: pass_by(0.001))
     patience = Patience(1)
     patience.spins(0.0, moving=False)
-    assert not patience.spins(0.0, moving=False)
+    assert not patience.spins(STAY_S, moving=False)
     # Each time it is taken again, it is left to them for longer.
     pauses = []
     for _ in range(4):
         start = now
-        while not patience.spins(0.0, moving=False):
+        while not patience.spins(STAY_S, moving=False):
             pass_by(0.0002)
         pauses.append(now - start)
     assert pauses[-1] > 2 * pauses[0]
+
+
+def test_quick_answers_are_polled_for_on_a_core_that_would_come_back_late(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, given_away = 0.0, 0
+
+    def take_turn() -> None:
+        nonlocal now, given_away
+        now += 0.004
+        given_away += 1
+
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr("headrace_mpi.transport.patience.time", clock)
+    monkeypatch.setattr("headrace_mpi.transport.patience._yield_core", take_turn)
+    patience = Patience(3)
+    assert patience.spins(0.0, moving=False)
+    assert given_away == 1
+    for idle_s in (0.0, STAY_S / 2, 0.9 * STAY_S):
+        assert patience.spins(idle_s, moving=False)
+    assert not patience.spins(STAY_S, moving=False)
+    assert given_away == 1

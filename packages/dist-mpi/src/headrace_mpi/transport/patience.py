@@ -3,8 +3,9 @@
 Polling sees a message at once and keeps a core from whoever has work to do; a nap leaves the core
 and costs a wake-up, after which the core's caches and predictors are cold. So a receiver polls for
 about as long as an answer takes, and gives its core away between two polls. Ranks that share a core
-give it back soon. Other programs do not: where the core comes back late it is left to them for a
-while, for longer each time that the next poll finds it taken again.
+give it back soon. Other programs do not: where the core comes back late, a receiver does not give
+it away for a while, for longer each time that the next poll finds it taken again. It polls for
+about as long as a quick answer takes, and then sleeps.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ LONG_NAP_S = 0.004
 _TAKEN_S = 0.0005
 _SHARED_S = 0.001
 MAX_SHARED_S = 0.64
+# For so long an answer is polled for without giving the core away where others want it, too: a core
+# that was given away comes back after a time slice of theirs, and who is woken up rarely gets one
+# at once. What is used up is this process's own share.
+STAY_S = 0.0001
 # Polls after which a core that was taken counts as free again.
 _ENOUGH_FREE = 3
 
@@ -116,7 +121,7 @@ class Patience:
             return True
         before = time.monotonic()
         if before < self._shared_until and not moving:
-            return False
+            return idle_s < STAY_S
         _yield_core()
         took = time.monotonic() - before
         if took < _TAKEN_S:
