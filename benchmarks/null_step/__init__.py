@@ -1,1 +1,1 @@
-"""A step that computes nothing: workers take parameters from a ps, and send it a trivial update."""
+"""A step that computes nothing: workers take parameters from servers, and update them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.null_step.kinds import KINDS, ROWS_TAKEN
-from benchmarks.null_step.timing import LIMIT_S, Job, measure, watch
+from benchmarks.server_jobs.timing import LIMIT_S, Job, measure, watch
 
 _END = -1
 
@@ -16,8 +16,8 @@ def play(job: Job) -> None:
     dist.init_process_group(
         "gloo",
         init_method=f"tcp://127.0.0.1:{job.ports[0]}",
-        world_size=job.workers + 1,
-        rank=job.index + 1,
+        world_size=job.workers + job.servers,
+        rank=job.index + job.servers,
     )
     kind = KINDS[job.kind]
     request = torch.zeros(ROWS_TAKEN if kind.sparse else 1, dtype=torch.int64)
@@ -38,9 +38,12 @@ def play(job: Job) -> None:
     def step() -> None:
         if kind.sparse:
             torch.randint(0, kind.shape[0], (ROWS_TAKEN,), generator=generator, out=request)
-        dist.send(request, 0)
-        dist.recv(room, 0)
+        for server in range(job.servers):
+            dist.send(request, server)
+        for server in range(job.servers):
+            dist.recv(room, server)
 
     measure(step, job)
     request.fill_(_END)
-    dist.send(request, 0)
+    for server in range(job.servers):
+        dist.send(request, server)

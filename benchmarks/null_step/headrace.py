@@ -9,25 +9,21 @@ import numpy as np
 
 import headrace as hr
 from benchmarks.null_step.kinds import KINDS, ROWS_TAKEN
-from benchmarks.null_step.timing import LIMIT_S, Job, measure, watch
+from benchmarks.server_jobs.timing import LIMIT_S, Job, measure, watch
 
 
 def play(job: Job) -> None:
     """Play the part of this rank."""
-    with hr.dist.Cluster(ps=1) as cluster:
+    with hr.dist.Cluster(ps=job.servers) as cluster:
         if cluster.job_name == "ps":
-            watching = watch(job)
+            watching = watch(job._replace(index=cluster.task_index - job.servers))
             cluster.serve()
             watching.join(LIMIT_S)
             return
         job = job._replace(index=cluster.task_index)
         kind = KINDS[job.kind]
-        with hr.device("/job:ps/task:0"):
-            parameters = hr.get_variable(
-                "parameters", kind.shape, initializer=hr.zeros_initializer()
-            )
-            count = hr.get_variable("count", [], initializer=hr.zeros_initializer())
-        update, ids = _step(cluster.task_index, parameters, count, kind.sparse)
+        ids = hr.placeholder(hr.int64, [ROWS_TAKEN]) if kind.sparse else None
+        updates = [_update(server, cluster.task_index, ids, job) for server in range(job.servers)]
         rng = np.random.default_rng(job.index)
         with hr.Session(cluster.target) as session:
             if cluster.is_chief:
@@ -35,7 +31,7 @@ def play(job: Job) -> None:
             missing = hr.report_uninitialized_variables()
             while session.run(missing).size:
                 time.sleep(0.01)
-            call = session.make_callable(update, [] if ids is None else [ids])
+            call = session.make_callable(hr.group(*updates), [] if ids is None else [ids])
 
             def step() -> None:
                 if ids is None:
@@ -46,14 +42,16 @@ def play(job: Job) -> None:
             measure(step, job)
 
 
-def _step(index: int, parameters: Any, count: Any, sparse: bool) -> tuple[Any, Any]:
-    """Return the update of a step, and what is fed."""
-    ids = hr.placeholder(hr.int64, [ROWS_TAKEN]) if sparse else None
-    if ids is not None:
-        with hr.device("/job:ps/task:0"):
-            taken = hr.gather(parameters, ids)
-    with hr.device(f"/job:worker/task:{index}"):
-        here = hr.identity(parameters if ids is None else taken)
+def _update(server: int, worker: int, ids: Any, job: Job) -> Any:
+    """Return the update of one server by a worker that has its parameters."""
+    kind = KINDS[job.kind]
+    with hr.device(f"/job:ps/task:{server}"):
+        zeros = hr.zeros_initializer()
+        parameters = hr.get_variable(f"parameters_{server}", kind.shape, initializer=zeros)
+        count = hr.get_variable(f"count_{server}", [], initializer=zeros)
+        taken = parameters if ids is None else hr.gather(parameters, ids)
+    with hr.device(f"/job:worker/task:{worker}"):
+        here = hr.identity(taken)
         with hr.control_dependencies([here]):
             one = hr.identity(hr.ones([]))
-    return hr.assign_add(count, one).op, ids
+    return hr.assign_add(count, one).op

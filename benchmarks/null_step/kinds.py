@@ -1,4 +1,4 @@
-"""What a null step takes from the ps."""
+"""What a null step takes from each ps."""
 
 from __future__ import annotations
 
@@ -24,5 +24,8 @@ KINDS = {
     "4 B": Kind((1,)),
     "1 MB": Kind((250_000,)),
     "100 MB": Kind((25_000_000,)),
+    "1 GB": Kind((250_000_000,)),
     "32 of 10^6 rows": Kind((1_000_000, 16), sparse=True),
 }
+# With several workers they would measure memory, and need much of it.
+LARGE = ("1 GB",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.null_step.kinds import KINDS, ROWS_TAKEN
-from benchmarks.null_step.timing import LIMIT_S, Job, measure, watch
+from benchmarks.server_jobs.timing import LIMIT_S, Job, measure, watch
 
 _END = -1
 
@@ -15,7 +15,7 @@ def play(job: Job) -> None:
     from mpi4py import MPI
 
     comm = MPI.COMM_WORLD
-    job = job._replace(index=comm.Get_rank() - 1)
+    job = job._replace(index=comm.Get_rank() - job.servers)
     kind = KINDS[job.kind]
     request = np.zeros(ROWS_TAKEN if kind.sparse else 1, np.int64)
     if job.index < 0:
@@ -35,9 +35,12 @@ def play(job: Job) -> None:
     def step() -> None:
         if kind.sparse:
             request[:] = rng.integers(0, kind.shape[0], ROWS_TAKEN)
-        comm.Send(request, 0)
-        comm.Recv(room, 0)
+        for server in range(job.servers):
+            comm.Send(request, server)
+        for server in range(job.servers):
+            comm.Recv(room, server)
 
     measure(step, job)
     request[0] = _END
-    comm.Send(request, 0)
+    for server in range(job.servers):
+        comm.Send(request, server)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchmarks.null_step.kinds import KINDS, ROWS_TAKEN
-from benchmarks.null_step.timing import Job, measure, watch
+from benchmarks.server_jobs.timing import Job, measure, watch
 
 
 def play(job: Job) -> None:
@@ -13,31 +13,34 @@ def play(job: Job) -> None:
 
     tf.disable_v2_behavior()
     hosts = [f"127.0.0.1:{port}" for port in job.ports]
-    cluster = tf.train.ClusterSpec({"ps": hosts[:1], "worker": hosts[1:]})
+    cluster = tf.train.ClusterSpec({"ps": hosts[: job.servers], "worker": hosts[job.servers :]})
     if job.index < 0:
-        server = tf.train.Server(cluster, "ps", 0)
+        server = tf.train.Server(cluster, "ps", job.server)
         watch(job)
         server.join()
         return
     server = tf.train.Server(cluster, "worker", job.index)
     kind = KINDS[job.kind]
-    with tf.device("/job:ps/task:0"):
-        parameters = tf.get_variable(
-            "parameters", kind.shape, initializer=tf.zeros_initializer(), use_resource=True
-        )
-        count = tf.get_variable("count", [], initializer=tf.zeros_initializer(), use_resource=True)
-        ids = tf.placeholder(tf.int64, [ROWS_TAKEN]) if kind.sparse else None
-        taken = parameters.read_value() if ids is None else tf.gather(parameters, ids)
-    with tf.device(f"/job:worker/task:{job.index}"):
-        here = tf.identity(taken)
-        with tf.control_dependencies([here]):
-            one = tf.identity(tf.ones([]))
-    update = tf.assign_add(count, one).op
+    ids = tf.placeholder(tf.int64, [ROWS_TAKEN]) if kind.sparse else None
+    updates = []
+    zeros = tf.zeros_initializer()
+    for task in range(job.servers):
+        with tf.device(f"/job:ps/task:{task}"):
+            parameters = tf.get_variable(
+                f"parameters_{task}", kind.shape, initializer=zeros, use_resource=True
+            )
+            count = tf.get_variable(f"count_{task}", [], initializer=zeros, use_resource=True)
+            taken = parameters.read_value() if ids is None else tf.gather(parameters, ids)
+        with tf.device(f"/job:worker/task:{job.index}"):
+            here = tf.identity(taken)
+            with tf.control_dependencies([here]):
+                one = tf.identity(tf.ones([]))
+        updates.append(tf.assign_add(count, one).op)
     rng = np.random.default_rng(job.index)
     with tf.Session(server.target) as session:
         # Zeros, whoever writes them first or last.
         session.run(tf.global_variables_initializer())
-        call = session.make_callable(update, [] if ids is None else [ids])
+        call = session.make_callable(tf.group(*updates), [] if ids is None else [ids])
 
         def step() -> None:
             if ids is None:

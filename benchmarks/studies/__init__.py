@@ -22,6 +22,7 @@ NAMES = (
     "serving",
     "collectives",
     "null-step",
+    "ps-train",
     "shards",
     "drift",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -11,17 +12,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import headrace as hr
 from benchmarks.collectives.program import HEADRACE, OPEN_MPI, SIZES
 from benchmarks.controller import Outcome, Run, RunSettings
 from benchmarks.participant import Request, Sample
+from benchmarks.ps_train.sizes import CLASSES, FULL, SAMPLES, words
 from benchmarks.records import program
 from benchmarks.records.headrace import build
 from benchmarks.serving import network
 from benchmarks.serving.client import load
-from benchmarks.studies import collectives, growth, null_step, points, records, shards
+from benchmarks.studies import collectives, growth, null_step, points, ps_train, records, shards
 from benchmarks.studies.drift import ALLOWED_BYTES, Look, drifts
 from benchmarks.studies.points import Cost, Point, PointError, measure
 from benchmarks.workload import Entry, Workload
@@ -160,6 +163,41 @@ def test_null_steps_are_measured() -> None:
     assert found.steps_s == pytest.approx(1 / found.step_s)
     assert (found.slowest, found.cpu_s > 0) == (1.0, True)
     assert found.threads <= null_step.MOST_THREADS
+
+
+@pytest.mark.slow
+@pytest.mark.needs("mpi", "backend-cpu")
+def test_null_steps_take_from_all_servers() -> None:
+    found = null_step.measure("headrace", "32 of 10^6 rows", 1, 0.2, servers=2)
+    assert 0 < found.best_s <= found.step_s
+    assert found.threads <= null_step.MOST_THREADS
+
+
+def test_what_null_steps_measure() -> None:
+    jobs = list(null_step.jobs())
+    assert len(set(jobs)) == len(jobs)
+    assert ("1 GB", 1, 1) in jobs
+    assert ("1 GB", 1, 2) not in jobs
+    assert {("4 B", 1, 16), ("4 B", 4, 1), ("32 of 10^6 rows", 1, 16)} <= set(jobs)
+
+
+# Three ranks that start, and a kernel of each product.
+@pytest.mark.slow
+@pytest.mark.needs("mpi", "backend-cpu", "autodiff", "train")
+@pytest.mark.parametrize("kind", [FULL, SAMPLES])
+def test_language_models_on_servers_are_measured(kind: str) -> None:
+    found = ps_train.measure("headrace", kind, 2, 1, 0.5)
+    assert 0 < found.best_s <= found.step_s
+    # It begins with equal chances, and frequent words are learnt soon.
+    assert 3.0 < found.result < math.log(CLASSES)
+
+
+def test_words_are_frequent_or_rare() -> None:
+    drawn = words(np.random.default_rng(1))
+    assert drawn.dtype == np.int64
+    assert drawn.min() >= 0
+    assert drawn.max() < CLASSES
+    assert np.median(drawn) < CLASSES / 50
 
 
 # A job of two ranks that trains two networks, one of them with a million parameters.

@@ -18,33 +18,45 @@ class Job(NamedTuple):
     """What a process knows of the job that it is in.
 
     Attributes:
-        kind: Key in ``KINDS``.
+        kind: What is measured, a name that the study knows.
         folder: Where results are written.
         workers: How many workers there are.
+        servers: How many parameter servers there are.
         seconds: For how long steps are run.
-        index: The number of this worker; -1 for the ps.
-        ports: A port for the ps, and one for each worker.
+        index: The number of this worker; those of servers begin at minus their number.
+        ports: A port for each server, and one for each worker.
     """
 
     kind: str
     folder: Path
     workers: int
+    servers: int
     seconds: float
     index: int
     ports: list[int]
 
+    @property
+    def server(self) -> int:
+        """The number of this server; below 0 for none."""
+        return self.index + self.servers if self.index < 0 else -1
+
 
 def measure(step: Callable[[], object], job: Job) -> None:
-    """Run steps on a worker for a while, beginning with the others, and write what they cost."""
+    """Run steps on a worker for a while, beginning with the others, and write what they cost.
+
+    Args:
+        step: Runs a step; what the last one returns is noted, if it is a number.
+        job: The job.
+    """
     for _ in range(_WARM):
         step()
     (job.folder / f"ready-{job.index}").touch()
     _await(job, "ready")
     times = []
     cpu, start = time.process_time(), time.perf_counter()
-    last = start
+    last, result = start, None
     while last - start < job.seconds or not times:
-        step()
+        result = step()
         now = time.perf_counter()
         times.append(now - last)
         last = now
@@ -53,13 +65,14 @@ def measure(step: Callable[[], object], job: Job) -> None:
         "seconds": last - start,
         "best": min(times),
         "cpu": time.process_time() - cpu,
+        "result": 0.0 if result is None else float(result),
     }
     _write(job.folder / f"done-{job.index}", found)
     _await(job, "done")
 
 
 def watch(job: Job) -> threading.Thread:
-    """On the ps, write what its CPU time and its threads are while the workers measure.
+    """On a server, write what its CPU time and its threads are while the workers measure.
 
     Returns:
         The thread that does so, to be waited for.
@@ -71,7 +84,10 @@ def watch(job: Job) -> threading.Thread:
         # Without the one that looks.
         threads = threading.active_count() - 1
         _await(job, "done")
-        _write(job.folder / "ps", {"cpu": time.process_time() - cpu, "threads": threads})
+        _write(
+            job.folder / f"server-{job.server}",
+            {"cpu": time.process_time() - cpu, "threads": threads},
+        )
 
     watching = threading.Thread(target=look, daemon=True)
     watching.start()

@@ -1,0 +1,1 @@
+"""A language model whose embeddings and softmax are on parameter servers."""

@@ -1,0 +1,1 @@
+"""Jobs of workers and parameter servers, of several participants, measured alike."""
