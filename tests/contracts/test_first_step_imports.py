@@ -66,7 +66,7 @@ COUNTS = {
         "headrace_cpu.native": 13,
         "headrace_cpu.onednn": 8,
         "headrace_cpu.program": 20,
-        "headrace_cpu.sweeps": 3,
+        "headrace_cpu.native_loops": 3,
     },
     "softmax": {
         "headrace": 6,
@@ -84,7 +84,7 @@ COUNTS = {
         "headrace_cpu.native": 13,
         "headrace_cpu.onednn": 8,
         "headrace_cpu.program": 20,
-        "headrace_cpu.sweeps": 3,
+        "headrace_cpu.native_loops": 3,
     },
     "layers": {
         "headrace": 6,
@@ -102,7 +102,7 @@ COUNTS = {
         "headrace_cpu.native": 13,
         "headrace_cpu.onednn": 8,
         "headrace_cpu.program": 20,
-        "headrace_cpu.sweeps": 3,
+        "headrace_cpu.native_loops": 3,
     },
 }
 # What no such step needs, of the standard library and of others.

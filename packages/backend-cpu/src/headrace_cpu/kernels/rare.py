@@ -20,7 +20,7 @@ from headrace_cpu.kernels import (
     text_hash,
     text_pieces,
 )
-from headrace_cpu.sweeps.table import RARE_KERNELS
+from headrace_cpu.native_loops.table import RARE_KERNELS
 
 # Queues hand arrays of any module through, but stack them in the thread of whoever enqueues.
 KERNELS: tuple[Kernel, ...] = (

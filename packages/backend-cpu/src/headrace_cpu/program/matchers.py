@@ -114,8 +114,8 @@ MATCHERS = (
         name="small matrices",
         priority=36,
         types=_MATRICES,
-        wants=_later("sweeps.matrices:wants"),
-        make=_later("sweeps.matrices:make"),
+        wants=_later("native_loops.matrices:wants"),
+        make=_later("native_loops.matrices:make"),
     ),
     Matcher(
         name="lapack",
@@ -137,8 +137,8 @@ MATCHERS = (
         name="picked fold",
         priority=33,
         types=_FOLDS,
-        wants=_later("sweeps.picked:wants"),
-        make=_later("sweeps.picked:make"),
+        wants=_later("native_loops.picked:wants"),
+        make=_later("native_loops.picked:make"),
     ),
     Matcher(
         name="windows",
@@ -172,15 +172,15 @@ MATCHERS = (
             *(f"Scatter{change}Variable" for change in ("Add", "Sub", "Min", "Max", "Update")),
             *("SparseTensorDenseMatMul", "Unique"),
         ),
-        wants=_later("sweeps.bound:wants"),
-        make=_later("sweeps.plans:make"),
+        wants=_later("native_loops.bound:wants"),
+        make=_later("native_loops.plans:make"),
     ),
     # After all whose instructions read parts.
     Matcher(
         name="part",
         priority=4,
         types=("Reverse", "Slice", "StridedSlice"),
-        wants=_later("sweeps.parts:wants"),
-        make=_later("sweeps.parts:make"),
+        wants=_later("native_loops.parts:wants"),
+        make=_later("native_loops.parts:make"),
     ),
 )

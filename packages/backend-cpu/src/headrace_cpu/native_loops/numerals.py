@@ -16,8 +16,8 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.sweeps.sweep import Call, Job, Sweep, code_of, set_status, team_for
-from headrace_cpu.sweeps.texts import READ, readable, with_places
+from headrace_cpu.native_loops.sweep import Call, Job, Sweep, code_of, set_status, team_for
+from headrace_cpu.native_loops.texts import READ, readable, with_places
 
 _MOST_POWER = 22
 _POWERS = np.array([10.0**n for n in range(_MOST_POWER + 1)])

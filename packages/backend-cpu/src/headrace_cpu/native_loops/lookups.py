@@ -15,8 +15,8 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.sweeps.sweep import Call, Job, Sweep, set_status, team_for
-from headrace_cpu.sweeps.texts import READ, hash_text, readable, with_places
+from headrace_cpu.native_loops.sweep import Call, Job, Sweep, set_status, team_for
+from headrace_cpu.native_loops.texts import READ, hash_text, readable, with_places
 from headrace_cpu.tables import Index, LookupTable
 
 _BITS = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}

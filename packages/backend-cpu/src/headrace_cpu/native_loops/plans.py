@@ -13,15 +13,15 @@ from headrace import Operation, Tensor
 from headrace.extend.devices import bytes_of
 from headrace_cpu.kernels.numeric import axis_index
 from headrace_cpu.native.threads import open_mp
+from headrace_cpu.native_loops.along import LEFT, scan_plan, search_plan
+from headrace_cpu.native_loops.bound import BoundSweep, Plan, Planner, Step
+from headrace_cpu.native_loops.distinct import table_for, unique_sweep
+from headrace_cpu.native_loops.folds import SEGMENTS, fold_sweep, is_slim, lists_for
+from headrace_cpu.native_loops.keys import Keys
+from headrace_cpu.native_loops.picks import bits_of, flatten_sweep, parts_for, pick_sweep
+from headrace_cpu.native_loops.sweep import SIZES, Sweep, code_of, team_for
 from headrace_cpu.program.instruction import ALIGNMENT, Instruction
 from headrace_cpu.program.matching import Candidate
-from headrace_cpu.sweeps.along import LEFT, scan_plan, search_plan
-from headrace_cpu.sweeps.bound import BoundSweep, Plan, Planner, Step
-from headrace_cpu.sweeps.distinct import table_for, unique_sweep
-from headrace_cpu.sweeps.folds import SEGMENTS, fold_sweep, is_slim, lists_for
-from headrace_cpu.sweeps.keys import Keys
-from headrace_cpu.sweeps.picks import bits_of, flatten_sweep, parts_for, pick_sweep
-from headrace_cpu.sweeps.sweep import SIZES, Sweep, code_of, team_for
 
 _MOST_ELEMENTS = 1 << 29
 # Results of more bytes are left to nodes outside of loops: some microseconds of Python are a small

@@ -12,8 +12,8 @@ from typing import Any
 
 from headrace.extend.devices import Background
 from headrace_cpu.native.threads import Share
+from headrace_cpu.native_loops.sweep import Call, Job
 from headrace_cpu.program.settings import CompileSettings
-from headrace_cpu.sweeps.sweep import Call, Job
 
 
 class SweepNode:

@@ -19,11 +19,11 @@ from headrace.extend.records import dataclass
 from headrace_cpu.fusion.interpret import interpret
 from headrace_cpu.native.memory import Array, view
 from headrace_cpu.native.source import KernelSource
+from headrace_cpu.native_loops.sweep import STATUS, TEAM, Sweep
 from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import Addresses, Bound, Instruction, NativeCall
 from headrace_cpu.program.matching import Candidate
 from headrace_cpu.program.values import is_native
-from headrace_cpu.sweeps.sweep import STATUS, TEAM, Sweep
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from math import prod
 
 from headrace import Operation
 from headrace_cpu.kernels.numeric import axis_index
+from headrace_cpu.native_loops import scans, searches
+from headrace_cpu.native_loops.bound import Plan, Step
+from headrace_cpu.native_loops.sweep import SIZES, code_of, team_for
 from headrace_cpu.program.instruction import ALIGNMENT
-from headrace_cpu.sweeps import scans, searches
-from headrace_cpu.sweeps.bound import Plan, Step
-from headrace_cpu.sweeps.sweep import SIZES, code_of, team_for
 
 
 def _lines(op: Operation) -> tuple[int, int, int] | None:

@@ -15,7 +15,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import scalar
 from headrace_cpu.native.memory import address
-from headrace_cpu.sweeps.sweep import Call, Job, Sweep, code_of, set_status, team_for
+from headrace_cpu.native_loops.sweep import Call, Job, Sweep, code_of, set_status, team_for
 
 _CHUNK = 1024
 # Rows of counts for each thread.

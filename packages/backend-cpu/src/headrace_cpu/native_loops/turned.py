@@ -19,7 +19,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.native.assembly import vector_bytes
 from headrace_cpu.native.memory import address
-from headrace_cpu.sweeps.sweep import Call, Job, Sweep, team_for
+from headrace_cpu.native_loops.sweep import Call, Job, Sweep, team_for
 
 # By bytes of an element: how it is moved.
 _BITS = {4: "u32", 8: "u64"}

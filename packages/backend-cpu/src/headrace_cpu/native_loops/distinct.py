@@ -19,8 +19,8 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import narrowed, widened
 from headrace_cpu.native.memory import address, allocate
-from headrace_cpu.sweeps.keys import Keys
-from headrace_cpu.sweeps.sweep import SIZES, Call, Job, Sweep, code_of
+from headrace_cpu.native_loops.keys import Keys
+from headrace_cpu.native_loops.sweep import SIZES, Call, Job, Sweep, code_of
 
 # Slots of the first table.
 _SLOTS = 1 << 11

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from headrace import Operation
-from headrace_cpu.sweeps.folds import Folding, fold_sweep, folded
-from headrace_cpu.sweeps.picks import flatten_sweep, flattened, pick_sweep, picked
-from headrace_cpu.sweeps.sweep import Call, Job, Sweep, code_of
+from headrace_cpu.native_loops.folds import Folding, fold_sweep, folded
+from headrace_cpu.native_loops.picks import flatten_sweep, flattened, pick_sweep, picked
+from headrace_cpu.native_loops.sweep import Call, Job, Sweep, code_of
 
 # As many elements as other folds allow.
 _MOST_ELEMENTS = 1 << 29

@@ -21,8 +21,8 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import narrowed, scalar, widened
 from headrace_cpu.native.memory import address, allocate
-from headrace_cpu.sweeps.keys import Keys
-from headrace_cpu.sweeps.sweep import SIZES, Call, Job, Sweep, code_of, team_for
+from headrace_cpu.native_loops.keys import Keys
+from headrace_cpu.native_loops.sweep import SIZES, Call, Job, Sweep, code_of, team_for
 
 # Rows up to here are sorted by comparing all with all.
 _SHORT = 64

@@ -7,7 +7,7 @@ below it, so that pairs are distinct and in the stable order.
 from __future__ import annotations
 
 from headrace.extend.records import dataclass
-from headrace_cpu.sweeps.sweep import SIZES
+from headrace_cpu.native_loops.sweep import SIZES
 
 _UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}
 

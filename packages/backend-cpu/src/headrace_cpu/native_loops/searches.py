@@ -18,7 +18,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.numeric import axis_index, widened
 from headrace_cpu.native.memory import address
-from headrace_cpu.sweeps.sweep import SIZES, Call, Job, Sweep, code_of, team_for
+from headrace_cpu.native_loops.sweep import SIZES, Call, Job, Sweep, code_of, team_for
 
 # Longer rows are left to NumPy, which compares without making numbers: from so many elements of
 # 32-bit floats on, which it looks through for NaN first, and of others.

@@ -17,7 +17,7 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.kernels.image import linear_terms
 from headrace_cpu.native.memory import address
-from headrace_cpu.sweeps.sweep import Call, Job, Sweep, code_of, team_for
+from headrace_cpu.native_loops.sweep import Call, Job, Sweep, code_of, team_for
 
 # More elements than this are left to the plain kernel, which refuses sizes that are a mistake.
 _MOST_ELEMENTS = 1 << 28

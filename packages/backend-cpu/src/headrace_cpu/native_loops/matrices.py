@@ -23,11 +23,11 @@ import numpy as np
 from headrace import Operation
 from headrace_cpu.native.memory import Array
 from headrace_cpu.native.threads import open_mp
+from headrace_cpu.native_loops import bound
+from headrace_cpu.native_loops.bound import BoundSweep, Plan, Step
+from headrace_cpu.native_loops.sweep import SIZES, Sweep, code_of, set_status, team_for
 from headrace_cpu.program.instruction import ALIGNMENT, Instruction
 from headrace_cpu.program.matching import Candidate
-from headrace_cpu.sweeps import bound
-from headrace_cpu.sweeps.bound import BoundSweep, Plan, Step
-from headrace_cpu.sweeps.sweep import SIZES, Sweep, code_of, set_status, team_for
 
 # So many rows a matrix may have, of a few matrices and of many, and so many right sides.
 _MOST, _MOST_OF_MANY, _MOST_SIDES = 8, 16, 32

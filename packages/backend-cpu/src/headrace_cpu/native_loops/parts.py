@@ -13,11 +13,11 @@ from headrace_cpu.fusion.build import Unfit
 from headrace_cpu.fusion.fusion_group import built
 from headrace_cpu.fusion.nodes import View
 from headrace_cpu.fusion.parts import PART_RULES
+from headrace_cpu.native_loops.bound import BoundSweep, Plan, Step
+from headrace_cpu.native_loops.sweep import Sweep
 from headrace_cpu.program.instruction import Instruction
 from headrace_cpu.program.matching import Candidate
 from headrace_cpu.program.values import is_native
-from headrace_cpu.sweeps.bound import BoundSweep, Plan, Step
-from headrace_cpu.sweeps.sweep import Sweep
 
 TYPES = frozenset(PART_RULES)
 # A copy of more elements takes longer than Python around it, and kernels may read where they are.

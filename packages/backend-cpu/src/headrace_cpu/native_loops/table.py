@@ -64,13 +64,13 @@ def _factory(op: str, family: str, module: str) -> Callable[[NodeView], Callable
         # The plain executor is what others are compared with.
         if not node.options.compiled:
             return None
-        jobs = importlib.import_module(f"headrace_cpu.sweeps.{module}").JOBS
+        jobs = importlib.import_module(f"headrace_cpu.native_loops.{module}").JOBS
         job = jobs[op](node.op)
         if job is None:
             return None
         # lazy: nodes are made where there are steps, tables where there are programs
+        from headrace_cpu.native_loops.node import SweepNode
         from headrace_cpu.program.settings import CompileSettings
-        from headrace_cpu.sweeps.node import SweepNode
 
         settings = CompileSettings.of(node.options)
         background = node.context.state.background

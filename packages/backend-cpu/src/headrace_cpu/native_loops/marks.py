@@ -15,7 +15,7 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.sweeps.sweep import Call, Job, Sweep, team_for
+from headrace_cpu.native_loops.sweep import Call, Job, Sweep, team_for
 
 # So many axes have a sweep.
 _MOST_AXES = 6

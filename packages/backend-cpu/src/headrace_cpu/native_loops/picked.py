@@ -18,12 +18,12 @@ from headrace_cpu.fusion.interpret import interpret
 from headrace_cpu.native.memory import Array, view
 from headrace_cpu.native.source import KernelSource
 from headrace_cpu.native.threads import open_mp
+from headrace_cpu.native_loops.folds import FOLD_WORDS, SEGMENTS, Folds, fold_sweep, lists_for
+from headrace_cpu.native_loops.sweep import STATUS, TEAM, code_of, team_for
 from headrace_cpu.program.block import Block, bound
 from headrace_cpu.program.instruction import ALIGNMENT, Addresses, Bound, Instruction
 from headrace_cpu.program.matching import Candidate
 from headrace_cpu.program.values import is_native
-from headrace_cpu.sweeps.folds import FOLD_WORDS, SEGMENTS, Folds, fold_sweep, lists_for
-from headrace_cpu.sweeps.sweep import STATUS, TEAM, code_of, team_for
 
 FOLDS = frozenset(SEGMENTS)
 

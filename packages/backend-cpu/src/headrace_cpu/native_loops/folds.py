@@ -21,8 +21,8 @@ from headrace import Operation, as_dtype
 from headrace.extend.records import dataclass
 from headrace_cpu.kernels.numeric import narrowed, scalar, widened
 from headrace_cpu.native.memory import address
-from headrace_cpu.sweeps.slim import EACH_RUN, OTHERWISE, PAIR, SLIM
-from headrace_cpu.sweeps.sweep import SIZES, Call, Job, Sweep, code_of, set_status, team_for
+from headrace_cpu.native_loops.slim import EACH_RUN, OTHERWISE, PAIR, SLIM
+from headrace_cpu.native_loops.sweep import SIZES, Call, Job, Sweep, code_of, set_status, team_for
 
 # As many elements as the plain kernel allows.
 _MOST_ELEMENTS = 1 << 29

@@ -16,7 +16,7 @@ import numpy as np
 
 from headrace import Operation
 from headrace_cpu.native.memory import address
-from headrace_cpu.sweeps.sweep import Call, Job, Sweep, set_status
+from headrace_cpu.native_loops.sweep import Call, Job, Sweep, set_status
 
 # A table of more counters than this leaves the first cache.
 _MOST_BITS = 13
